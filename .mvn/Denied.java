@@ -3,11 +3,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Writes a file of arguments for a JVM that denies native access.
+ * Writes an argument file for a JVM that denies native access.
  *
- * <p>Until JDK 23, naming anything at all denied it to the rest; JDK 24 has a flag, which an older
- * JVM refuses to start with. The build starts this on the JDK that runs the tests; Maven itself may
- * run on another.
+ * <p>JDK 24 has a flag for this. Up to JDK 23, granting access to any module denies it to all
+ * others. Run by the JDK that runs the tests, which may not be the one that runs Maven.
  *
  * <p>Usage: {@code Denied FILE}
  */

@@ -10,18 +10,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Checks or rewrites the layout of every Java file below the given folders, with
- * google-java-format.
+ * Checks or rewrites the layout of all Java files below the given folders, with google-java-format.
  *
- * <p>The build starts this as a single source file on the JDK that it compiles with. Spotless would
- * run the formatter inside Maven's own JVM, which may be a JDK 17 whose javac cannot parse the
- * syntax of Java 22.
+ * <p>Run as a single source file by the JDK that compiles the project. Spotless runs the formatter
+ * in Maven's own JVM, which may be a JDK 17 whose javac cannot parse Java 22.
  *
- * <p>Usage: {@code Format check|write FOLDER...}; exits with 1 where a check finds a file that is
- * not formatted.
+ * <p>Usage: {@code Format check|write FOLDER...}. A check exits with 1 if a file is not formatted.
  */
 public final class Format {
-  /** Written by jextract and kept as it wrote them. */
+  /** Output of jextract, left as generated. */
   private static final Path GENERATED = Path.of("io", "fovea", "bindings", "generated");
 
   public static void main(String[] args) throws IOException {
@@ -63,7 +60,7 @@ public final class Format {
       }
     }
     if (!complaints.isEmpty()) {
-      System.err.println("Not formatted (mvn -Pformat process-sources mends it):");
+      System.err.println("Not formatted (run mvn -q -N -Pformat process-sources):");
       complaints.forEach(c -> System.err.println("  " + c));
       System.exit(1);
     }

@@ -3,11 +3,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Marks a compiled module descriptor as one of Java 9.
+ * Sets the class file version of a compiled module descriptor to that of Java 9.
  *
- * <p>Maven makes a modular jar with the jar tool of the JDK that Maven itself runs on, and the tool
- * of a JDK 17 refuses the descriptor of a newer release. Nothing in a descriptor's format has
- * changed since 9, so its version is all there is to change.
+ * <p>Maven runs the jar tool of its own JDK, and that of a JDK 17 rejects newer descriptors. The
+ * descriptor's format has not changed since 9, so changing the version suffices.
  */
 public final class ModuleInfo {
   private static final int JAVA_9 = 53;

@@ -1,4 +1,4 @@
-/** liburing and the parts of libc that Fovea calls. */
+/** liburing and the functions of libc that Fovea calls. */
 @SuppressWarnings("module") // io.fovea.engine is compiled after this module
 module io.fovea.bindings {
   requires static org.jspecify;

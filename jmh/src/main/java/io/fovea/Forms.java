@@ -19,23 +19,22 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What does each operation cost with rows, with rows of variable length, with byte strings, without
- * an index and with one, and with objects? The table of the guide.
+ * Measures each operation in every form of a table: rows, rows of variable length, byte strings
+ * with and without an index, and objects. Prints the table of the guide.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.Forms [ROUNDS [JVMS]]
  * </pre>
  *
  * <p>The same {@value #RECORDS} records in each form, with a text and three numbers, in memory; one
- * thread, transactions of {@value #BATCH} operations. Rows: key and row are used again, all fields
- * are read; of variable length is the text, which is the last field. Bytes: arrays go in and come
- * out; an extractor makes the entries of the index. Objects: a new one for each record. A round is
- * a piece of {@value InTurn#PIECE_MILLIS} ms of each form in turn; printed are medians over rounds
+ * thread, transactions of {@value #BATCH} operations. Rows: key and row are reused, and all fields
+ * are read; in rows of variable length, the text is last and has variable length. Bytes: arrays go
+ * in and come out; an extractor creates the index entries. Objects: a new one per record. A round
+ * is a piece of {@value InTurn#PIECE_MILLIS} ms of each form in turn. Prints medians over rounds
  * and JVMs: nanoseconds, and in brackets the ratio to rows in the same round.
  */
 public final class Forms {
-  // The file has more than 600 lines because each operation is written in all forms here, one below
-  // the other.
+  // All operations are written here in all forms, next to each other.
 
   static final int RECORDS = 100_000;
   static final int BATCH = 100;
@@ -44,7 +43,7 @@ public final class Forms {
   private static final int ROUNDS = 80;
   private static final int JVMS = 3;
 
-  /** What is measured. */
+  /** The operations. */
   enum Operation {
     GET("`get`"),
     EXISTS("`exists`"),
@@ -65,7 +64,7 @@ public final class Forms {
 
   private Forms() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) throws IOException, InterruptedException {
     int rounds = args.length > 0 ? Integer.parseInt(args[0]) : ROUNDS;
     int jvms = args.length > 1 ? Integer.parseInt(args[1]) : JVMS;
@@ -87,9 +86,7 @@ public final class Forms {
     }
   }
 
-  /**
-   * One line for each operation: its name, and nanoseconds and ratios of the forms that have it.
-   */
+  /** Prints one operation: its name, and nanoseconds and ratios of the forms that have it. */
   private static void print(Operation operation, InTurn.Medians m) {
     StringBuilder line = new StringBuilder(operation.name());
     for (int i = 0; i < m.nanos().length; i++) {
@@ -127,11 +124,10 @@ public final class Forms {
       }
     }
     if (process.waitFor() != 0) {
-      throw new IOException("A measurement has failed.");
+      throw new IOException("A child JVM failed; its output is above.");
     }
   }
 
-  /** All operations in this JVM. */
   static Map<Operation, InTurn.Medians> measure(int rounds) {
     Map<Operation, InTurn.Medians> found = new EnumMap<>(Operation.class);
     try (Database db = Database.inMemory(Options.defaults())) {
@@ -178,12 +174,12 @@ public final class Forms {
       now = System.nanoTime();
     }
     if (sum == 0) {
-      throw new IllegalStateException("Nothing was found.");
+      throw new IllegalStateException("An operation found no record.");
     }
     return (double) (now - began) / done;
   }
 
-  /** What is stored. */
+  /** The stored record. */
   public record Item(@Id long id, String name, long price, int count, long weight) {
     static Item of(long id) {
       return new Item(id, "item number " + id % 100, id * 3, (int) id, id / 2);
@@ -203,7 +199,9 @@ public final class Forms {
       return at;
     }
 
-    /** Does something {@link #BATCH} times; null if there is no such operation. */
+    /**
+     * Returns the work of {@link #BATCH} operations; null if the form does not have the operation.
+     */
     @Nullable Work<Long, RuntimeException> work(Operation operation) {
       return switch (operation) {
         case GET -> tx -> times(tx, this::get);
@@ -231,7 +229,7 @@ public final class Forms {
       return sum;
     }
 
-    /** Those behind the others come and go. */
+    /** Records above the loaded ones are inserted and deleted. */
     private long insertOrDelete(Transaction tx, long id) {
       long other = RECORDS + id;
       if (!delete(tx, other)) {
@@ -290,7 +288,10 @@ public final class Forms {
     }
   }
 
-  /** The same; the text takes what it has. Fields are constants in both, so each has its own. */
+  /**
+   * Rows of variable length: the text takes only its length. Each class has its own constants for
+   * fields.
+   */
   private static final class VariableRows extends AnyRows {
     private static final Layout.Definition LAYOUT = Layout.define();
     private static final Field PRICE = LAYOUT.int64("price");
@@ -415,7 +416,7 @@ public final class Forms {
   private static final class Bytes extends Form {
     private final Table<byte[], byte[]> table;
 
-    /** Null if there is none. */
+    /** Null for the form without an index. */
     private final @Nullable Index<Key, byte[], byte[]> byPrice;
 
     private final @Nullable Key price;

@@ -5,11 +5,11 @@ import io.fovea.index.IndexCore;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
 
-/** Where hints of entries point to, beside where the records are. */
+/** Compares the hints of index entries with the locations of their records. */
 final class HintPlaces {
   private HintPlaces() {}
 
-  /** The hint of an entry, and where its record is. */
+  /** Reads the hint of an entry and the location of its record. */
   static void peek(
       SecondaryStore s,
       Transaction tx,

@@ -12,17 +12,17 @@ import java.util.List;
 import java.util.Locale;
 import java.util.SplittableRandom;
 
-/** Figure 6 of {@link SecondaryLookups}: lookups beside changes that make hints wrong. */
+/** Figure 6 of {@link SecondaryLookups}: lookups concurrent with changes that invalidate hints. */
 final class HintRepair {
   private static final int SAMPLES_MAX = 1 << 20;
 
-  /** Lookups of each index, in all pieces; 0: as many as the rounds leave time for. */
+  /** Lookups of each index over all pieces; 0 for as many as fit in the rounds. */
   private static final long LOOKUPS = Long.getLong("lookups", 0);
 
-  /** Rounds that do not count, where the lookups are counted. */
+  /** Warm-up rounds if lookups are counted. */
   private static final int WARM_UP = LOOKUPS < 1_000_000 ? 0 : 20;
 
-  /** One in so many lookups is timed. */
+  /** One in this many lookups is timed. */
   private static final int TIMED = LOOKUPS > 4L * SAMPLES_MAX ? 16 : 4;
 
   private final SecondaryLookups b;
@@ -69,7 +69,7 @@ final class HintRepair {
             }
             s.db.schema().hintUse().repairs = names[i].equals("repair");
             double m = piece(teams.get(i), counts);
-            // Where one is done with all its lookups, the others have none to be compared with.
+            // Once one index has done all its lookups, the others have nothing to compare with.
             if (counts && (i == 0 || medians.get(0).size() > medians.get(i).size())) {
               int at = medians.get(i).size();
               medians.get(i).add(m / (i == 0 ? 1 : medians.get(0).get(at)));
@@ -97,7 +97,7 @@ final class HintRepair {
     return team.stream().mapToLong(m -> m.done).sum();
   }
 
-  /** All threads of an index for a piece; the median of what their lookups took in it. */
+  /** Runs all threads of an index for a piece, and returns the median time of their lookups. */
   private static double piece(List<Mixed> team, boolean counts) throws InterruptedException {
     List<Thread> threads = new ArrayList<>();
     for (Mixed m : team) {
@@ -118,7 +118,7 @@ final class HintRepair {
     return nanos.length == 0 ? 0 : InTurn.median(nanos);
   }
 
-  /** What was sampled, in all pieces or in the last one. */
+  /** Returns the samples of all pieces, or of the last one. */
   private static double[] all(List<Mixed> team, boolean last) {
     double[] nanos = new double[0];
     for (Mixed m : team) {
@@ -165,7 +165,6 @@ final class HintRepair {
     Markdown.line(lookups + "/" + (100 - lookups), cells);
   }
 
-  /** Percent. */
   private double rightPages(SecondaryStore s, RowIndex index) {
     if (index.hints() == EntryHints.NONE) {
       return 0;
@@ -189,7 +188,7 @@ final class HintRepair {
     return 100.0 * right[0] / sample;
   }
 
-  /** Looks records up and makes hints wrong, a piece at a time. */
+  /** Looks up records and invalidates hints, one piece at a time. */
   private final class Mixed implements Runnable {
     private final SecondaryStore s;
     private final RowIndex index;
@@ -202,13 +201,10 @@ final class HintRepair {
     final long[] nanos = new long[SAMPLES_MAX];
     int samples;
 
-    /** The first sample of this piece. */
     int first;
 
-    /** Whether this piece is sampled. */
     boolean counts;
 
-    /** Lookups, of all pieces. */
     long done;
 
     Mixed(SecondaryStore s, RowIndex index, int lookups, int[] mix, int number) {
@@ -248,7 +244,7 @@ final class HintRepair {
       }
     }
 
-    /** Takes 1 from the page, the frame or the slot of a hint. */
+    /** Subtracts 1 from the page, the frame or the slot of a hint. */
     private void spoil(Transaction tx) {
       Tx t = tx.enter(s.db);
       try {

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.SplittableRandom;
 
-/** Figure 5 of {@link SecondaryLookups}: how many hints are right after changes of the table. */
+/** Figure 5 of {@link SecondaryLookups}: the share of correct hints after changes of the table. */
 final class HintRobustness {
   private static final int BATCH = 1000;
 
@@ -77,7 +77,7 @@ final class HintRobustness {
     }
   }
 
-  /** Walks the index; a hint of a page that is not resident counts as right if it is not freed. */
+  /** Scans the index. A hint to a non-resident page counts as correct unless the page is free. */
   private void robust(SecondaryStore s, String change, int percent, boolean[] gone) {
     DatabaseStats.HintedLookups before = s.db.stats().hintedLookups();
     RowIndex index = s.indexes.get(0);
@@ -91,7 +91,7 @@ final class HintRobustness {
     Row row = s.table.row();
     Key from = index.key().set(Long.MIN_VALUE);
     boolean more = true;
-    // A transaction for a part of the entries: a read set has its limits.
+    // One transaction per part of the entries, since a read set is bounded.
     while (more) {
       long[] count = new long[5];
       Key begin = from;
@@ -119,7 +119,7 @@ final class HintRobustness {
       from = index.key().set(count[4] + 1);
     }
     if (s.db.stats().hintedLookups().pageRepairs() != before.pageRepairs()) {
-      throw new IllegalStateException("hints were put right on the way");
+      throw new IllegalStateException("Hints were repaired during the scan.");
     }
     System.out.printf(
         Locale.ROOT,

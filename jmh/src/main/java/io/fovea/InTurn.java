@@ -6,9 +6,8 @@ import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Measures several things in turn, a piece of each in every round, so that each gets the same of a
- * machine whose speed changes; and takes medians, of the figures and of their ratios within a
- * round.
+ * Measures several things in turn, a piece of each per round, so that changes in the speed of the
+ * machine affect all of them. Returns medians, of the figures and of their ratios within a round.
  */
 public final class InTurn {
   static final int PIECE_MILLIS = 50;
@@ -16,28 +15,28 @@ public final class InTurn {
 
   private InTurn() {}
 
-  /** The middle one. */
+  /** Returns the median. */
   public static double median(double[] values) {
     return quantile(values, 0.5);
   }
 
-  /** The value that such a part of the others is below: 0 is the least, 1 the most. */
+  /** Returns a quantile: 0 is the minimum, 1 the maximum. */
   public static double quantile(double[] values, double part) {
     double[] sorted = values.clone();
     Arrays.sort(sorted);
     return sorted[(int) Math.round(part * (sorted.length - 1))];
   }
 
-  /** Something that is measured in turn with others. */
+  /** One of the things measured in turn. */
   @FunctionalInterface
   interface Piece {
-    /** Goes on for about so long; nanoseconds for each lookup. */
+    /** Runs for about this long, and returns nanoseconds per lookup. */
     double run(long nanos);
   }
 
-  /** Medians, of the nanoseconds and of the ratio to the first; and between what the ratio is. */
+  /** Medians of nanoseconds and of the ratio to the first, with the range of the ratio. */
   record Medians(double[] nanos, double[] ratios, double[] low, double[] high) {
-    /** Of each, the median over several; its ratio is between the least and the most of them. */
+    /** Combines several results: medians, with the minimum and maximum of the ratios. */
     static Medians of(List<Medians> all) {
       int n = all.get(0).nanos.length;
       Medians middle = new Medians(new double[n], new double[n], new double[n], new double[n]);
@@ -66,7 +65,10 @@ public final class InTurn {
     }
   }
 
-  /** Pieces of each in turn, so often; the first quarter does not count. With quartiles. */
+  /**
+   * Runs pieces in turn, with the first quarter of the rounds as warm-up. The range is the
+   * quartiles.
+   */
   static Medians run(int rounds, List<Piece> pieces) {
     int n = pieces.size();
     int warmUp = rounds / 4;

@@ -1,10 +1,10 @@
 package io.fovea;
 
-/** Prints tables of Markdown. */
+/** Prints Markdown tables. */
 public final class Markdown {
   private Markdown() {}
 
-  /** A line of a table. */
+  /** Prints a row. */
   public static void line(Object first, Object... cells) {
     StringBuilder s = new StringBuilder("| ").append(first);
     for (Object c : cells) {
@@ -13,7 +13,7 @@ public final class Markdown {
     System.out.println(s.append(" |"));
   }
 
-  /** The names of the columns, and the rule below them. */
+  /** Prints the header and the rule below it. */
   public static void head(String first, Object... columns) {
     StringBuilder names = new StringBuilder("| ").append(first);
     StringBuilder rule = new StringBuilder("|---");

@@ -14,20 +14,20 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A {@link SecondaryStore} in a process of its own, which looks records up when it is told to.
+ * A {@link SecondaryStore} in a separate process, which looks up records on command.
  *
- * <p>An application has one engine. Several in one JVM share what is compiled, which has the
- * branches of all of them: what they cost of each is in docs/benchmarks/hints.md.
+ * <p>Applications have one engine. Several in one JVM share compiled code, with the branches of all
+ * of them; docs/benchmarks/hints.md has the cost of that.
  *
- * <p>One thread. The process ends with its standard input, so with this one at the latest.
+ * <p>One thread. The process ends when its standard input closes, so at the latest with this one.
  */
 final class SecondaryEngine implements AutoCloseable {
-  /** What is compared. */
+  /** The engines compared. */
   enum Kind {
-    /** What the paper calls conventional. */
+    /** The paper's "conventional" engine. */
     LATCHED("latched table, no hints", Translation.LATCHED, Hints.NONE, false),
     LATCHED_HINTS("latched table, all hints", Translation.LATCHED, Hints.ALL, false),
-    /** What the engine is by default, but for hints. */
+    /** The default translation, without hints. */
     PREDICTIVE("predictive, no hints", Translation.PREDICTIVE, Hints.NONE, false),
     PREDICTIVE_HINTS("predictive, all hints", Translation.PREDICTIVE, Hints.ALL, false),
     REMEMBERED("predictive, all hints, remembered", Translation.PREDICTIVE, Hints.ALL, true);
@@ -54,7 +54,7 @@ final class SecondaryEngine implements AutoCloseable {
   private final Process process;
   private final BufferedReader answers;
 
-  /** Begins to fill it; nothing is waited for. The JVM's options are those of this one. */
+  /** Starts the process, which fills the store in the background. Uses the options of this JVM. */
   SecondaryEngine(Kind kind, int records, int pageSize, int size) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -73,16 +73,15 @@ final class SecondaryEngine implements AutoCloseable {
     answers = process.inputReader();
   }
 
-  /** Waits until it is filled. */
   void await() {
     answer();
   }
 
   /**
-   * Goes on for some time.
+   * Runs lookups for a time.
    *
-   * @param lookups of a transaction
-   * @return nanoseconds for each lookup
+   * @param lookups lookups per transaction
+   * @return nanoseconds per lookup
    */
   double run(int lookups, long nanos) {
     try {
@@ -98,7 +97,7 @@ final class SecondaryEngine implements AutoCloseable {
     try {
       String line = answers.readLine();
       if (line == null) {
-        throw new IllegalStateException("an engine's process has ended: " + process.info());
+        throw new IllegalStateException("The process of an engine ended early: " + process.info());
       }
       return line;
     } catch (IOException e) {
@@ -111,7 +110,7 @@ final class SecondaryEngine implements AutoCloseable {
     process.destroy();
   }
 
-  /** The process: KIND RECORDS PAGE_SIZE SIZE. */
+  /** The child process: KIND RECORDS PAGE_SIZE SIZE. */
   public static void main(String[] args) throws IOException {
     try (SecondaryStore s =
         Kind.valueOf(args[0])

@@ -10,44 +10,42 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * What hints in the entries of secondary indexes are worth, what wrong ones cost, how long they
- * stay right: figures 4 to 6 and table 1 of Otaki et al., Enhancing Transaction Processing through
- * Indirection Skipping, PVLDB 18 (11), 2025.
+ * The benefit of hints in the entries of secondary indexes, the cost of wrong hints, and how long
+ * hints stay correct: figures 4 to 6 and table 1 of Otaki et al., Enhancing Transaction Processing
+ * through Indirection Skipping, PVLDB 18 (11), 2025.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.SecondaryLookups FIGURE [RECORDS [ROUNDS]]
  *
- *   sizes    4a: ns a lookup by type of hint, over records of 10 to 1000 bytes
- *   stale    4b: ns a lookup over shares of wrong hints, by what is wrong; no repair
- *   robust   5: share of right hints after inserts, deletes, updates; -Dbeyond=true: the pool holds
- *            what there was before them
- *   repair   6: ns a lookup beside changes of hints: with repair, without, without hints;
+ *   sizes    4a: ns per lookup by type of hint, over records of 10 to 1000 bytes
+ *   stale    4b: ns per lookup over shares of wrong hints, by part of the hint; no repair
+ *   robust   5: share of correct hints after inserts, deletes, updates; -Dbeyond=true: the pool holds
+ *            only the data before them
+ *   repair   6: ns per lookup during changes of hints: with repair, without, without hints;
  *            -Dmix=50/10/40 for page/frame/slot of the changes (10/10/80), -Dthreads=10 (1);
- *            -Dlookups=10000000, the paper's, of each index instead of rounds: what is right at the
+ *            -Dlookups=10000000 (the paper's) of each index instead of rounds: the share correct at the
  *            end depends on how many changes there were
  *   table    table 1: pages and MiB of the index by type of hint
- *   engines  the latched table without hints and with all of them, and predictive translation likewise: what the
- *            paper calls conventional, and what it becomes; and with both trees remembered, which is none of the
- *            paper's; with one lookup and with {@value #GROUP}
- *            in a transaction. Each in a JVM of its own; so often with new ones, and at last the
- *            medians of all, with the least and the most: -Dsets=5
- *   poison   full hints, none, and hints that are all wrong, at random; with one lookup and with
- *            {@value #GROUP} in a transaction
+ *   engines  latched table and predictive translation, each without hints and with all; also with
+ *           cached key locations, which are not in the paper; one lookup and {@value #GROUP} per
+ *           transaction. Each in a separate JVM; -Dsets=5 repeats with new JVMs, and prints medians
+ *           with ranges
+ *   poison   full hints, none, and random hints that are all wrong; one lookup and {@value #GROUP} per
+ *           transaction
  *
  *   stale and poison: with -Djdk.attach.allowAttachSelf=true -XX:+EnableDynamicAgentLoading
  *
- *   -DpageSize=16384 (the paper's; 4096)   -Dsize=100 bytes of a record, but for sizes
- *   -Dgroup=64 lookups of a transaction, but for engines and poison
+ *   -DpageSize=16384 (the paper's; 4096)   -Dsize=100 bytes per record, except for sizes
+ *   -Dgroup=64 lookups per transaction, except for engines and poison
  * </pre>
  *
- * <p>One million records, one entry each, all in memory unless said otherwise; keys of 8 bytes, the
- * index is unique. Whatever is compared is open at the same time: unique indexes of one table,
- * which share its tree, or engines ({@link SecondaryEngine}). A round is a piece of {@value
- * InTurn#PIECE_MILLIS} ms of each in turn, so that each gets the same of a machine whose speed
- * changes. The first quarter of the ROUNDS is warm-up and does not count. Printed, as Markdown, are
- * the median of the nanoseconds for a lookup and, in brackets, the median over the rounds of their
- * ratio to the first column's, or line's, of the same round, and its quartiles. A lookup is {@link
- * RowIndex#get}, of all entries in random order.
+ * <p>One million records with one entry each, in memory unless stated otherwise; keys of 8 bytes,
+ * unique indexes. All candidates are open at the same time: indexes of one table, or engines
+ * ({@link SecondaryEngine}). A round is a piece of {@value InTurn#PIECE_MILLIS} ms of each in turn,
+ * so that changes in the speed of the machine affect all of them. The first quarter of the ROUNDS
+ * is warm-up. Prints Markdown: the median of nanoseconds per lookup and, in brackets, the median
+ * and quartiles of the ratio to the first column or line in the same round. A lookup is {@link
+ * RowIndex#get}, over all entries in random order.
  */
 public final class SecondaryLookups {
   private static final int GROUP = 64;
@@ -65,7 +63,7 @@ public final class SecondaryLookups {
     this.rounds = rounds;
   }
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) throws Exception {
     String figure = args.length > 0 ? args[0] : "";
     SecondaryLookups b =
@@ -88,7 +86,7 @@ public final class SecondaryLookups {
     }
   }
 
-  /** All in memory, but for a share of records more. */
+  /** Opens a store in memory, with space for an additional share of records. */
   SecondaryStore store(int bytes, int spread, double share, EntryHints... kinds) {
     return new SecondaryStore(
         records, pageSize, bytes, spread, share, Translation.PREDICTIVE, Hints.ALL, false, kinds);
@@ -128,7 +126,7 @@ public final class SecondaryLookups {
     }
   }
 
-  /** Lookups by an index that has wrong hints while they run. */
+  /** Lookups by an index whose hints are being invalidated. */
   private static InTurn.Piece poisoned(SecondaryStore s, int index, HintPoison poison, int group) {
     SecondaryStore.Walk walk = s.walk(s.indexes.get(index), group);
     return nanos -> {
@@ -144,7 +142,7 @@ public final class SecondaryLookups {
   private void engines() {
     int sets = Integer.getInteger("sets", SETS);
     List<SecondaryEngine.Kind> kinds = List.of(SecondaryEngine.Kind.values());
-    // By set, first one lookup in a transaction, then a group.
+    // By set: one lookup per transaction, then a group.
     List<InTurn.Medians> one = new ArrayList<>();
     List<InTurn.Medians> many = new ArrayList<>();
     Markdown.head("engine", "ns, 1 lookup a transaction", "ns, " + GROUP + " lookups");
@@ -181,7 +179,7 @@ public final class SecondaryLookups {
     FaultAgent.loadHints();
     Markdown.head("hints", "ns, 1 lookup a transaction", "ns, " + GROUP + " lookups");
     EntryHints full = EntryHints.PAGE_FRAME_SLOT;
-    // What the poison stores is in an index of its own.
+    // The poison stores its hints in a separate index.
     try (SecondaryStore s = store(size, 1, 1, EntryHints.NONE, full, full)) {
       HintPoison wild = new HintPoison(100, 100, 100, true);
       List<InTurn.Medians> all = new ArrayList<>();

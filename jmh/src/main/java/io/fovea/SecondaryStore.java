@@ -14,15 +14,15 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * A table whose records have numbers, with unique indexes of these numbers, one for each of some
- * kinds of hints: what {@link SecondaryLookups} measures. All in memory.
+ * A numbered table in memory, with a unique index of the numbers for each kind of hint, for {@link
+ * SecondaryLookups}.
  *
- * <p>One thread, but for {@link #db}.
+ * <p>One thread, except for {@link #db}.
  */
 final class SecondaryStore implements AutoCloseable {
   private static final int BATCH = 1000;
 
-  /** Lookups from one look at the clock to the next, at least: a look costs as much as a miss. */
+  /** Fewest lookups between two clock readings; reading the clock costs as much as a miss. */
   private static final int LOOKUPS = 64;
 
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
@@ -30,33 +30,30 @@ final class SecondaryStore implements AutoCloseable {
   final Database db;
   final Field number;
 
-  /** Bytes of a record. */
   final int bytes;
 
   final RowTable table;
 
-  /** In the order of the kinds that were asked for. */
+  /** In the order of the requested kinds. */
   final List<RowIndex> indexes = new ArrayList<>();
 
   final int records;
 
-  /** The keys are multiples of this; others can be inserted between them. */
+  /** The keys are multiples of this, with space for inserts between them. */
   final int spread;
 
-  /** All records in random order: of all walks, each of which begins elsewhere. */
+  /** All records in random order, shared by the walks, which begin at different points. */
   private final int[] order;
 
   private int walks;
 
   /**
-   * Fills it.
+   * Fills the store.
    *
-   * @param size bytes of a record, about
-   * @param share how many times the data the pool holds, about
-   * @param translation how pages are found in the pool
-   * @param hints where hints are used at all
-   * @param remembered whether reads of the table and of its indexes begin where a key was seen last
-   * @param kinds one index for each; the same kind may come twice
+   * @param size approximate bytes per record
+   * @param share the size of the pool, in multiples of the data
+   * @param remembered whether key locations of the table and its indexes are cached
+   * @param kinds one index for each; kinds may repeat
    */
   SecondaryStore(
       int records,
@@ -113,7 +110,6 @@ final class SecondaryStore implements AutoCloseable {
     lookAtAll();
   }
 
-  /** An index that is built knows no places; all hints are right after this. */
   private void lookAtAll() {
     for (RowIndex index : indexes) {
       if (index.hints() == EntryHints.NONE) {
@@ -138,7 +134,7 @@ final class SecondaryStore implements AutoCloseable {
     return "by_" + kinds[i] + "_" + i;
   }
 
-  /** Numbers are in an order that has nothing to do with that of the keys. */
+  /** Returns a number, unrelated to the order of the keys. */
   long numberOf(long i) {
     long h = (i + 1) * 0x9E37_79B9_7F4A_7C15L;
     h = (h ^ h >>> 30) * 0xBF58_476D_1CE4_E5B9L;
@@ -157,7 +153,7 @@ final class SecondaryStore implements AutoCloseable {
     return order;
   }
 
-  /** Lookups by an index, of all records in random order, round and round. */
+  /** Returns endless lookups by an index, over all records in random order. */
   Walk walk(RowIndex index, int group) {
     return new Walk(index, group);
   }
@@ -175,15 +171,11 @@ final class SecondaryStore implements AutoCloseable {
       this.group = group;
       this.key = index.key();
       this.row = table.row();
-      // Not where another walk has just been: what it has looked at may be in a cache.
+      // Start away from the previous walk, whose records may be cached.
       this.at = (int) (walks++ * 0.381966 % 1 * records);
     }
 
-    /**
-     * Goes on for some time.
-     *
-     * @return nanoseconds for each lookup
-     */
+    /** Runs lookups for a time. Returns nanoseconds per lookup. */
     double run(long nanos) {
       long begin = System.nanoTime();
       long took;

@@ -3,15 +3,15 @@ package io.fovea;
 import io.fovea.btree.PlacePoison;
 import java.util.Random;
 
-/** Places of records that lead astray. */
+/** Makes cached key locations wrong. */
 public final class WrongPlaces {
   private WrongPlaces() {}
 
   /**
-   * Makes all of them wrong that a database knows now.
+   * Makes all cached key locations of a database wrong.
    *
-   * @param db in which something is remembered
-   * @param random what decides
+   * @param db a database with cached key locations
+   * @param random the source of wrong locations
    */
   public static void make(Database db, Random random) {
     PlacePoison.poison(db.store().places(), random);

@@ -1,2 +1,2 @@
-/** What benchmarks need of the inside of the API: hints that are made wrong on purpose. */
+/** Benchmarks that use internals of the API. */
 package io.fovea;

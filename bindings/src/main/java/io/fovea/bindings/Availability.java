@@ -1,15 +1,15 @@
 package io.fovea.bindings;
 
 /**
- * Whether something outside the JVM can be used here. A value, so that a missing library or a
- * kernel that refuses is an ordinary answer and not an error out of a static initializer.
+ * Tells whether a native facility can be used here. It is a value, so that a missing library or a
+ * kernel that refuses is an ordinary answer instead of an error from a static initializer.
  *
  * @since 0.1.0
  */
 public sealed interface Availability {
 
   /**
-   * One line for the log that says what was found, or what is missing and what would help.
+   * Returns one line for the log: what was found, or what is missing and what would help.
    *
    * @return the line, without a newline
    * @since 0.1.0
@@ -17,7 +17,7 @@ public sealed interface Availability {
   String describe();
 
   /**
-   * It is there and it works.
+   * The facility works.
    *
    * @param library what was loaded, for example {@code "liburing.so.2"}
    * @param kernel the release of the running kernel
@@ -37,16 +37,16 @@ public sealed interface Availability {
               ? ""
               : ", features 0x"
                   + Integer.toHexString(features)
-                  + ", set-up flags 0x"
+                  + ", setup flags 0x"
                   + Integer.toHexString(setupFlags));
     }
   }
 
   /**
-   * It cannot be used.
+   * The facility cannot be used.
    *
    * @param reason what is missing or refused, and what the user can do about it
-   * @param errno the kernel's error number, positive, or 0 where no call was made
+   * @param errno the kernel's error number, positive, or 0 if no call was made
    * @since 0.1.0
    */
   record Unavailable(String reason, int errno) implements Availability {

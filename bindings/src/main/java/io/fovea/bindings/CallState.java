@@ -11,22 +11,20 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Native scratch memory for one call: where the linker leaves errno, and one long for small
- * arguments.
+ * Native scratch memory for one call: errno, and one long for small arguments.
  *
- * <p>The linker wants a segment to write errno to. Allocating one per call costs an arena (about as
- * much as the read of a cached page); a ThreadLocal leaks one per virtual thread, of which there
- * may be millions. So slots come from a small striped cache: a thread starts at a slot that its id
- * picks and takes the first that is free, by one compare-and-set. A slot belongs to whoever took
- * it, not to a thread, so it does not matter on which carrier a virtual thread goes on.
+ * <p>The linker wants a segment to write errno to. An arena per call is slow, and a ThreadLocal
+ * would leak one segment per virtual thread. So slots come from a small striped cache: a thread
+ * starts at the slot that its id selects and takes the first free one by compare-and-set. A slot
+ * belongs to the call that acquired it, not to a thread or carrier.
  *
- * <p>Where all slots of a chunk are in use the next chunk is made; chunks are never freed. The
- * number of slots is therefore bounded by the number of calls that are in the kernel at once, which
- * is at most the number of the process's kernel threads.
+ * <p>If all slots of a chunk are taken, another chunk is allocated. Chunks are never freed. Their
+ * number is bounded by the number of concurrent calls into the kernel, which is at most the number
+ * of the process's kernel threads.
  *
- * <p>Memory order: {@link #acquire()} takes {@code busy} from 0 to 1 by compare-and-set, {@link
- * #release()} sets it back to 0 with release semantics; the pair forbids that the next owner's call
- * writes errno before the last owner has read it.
+ * <p>Memory order: {@link #acquire()} sets {@code busy} from 0 to 1 by compare-and-set; its partner
+ * is the release store of 0 in {@link #release()}. Forbidden: the next owner's call writes errno
+ * before the last owner has read it.
  */
 final class CallState {
   private static final StructLayout LAYOUT = Linker.Option.captureStateLayout();
@@ -45,15 +43,14 @@ final class CallState {
     FIRST = new Chunk(Integer.highestOneBit(wanted - 1) << 1);
   }
 
-  /** Where the linker writes errno. */
   final MemorySegment captured;
 
-  /** One long. */
+  /** Room for one long. */
   final MemorySegment scratch;
 
   private volatile int busy;
 
-  /** Keep the busy words of neighbours on lines of their own. */
+  /** Padding: each busy word has a cache line to itself. */
   @SuppressWarnings("unused")
   private long p0, p1, p2, p3, p4, p5, p6;
 
@@ -62,7 +59,7 @@ final class CallState {
     scratch = line.asSlice(LINE / 2, ValueLayout.JAVA_LONG);
   }
 
-  /** A slot that is the caller's until {@link #release()}. Any thread. */
+  /** Returns a slot, to be released by {@link #release()}. Any thread. */
   static CallState acquire() {
     long id = Thread.currentThread().threadId();
     int start = (int) ((id * 0x9E3779B97F4A7C15L) >>> 32);
@@ -78,12 +75,12 @@ final class CallState {
     }
   }
 
-  /** Gives the slot back; its owner only. */
+  /** Releases the slot. Called by its owner only. */
   void release() {
     BUSY.setRelease(this, 0);
   }
 
-  /** The error number that the last call left here; meaningful only where that call failed. */
+  /** Returns the error number of the last call. Meaningful only if that call failed. */
   int errno() {
     return captured.get(ValueLayout.JAVA_INT, ERRNO);
   }

@@ -23,8 +23,8 @@ import java.lang.invoke.VarHandle;
  *   user_data 8 | res 4 | flags 4
  * </pre>
  *
- * <p><b>Memory order.</b> The kernel may add completions at any moment, from an interrupt or
- * another thread.
+ * <p><b>Memory order.</b> The kernel may add completions at any time, from an interrupt or another
+ * thread.
  *
  * <ul>
  *   <li>{@code ktail} is read with acquire semantics; partner: {@code
@@ -33,14 +33,14 @@ import java.lang.invoke.VarHandle;
  *   <li>{@code khead} is written with release semantics, after the completion was read; partner:
  *       the kernel's read of {@code rings->cq.head} before it decides that an entry is free ({@code
  *       io_cqe_cache_refill}, ordered by the control dependency to its stores). Forbidden: the
- *       kernel sees the new head and overwrites a completion that we have yet to read.
- *   <li>The flags word is read opaquely: it says only that a call into the kernel would find more,
- *       and a stale value only delays that to the next look. Who goes to sleep instead does so in
- *       the kernel, which looks for itself.
+ *       kernel sees the new head and overwrites a completion that we have not read yet.
+ *   <li>The flags word is read opaquely: it says only that a call into the kernel would find more.
+ *       A stale value delays that to the next check. A thread that waits does so in the kernel,
+ *       which checks again.
  * </ul>
  *
- * <p>One thread at a time: the owner, which a confined arena checks, or, of a ring that is lent,
- * who has its lock.
+ * <p>One thread at a time: the owner (checked by the confined arena), or the holder of the lock of
+ * a lent ring.
  */
 final class CompletionQueue {
   private static final long CQE_BYTES = io_uring_cqe.layout().byteSize();
@@ -59,10 +59,10 @@ final class CompletionQueue {
   private int head;
 
   /**
-   * Over a ring that liburing has set up.
+   * Wraps the queue of a ring that liburing has set up.
    *
    * @param ring {@code struct io_uring}
-   * @param arena what the ring's memory lives as long as
+   * @param arena the arena of the ring's memory
    */
   CompletionQueue(MemorySegment ring, Arena arena) {
     MemorySegment cq = io_uring.cq(ring);
@@ -80,15 +80,14 @@ final class CompletionQueue {
     return entries;
   }
 
-  /** The position up to which completions were reaped. */
+  /** Returns the position up to which completions were reaped. */
   int head() {
     return head;
   }
 
   /**
-   * How many completions can be reaped now.
-   *
-   * @return the number, or a negated error number where the kernel has more but cannot hand it over
+   * Returns the number of completions that can be reaped now, or a negated error number if the
+   * kernel has more but cannot deliver them.
    */
   int ready() {
     int ready = (int) INT.getAcquire(ktail, 0L) - head;
@@ -106,7 +105,7 @@ final class CompletionQueue {
     return ready;
   }
 
-  /** Takes up to {@code max} completions. */
+  /** Reaps up to {@code max} completions. */
   int reap(long[] userData, int[] results, int max) {
     int ready = ready();
     if (ready <= 0) {
@@ -125,8 +124,8 @@ final class CompletionQueue {
   }
 
   /**
-   * Takes what is ready. The head moves before each call of the handler, so that a handler may
-   * throw, fill further requests, submit and even reap.
+   * Reaps all completions that are ready. The head moves before each call of the handler, so a
+   * handler may throw, add requests, submit, and even reap.
    */
   int reap(Ring.Completion handler) {
     int ready = ready();

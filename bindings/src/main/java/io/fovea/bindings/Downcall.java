@@ -10,14 +10,13 @@ import java.lang.invoke.MethodHandle;
 import java.util.Objects;
 
 /**
- * How functions of libc are linked and called: errno is captured into a slot of {@link CallState},
- * addresses are passed as longs, for an address layout would make a segment object. Stateless; any
- * thread.
+ * Links and calls functions of libc. errno goes to a slot of {@link CallState}. Addresses are
+ * passed as longs, because an address layout would allocate a segment. Stateless; any thread.
  */
 final class Downcall {
   private Downcall() {}
 
-  /** As C declares it, but with errno captured and with addresses as longs. */
+  /** Links a function as C declares it, but with errno captured and addresses as longs. */
   static MethodHandle link(
       MemorySegment function, FunctionDescriptor declared, Linker.Option... options) {
     MemoryLayout[] arguments =
@@ -34,7 +33,10 @@ final class Downcall {
     return layout instanceof AddressLayout ? ValueLayout.JAVA_LONG : layout;
   }
 
-  /** Calls a function of a descriptor; again after a signal, if {@code retry}. */
+  /**
+   * Calls a function that takes a descriptor. If {@code retry}, repeats calls interrupted by a
+   * signal.
+   */
   static int call(MethodHandle handle, int fd, boolean retry) {
     CallState state = CallState.acquire();
     try {
@@ -50,7 +52,10 @@ final class Downcall {
     }
   }
 
-  /** Calls a function of a range of memory and an argument; again after a signal. */
+  /**
+   * Calls a function that takes a memory range and an argument. Repeats calls interrupted by a
+   * signal.
+   */
   static int range(MethodHandle handle, long address, long length, int argument) {
     CallState state = CallState.acquire();
     try {
@@ -66,11 +71,11 @@ final class Downcall {
     }
   }
 
-  /** The address of a part of a native segment, checked. */
+  /** Returns the address of a part of a native segment, with bounds and liveness checked. */
   static long address(MemorySegment segment, long start, long count) {
     if (!segment.isNative()) {
       throw new IllegalArgumentException(
-          "The kernel needs native memory, this is " + segment + ".");
+          "A call into the kernel needs native memory, got " + segment + ".");
     }
     Objects.checkFromIndexSize(start, count, segment.byteSize());
     if (!segment.scope().isAlive()) {
@@ -79,7 +84,9 @@ final class Downcall {
     return segment.address() + start;
   }
 
-  /** A linked function throws nothing; what comes out of its handle is a bug or an error. */
+  /**
+   * Wraps what a method handle threw. Linked functions throw nothing, so it is a bug or an error.
+   */
   static Error unexpected(Throwable t) {
     if (t instanceof RuntimeException e) {
       throw e;

@@ -1,11 +1,11 @@
 package io.fovea.bindings;
 
 /**
- * Error numbers of Linux, their names and what they mean.
+ * The error numbers of Linux, with their names and meanings.
  *
- * <p>The calls of {@link FileCalls} and its like, and of {@link Ring}, return a failure as the
- * negated number: {@code -28} is {@link #ENOSPC}. The numbers are those that x86-64 and AArch64
- * share. Stateless; any thread.
+ * <p>Calls of {@link FileCalls}, {@link MemoryCalls}, {@link EventFd}, {@link Libc} and {@link
+ * Ring} return a failure as the negated number: {@code -28} is {@link #ENOSPC}. x86-64 and AArch64
+ * share all of these numbers. Stateless; any thread.
  *
  * @since 0.1.0
  */
@@ -151,7 +151,7 @@ public final class Errno {
   private Errno() {}
 
   /**
-   * The symbolic name of an error number.
+   * Returns the symbolic name of an error number.
    *
    * @param errno the number, positive as in C or negated as the calls here return it
    * @return for example {@code "ENOSPC"}, or {@code "errno 999"} for a number not listed here
@@ -210,7 +210,7 @@ public final class Errno {
   }
 
   /**
-   * What an error number means, in the words of strerror in the C locale.
+   * Returns the meaning of an error number, in the words of strerror in the C locale.
    *
    * @param errno the number, positive as in C or negated as the calls here return it
    * @return for example {@code "No space left on device"}
@@ -269,7 +269,7 @@ public final class Errno {
   }
 
   /**
-   * Name, number and meaning in one line, for messages.
+   * Returns name, number and meaning in one line, for messages.
    *
    * @param errno the number, positive as in C or negated as the calls here return it
    * @return for example {@code "ENOSPC (28, No space left on device)"}

@@ -5,9 +5,9 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * A counter behind a descriptor: one thread wakes another that waits in the kernel, for example in
- * a {@link Ring} that has a read of the counter in flight. Errors and threads are as {@link Libc}
- * says.
+ * A counter behind a descriptor. With it, one thread wakes another that waits in the kernel, for
+ * example in a {@link Ring} that has a read of the counter in flight. For errors and threads see
+ * {@link Libc}.
  *
  * @since 0.1.0
  */
@@ -15,15 +15,15 @@ public final class EventFd {
   /** {@link #open}: reads of a zero count fail with {@link Errno#EAGAIN} instead of waiting. */
   public static final int EFD_NONBLOCK = 0x800;
 
-  /** {@link #open}: not inherited by programs that this process starts. */
+  /** {@link #open}: close on exec. */
   public static final int EFD_CLOEXEC = 0x80000;
 
   private EventFd() {}
 
   /**
-   * Makes a counter; {@link FileCalls#close} closes it.
+   * Creates a counter. Close it with {@link FileCalls#close}.
    *
-   * @param initial the first count
+   * @param initial the initial count
    * @param flags {@code EFD_*}
    * @return the descriptor or a negated error number
    * @since 0.1.0
@@ -65,7 +65,7 @@ public final class EventFd {
   }
 
   /**
-   * Takes the count and leaves 0; waits while it is 0, unless it was made with {@link
+   * Returns the count and resets it to 0. Waits while it is 0, unless opened with {@link
    * #EFD_NONBLOCK}.
    *
    * @param fd the eventfd
@@ -87,7 +87,7 @@ public final class EventFd {
     }
   }
 
-  /** Linked by the first call; {@code Libc.probe} links nothing. */
+  /** Linked by the first call, so that {@code Libc.probe} links nothing. */
   private static final class Calls {
     static final MethodHandle EVENTFD =
         Downcall.link(LibC.eventfd$address(), LibC.eventfd$descriptor());

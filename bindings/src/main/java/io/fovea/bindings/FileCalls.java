@@ -13,7 +13,7 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Calls of libc on files: opening, positioned reads and writes, durability, length and space,
- * locks. Errors, threads and addresses are as {@link Libc} says.
+ * locks. For errors, threads and addresses see {@link Libc}.
  *
  * <p>{@code pread}, {@code pwrite} and {@code fdatasync} are hot and allocate nothing once
  * compiled.
@@ -21,70 +21,68 @@ import java.nio.charset.StandardCharsets;
  * @since 0.1.0
  */
 public final class FileCalls {
-  // Written out, and not taken from the generated class, so that naming a constant loads nothing;
-  // LibcTest compares them. All but the two that ask for the platform are the same on x86-64 and
-  // AArch64.
+  // Literals, not references to the generated class, so that using a constant loads nothing.
+  // LibcTest compares them. Except for the two that depend on the platform, they are the same on
+  // x86-64 and AArch64.
 
-  /** {@link #open}: for reading. */
+  /** {@link #open}: read only. */
   public static final int O_RDONLY = 0;
 
-  /** {@link #open}: for writing. */
+  /** {@link #open}: write only. */
   public static final int O_WRONLY = 1;
 
-  /** {@link #open}: for both. */
+  /** {@link #open}: read and write. */
   public static final int O_RDWR = 2;
 
-  /** {@link #open}: make the file where it does not exist. */
+  /** {@link #open}: create the file if it does not exist. */
   public static final int O_CREAT = 0x40;
 
-  /** {@link #open}: with {@link #O_CREAT}, fail with {@link Errno#EEXIST} where it exists. */
+  /** {@link #open}: with {@link #O_CREAT}, fail with {@link Errno#EEXIST} if it exists. */
   public static final int O_EXCL = 0x80;
 
-  /** {@link #open}: cut the file to length 0. */
+  /** {@link #open}: truncate the file to length 0. */
   public static final int O_TRUNC = 0x200;
 
-  /** {@link #open}: a write returns when its data is durable. */
+  /** {@link #open}: a write returns once its data is durable. */
   public static final int O_DSYNC = 0x1000;
 
   /**
-   * {@link #open}: past the page cache. Address, length and offset must be multiples of the
-   * device's logical block, commonly 512 or 4096 bytes; else {@link Errno#EINVAL}.
+   * {@link #open}: bypass the page cache. Address, length and offset must be multiples of the
+   * device's logical block, commonly 512 or 4096 bytes; otherwise {@link Errno#EINVAL}.
    */
   public static final int O_DIRECT = Platform.AARCH64 ? 0x10000 : 0x4000;
 
   /** {@link #open}: a directory, for {@link #fsync} after a rename. */
   public static final int O_DIRECTORY = Platform.AARCH64 ? 0x4000 : 0x10000;
 
-  /** {@link #open}: not inherited by programs that this process starts. */
+  /** {@link #open}: close on exec. */
   public static final int O_CLOEXEC = 0x80000;
 
-  /** {@link #flock}: shared. */
+  /** {@link #flock}: shared lock. */
   public static final int LOCK_SH = 1;
 
-  /** {@link #flock}: exclusive. */
+  /** {@link #flock}: exclusive lock. */
   public static final int LOCK_EX = 2;
 
-  /** {@link #flock}: do not wait; {@link Errno#EAGAIN} where somebody else has it. */
+  /** {@link #flock}: do not wait; {@link Errno#EAGAIN} if the lock is taken. */
   public static final int LOCK_NB = 4;
 
   /** {@link #flock}: release. */
   public static final int LOCK_UN = 8;
 
-  /** {@link #fallocate}: leave the file's length as it is. */
+  /** {@link #fallocate}: keep the file's length. */
   public static final int FALLOC_FL_KEEP_SIZE = 1;
 
-  /**
-   * {@link #fallocate}: give the range back to the file system; with {@link #FALLOC_FL_KEEP_SIZE}.
-   */
+  /** {@link #fallocate}: deallocate the range; requires {@link #FALLOC_FL_KEEP_SIZE}. */
   public static final int FALLOC_FL_PUNCH_HOLE = 2;
 
-  /** {@link #fallocate}: the range reads as zeros and stays allocated. */
+  /** {@link #fallocate}: zero the range and keep it allocated. */
   public static final int FALLOC_FL_ZERO_RANGE = 0x10;
 
-  /** {@link #memfdCreate}: not inherited by programs that this process starts. */
+  /** {@link #memfdCreate}: close on exec. */
   public static final int MFD_CLOEXEC = 1;
 
-  /** How the JVM writes the names of files. */
+  /** The charset in which the JVM encodes file names. */
   private static final Charset NAMES = fileNames();
 
   private static final int SEEK_END = 2;
@@ -99,17 +97,17 @@ public final class FileCalls {
   /**
    * Opens a file.
    *
-   * @param path the file's name, as the file system has it
+   * @param path the file's name
    * @param flags {@code O_*}; {@link #O_CLOEXEC} is not implied
-   * @param mode the permissions of a file that {@link #O_CREAT} makes, less the umask, for example
-   *     {@code 0644}; otherwise ignored
+   * @param mode the permissions of a file that {@link #O_CREAT} creates, before the umask, for
+   *     example {@code 0644}; otherwise ignored
    * @return the descriptor or a negated error number
    * @throws IllegalArgumentException if the name contains a NUL
    * @since 0.1.0
    */
   public static int open(String path, int flags, int mode) {
     if (path.indexOf('\0') >= 0) {
-      throw new IllegalArgumentException("A file's name cannot contain NUL: " + path + ".");
+      throw new IllegalArgumentException("A file name cannot contain NUL: " + path + ".");
     }
     CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
@@ -127,7 +125,8 @@ public final class FileCalls {
   }
 
   /**
-   * Closes a descriptor. It is gone whatever the result; an interrupted close counts as done.
+   * Closes a descriptor. The descriptor is closed whatever the result, even if a signal interrupted
+   * the call.
    *
    * @param fd the descriptor
    * @return 0 or a negated error number
@@ -139,7 +138,7 @@ public final class FileCalls {
   }
 
   /**
-   * Reads once at a position. The descriptor's own position is neither used nor moved.
+   * Reads once at a position. Neither uses nor moves the file position.
    *
    * @param fd the descriptor
    * @param address where the bytes go
@@ -165,7 +164,8 @@ public final class FileCalls {
   }
 
   /**
-   * As {@link #pread(int, long, long, long)}, into a part of a native segment.
+   * Reads once at a position into a part of a native segment, like {@link #pread(int, long, long,
+   * long)}.
    *
    * @param fd the descriptor
    * @param segment where the bytes go; native
@@ -180,7 +180,8 @@ public final class FileCalls {
    */
   public static long pread(int fd, MemorySegment segment, long start, long count, long offset) {
     if (segment.isReadOnly()) {
-      throw new IllegalArgumentException("A read needs a segment that can be written.");
+      throw new IllegalArgumentException(
+          "The target of a read is read-only. Pass a writable segment.");
     }
     long address = Downcall.address(segment, start, count);
     try {
@@ -197,8 +198,8 @@ public final class FileCalls {
    * @param address where the bytes go
    * @param count how many bytes
    * @param offset where in the file, in bytes
-   * @return how many bytes were read, fewer than asked only where the file ends; or a negated error
-   *     number, in which case some bytes may have been read
+   * @return how many bytes were read, fewer than asked only at the end of the file; or a negated
+   *     error number, in which case some bytes may have been read
    * @since 0.1.0
    */
   public static long preadFully(int fd, long address, long count, long offset) {
@@ -217,7 +218,7 @@ public final class FileCalls {
   }
 
   /**
-   * Writes once at a position. The descriptor's own position is neither used nor moved.
+   * Writes once at a position. Neither uses nor moves the file position.
    *
    * @param fd the descriptor
    * @param address where the bytes are
@@ -242,7 +243,8 @@ public final class FileCalls {
   }
 
   /**
-   * As {@link #pwrite(int, long, long, long)}, from a part of a native segment.
+   * Writes once at a position from a part of a native segment, like {@link #pwrite(int, long, long,
+   * long)}.
    *
    * @param fd the descriptor
    * @param segment where the bytes are; native
@@ -283,7 +285,7 @@ public final class FileCalls {
         return n;
       }
       if (n == 0) {
-        return -Errno.EIO; // a file takes at least one byte or says why not
+        return -Errno.EIO; // a file accepts at least one byte or reports an error
       }
       done += n;
     }
@@ -291,7 +293,7 @@ public final class FileCalls {
   }
 
   /**
-   * The length of a file. Moves the descriptor's own position, which nothing here uses.
+   * Returns the length of a file. Moves the file position, which nothing here uses.
    *
    * @param fd the descriptor
    * @return bytes, or a negated error number
@@ -310,7 +312,7 @@ public final class FileCalls {
   }
 
   /**
-   * Makes a file's data and all of its metadata durable; on a directory, its entries.
+   * Makes a file's data and all of its metadata durable. On a directory: its entries.
    *
    * @param fd the descriptor
    * @return 0 or a negated error number; after a failure the data may be lost although a second
@@ -322,7 +324,7 @@ public final class FileCalls {
   }
 
   /**
-   * Makes a file's data durable, and of its metadata what is needed to read it back.
+   * Makes a file's data durable, with the metadata that is needed to read it back.
    *
    * @param fd the descriptor
    * @return 0 or a negated error number; after a failure the data may be lost although a second
@@ -334,7 +336,7 @@ public final class FileCalls {
   }
 
   /**
-   * Sets the length of a file; what is added reads as zeros.
+   * Sets the length of a file. Added bytes read as zeros.
    *
    * @param fd the descriptor
    * @param length bytes
@@ -357,13 +359,14 @@ public final class FileCalls {
   }
 
   /**
-   * Allocates, zeroes or gives back a range of a file.
+   * Allocates, zeroes or deallocates a range of a file.
    *
    * @param fd the descriptor
    * @param mode 0 to allocate, or {@code FALLOC_FL_*}
    * @param offset first byte
    * @param length bytes
-   * @return 0 or a negated error number; {@link Errno#EOPNOTSUPP} where the file system cannot
+   * @return 0 or a negated error number; {@link Errno#EOPNOTSUPP} if the file system does not
+   *     support it
    * @since 0.1.0
    */
   public static int fallocate(int fd, int mode, long offset, long length) {
@@ -382,14 +385,14 @@ public final class FileCalls {
   }
 
   /**
-   * Locks or unlocks a whole file. The lock belongs to the open file description: a second {@link
-   * #open} of the same file conflicts with it, in the same process too. It goes away when the last
-   * descriptor is closed, also by the death of the process.
+   * Locks or unlocks a whole file. The lock belongs to the open file description: it conflicts with
+   * a second {@link #open} of the same file, even in the same process. It is released when the last
+   * descriptor is closed, including by the death of the process.
    *
    * @param fd the descriptor
-   * @param operation {@link #LOCK_SH}, {@link #LOCK_EX} or {@link #LOCK_UN}, with {@link #LOCK_NB}
-   *     or not; without it the call waits
-   * @return 0 or a negated error number; {@link Errno#EAGAIN} where it is taken
+   * @param operation {@link #LOCK_SH}, {@link #LOCK_EX} or {@link #LOCK_UN}; waits unless combined
+   *     with {@link #LOCK_NB}
+   * @return 0 or a negated error number; {@link Errno#EAGAIN} if it is taken
    * @since 0.1.0
    */
   public static int flock(int fd, int operation) {
@@ -408,13 +411,14 @@ public final class FileCalls {
   }
 
   /**
-   * Locks all of a file, without waiting, against {@code fcntl} locks: those of programs that know
-   * no {@link #flock}, such as the locks of a {@code FileChannel}. The lock is the open file's
-   * (F_OFD_SETLK, Linux 3.15), as flock's is, and goes when the last descriptor is closed.
+   * Locks a whole file with a {@code fcntl} lock, without waiting. It conflicts with programs that
+   * do not use {@link #flock}, such as those that lock a {@code FileChannel}. Like that of flock,
+   * the lock belongs to the open file description (F_OFD_SETLK, Linux 3.15) and is released when
+   * the last descriptor is closed.
    *
-   * @param fd the descriptor, open for reading for a shared lock, else for writing
-   * @param shared whether others may share it
-   * @return 0 or a negated error number; {@link Errno#EAGAIN} where somebody else has it
+   * @param fd the descriptor, open for reading (shared lock) or for writing (exclusive lock)
+   * @param shared true for a shared lock
+   * @return 0 or a negated error number; {@link Errno#EAGAIN} if it is taken
    * @since 0.1.0
    */
   public static int lockRecords(int fd, boolean shared) {
@@ -422,8 +426,8 @@ public final class FileCalls {
   }
 
   /**
-   * Releases what {@link #lockRecords} locked, for all descriptors of the open file: those that a
-   * child process has inherited, and keeps until it executes its program, included.
+   * Releases the lock of {@link #lockRecords}, for all descriptors of the open file description.
+   * These include descriptors that a forked child holds until it executes its program.
    *
    * @param fd the descriptor
    * @return 0 or a negated error number
@@ -436,7 +440,7 @@ public final class FileCalls {
   private static int setRecordLock(int fd, short type) {
     CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
-      // l_type, l_whence = SEEK_SET, l_start = 0, l_len = 0 for all of it, l_pid = 0
+      // l_type, l_whence = SEEK_SET, l_start = 0, l_len = 0 for the whole file, l_pid = 0
       MemorySegment lock = arena.allocate(STRUCT_FLOCK_BYTES, 8);
       lock.set(ValueLayout.JAVA_SHORT, 0, type);
       int result;
@@ -452,9 +456,9 @@ public final class FileCalls {
   }
 
   /**
-   * A file that lives in memory only.
+   * Creates a file that exists only in memory.
    *
-   * @param name for {@code /proc/self/fd}; need not be unique, 249 bytes at most
+   * @param name shown in {@code /proc/self/fd}; need not be unique, at most 249 bytes
    * @param flags {@code MFD_*}
    * @return the descriptor or a negated error number
    * @throws IllegalArgumentException if the name contains a NUL
@@ -462,7 +466,7 @@ public final class FileCalls {
    */
   public static int memfdCreate(String name, int flags) {
     if (name.indexOf('\0') >= 0) {
-      throw new IllegalArgumentException("A file's name cannot contain NUL: " + name + ".");
+      throw new IllegalArgumentException("A file name cannot contain NUL: " + name + ".");
     }
     CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
@@ -476,15 +480,15 @@ public final class FileCalls {
     }
   }
 
-  /** File names are bytes; the JVM says how it turns them into strings. */
+  /** Returns the charset in which the JVM encodes file names. */
   private static Charset fileNames() {
     String name = System.getProperty("sun.jnu.encoding", "UTF-8");
     Charset charset = Charset.isSupported(name) ? Charset.forName(name) : StandardCharsets.UTF_8;
-    // In the C locale the JVM says ASCII; then UTF-8, which contains it, does no harm.
+    // In the C locale the JVM reports ASCII. UTF-8 contains it.
     return charset.equals(StandardCharsets.US_ASCII) ? StandardCharsets.UTF_8 : charset;
   }
 
-  /** Linked by the first call; {@code Libc.probe} links nothing. */
+  /** Linked by the first call, so that {@code Libc.probe} links nothing. */
   private static final class Calls {
     static final MethodHandle OPEN =
         Downcall.link(

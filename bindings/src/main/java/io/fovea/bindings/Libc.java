@@ -11,24 +11,24 @@ import java.lang.invoke.MethodHandle;
 import java.util.List;
 
 /**
- * libc: whether it can be called here, and a few facts about the process. {@link FileCalls}, {@link
- * MemoryCalls} and {@link EventFd} have the other functions that Fovea calls. This is the contract
- * of all four.
+ * Tells whether libc can be called here, and returns a few facts about the process. {@link
+ * FileCalls}, {@link MemoryCalls} and {@link EventFd} have the other functions of libc that Fovea
+ * calls. The contract of all four:
  *
  * <p><b>Errors.</b> A call that fails returns the negated error number of {@link Errno}; none
- * throws for it. Calls that a signal interrupted are made again, except {@link FileCalls#close}:
- * Linux has released the descriptor by then.
+ * throws for it. Calls interrupted by a signal are repeated, except {@link FileCalls#close}: Linux
+ * has released the descriptor by then.
  *
- * <p><b>Threads.</b> Any. A call that blocks holds its carrier where a virtual thread makes it.
- * errno goes to a slot of a small shared cache; {@code CallState} says why not to a ThreadLocal.
+ * <p><b>Threads.</b> Any. A call that blocks pins the carrier of a virtual thread. errno goes to a
+ * slot of a small shared cache (see {@code CallState}).
  *
- * <p><b>Addresses.</b> The forms that take a raw address check nothing: a wrong one ends in {@link
- * Errno#EFAULT} or in a damaged process. The forms that take a segment check bounds and liveness
- * before the call and keep the segment reachable during it; nobody may close a shared arena while a
- * call uses it.
+ * <p><b>Addresses.</b> Methods that take a raw address check nothing: a wrong address causes {@link
+ * Errno#EFAULT} or corrupts the process. Methods that take a segment check bounds and liveness
+ * before the call and keep the segment reachable during it; a shared arena must not be closed while
+ * a call uses it.
  *
- * <p>Call {@link #probe()} first: elsewhere than on Linux (x86-64 or AArch64) the first call of any
- * other method ends in a {@link LinkageError}.
+ * <p>Call {@link #probe()} first. On anything but Linux on x86-64 or AArch64, the first call of any
+ * other method throws a {@link LinkageError}.
  *
  * @since 0.1.0
  */
@@ -67,10 +67,10 @@ public final class Libc {
   private Libc() {}
 
   /**
-   * Whether this class works here: the machine is one that it knows, the JVM lets it call native
-   * code, and every function is there. Loads nothing that could fail; any thread.
+   * Tells whether this class works here: the machine is supported, the JVM permits native calls,
+   * and every function exists. Loads nothing that could fail. Any thread.
    *
-   * @return the answer; nothing is thrown
+   * @return the answer; never throws
    * @since 0.1.0
    */
   public static Availability probe() {
@@ -103,7 +103,7 @@ public final class Libc {
   }
 
   /**
-   * The id of this process.
+   * Returns the id of this process.
    *
    * @return the id
    * @since 0.1.0
@@ -113,7 +113,7 @@ public final class Libc {
   }
 
   /**
-   * The size of a page of memory.
+   * Returns the size of a page of memory.
    *
    * @return bytes
    * @since 0.1.0
@@ -123,7 +123,7 @@ public final class Libc {
   }
 
   /**
-   * The soft limit of a resource.
+   * Returns the soft limit of a resource.
    *
    * @param resource {@code RLIMIT_*}
    * @return the limit, {@link Long#MAX_VALUE} where there is none, or a negated error number
@@ -146,7 +146,7 @@ public final class Libc {
     }
   }
 
-  /** Linked by the first call; {@code Libc.probe} links nothing. */
+  /** Linked by the first call, so that {@code Libc.probe} links nothing. */
   private static final class Calls {
     static final MethodHandle GETRLIMIT =
         Downcall.link(LibC.getrlimit$address(), LibC.getrlimit$descriptor());

@@ -8,17 +8,17 @@ import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls of libc on the address space: mappings, advice, protection. Errors, threads and addresses
- * are as {@link Libc} says.
+ * Calls of libc on the address space: mappings, advice, protection. For errors, threads and
+ * addresses see {@link Libc}.
  *
- * <p>{@link #pidfdOpen} and {@link #processMadvise} came with glibc 2.36. They are linked where
- * they are there; {@link Libc#probe} does not ask for them. {@link #membarrier} has no wrapper in
- * glibc and goes through {@code syscall(2)}.
+ * <p>{@link #pidfdOpen} and {@link #processMadvise} need glibc 2.36. They are linked if present;
+ * {@link Libc#probe} does not require them. {@link #membarrier} has no wrapper in glibc and goes
+ * through {@code syscall(2)}.
  *
  * @since 0.1.0
  */
 public final class MemoryCalls {
-  // Written out, and not taken from the generated class, so that naming a constant loads nothing;
+  // Literals, not references to the generated class, so that using a constant loads nothing.
   // LibcTest compares them.
 
   /** {@link #mmap}, {@link #mprotect}: no access. */
@@ -30,10 +30,10 @@ public final class MemoryCalls {
   /** {@link #mmap}, {@link #mprotect}: writes. */
   public static final int PROT_WRITE = 2;
 
-  /** {@link #mmap}: shared with whoever maps the same file. */
+  /** {@link #mmap}: shared with all mappings of the same file. */
   public static final int MAP_SHARED = 1;
 
-  /** {@link #mmap}: a copy of its own. */
+  /** {@link #mmap}: private copy on write. */
   public static final int MAP_PRIVATE = 2;
 
   /** {@link #mmap}: at the given address, replacing what is there. */
@@ -42,13 +42,13 @@ public final class MemoryCalls {
   /** {@link #mmap}: no file, zeros. */
   public static final int MAP_ANONYMOUS = 0x20;
 
-  /** {@link #mmap}: reserve no swap for it. */
+  /** {@link #mmap}: reserve no swap space. */
   public static final int MAP_NORESERVE = 0x4000;
 
-  /** {@link #mmap}: fault all pages in at once. */
+  /** {@link #mmap}: fault in all pages. */
   public static final int MAP_POPULATE = 0x8000;
 
-  /** {@link #mmap}: from the pool of huge pages that the administrator set aside. */
+  /** {@link #mmap}: from the pool of huge pages that the administrator reserved. */
   public static final int MAP_HUGETLB = 0x40000;
 
   /** {@link #madvise}: no special treatment. */
@@ -66,16 +66,16 @@ public final class MemoryCalls {
   /** {@link #madvise}: release the pages; a private anonymous range reads as zeros after it. */
   public static final int MADV_DONTNEED = 4;
 
-  /** {@link #madvise}: a forked child does not get it. */
+  /** {@link #madvise}: not inherited by a forked child. */
   public static final int MADV_DONTFORK = 10;
 
   /** {@link #madvise}: use transparent huge pages. */
   public static final int MADV_HUGEPAGE = 14;
 
-  /** {@link #madvise}: use none. */
+  /** {@link #madvise}: use no transparent huge pages. */
   public static final int MADV_NOHUGEPAGE = 15;
 
-  /** {@link #madvise}: leave it out of core dumps. */
+  /** {@link #madvise}: exclude from core dumps. */
   public static final int MADV_DONTDUMP = 16;
 
   /** {@link #madvise}: fault the pages in for reading; Linux 5.14. */
@@ -89,7 +89,7 @@ public final class MemoryCalls {
   /**
    * Maps memory or a file.
    *
-   * @param address where, or 0 to let the kernel choose
+   * @param address the address, or 0 to let the kernel choose
    * @param length bytes
    * @param prot {@code PROT_*}
    * @param flags {@code MAP_*}
@@ -112,8 +112,7 @@ public final class MemoryCalls {
   }
 
   /**
-   * Takes a mapping away. An access to it afterwards ends the process, or hits what was mapped
-   * there since.
+   * Removes a mapping. A later access ends the process, or hits whatever was mapped there since.
    *
    * @param address its first byte, a multiple of {@link Libc#pageSize()}
    * @param length bytes
@@ -138,7 +137,7 @@ public final class MemoryCalls {
    * @param address its first byte, a multiple of {@link Libc#pageSize()}
    * @param length bytes
    * @param advice {@code MADV_*}
-   * @return 0 or a negated error number; {@link Errno#EINVAL} where the kernel does not know the
+   * @return 0 or a negated error number; {@link Errno#EINVAL} if the kernel does not know the
    *     advice
    * @since 0.1.0
    */
@@ -160,11 +159,11 @@ public final class MemoryCalls {
   }
 
   /**
-   * A descriptor that stands for a process. It is not inherited by programs that this one starts.
+   * Opens a descriptor of a process, with close on exec.
    *
-   * @param pid the id of the process, {@link Libc#getpid} for this one
-   * @return the descriptor, to be closed, or a negated error number; {@link Errno#ENOSYS} where
-   *     libc or the kernel (before Linux 5.3) has no such call
+   * @param pid the id of the process
+   * @return the descriptor, to be closed, or a negated error number; {@link Errno#ENOSYS} if libc
+   *     or the kernel (before Linux 5.3) lacks the call
    * @since 0.1.0
    */
   public static int pidfdOpen(int pid) {
@@ -184,19 +183,19 @@ public final class MemoryCalls {
   }
 
   /**
-   * Tells the kernel how many ranges of memory of a process are used, by one system call. It goes
-   * from range to range and ends at the first that it can't advise. {@link #MADV_DONTNEED} is for
-   * the calling process alone, since Linux 6.13.
+   * Advises the kernel about several memory ranges of a process in one system call. It processes
+   * the ranges in order and stops at the first one that fails. {@link #MADV_DONTNEED} works on the
+   * calling process only, since Linux 6.13.
    *
-   * @param pidfd the process: a descriptor of {@link #pidfdOpen}; or -10000, the calling thread's
-   *     process, since Linux 6.15
-   * @param vector the address of the ranges: of each its address and its length, a long each; both
-   *     as {@link #madvise} wants them
-   * @param count how many ranges, 1 to 1,024
+   * @param pidfd a descriptor of {@link #pidfdOpen}, or -10000 for the calling thread's process
+   *     (Linux 6.15)
+   * @param vector the address of the ranges: for each its address and length, as longs, with the
+   *     constraints of {@link #madvise}
+   * @param count the number of ranges, 1 to 1,024
    * @param advice {@code MADV_*}
-   * @return how many bytes were advised, whole ranges and the first ones, or a negated error number
-   *     where the first range failed; {@link Errno#ENOSYS} where libc or the kernel (before Linux
-   *     5.10) has no such call
+   * @return the number of bytes advised, a sum of leading whole ranges; or a negated error number
+   *     if the first range failed; {@link Errno#ENOSYS} if libc or the kernel (before Linux 5.10)
+   *     lacks the call
    * @since 0.1.0
    */
   public static long processMadvise(int pidfd, long vector, long count, int advice) {
@@ -217,10 +216,10 @@ public final class MemoryCalls {
 
   /**
    * Registers this process for {@link #membarrier} ({@code
-   * MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED}). Once is enough; again does no harm.
+   * MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED}). Further calls have no effect.
    *
-   * @return 0 or a negated error number; {@link Errno#ENOSYS} or {@link Errno#EINVAL} where the
-   *     kernel (before Linux 4.14) has no such command, {@link Errno#EPERM} where a filter refuses
+   * @return 0 or a negated error number; {@link Errno#ENOSYS} or {@link Errno#EINVAL} if the kernel
+   *     (before Linux 4.14) lacks the command, {@link Errno#EPERM} if a filter refuses it
    * @since 0.1.0
    */
   public static int registerMembarrier() {
@@ -228,10 +227,9 @@ public final class MemoryCalls {
   }
 
   /**
-   * Has every running thread of this process pass through a state in which all of its accesses to
-   * memory match its program order, between the call and its return ({@code
-   * MEMBARRIER_CMD_PRIVATE_EXPEDITED}). Takes microseconds: an interrupt of each processor on which
-   * a thread of the process runs.
+   * Executes a full memory barrier on every running thread of this process before it returns
+   * ({@code MEMBARRIER_CMD_PRIVATE_EXPEDITED}). Takes microseconds: it interrupts each processor on
+   * which a thread of the process runs.
    *
    * @return 0 or a negated error number; {@link Errno#EPERM} before {@link #registerMembarrier}
    * @since 0.1.0
@@ -256,9 +254,9 @@ public final class MemoryCalls {
     }
   }
 
-  /** Linked by the first call, where libc has it. */
+  /** Linked by the first call, if libc has {@code syscall}. */
   private static final class Barriers {
-    /** The number of {@code membarrier} in the kernel's tables. */
+    /** The system call number of {@code membarrier}. */
     static final long NUMBER = Platform.AARCH64 ? 283 : 324;
 
     static final long PRIVATE_EXPEDITED = 1 << 3;
@@ -278,7 +276,7 @@ public final class MemoryCalls {
     private Barriers() {}
   }
 
-  /** Linked by the first call, where libc has them. */
+  /** Linked by the first call, if libc has the functions. */
   private static final class Vectors {
     static final @Nullable MethodHandle PIDFD_OPEN =
         optional(
@@ -308,7 +306,7 @@ public final class MemoryCalls {
     }
   }
 
-  /** Linked by the first call; {@code Libc.probe} links nothing. */
+  /** Linked by the first call, so that {@code Libc.probe} links nothing. */
   private static final class Calls {
     static final MethodHandle MMAP = Downcall.link(LibC.mmap$address(), LibC.mmap$descriptor());
     static final MethodHandle MUNMAP =

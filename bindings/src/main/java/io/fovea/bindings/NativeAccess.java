@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether the JVM lets a module call native code, and was told to. Newer JDKs warn where they were
- * not told, or refuse. Stateless; any thread.
+ * Tells whether the JVM lets a module call native code, and whether an option grants it. Without
+ * the option newer JDKs warn or refuse. Stateless; any thread.
  *
  * @since 0.1.0
  */
@@ -13,9 +13,9 @@ public final class NativeAccess {
   private NativeAccess() {}
 
   /**
-   * Whether the JVM lets these bindings call native code: it was told to, or only warns.
+   * Tells whether the JVM lets these bindings call native code, possibly with a warning.
    *
-   * @return false where it throws {@link IllegalCallerException} instead
+   * @return false if calls throw {@link IllegalCallerException}
    * @since 0.1.0
    */
   public static boolean granted() {
@@ -27,11 +27,10 @@ public final class NativeAccess {
   }
 
   /**
-   * The option that is missing on the command line for a module and for these bindings.
+   * Returns the command-line option that a module and these bindings lack.
    *
-   * @param module the module that is going to use restricted methods, besides this one
-   * @return for example {@code "--enable-native-access=ALL-UNNAMED"}, or null where nothing is
-   *     missing
+   * @param module the module that is going to use restricted methods, in addition to this one
+   * @return for example {@code "--enable-native-access=ALL-UNNAMED"}, or null if nothing is missing
    * @since 0.1.0
    */
   public static @Nullable String missingOption(Module module) {

@@ -1,8 +1,8 @@
 package io.fovea.bindings;
 
 /**
- * A call into the system failed and its caller cannot go on without it: a ring could not be set up,
- * for example. Calls that fail in the ordinary course return the negated error number instead.
+ * Thrown when a system call fails and the caller cannot continue without it, such as the setup of a
+ * ring. Calls whose failures are ordinary return the negated error number instead.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ public final class NativeException extends RuntimeException {
   private final int errno;
 
   /**
-   * Makes the exception.
+   * Creates the exception.
    *
    * @param call what was called, for example {@code "io_uring_queue_init_params"}
    * @param errno the error number, positive or negated
@@ -29,7 +29,7 @@ public final class NativeException extends RuntimeException {
   }
 
   /**
-   * What was called.
+   * Returns the name of the C function that failed.
    *
    * @return the name of the C function
    * @since 0.1.0
@@ -39,7 +39,7 @@ public final class NativeException extends RuntimeException {
   }
 
   /**
-   * Why it failed.
+   * Returns the error number.
    *
    * @return the error number, positive
    * @since 0.1.0

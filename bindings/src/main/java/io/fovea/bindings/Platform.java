@@ -2,12 +2,12 @@ package io.fovea.bindings;
 
 import org.jspecify.annotations.Nullable;
 
-/** The machines that these bindings know. Stateless; any thread. */
+/** The platforms that these bindings support. Stateless; any thread. */
 final class Platform {
   private static final String OS = System.getProperty("os.name", "");
   private static final String ARCH = System.getProperty("os.arch", "");
 
-  /** AArch64 numbers O_DIRECT and O_DIRECTORY differently. */
+  /** AArch64 has other values for O_DIRECT and O_DIRECTORY. */
   static final boolean AARCH64 = ARCH.equals("aarch64");
 
   /** The release of the running kernel. */
@@ -15,7 +15,7 @@ final class Platform {
 
   private Platform() {}
 
-  /** Why nothing here works on this machine, or null where it does. */
+  /** Returns why nothing here works on this platform, or null if it is supported. */
   static @Nullable String unsupported() {
     if (!OS.equals("Linux")) {
       return "needs Linux, this is " + OS;

@@ -18,52 +18,47 @@ import java.lang.foreign.ValueLayout;
  *   submission queue (mapped) --- io_uring_enter --&gt; kernel --&gt; completion queue (mapped)
  * </pre>
  *
- * <p>liburing sets the ring up, submits and registers; entries are filled and completions reaped
- * here, in the memory that is shared with the kernel, for the functions that do it in C are inline.
- * The memory-order arguments stand with the two queues: {@code SubmissionQueue} needs none, for the
- * kernel reads it only within our own call; {@code CompletionQueue} pairs an acquire of the tail
- * and a release of the head with the kernel.
+ * <p>liburing sets up the ring, submits and registers. This class fills entries and reaps
+ * completions in the memory shared with the kernel, because the C functions that do so are inline.
+ * The memory-order arguments are in {@code SubmissionQueue} and {@code CompletionQueue}.
  *
- * <p><b>Threads.</b> Not thread-safe. A ring belongs to the platform thread that opened it, for all
- * of its life, closing included: the kernel was told so (SINGLE_ISSUER), and the JVM checks it too
- * ({@link WrongThreadException}). A virtual thread cannot own one, because it changes its carrier.
- * One of {@link #openLent} goes from thread to thread, and its users keep each other out.
+ * <p><b>Threads.</b> Not thread-safe. A ring belongs to the platform thread that opened it, which
+ * must also close it: the kernel relies on this (SINGLE_ISSUER), and the JVM checks it ({@link
+ * WrongThreadException}). A virtual thread cannot own a ring, because it changes its carrier. A
+ * ring of {@link #openLent} may be used by several threads, which must exclude each other.
  *
- * <p><b>Requests.</b> A method that adds a request returns false where the submission queue is
- * full; {@link #submit()} makes room. Buffers and descriptors must stay valid until the completion
- * was reaped. Every request gives exactly one completion, with its {@code userData} and a result:
- * bytes or 0, or a negated error number. A read may give fewer bytes than asked. Completions come
- * in any order. More requests may be in flight than the completion queue has entries; the kernel
- * keeps the rest and hands it over as there is room.
+ * <p><b>Requests.</b> A method that adds a request returns false if the submission queue is full;
+ * {@link #submit()} empties it. Buffers and descriptors must stay valid until the completion is
+ * reaped. Every request produces exactly one completion, with its {@code userData} and a result:
+ * bytes or 0, or a negated error number. A read may transfer fewer bytes than asked. Completions
+ * arrive in any order. More requests may be in flight than the completion queue has entries; the
+ * kernel keeps the excess completions until there is space.
  *
- * <p><b>Descriptors.</b> Wherever a request takes one, {@link #registeredFile} of an index stands
- * for the registered file at that index.
+ * <p><b>Descriptors.</b> Instead of a descriptor, a request may name a registered file by {@link
+ * #registeredFile}.
  *
- * <p><b>Errors.</b> Refused by the kernel: a negated error number. Used after {@link #close()}:
- * {@link RingClosedException}. Nothing here allocates but the set-up and the registrations.
+ * <p><b>Errors.</b> A refusal by the kernel is returned as a negated error number. Use after {@link
+ * #close()} throws {@link RingClosedException}. Only setup and registration allocate.
  *
- * <p>Ask {@link Uring#probe()} first; without it this class may fail to load.
- *
- * <p>The file has more than 600 lines because a user of a ring reads its contract in one place; two
- * thirds are Javadoc. {@code RingSetup} and the two queues have what can be told apart.
+ * <p>Call {@link Uring#probe()} first; without it this class may fail to load.
  *
  * @since 0.1.0
  */
 public final class Ring implements AutoCloseable {
 
   /**
-   * Takes completions.
+   * Handles completions.
    *
    * @since 0.1.0
    */
   @FunctionalInterface
   public interface Completion {
     /**
-     * Called once for each completion, on the ring's thread. It may add requests, submit and reap.
-     * What it throws goes to the caller of {@link Ring#reap(Completion)}; the completion counts as
-     * reaped.
+     * Called once for each completion, on the thread that reaps. It may add requests, submit and
+     * reap. An exception propagates to the caller of {@link Ring#reap(Completion)}, with the
+     * completion reaped.
      *
-     * @param userData what the request was given
+     * @param userData the user data of the request
      * @param result bytes or 0, or a negated error number
      * @since 0.1.0
      */
@@ -95,7 +90,7 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Opens a ring with the best set-up flags that the kernel takes, and a completion queue of twice
+   * Opens a ring with the best setup flags that the kernel accepts, and a completion queue of twice
    * the size. The calling thread becomes its owner.
    *
    * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
@@ -112,9 +107,9 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Opens a ring that any thread may use, one at a time: whoever has used it releases it in a way
-   * that orders what it did before what the next does. A thread that has requests in flight should
-   * not end.
+   * Opens a ring that any thread may use, one at a time. The handover must order the actions of one
+   * user before those of the next (a lock does). A thread should not end while it has requests in
+   * flight.
    *
    * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
    *     of two
@@ -133,13 +128,12 @@ public final class Ring implements AutoCloseable {
    *
    * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
    *     of two
-   * @param completionEntries how many completions the other queue holds, at least {@code entries}
-   *     and rounded up likewise; 0 for twice {@code entries}
+   * @param completionEntries the size of the completion queue, at least {@code entries}, rounded up
+   *     likewise; 0 for twice {@code entries}
    * @param setupFlags {@code IORING_SETUP_*} that change nothing but how completions are delivered
    * @return the ring
    * @throws IllegalArgumentException if {@code entries} is out of range
-   * @throws NativeException if the kernel refuses; {@link Errno#EINVAL} where it does not know a
-   *     flag
+   * @throws NativeException if the kernel refuses; {@link Errno#EINVAL} if it does not know a flag
    * @throws IllegalStateException if the calling thread is virtual
    * @since 0.1.0
    */
@@ -148,10 +142,11 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * How a request names a registered file.
+   * Returns the value that names a registered file in a request.
    *
    * @param index its index in {@link #registerFiles}
-   * @return what to pass as the descriptor; opaque, and no descriptor nor a negated error number
+   * @return what to pass as the descriptor; opaque, never equal to a descriptor or a negated error
+   *     number
    * @throws IndexOutOfBoundsException if the index is negative or 2^20 or more
    * @since 0.1.0
    */
@@ -164,8 +159,8 @@ public final class Ring implements AutoCloseable {
   /**
    * Adds a request that does nothing.
    *
-   * @param userData comes back with its completion; the result is 0
-   * @return false where the submission queue is full
+   * @param userData returned with its completion; the result is 0
+   * @return false if the submission queue is full
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -180,9 +175,9 @@ public final class Ring implements AutoCloseable {
    * @param fd descriptor or {@link #registeredFile}
    * @param address where the bytes go
    * @param length how many bytes at most
-   * @param offset where in the file, in bytes
-   * @param userData comes back with its completion; the result is the number of bytes read
-   * @return false where the submission queue is full
+   * @param offset position in the file, in bytes
+   * @param userData returned with its completion; the result is the number of bytes read
+   * @return false if the submission queue is full
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -197,9 +192,9 @@ public final class Ring implements AutoCloseable {
    * @param fd descriptor or {@link #registeredFile}
    * @param address where the bytes are
    * @param length how many bytes at most
-   * @param offset where in the file, in bytes
-   * @param userData comes back with its completion; the result is the number of bytes written
-   * @return false where the submission queue is full
+   * @param offset position in the file, in bytes
+   * @param userData returned with its completion; the result is the number of bytes written
+   * @return false if the submission queue is full
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -215,10 +210,10 @@ public final class Ring implements AutoCloseable {
    * @param fd descriptor or {@link #registeredFile}
    * @param address where the bytes go, within the buffer
    * @param length how many bytes at most
-   * @param offset where in the file, in bytes
+   * @param offset position in the file, in bytes
    * @param buffer the buffer's index in {@link #registerBuffers}
-   * @param userData comes back with its completion; the result is the number of bytes read
-   * @return false where the submission queue is full
+   * @param userData returned with its completion; the result is the number of bytes read
+   * @return false if the submission queue is full
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -235,10 +230,10 @@ public final class Ring implements AutoCloseable {
    * @param fd descriptor or {@link #registeredFile}
    * @param address where the bytes are, within the buffer
    * @param length how many bytes at most
-   * @param offset where in the file, in bytes
+   * @param offset position in the file, in bytes
    * @param buffer the buffer's index in {@link #registerBuffers}
-   * @param userData comes back with its completion; the result is the number of bytes written
-   * @return false where the submission queue is full
+   * @param userData returned with its completion; the result is the number of bytes written
+   * @return false if the submission queue is full
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -250,12 +245,12 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Adds an fsync. It covers the writes that had completed when it was submitted, not those that
-   * are in flight beside it; see {@link #linkNext()}.
+   * Adds an fsync. It covers writes that had completed when it was submitted, not concurrent ones;
+   * see {@link #linkNext()}.
    *
    * @param fd descriptor or {@link #registeredFile}
-   * @param userData comes back with its completion; the result is 0
-   * @return false where the submission queue is full
+   * @param userData returned with its completion; the result is 0
+   * @return false if the submission queue is full
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -265,12 +260,12 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Adds an fdatasync. It covers the writes that had completed when it was submitted, not those
-   * that are in flight beside it; see {@link #linkNext()}.
+   * Adds an fdatasync. It covers writes that had completed when it was submitted, not concurrent
+   * ones; see {@link #linkNext()}.
    *
    * @param fd descriptor or {@link #registeredFile}
-   * @param userData comes back with its completion; the result is 0
-   * @return false where the submission queue is full
+   * @param userData returned with its completion; the result is 0
+   * @return false if the submission queue is full
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -281,11 +276,11 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Lets the request that is added next start only when the one that was added last has succeeded.
-   * Where that fails, or transfers fewer bytes than asked, the next completes with {@link
-   * Errno#ECANCELED}. Both must be submitted by one call.
+   * Makes the next added request start only after the last added one has succeeded. If the last one
+   * fails, or transfers fewer bytes than asked, the next completes with {@link Errno#ECANCELED}.
+   * Both must be submitted by the same call.
    *
-   * @throws IllegalStateException if there is no request that is not yet submitted
+   * @throws IllegalStateException if all added requests have been submitted
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -297,10 +292,10 @@ public final class Ring implements AutoCloseable {
   // ---------------------------------------------------------------- submission
 
   /**
-   * Hands the added requests to the kernel.
+   * Submits the added requests to the kernel.
    *
-   * @return how many it took, which may be fewer than there were: the rest stays for the next call;
-   *     or a negated error number, for example {@link Errno#EAGAIN} or {@link Errno#EBUSY} where
+   * @return the number of requests that the kernel took; the rest stay for the next call. Or a
+   *     negated error number, for example {@link Errno#EAGAIN} or {@link Errno#EBUSY} if
    *     completions must be reaped first
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
@@ -315,12 +310,12 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Hands the added requests to the kernel and waits for completions. A return says nothing about
-   * their number: reap and look.
+   * Submits the added requests to the kernel and waits for completions. It may return with fewer
+   * than asked; reap to find out.
    *
-   * @param completions how many completions to wait for, those that are ready and not yet reaped
-   *     included; never more than can come
-   * @return how many requests the kernel took, or a negated error number
+   * @param completions the number of completions to wait for, including those ready but not reaped;
+   *     capped at the number that can arrive
+   * @return the number of requests that the kernel took, or a negated error number
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -334,12 +329,13 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * As {@link #submitAndWait(int)}, for a limited time.
+   * Submits the added requests and waits for completions, at most for a time; see {@link
+   * #submitAndWait(int)}.
    *
-   * @param completions how many completions to wait for
-   * @param timeoutNanos how long to wait at most, in nanoseconds
-   * @return how many requests the kernel took, also where the time ran out; or a negated error
-   *     number
+   * @param completions the number of completions to wait for
+   * @param timeoutNanos the longest wait, in nanoseconds
+   * @return the number of requests that the kernel took, even if the time ran out; or a negated
+   *     error number
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -351,14 +347,14 @@ public final class Ring implements AutoCloseable {
     int result =
         LibUring.io_uring_submit_and_wait_timeout(
             ring, firstCompletion, possible(completions), timeout, MemorySegment.NULL);
-    // What it returns on success differs between versions, and -ETIME may hide a submission.
+    // liburing's result on success differs between versions, and -ETIME may hide a submission.
     int taken = submissions.head() - before;
     return taken > 0 || result >= 0 || result == -Errno.ETIME || result == -Errno.EINTR
         ? taken
         : result;
   }
 
-  /** Waiting for more than can come would be waiting for ever. */
+  /** Caps a wait at the number of completions that can arrive. */
   private int possible(int wanted) {
     return Math.clamp(wanted, 0, submissions.pending() + inFlight());
   }
@@ -366,13 +362,13 @@ public final class Ring implements AutoCloseable {
   // ---------------------------------------------------------------- completions
 
   /**
-   * Takes completions that are there, without waiting. Calls the kernel only where the queue is
-   * empty and a flag of the ring says that there is something to fetch.
+   * Reaps completions that are ready, without waiting. Calls the kernel only if the queue is empty
+   * and a flag of the ring says that there are more.
    *
-   * @param userData gets what the requests were given
-   * @param results gets bytes or 0, or a negated error number, at the same index
-   * @return how many, at most the length of the shorter array; or a negated error number where the
-   *     kernel lost completions ({@link Errno#EBADR})
+   * @param userData receives the user data of the requests
+   * @param results receives bytes or 0, or a negated error number, at the same index
+   * @return the number of completions, at most the length of the shorter array; or a negated error
+   *     number if the kernel lost completions ({@link Errno#EBADR})
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -382,10 +378,10 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Takes the completions that are there, without waiting; see {@link #reap(long[], int[])}.
+   * Reaps all completions that are ready, without waiting; see {@link #reap(long[], int[])}.
    *
    * @param handler called for each
-   * @return how many, or a negated error number
+   * @return the number of completions, or a negated error number
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -397,8 +393,8 @@ public final class Ring implements AutoCloseable {
   // ---------------------------------------------------------------- registration
 
   /**
-   * Registers files, which spares the kernel from looking each descriptor up. They stay open in the
-   * ring even where the descriptors are closed. May be done once, or again after {@link
+   * Registers files, which saves the kernel the lookup of each descriptor. The files stay open in
+   * the ring even if the descriptors are closed. Call once, or again after {@link
    * #unregisterFiles()}.
    *
    * @param fds the descriptors; -1 leaves an index free for {@link #updateFile}
@@ -415,9 +411,9 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Replaces one registered file. Requests in flight keep the one that they began with.
+   * Replaces one registered file. Requests in flight keep the old file.
    *
-   * @param index which
+   * @param index its index
    * @param fd the new descriptor, or -1 to leave the index free
    * @return 0 or a negated error number
    * @throws RingClosedException if the ring is closed
@@ -446,12 +442,12 @@ public final class Ring implements AutoCloseable {
 
   /**
    * Registers buffers for {@link #readFixed} and {@link #writeFixed}. The kernel pins their pages
-   * and counts them against {@link Libc#RLIMIT_MEMLOCK}. May be done once, or again after {@link
+   * and counts them against {@link Libc#RLIMIT_MEMLOCK}. Call once, or again after {@link
    * #unregisterBuffers()}.
    *
    * @param addresses the buffers' first bytes
    * @param lengths their lengths in bytes, 1 GiB at most each
-   * @return 0 or a negated error number; {@link Errno#ENOMEM} where the limit is too low
+   * @return 0 or a negated error number; {@link Errno#ENOMEM} if the limit is too low
    * @throws IllegalArgumentException if the arrays differ in length
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
@@ -488,7 +484,7 @@ public final class Ring implements AutoCloseable {
   // ---------------------------------------------------------------- facts
 
   /**
-   * The size of the submission queue.
+   * Returns the size of the submission queue, in requests.
    *
    * @return requests
    * @throws RingClosedException if the ring is closed
@@ -500,7 +496,7 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * The size of the completion queue.
+   * Returns the size of the completion queue, in completions.
    *
    * @return completions
    * @throws RingClosedException if the ring is closed
@@ -512,7 +508,7 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Requests that were added and that the kernel has not taken yet.
+   * Returns the number of requests that were added and that the kernel has not taken yet.
    *
    * @return requests
    * @throws RingClosedException if the ring is closed
@@ -524,7 +520,8 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Requests that the kernel has taken and whose completions were not reaped.
+   * Returns the number of requests that the kernel has taken and whose completions have not been
+   * reaped.
    *
    * @return requests
    * @throws RingClosedException if the ring is closed
@@ -532,12 +529,12 @@ public final class Ring implements AutoCloseable {
    */
   public int inFlight() {
     checkOpen();
-    // One completion per request, and both positions began at 0.
+    // Each request has one completion, and both positions begin at 0.
     return submissions.head() - completions.head();
   }
 
   /**
-   * What the kernel can do.
+   * Returns the features of the kernel.
    *
    * @return {@code IORING_FEAT_*}
    * @since 0.1.0
@@ -547,7 +544,7 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * How the ring was set up.
+   * Returns the flags that the ring was set up with.
    *
    * @return {@code IORING_SETUP_*}
    * @since 0.1.0
@@ -556,7 +553,7 @@ public final class Ring implements AutoCloseable {
     return setupFlags;
   }
 
-  /** What this kernel lacks, or an empty string. */
+  /** Returns what this kernel lacks, or an empty string. */
   String missing() {
     return RingSetup.missing(ring, features);
   }
@@ -564,11 +561,11 @@ public final class Ring implements AutoCloseable {
   // ---------------------------------------------------------------- end
 
   /**
-   * Closes the ring; closing it again does nothing. Requests that were added and not submitted are
-   * dropped. Requests in flight are cancelled where the kernel can (Linux 5.19), and waited for in
-   * any case, since the kernel would otherwise go on to write to their buffers; their completions
-   * are discarded. On older kernels a request that never completes, such as a read of an eventfd,
-   * must be ended by its owner first.
+   * Closes the ring. Closing it again has no effect. Requests that were not submitted are dropped.
+   * Requests in flight are cancelled if the kernel can (Linux 5.19), and always awaited, since the
+   * kernel would otherwise write to their buffers later; their completions are discarded. On older
+   * kernels, end a request that would never complete, such as a read of an eventfd, before you
+   * close the ring.
    *
    * @throws WrongThreadException if the calling thread is not the owner; the ring stays open
    * @since 0.1.0

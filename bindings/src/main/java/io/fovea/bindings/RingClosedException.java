@@ -1,8 +1,8 @@
 package io.fovea.bindings;
 
 /**
- * A {@link Ring} was used after it was closed. Its memory is gone by then, so the check stands
- * before every access to it.
+ * Thrown when a {@link Ring} is used after it was closed. Its memory is unmapped by then, so every
+ * access checks first.
  *
  * @since 0.1.0
  */
@@ -10,11 +10,11 @@ public final class RingClosedException extends IllegalStateException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Makes the exception.
+   * Creates the exception.
    *
    * @since 0.1.0
    */
   public RingClosedException() {
-    super("The ring is closed.");
+    super("The io_uring ring is closed.");
   }
 }

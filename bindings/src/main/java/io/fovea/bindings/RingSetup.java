@@ -9,16 +9,13 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What the kernel was asked for and what it gave: which set-up flags are tried in which order, and
- * which features and operations a {@link Ring} cannot do without.
+ * Sets up a ring: which setup flags are tried in which order, and which features and operations a
+ * {@link Ring} requires.
  *
- * @param arena holds the ring's memory; closed with the ring. Confined to the thread that opened
- *     the ring, unless the ring is lent
- * @param ring the ring, as liburing knows it
- * @param params what the kernel answered
+ * @param arena owns the ring's memory; closed with the ring. Confined to the thread that opened the ring, unless the ring is lent
  */
 record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
-  /** What {@link Ring#open(int)} asks for, the best first: Linux 6.1, 6.0, 5.19, older. */
+  /** The setup flags that {@link Ring#open(int)} tries, best first: Linux 6.1, 6.0, 5.19, older. */
   private static final int[] WISHES = {
     LibUring.IORING_SETUP_SINGLE_ISSUER()
         | LibUring.IORING_SETUP_DEFER_TASKRUN()
@@ -30,7 +27,7 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
     0
   };
 
-  /** The same for a ring of several threads, to which nothing with a single issuer applies. */
+  /** The same for a lent ring: several threads submit, so SINGLE_ISSUER does not apply. */
   private static final int[] WISHES_LENT = {
     LibUring.IORING_SETUP_COOP_TASKRUN() | LibUring.IORING_SETUP_TASKRUN_FLAG(), 0
   };
@@ -48,14 +45,14 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
   };
   private static final int ENTRIES_MAX = 32768;
 
-  /** A ring with the best flags that the kernel takes. */
+  /** Opens a ring with the best flags that the kernel accepts. */
   static RingSetup best(int entries, boolean lent) {
     int[] wishes = lent ? WISHES_LENT : WISHES;
     for (int i = 0; ; i++) {
       try {
         return make(entries, 0, wishes[i], lent);
       } catch (NativeException e) {
-        // EINVAL is how an older kernel says that it does not know a flag.
+        // An older kernel answers an unknown flag with EINVAL.
         if (e.errno() != Errno.EINVAL || wishes[i] == 0) {
           throw e;
         }
@@ -64,7 +61,7 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
   }
 
   /**
-   * A ring with these flags.
+   * Opens a ring with these flags.
    *
    * @throws NativeException if the kernel refuses
    * @throws IllegalArgumentException if {@code entries} is out of range
@@ -72,7 +69,8 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
    */
   static RingSetup make(int entries, int completionEntries, int setupFlags, boolean lent) {
     if (Thread.currentThread().isVirtual()) {
-      throw new IllegalStateException("A ring needs a platform thread as its owner.");
+      throw new IllegalStateException(
+          "A ring must be opened by a platform thread; the calling thread is virtual.");
     }
     if (entries < 1 || entries > ENTRIES_MAX) {
       throw new IllegalArgumentException(
@@ -92,7 +90,7 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
       if (error < 0) {
         throw new NativeException("io_uring_queue_init_params", error);
       }
-      LibUring.io_uring_ring_dontfork(ring); // a refusal does no harm
+      LibUring.io_uring_ring_dontfork(ring); // best effort
       return new RingSetup(arena, ring, params);
     } catch (Throwable t) {
       arena.close();
@@ -100,7 +98,7 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
     }
   }
 
-  /** What this kernel lacks, or an empty string. */
+  /** Returns what this kernel lacks, or an empty string. */
   static String missing(MemorySegment ring, int features) {
     if ((features & NEEDED_FEATURES) != NEEDED_FEATURES) {
       return "the kernel's io_uring is older than Linux 5.11";

@@ -17,7 +17,7 @@ import java.util.Objects;
  * <pre>
  *        khead (kernel writes)          sqe_tail (we write)
  *          |                              |
- *   ... free | consumed by no one yet      | free ...        positions, 32 bits, wrapping
+ *   ... free | not consumed yet            | free ...        positions, 32 bits, wrapping
  *          +--- flushed ---+--- filled ---+
  *                        ktail (liburing writes it in io_uring_submit)
  *
@@ -26,19 +26,18 @@ import java.util.Objects;
  *   user_data 8 | buf_index 2 | personality 2 | file_index 4 | addr3 8 | pad 8
  * </pre>
  *
- * <p>{@code sqe_tail} stands in liburing's {@code struct io_uring}, so that {@code io_uring_submit}
- * finds what was filled here; {@code ktail} and the index array are liburing's business.
+ * <p>{@code sqe_tail} is in liburing's {@code struct io_uring}, so {@code io_uring_submit} finds
+ * the entries filled here. liburing maintains {@code ktail} and the index array.
  *
- * <p><b>Memory order.</b> There is no SQPOLL thread: the kernel looks at this queue only inside
- * {@code io_uring_enter}, on the thread that filled it. Entries and tail need no fence, for the
- * system call stands between in program order, and the JIT moves no memory access across a native
- * call. The same holds for {@code khead}, written by that call; it is read with acquire semantics
- * all the same (partner: {@code smp_store_release(&amp;rings->sq.head)} in {@code
- * io_commit_sqring}), which forbids that an entry is filled before the kernel's read of the one it
- * replaces, and costs nothing on x86.
+ * <p><b>Memory order.</b> There is no SQPOLL thread: the kernel reads this queue only inside {@code
+ * io_uring_enter}, on the thread that filled it. Entries and tail need no fence: the system call
+ * comes between in program order, and the JIT moves no memory access across a native call. The same
+ * holds for {@code khead}, which that call writes. It is still read with acquire semantics
+ * (partner: {@code smp_store_release(&amp;rings->sq.head)} in {@code io_commit_sqring}), which is
+ * free on x86 and forbids that an entry is filled before the kernel's read of the one it replaces.
  *
- * <p>One thread at a time: the owner, which a confined arena checks, or, of a ring that is lent,
- * who has its lock.
+ * <p>One thread at a time: the owner (checked by the confined arena), or the holder of the lock of
+ * a lent ring.
  */
 final class SubmissionQueue {
   private static final long SQ = io_uring.sq$offset();
@@ -65,7 +64,7 @@ final class SubmissionQueue {
 
   /**
    * Indexes of registered files begin here, far from -1 and from negated error numbers, so that a
-   * descriptor that was never opened is not taken for the first file.
+   * descriptor that was never opened is not mistaken for the first registered file.
    */
   private static final int REGISTERED = Integer.MIN_VALUE;
 
@@ -79,23 +78,23 @@ final class SubmissionQueue {
   private int tail;
 
   /**
-   * Over a ring that liburing has set up.
+   * Wraps the queue of a ring that liburing has set up.
    *
    * @param ring {@code struct io_uring}
-   * @param arena what the ring's memory lives as long as
+   * @param arena the arena of the ring's memory
    */
   SubmissionQueue(MemorySegment ring, Arena arena) {
     MemorySegment sq = io_uring.sq(ring);
     this.ring = ring;
     khead = io_uring_sq.khead(sq).reinterpret(Integer.BYTES, arena, null);
-    // Through the pointers: the fields that hold the values are padding before liburing 2.3.
+    // Read through the pointers: the fields that hold the values are padding before liburing 2.3.
     mask = io_uring_sq.kring_mask(sq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
     entries = io_uring_sq.kring_entries(sq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
     sqes = io_uring_sq.sqes(sq).reinterpret(entries * SQE_BYTES, arena, null);
     tail = ring.get(ValueLayout.JAVA_INT, TAIL);
   }
 
-  /** How a request names the registered file of an index. */
+  /** Returns the descriptor that stands for the registered file of an index. */
   static int registered(int index) {
     return REGISTERED + Objects.checkIndex(index, REGISTERED_MAX);
   }
@@ -104,12 +103,12 @@ final class SubmissionQueue {
     return entries;
   }
 
-  /** The position up to which the kernel has taken entries. */
+  /** Returns the position up to which the kernel has taken entries. */
   int head() {
     return (int) INT.getAcquire(khead, 0L);
   }
 
-  /** Filled and not yet taken by the kernel. */
+  /** Returns the number of entries that the kernel has not taken yet. */
   int pending() {
     return tail - head();
   }
@@ -117,8 +116,8 @@ final class SubmissionQueue {
   /**
    * Fills the next entry.
    *
-   * @param fd a descriptor, or what {@link #registered} makes of an index
-   * @return false where the queue is full
+   * @param fd a descriptor, or the result of {@link #registered}
+   * @return false if the queue is full
    */
   boolean fill(
       int opcode,
@@ -155,16 +154,17 @@ final class SubmissionQueue {
     return true;
   }
 
-  /** Links the entry filled last to the one that is filled next. */
+  /** Links the last filled entry to the next one. */
   void link() {
     if (pending() == 0) {
-      throw new IllegalStateException("There is no request to link from.");
+      throw new IllegalStateException(
+          "There is no pending request to link from. Add one before you call linkNext().");
     }
     long at = ((tail - 1) & mask) * SQE_BYTES + FLAGS;
     sqes.set(ValueLayout.JAVA_BYTE, at, (byte) (sqes.get(ValueLayout.JAVA_BYTE, at) | LINK));
   }
 
-  /** Turns what the kernel has not taken into requests that do nothing. */
+  /** Turns entries that the kernel has not taken into no-ops. */
   void defuse() {
     int end = tail;
     for (int position = head(); position != end; position++) {

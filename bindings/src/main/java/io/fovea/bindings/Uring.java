@@ -5,25 +5,25 @@ import java.lang.foreign.SymbolLookup;
 import java.util.List;
 
 /**
- * Whether io_uring can be used here.
+ * Tells whether io_uring can be used here.
  *
- * <p>Three things may be in the way: the library is not installed (or older than 2.3), the kernel
- * does not know io_uring or an operation that {@link Ring} uses, or it knows and refuses:
- * containers commonly filter the system call (EPERM, ENOSYS), {@code kernel.io_uring_disabled}
- * forbids it (EPERM), and older kernels count rings against the limit of locked memory (ENOMEM).
- * Each is an {@link Availability.Unavailable} with its reason.
+ * <p>There are three obstacles. The library is missing or older than 2.3. The kernel lacks
+ * io_uring, or an operation that {@link Ring} uses. Or the kernel refuses: containers commonly
+ * filter the system call (EPERM, ENOSYS), {@code kernel.io_uring_disabled} forbids it (EPERM), and
+ * older kernels count rings against the limit of locked memory (ENOMEM). Each is reported as an
+ * {@link Availability.Unavailable} with its reason.
  *
- * <p>The generated classes load the library in their static initializers, where a failure would be
- * an error for ever, so nothing here touches them before a look-up of its own went well. Stateless;
- * any thread.
+ * <p>The generated classes load the library in static initializers, where a failure would be
+ * permanent. So nothing here touches them until a separate lookup has succeeded. Stateless; any
+ * thread.
  *
  * @since 0.1.0
  */
 public final class Uring {
-  /** The name that the generated class loads it by. */
+  /** The name by which the generated class loads the library. */
   static final String LIBRARY = "liburing.so.2";
 
-  /** One that every version has, and the youngest ones that Ring calls: 2.2 and 2.3. */
+  /** A symbol of all versions, and the newest ones that Ring calls: of 2.2 and 2.3. */
   private static final List<String> SYMBOLS =
       List.of(
           "io_uring_queue_init_params", "io_uring_submit_and_wait_timeout", "io_uring_get_events");
@@ -33,10 +33,10 @@ public final class Uring {
   private Uring() {}
 
   /**
-   * Loads the library and opens a small ring, which is closed again. The answer may change while
-   * the process runs, since the administrator may allow and forbid io_uring; it is not remembered.
+   * Loads the library and opens a small ring, which is closed again. The answer is not cached: the
+   * administrator may allow or forbid io_uring while the process runs.
    *
-   * @return the answer; nothing is thrown
+   * @return the answer; never throws
    * @since 0.1.0
    */
   public static Availability probe() {
@@ -70,7 +70,7 @@ public final class Uring {
     return Thread.currentThread().isVirtual() ? onPlatformThread(library) : kernel(library);
   }
 
-  /** What an error of the set-up means to a user. */
+  /** Explains an error of the setup to a user. */
   static Availability.Unavailable refused(int errno) {
     String reason =
         switch (Math.abs(errno)) {
@@ -97,7 +97,7 @@ public final class Uring {
     }
   }
 
-  /** A ring cannot be owned by a virtual thread. */
+  /** Runs the probe on a platform thread, since a virtual thread cannot own a ring. */
   private static Availability onPlatformThread(String library) {
     Availability[] answer = new Availability[1];
     Thread thread =

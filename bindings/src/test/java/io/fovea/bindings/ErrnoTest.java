@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 
 class ErrnoTest {
 
-  /** Every constant has the header's value, its own name, and the words of strerror. */
+  /** Each constant has the header's value, its own name, and strerror's message. */
   @Test
   void constantsAreThoseOfTheHeaders() throws Throwable {
     Linker linker = Linker.nativeLinker();

@@ -53,7 +53,10 @@ class LibcTest {
     assertNull(NativeAccess.missingOption(LibcTest.class.getModule()));
   }
 
-  /** The generated ones are those of x86-64; the two that differ elsewhere are left out there. */
+  /**
+   * The generated constants are those of x86-64, so the two that differ elsewhere are skipped
+   * there.
+   */
   @Test
   void constantsAreThoseOfTheHeaders() throws ReflectiveOperationException {
     for (Class<?> calls : List.of(Libc.class, FileCalls.class, MemoryCalls.class, EventFd.class)) {
@@ -215,7 +218,7 @@ class LibcTest {
     MemorySegment memory = MemorySegment.ofAddress(address).reinterpret(length);
     assertEquals(0, MemoryCalls.madvise(address, length, MemoryCalls.MADV_DONTFORK));
     assertEquals(0, MemoryCalls.madvise(address, length, MemoryCalls.MADV_DONTDUMP));
-    // Kernels without transparent huge pages or older than 5.14 say so.
+    // Kernels older than 5.14 or without transparent huge pages return an error.
     for (int advice : new int[] {MemoryCalls.MADV_HUGEPAGE, MemoryCalls.MADV_POPULATE_WRITE}) {
       int result = MemoryCalls.madvise(address, length, advice);
       assertTrue(result == 0 || result == -Errno.EINVAL, () -> Errno.describe(result));
@@ -234,7 +237,7 @@ class LibcTest {
     assertEquals(0, MemoryCalls.munmap(address, length));
   }
 
-  /** Where libc and the kernel let a process advise many ranges of its own: Linux 6.13. */
+  /** Needs Linux 6.13, where a process may advise several of its own ranges at once. */
   @Test
   void advisesManyRangesOfItsOwn() {
     int page = Libc.pageSize();
@@ -264,7 +267,7 @@ class LibcTest {
       long wrong = MemoryCalls.processMadvise(fd, 1, 1, advice);
       assertTrue(wrong < 0, () -> wrong + " bytes of a vector that is nowhere");
       assertTrue(MemoryCalls.processMadvise(1 << 30, vector.address(), 1, advice) < 0);
-      // The third range begins in the middle of a page: two are done.
+      // The third range begins in the middle of a page, so two ranges are advised.
       vector.set(ValueLayout.JAVA_LONG, 32, address + 2L * page + 8);
       long done = MemoryCalls.processMadvise(fd, vector.address(), 3, advice);
       if (done < 0) {
@@ -320,7 +323,7 @@ class LibcTest {
     assertEquals(-Errno.EINVAL, Libc.rlimit(1000));
   }
 
-  /** More calls in the kernel than there are slots at first, with different errors each. */
+  /** More concurrent calls than slots of the first chunk, with different errors. */
   @Test
   void errorNumbersDoNotMixBetweenThreads() throws InterruptedException {
     int fd = file("threads");
@@ -369,7 +372,7 @@ class LibcTest {
     }
   }
 
-  /** In an order that would be refused where the process had not been registered before. */
+  /** An order that fails unless the process was registered first. */
   @Test
   void aBarrierIsMadeForAProcessThatIsRegistered() {
     assertEquals(0, MemoryCalls.registerMembarrier());

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.io.TempDir;
 
-/** On machines that deny io_uring there is no ring to test; UringTest covers the denial. */
+/** Skipped on machines that deny io_uring. UringTest covers the denial. */
 @EnabledIf("available")
 class RingTest {
   @TempDir Path folder;
@@ -47,7 +47,7 @@ class RingTest {
     arena.close();
   }
 
-  /** Submits, waits for that many completions and returns their results by user data. */
+  /** Submits, waits for {@code count} completions and returns their results by user data. */
   private Map<Long, Integer> finish(int count) {
     Map<Long, Integer> found = new HashMap<>();
     while (found.size() < count) {
@@ -135,7 +135,9 @@ class RingTest {
     assertEquals(Map.of(99L, 0), finish(1));
   }
 
-  /** Many times round both queues, with more completions outstanding than the second one holds. */
+  /**
+   * Wraps around both queues, with more completions outstanding than the completion queue holds.
+   */
   @Test
   void moreRequestsThanEntries() {
     int total = 100_000;
@@ -181,7 +183,7 @@ class RingTest {
     assertTrue(ring.writeFixed(file, a, 4096, 0, 0, 1));
     assertEquals(Map.of(1L, 4096), finish(1));
     assertTrue(ring.readFixed(file, a + 4096, 4096, 0, 1, 2));
-    assertTrue(ring.readFixed(file, a, 4096, 0, 1, 3)); // outside of buffer 1
+    assertTrue(ring.readFixed(file, a, 4096, 0, 1, 3)); // outside buffer 1
     assertTrue(ring.fdatasync(file, 4));
     assertEquals(Map.of(2L, 4096, 3L, -Errno.EFAULT, 4L, 0), finish(3));
     assertEquals(-1, buffers.asSlice(0, 4096).mismatch(buffers.asSlice(4096, 4096)));
@@ -221,7 +223,7 @@ class RingTest {
     FileCalls.close(event);
   }
 
-  /** What cannot come is not waited for. */
+  /** A wait for more completions than can arrive returns. */
   @Test
   void waitingForNothingReturns() {
     assertEquals(0, ring.submitAndWait(5));

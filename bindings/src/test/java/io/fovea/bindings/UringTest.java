@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
-/** Runs on any machine: an answer is an answer. */
+/** Runs on any machine: both answers are accepted. */
 class UringTest {
 
   @Test

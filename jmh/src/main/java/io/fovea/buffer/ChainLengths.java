@@ -7,22 +7,21 @@ import java.util.Locale;
 import java.util.SplittableRandom;
 
 /**
- * How long the chains of page tables get: figure 10 of Zinsmeister et al., Predictive Translation,
+ * Lengths of the chains of page tables: figure 10 of Zinsmeister et al., Predictive Translation,
  * SIGMOD 2026.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.buffer.ChainLengths [FRAMES]
  *
- *   first table    the paper's experiment: random numbers, and a count for each bucket, by the
- *                  engine's hash; buckets without any are left out. Below it what a zero-truncated
- *                  Poisson distribution says.
- *   second table   the engine's own: a pool that is full of pages of a file of 1 to 100 pools,
- *                  drawn at random. Two buckets for each frame where there is a table. Under
- *                  PREDICTIVE the header line of a frame is the bucket: a page in its preferred
- *                  frame is in no chain, and two more have a place in the line itself.
+ *   first table    the paper's experiment: random numbers counted by bucket of the engine's hash, without
+ *                 empty buckets. Below it, the zero-truncated Poisson distribution.
+ *   second table   the engine's table: a full pool with random pages of a file of 1 to 100 pools. A table
+ *                 has two buckets per frame. Under PREDICTIVE, the header line of a frame is the
+ *                 bucket: a page in its preferred frame is in no chain, and the line has two
+ *                 forwarding entries.
  * </pre>
  *
- * <p>No time is measured, so it may run beside anything.
+ * <p>Measures no times, so other load does not matter.
  */
 public final class ChainLengths {
   private static final int SHOWN = 4;
@@ -30,7 +29,7 @@ public final class ChainLengths {
 
   private ChainLengths() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     int frames = args.length > 0 ? Integer.parseInt(args[0]) : FRAMES;
     random(frames);
@@ -98,7 +97,7 @@ public final class ChainLengths {
             lengths[t.bucket(pid)]++;
           }
           if (translation == Translation.PREDICTIVE) {
-            // One of those that prefer a frame is in it, the others are chained to its line.
+            // A page in its preferred frame is in the line; the others are chained to it.
             for (int i = 0; i < lengths.length; i++) {
               lengths[i] = Math.max(0, lengths[i] - 1);
             }
@@ -109,7 +108,7 @@ public final class ChainLengths {
     }
   }
 
-  /** As many pages as there are frames, one drawn from each run of so many neighbours. */
+  /** Returns as many pages as frames, one drawn from each run of {@code pools} neighbors. */
   private static long[] resident(int frames, int pools) {
     SplittableRandom r = new SplittableRandom(2);
     long[] pids = new long[frames];

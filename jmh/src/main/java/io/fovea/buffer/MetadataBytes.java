@@ -6,19 +6,19 @@ import io.fovea.config.Translation;
 import java.util.Locale;
 
 /**
- * What a pool needs beside its pages, by the size of the file: figure 12 of Zinsmeister et al.,
- * Predictive Translation, SIGMOD 2026.
+ * Metadata of a pool by the size of the file: figure 12 of Zinsmeister et al., Predictive
+ * Translation, SIGMOD 2026.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.buffer.MetadataBytes [FRAMES]
  * </pre>
  *
- * <p>Percent of the memory for pages. As in the paper these are sums of sizes, of {@link
- * MemoryPlan}, and not measured: header lines, buckets, the stack of free frames, the policy's
- * statistics. Where the frame of a page is its page id, also the entry of the system's page table,
- * for each page of the file. The write buffer, an eighth of a small pool and 1 MiB of a large one,
- * is left out. The paper's own column is what it says of vmcache: 8 bytes of state and an entry of
- * the page table for each page of the file.
+ * <p>As a percentage of the memory for pages. As in the paper, these are sums of sizes of {@link
+ * MemoryPlan}, not measurements: header lines, buckets, the stack of free frames, the policy's
+ * statistics. If the frame of a page is its page id, they include an entry of the system's page
+ * table per page of the file. The write buffer, an eighth of a small pool and 1 MiB of a large one,
+ * is excluded. The paper's column is its formula for vmcache: 8 bytes of state and an entry of the
+ * page table per page of the file.
  */
 public final class MetadataBytes {
   private static final int PAGE = 4096;
@@ -27,7 +27,7 @@ public final class MetadataBytes {
 
   private MetadataBytes() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     int frames = args.length > 0 ? Integer.parseInt(args[0]) : FRAMES;
     Translation[] kinds = Translation.values();

@@ -5,15 +5,15 @@ import io.fovea.config.Translation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A buffer pool without a device, for replays of traces: the engine's frames, translation and
- * replacement, but pages have no content, all of them are clean, and there is one thread.
+ * A buffer pool without a device, to replay traces: the engine's frames, translation and
+ * replacement, with empty clean pages and one thread.
  *
- * <p>In the package of what it drives, so that nothing there has to be public for a benchmark.
+ * <p>In this package so that the engine exposes nothing for benchmarks.
  */
 public final class ReplayPool implements AutoCloseable {
   private static final int PAGE_SIZE = 4096;
 
-  /** With clean pages only nobody ever waits for it. */
+  /** All pages are clean, so no thread waits for the writer. */
   private static final FrameAllocator.Writer IDLE =
       new FrameAllocator.Writer() {
         @Override
@@ -30,12 +30,12 @@ public final class ReplayPool implements AutoCloseable {
   private final boolean preferred;
 
   /**
-   * An empty pool.
+   * Creates an empty pool.
    *
-   * @param count how many frames it has, {@link PoolConfig#FRAMES_MIN} or more
-   * @param kind which pages leave first
-   * @param preferred whether a page takes its preferred frame where that costs nothing, as in the
-   *     engine; else the policy alone chooses
+   * @param count the number of frames, {@link PoolConfig#FRAMES_MIN} or more
+   * @param kind the replacement policy
+   * @param preferred whether a page takes its preferred frame if that is free of cost, as in the
+   *     engine; otherwise the policy alone chooses
    */
   public ReplayPool(int count, Replacement kind, boolean preferred) {
     this.frames =
@@ -45,10 +45,10 @@ public final class ReplayPool implements AutoCloseable {
   }
 
   /**
-   * Accesses a page, which is brought in where it is in no frame.
+   * Accesses a page, and loads it if it is not resident.
    *
    * @param pid above 0
-   * @return whether it was there
+   * @return whether it was resident
    */
   public boolean access(long pid) {
     Translator translator = frames.translator;
@@ -69,7 +69,7 @@ public final class ReplayPool implements AutoCloseable {
     return false;
   }
 
-  /** Gives the memory back. */
+  /** Releases the memory. */
   @Override
   public void close() {
     frames.release();

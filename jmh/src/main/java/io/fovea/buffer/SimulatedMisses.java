@@ -11,18 +11,18 @@ import java.util.Locale;
 import java.util.SplittableRandom;
 
 /**
- * Misses of a lookup under each translation, by simulation: what there is of the table in section
- * 6.5 of Zinsmeister et al., Predictive Translation, SIGMOD 2026, on a machine whose processor
- * gives no counters. Where it does, {@code run.sh counters} counts instead.
+ * Simulates the cache misses of a lookup under each translation, for machines without processor
+ * counters: a part of the table in section 6.5 of Zinsmeister et al., Predictive Translation,
+ * SIGMOD 2026. With counters, {@code run.sh counters} counts instead.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.buffer.SimulatedMisses [FRAMES [DESCENTS]]
  *
  *   one lookup = one descent, as in TranslationLadder: root ──► inner ··· ──► leaf, fan-out 480,
- *                uniform keys, a pool that is half full. At each level
+ *                uniform keys, a half-full pool. At each level
  *
  *     LATCHED              bucket, then header lines of its chain, then the page: the bucket's latch
- *                          is an atomic instruction, before which no later load is made
+ *                         is an atomic instruction, which later loads wait for
  *     OPTIMISTIC_CHAINED   bucket, then header lines of its chain and the page
  *     OPTIMISTIC           bucket, then header line and page
  *     PREDICTIVE_HASHED    bucket, header line and page at once; elsewhere as OPTIMISTIC
@@ -32,11 +32,10 @@ import java.util.SplittableRandom;
  *   a page = its first line, and then the line of the link
  * </pre>
  *
- * <p>The addresses are the engine's: its tables are filled with these pages, and each access has
- * the place that {@link MemoryPlan} gives it. The caches are simulated: set-associative, least
- * recently used leaves, nothing is fetched early. <i>Waits</i> are accesses beyond the second
- * level, of which those at once count as one. What a processor does besides, instructions and
- * mispredictions, is not in it.
+ * <p>The addresses are the engine's: its tables are filled with these pages, and {@link MemoryPlan}
+ * maps accesses to addresses. The caches are simulated: set-associative, LRU, no prefetching.
+ * <i>Waits</i> are accesses beyond the second level, with concurrent ones counted once.
+ * Instructions and mispredictions are not simulated.
  */
 public final class SimulatedMisses {
   private static final int PAGE_SHIFT = 12;
@@ -49,7 +48,7 @@ public final class SimulatedMisses {
   private final Translator t;
   private final int tlbShift;
 
-  // An EPYC's, for each core; the third level is shared.
+  // The caches of an EPYC, per core; the third level is shared.
   private final Cache first = new Cache(32 << 10 >>> 6, 8);
   private final Cache second = new Cache(1 << 20 >>> 6, 8);
   private final Cache third = new Cache(32 << 20 >>> 6, 16);
@@ -83,13 +82,13 @@ public final class SimulatedMisses {
             frames,
             headers,
             table == 0 ? headers : arena.allocate(table, FrameHeader.BYTES));
-    // Pages that can leave their addresses one by one have small pages of the system.
+    // If pages can be unmapped one by one, the system uses small pages.
     tlbShift = translation == Translation.VIRTUAL ? PAGE_SHIFT : HUGE_SHIFT;
     taken = new boolean[frames];
     build(frames / 2);
   }
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     int frames = args.length > 0 ? Integer.parseInt(args[0]) : 1 << 18;
     int descents = args.length > 1 ? Integer.parseInt(args[1]) : 1_000_000;
@@ -129,7 +128,7 @@ public final class SimulatedMisses {
     }
   }
 
-  /** Into its preferred frame where there is one that is free, else into the next one. */
+  /** Puts a page into its preferred frame if that is free, otherwise into the next free one. */
   private void put(long pid) {
     int frame = Translator.isOwn(translation) ? (int) pid : t.preferred(pid);
     while (frame < 0 || taken[frame]) {
@@ -233,7 +232,7 @@ public final class SimulatedMisses {
     step();
   }
 
-  /** Header lines from the bucket's first frame to the page's. */
+  /** Touches the header lines from the bucket's first frame to the page's. */
   private void chain(int bucket, long pid) {
     int link = Mem.getIntOpaque(t.table, ChainedTranslation.at(bucket));
     while (link != 0) {
@@ -254,7 +253,7 @@ public final class SimulatedMisses {
     access(plan.headersAt() + FrameHeader.at(frame));
   }
 
-  /** What comes now needs what came before. */
+  /** Marks a dependency: later accesses need the result of earlier ones. */
   private void step() {
     waits += waited ? 1 : 0;
     waited = false;
@@ -272,7 +271,7 @@ public final class SimulatedMisses {
     }
   }
 
-  /** Lines in sets; in each the least recently used one leaves. */
+  /** A set-associative LRU cache of lines. */
   private static final class Cache {
     private final int sets;
     private final int ways;

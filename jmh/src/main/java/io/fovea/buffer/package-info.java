@@ -1,2 +1,2 @@
-/** What benchmarks need of the inside of the buffer pool. */
+/** Benchmarks that use internals of the buffer pool. */
 package io.fovea.buffer;

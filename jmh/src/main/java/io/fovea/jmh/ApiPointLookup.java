@@ -30,13 +30,11 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * How many records a second are looked up at random, of 10 million with keys of 8 and values of 120
- * bytes, all in memory? The same question to the tree alone, without transactions and API, is
- * {@code PointLookup}.
+ * Random lookups per second among 10 million records with keys of 8 and values of 120 bytes, in
+ * memory. {@code PointLookup} measures the tree alone, without transactions and API.
  *
- * <p>{@link #oneEach} is what an application pays that looks up one record: a transaction of its
- * own, serializable like any other. {@link #inTransactions} does 64 lookups in each. Threads:
- * {@code -t 2}.
+ * <p>{@link #oneEach} runs a serializable transaction per lookup, {@link #inTransactions} one per
+ * 64 lookups. Threads: {@code -t 2}.
  */
 @BenchmarkMode(Mode.Throughput)
 @OutputTimeUnit(TimeUnit.SECONDS)
@@ -48,25 +46,25 @@ public class ApiPointLookup {
   private static final int VALUE_BYTES = 120;
   private static final int LOAD_BATCH = 1000;
 
-  /** The table; every thread reads it. */
+  /** The table, read by all threads. */
   @State(Scope.Benchmark)
   public static class Records {
-    /** How many records. */
+    /** The number of records. */
     @Param("10000000")
     public int records;
 
-    /** How keys are drawn: {@code uniform} or {@code zipf}. */
+    /** The distribution of keys: {@code uniform} or {@code zipf}. */
     @Param("uniform")
     public String keys;
 
-    /** How pages are found. */
+    /** The page translation. */
     @Param("PREDICTIVE")
     public String translation;
 
     /**
-     * Where lookups begin: {@code ROOT}; {@code PLACES}, where a record was seen last; {@code FEW},
-     * the same with so little memory that nearly no place is known; {@code SHORTCUT}, places behind
-     * a directory of virtual memory.
+     * Where lookups begin: {@code ROOT}; {@code PLACES}, at cached key locations; {@code FEW}, the
+     * same with memory for few of them; {@code SHORTCUT}, key locations behind a directory of
+     * virtual memory.
      */
     @Param("ROOT")
     public String begin;
@@ -75,7 +73,7 @@ public class ApiPointLookup {
     private RowTable table;
     private Field first;
 
-    /** Loads it, in the order of keys. */
+    /** Loads the records, in key order. */
     @Setup(Level.Trial)
     public void load() {
       KeySpec.Definition k = KeySpec.define();
@@ -118,7 +116,7 @@ public class ApiPointLookup {
     }
   }
 
-  /** What one thread needs. */
+  /** The state of one thread. */
   @State(Scope.Thread)
   public static class Worker {
     private final Task<RuntimeException> one = this::lookUp;
@@ -130,7 +128,7 @@ public class ApiPointLookup {
     private Row row;
     private long sum;
 
-    /** Makes it. */
+    /** Creates the state. */
     @Setup(Level.Trial)
     public void make(Records records) {
       table = records.table;
@@ -142,7 +140,7 @@ public class ApiPointLookup {
 
     private void lookUp(Transaction tx) {
       if (!table.get(tx, key.set((long) chooser.next()), row)) {
-        throw new IllegalStateException("a record that was loaded is not there");
+        throw new IllegalStateException("A loaded record is missing.");
       }
       sum += row.getLong(first);
     }
@@ -154,14 +152,14 @@ public class ApiPointLookup {
     }
   }
 
-  /** A transaction for each lookup. */
+  /** One transaction per lookup. */
   @Benchmark
   public long oneEach(Records records, Worker worker) {
     records.db.run(worker.one);
     return worker.sum;
   }
 
-  /** 64 lookups in a transaction. */
+  /** One transaction per 64 lookups. */
   @Benchmark
   @OperationsPerInvocation(LOOKUPS)
   public long inTransactions(Records records, Worker worker) {

@@ -9,13 +9,13 @@ import java.util.stream.DoubleStream;
 
 /**
  * Draws the figures of {@link BesideOthers} as horizontal bars in SVG, 800 pixels wide. Workloads
- * differ by factors of a hundred, so each has a linear scale of its own: its longest bar is as long
- * as there is room, and every bar has its figure beside it.
+ * differ by factors of a hundred, so each has its own linear scale, on which the longest bar spans
+ * the width. Every bar is labelled with its figure.
  *
- * <p>The background is transparent. A page may be light or dark, and may differ from what the
- * reader's system prefers, so there is no media query: text and bars have colours that are readable
- * on both, and a spread is a dark line with a light border. Bars can be told apart by colour-blind
- * people too (Okabe and Ito).
+ * <p>The background is transparent. A page may be light or dark, whatever the reader's system
+ * prefers, so instead of a media query, text and bars have colors that are readable on both, and a
+ * spread is a dark line with a light border. Color-blind people can distinguish the bars (Okabe and
+ * Ito).
  *
  * <pre>
  *   workload
@@ -34,14 +34,12 @@ final class BesideChart {
   private static final int TOP = 56;
   private static final int FIGURE = 110;
 
-  /** By engine. */
   private static final String[] COLOURS = {
     "#2f81f7", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"
   };
 
   private BesideChart() {}
 
-  /** A whole file. */
   static String draw(List<Engine> engines, List<Figures> figures) {
     int group = HEAD + engines.size() * STEP + GAP;
     int height = TOP + figures.size() * group + MARGIN;
@@ -64,13 +62,13 @@ final class BesideChart {
         MARGIN,
         24,
         "title",
-        "Transactions a second beside other engines: longer bars are better");
+        "Transactions per second of embedded engines: longer bars are better");
     text(
         s,
         MARGIN,
         44,
         "note",
-        "Each workload has a scale of its own. Bars and figures are medians; lines span the slowest to"
+        "Each workload has its own scale. Bars and figures are medians; lines span the slowest to"
             + " the fastest round.");
     int y = TOP;
     for (Figures f : figures) {

@@ -10,7 +10,7 @@ import io.fovea.TxOptions;
 import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 
-/** Fovea, by its API for byte strings. */
+/** Fovea, through its API for byte strings. */
 final class BesideFovea implements BesideStore {
   private final Database db;
   private final Table<byte[], byte[]> table;

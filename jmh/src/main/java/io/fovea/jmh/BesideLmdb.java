@@ -12,9 +12,9 @@ import org.lmdbjava.GetOp;
 import org.lmdbjava.Txn;
 
 /**
- * LMDB through lmdbjava, with its fastest buffers (direct ones, by Unsafe) and without its checks
- * of arguments. Read transactions and cursors are kept and renewed, as LMDB advises. Pages are in
- * the cache of the operating system, which {@link BesideStore.Setup#memory} does not bound.
+ * LMDB through lmdbjava, with its fastest buffers (direct ones, by Unsafe) and without argument
+ * checks. Read transactions and cursors are reused, as LMDB recommends. Pages are in the page cache
+ * of the operating system, which {@link BesideStore.Setup#memory} does not bound.
  */
 final class BesideLmdb implements BesideStore {
   private static final int READERS = 64;
@@ -31,7 +31,7 @@ final class BesideLmdb implements BesideStore {
       flags.addAll(EnumSet.of(EnvFlags.MDB_NOSYNC, EnvFlags.MDB_WRITEMAP));
     }
     if (setup.records() * RECORD_BYTES > setup.memory()) {
-      // As its documentation says for data that does not fit: a fault reads a page, and not 32.
+      // Recommended for data that exceeds memory: a fault reads one page instead of 32.
       flags.add(EnvFlags.MDB_NORDAHEAD);
     }
     File folder = setup.folder().toFile();

@@ -14,8 +14,8 @@ import org.h2.mvstore.type.BasicDataType;
 import org.h2.mvstore.type.ByteArrayDataType;
 
 /**
- * MVStore with its TransactionStore. The strongest isolation of that is a snapshot, so transactions
- * that write are serial here: one lock of this class is held from begin to commit. A single read
+ * MVStore with its TransactionStore. Its strongest isolation is snapshot isolation, so writing
+ * transactions are serialized by a lock of this class, held from begin to commit. A single read
  * sees one committed state, and so does an iterator.
  *
  * <p>Without durability, MVStore writes in the background, as by default. With it, each commit
@@ -27,12 +27,12 @@ final class BesideMvStore implements BesideStore {
   private static final int MIB = 1 << 20;
 
   /**
-   * Of what is changed and not written yet, as a part of the cache. It is written as one array of
-   * up to four times that, for which a small heap has no room in one piece.
+   * Limit of unsaved changes, as a part of the cache. They are written as one array of up to four
+   * times the size, which must fit a small heap in one piece.
    */
   private static final int UNSAVED_PART = 32;
 
-  /** What MVStore takes itself in a heap of 1 GiB or more. */
+  /** MVStore's own limit for a heap of 1 GiB or more. */
   private static final int UNSAVED_MAX = 19 * MIB;
 
   private final boolean durable;
@@ -133,7 +133,7 @@ final class BesideMvStore implements BesideStore {
           if (i < reads) {
             BesideRecords.check(keys[i], value);
           } else {
-            // The arrays of a map on the heap belong to the map.
+            // The map owns its arrays.
             byte[] changed = value == null ? null : value.clone();
             BesideRecords.update(keys[i], changed);
             map.put(keys[i].clone(), changed);
@@ -152,13 +152,13 @@ final class BesideMvStore implements BesideStore {
   }
 
   /**
-   * Byte strings in unsigned order; MVStore's own type of byte strings has no order. Public, for
-   * MVStore makes one itself when it reads a page of its catalog again that has left its cache.
+   * Byte strings in unsigned order; MVStore's own type for byte strings has no order. Public, since
+   * MVStore instantiates it when it rereads a page of its catalog.
    */
   public static final class KeyType extends BasicDataType<byte[]> {
     static final KeyType INSTANCE = new KeyType();
 
-    /** Made by MVStore, too. */
+    /** Called by MVStore. */
     public KeyType() {}
 
     @Override

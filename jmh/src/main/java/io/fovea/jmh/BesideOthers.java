@@ -28,45 +28,43 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Measures Fovea beside LMDB, RocksDB and MVStore, and prints a table in Markdown; with {@code
- * --plot}, draws it. docs/benchmarks/rivals.md says what is equal and what is not. With {@code
- * --rivals} there are two more engines and more lines: docs/benchmarks/rivals.md.
+ * Compares Fovea with LMDB, RocksDB and MVStore, and prints a Markdown table; {@code --plot} draws
+ * it. {@code --rivals} adds two engines and more lines. docs/benchmarks/rivals.md describes what is
+ * equal and what is not.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.BesideOthers --plot beside.svg
  *   docs/benchmarks/run.sh rivals      with what mvn -Privals builds on the class path
  * </pre>
  *
- * <p>Each engine has a JVM of its own ({@link BesideWork}) with the same options and heap, so that
- * no engine pays for another one's garbage. All engines are open at the same time. A round is a
- * slice of each in turn, so that each gets the same of a machine whose speed changes. Figures are
- * medians over the rounds. A run in which a read is wrong fails. So does one in which an update is
- * lost, after its table was printed, which counts them.
+ * <p>Each engine has a separate JVM ({@link BesideWork}) with the same options and heap, so no
+ * engine pays for another one's garbage. All engines are open at the same time. A round is a slice
+ * of each in turn, so changes in the speed of the machine affect all of them. Figures are medians
+ * over the rounds. A run fails if a read is wrong or an update is lost; lost updates are counted in
+ * the table.
  */
 @Command(
     name = "BesideOthers",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Measures Fovea beside LMDB, RocksDB and MVStore.")
+    description = "Compares Fovea with LMDB, RocksDB and MVStore.")
 public final class BesideOthers implements Callable<Integer> {
-  /** Until a process has closed its store. */
+  /** How long to wait for a process to close its store. */
   private static final int EXIT_SECONDS = 60;
 
-  /**
-   * Bytes that the system may keep for a process that has loaded and ended: of its own, no file.
-   */
+  /** Memory of a process after its load that does not belong to files. */
   private static final long AFTER_LOAD = 16 << 20;
 
-  @Option(names = "--records", description = "How many records of 108 bytes.")
+  @Option(names = "--records", description = "Number of records of 108 bytes.")
   private int records = 1_000_000;
 
   @Option(names = "--slice", description = "Seconds of each slice.")
   private double slice = 1;
 
-  @Option(names = "--rounds", description = "Slices of each engine in each line.")
+  @Option(names = "--rounds", description = "Slices of each engine per line.")
   private int rounds = 5;
 
-  @Option(names = "--warm-up", description = "Rounds before them, which do not count.")
+  @Option(names = "--warm-up", description = "Warm-up rounds.")
   private int warmUp = 3;
 
   @Option(names = "--memory", description = "MiB of each engine's cache.")
@@ -78,57 +76,59 @@ public final class BesideOthers implements Callable<Integer> {
   @Option(
       names = "--engines",
       split = ",",
-      description = "Which engines, the first one is what the others are compared with.")
+      description = "Engines to measure; the first one is the baseline.")
   private List<Engine> engines = Engine.USUAL;
 
   @Option(
       names = "--rivals",
-      description = "Loads, 8 reads and 8 updates, 16 threads, data beyond memory; all engines.")
+      description =
+          "All engines, with more lines: loads, 8 reads and 8 updates, 16 threads, data beyond memory.")
   private boolean rivals;
 
   @Option(
       names = "--beyond-records",
-      description = "With --rivals: how many records there are beyond memory; 0 for no such lines.")
+      description = "With --rivals: number of records beyond memory; 0 to omit these lines.")
   private int beyondRecords = 2_000_000;
 
   @Option(
       names = "--beyond-memory",
-      description = "With --rivals: MiB of each engine's cache there.")
+      description = "With --rivals: MiB of each engine's cache beyond memory.")
   private int beyondMemory = 32;
 
   @Option(
       names = "--beyond-heap",
-      description = "With --rivals: MiB of each JVM's heap there, with the caches that are on it.")
+      description =
+          "With --rivals: MiB of each JVM's heap beyond memory, including caches on the heap.")
   private int beyondHeap = 128;
 
   @Option(
       names = "--beyond-limit",
       description =
-          "With --rivals: MiB that a control group leaves a JVM there, with its pages in the cache of"
+          "With --rivals: MiB of the control group of a JVM beyond memory, including its pages in the cache of"
               + " the operating system.")
   private int beyondLimit = 288;
 
-  @Option(names = "--workloads", split = ",", description = "Which lines, by what they do.")
+  @Option(names = "--workloads", split = ",", description = "Lines to measure, by workload.")
   private List<Workload> workloads = List.of(Workload.values());
 
-  @Option(names = "--dir", description = "Where the files are; by default a temporary folder.")
+  @Option(names = "--dir", description = "Folder for the files; by default a temporary folder.")
   private Path dir;
 
-  @Option(names = "--plot", description = "The chart, as SVG.")
+  @Option(names = "--plot", description = "File for the chart, as SVG.")
   private Path plot;
 
   private BesideOthers() {}
 
-  /** A line of the table; without a workload it is a load, which is measured once. */
+  /** A line of the table. A line without a workload is a load, measured once. */
   record Line(String title, @Nullable Workload workload, int threads, boolean durable) {}
 
-  /** A line's figures by engine: operations a second in each round. */
+  /** The results of a line by engine: operations per second in each round. */
   record Figures(Line line, Map<Engine, double[]> rounds) {
     double median(Engine e) {
       return InTurn.median(rounds.get(e));
     }
 
-    /** Half of the distance from the least to the most, in parts of the median. */
+    /** Returns half the distance from the minimum to the maximum, relative to the median. */
     double spread(Engine e) {
       double[] all = rounds.get(e);
       double most = Arrays.stream(all).max().orElseThrow();
@@ -136,7 +136,7 @@ public final class BesideOthers implements Callable<Integer> {
       return (most - least) / 2 / median(e);
     }
 
-    /** The median over the rounds of the ratio to another engine in the same round. */
+    /** Returns the median of the ratios to another engine in the same round. */
     double ratio(Engine e, Engine to) {
       double[] ratios = rounds.get(e).clone();
       Arrays.setAll(ratios, i -> ratios[i] / rounds.get(to)[i]);
@@ -172,15 +172,12 @@ public final class BesideOthers implements Callable<Integer> {
           new Line("beyond memory: 8 reads and 8 updates, 2 threads", Workload.UPDATE_8, 2, false));
 
   /**
-   * What is open at the same time.
+   * The engines that are open at the same time.
    *
-   * @param name of its load, and of its folders
-   * @param lines what is measured
-   * @param durable whether commits are
-   * @param records how many
+   * @param name the name of the load and of the folders
    * @param memory MiB of each cache
    * @param heap MiB of each heap
-   * @param limit MiB of all memory, after the load; 0 for any
+   * @param limit MiB of total memory after the load; 0 for unlimited
    */
   private record Phase(
       String name,
@@ -190,12 +187,12 @@ public final class BesideOthers implements Callable<Integer> {
       int memory,
       int heap,
       int limit) {
-    /** Then the records are loaded before, by another process. */
+    /** Tells whether memory is limited; another process then loads the records. */
     boolean isBounded() {
       return limit > 0;
     }
 
-    /** The same records with other memory, and without a limit. */
+    /** Returns a phase with the same records, other memory, and no limit. */
     Phase unbounded(int memory, int heap) {
       return new Phase(name, lines, durable, records, memory, heap, 0);
     }
@@ -225,13 +222,13 @@ public final class BesideOthers implements Callable<Integer> {
                 beyondHeap,
                 beyondLimit));
       } else {
-        say("no lines of data beyond memory: " + why);
+        say("Lines of data beyond memory are omitted: " + why);
       }
     }
     return phases;
   }
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(
         new CommandLine(new BesideOthers())
@@ -267,7 +264,7 @@ public final class BesideOthers implements Callable<Integer> {
     return lost.values().stream().allMatch(n -> n == 0) ? 0 : 1;
   }
 
-  /** Of the lines of rivals, one number of threads for each workload; the table has all. */
+  /** Tells whether a line is drawn: of the lines of rivals, one number of threads per workload. */
   private boolean isDrawn(Line line) {
     return !rivals
         || line.workload == Workload.SCAN
@@ -288,7 +285,7 @@ public final class BesideOthers implements Callable<Integer> {
       Map<Engine, Child> children = new EnumMap<>(Engine.class);
       Map<Engine, double[]> loads = new EnumMap<>(Engine.class);
       for (Engine e : engines) {
-        // One load after the other: two at once are slower than that.
+        // Loads run one after another, since two at once are slower.
         say(e.title + ", " + phase.name + ": load");
         Path files = Files.createDirectory(folder.resolve(e + "-" + phase.name.replace(' ', '-')));
         if (phase.isBounded() && !loadAhead(e, files, phase.unbounded(memory, heap))) {
@@ -341,11 +338,7 @@ public final class BesideOthers implements Callable<Integer> {
   }
 
   /**
-   * Loads what is measured by a process with little memory: by one with the memory of the lines in
-   * memory, since an engine that splits pages at random through a small cache would take most of
-   * the time for that.
-   *
-   * @return whether the engine is there
+   * Loads the records in another process, with the memory of the lines in memory. An engine that splits pages at random would take most of the time if its cache were small. Returns whether the engine is available.
    */
   private boolean loadAhead(Engine engine, Path files, Phase phase)
       throws IOException, InterruptedException {
@@ -361,7 +354,8 @@ public final class BesideOthers implements Callable<Integer> {
       } finally {
         process.destroyForcibly().waitFor();
       }
-      // What the system keeps of its files would be there for who opens them, and count for nobody.
+      // Cached pages of the loader would be available to the measured process, but not count as its
+      // memory.
       group.limit(AFTER_LOAD);
       return true;
     }
@@ -369,7 +363,7 @@ public final class BesideOthers implements Callable<Integer> {
 
   private static void awaitEnd(Process process) throws IOException, InterruptedException {
     if (!process.waitFor(EXIT_SECONDS, TimeUnit.SECONDS)) {
-      throw new IOException("a process does not end: " + process.info());
+      throw new IOException("A process did not end: " + process.info());
     }
   }
 
@@ -414,7 +408,7 @@ public final class BesideOthers implements Callable<Integer> {
     return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
   }
 
-  /** A process and what it says. */
+  /** A child process and its output. */
   private static final class Child {
     private final Engine engine;
     private final BufferedReader in;
@@ -426,7 +420,6 @@ public final class BesideOthers implements Callable<Integer> {
       this.out = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true);
     }
 
-    /** The next line that is an answer; null at the end. */
     String line() throws IOException {
       for (String s = in.readLine(); s != null; s = in.readLine()) {
         if (s.startsWith(BesideWork.PREFIX)) {
@@ -437,7 +430,7 @@ public final class BesideOthers implements Callable<Integer> {
       return null;
     }
 
-    /** What stands behind the answer to the start; null where the engine is not there. */
+    /** Returns the text after the answer to the start; null if the engine is not available. */
     @Nullable String ready() throws IOException {
       String line = line();
       if (line != null && line.startsWith(BesideWork.READY)) {
@@ -537,7 +530,7 @@ public final class BesideOthers implements Callable<Integer> {
     return e == first ? cell : cell + String.format(Locale.ROOT, " · %.2f", f.ratio(e, first));
   }
 
-  /** Three digits that count: 1,230,000. */
+  /** Formats a number with three significant digits: 1,230,000. */
   static String number(double value) {
     double unit = Math.pow(10, Math.max(0, Math.floor(Math.log10(Math.max(value, 1))) - 2));
     return String.format(Locale.ROOT, "%,.0f", Math.round(value / unit) * unit);

@@ -6,16 +6,16 @@ import java.nio.ByteOrder;
 
 /**
  * The records of {@link BesideOthers}, the same for all engines. Record n has the key {@code
- * hash(n)}, 8 bytes, big-endian, so that keys are unique and in no order of n. All numbers of a
- * value are big-endian:
+ * hash(n)}, 8 bytes, big-endian: keys are unique and in random order. All numbers in a value are
+ * big-endian:
  *
  * <pre>
  *   0      8         16               92                                 100
  *   | n    | version | filler by n    | check: of n and of the version   |
  * </pre>
  *
- * The version is the number of times that the record was updated. {@link #check} needs three reads
- * of eight bytes, and sees a value of another record, a torn one, and one that is too short.
+ * The version is the number of updates. {@link #check} reads eight bytes three times, and detects
+ * values of another record, torn values, and short values.
  */
 final class BesideRecords {
   static final int KEY_BYTES = 8;
@@ -29,7 +29,7 @@ final class BesideRecords {
 
   private BesideRecords() {}
 
-  /** A value that is not the one of its key. The run fails. */
+  /** Thrown if a value does not belong to its key. The run fails. */
   static final class WrongValueException extends IllegalStateException {
     private static final long serialVersionUID = 1;
 
@@ -38,22 +38,20 @@ final class BesideRecords {
     }
   }
 
-  /** Sets the key of record n. */
   static void key(long n, byte[] key) {
     LONGS.set(key, 0, hash(n));
   }
 
-  /** The key as a number; its unsigned order is that of the keys. */
+  /** Returns the key as a number, whose unsigned order is that of the keys. */
   static long number(byte[] key) {
     return (long) LONGS.get(key, 0);
   }
 
-  /** Sets a key to a number. */
   static void setNumber(long number, byte[] key) {
     LONGS.set(key, 0, number);
   }
 
-  /** Sets the value of record n as it is loaded: version 0. */
+  /** Sets the value of record n as loaded, with version 0. */
   static void value(long n, byte[] value) {
     LONGS.set(value, 0, n);
     LONGS.set(value, VERSION, 0L);
@@ -64,9 +62,7 @@ final class BesideRecords {
   }
 
   /**
-   * The version of a value.
-   *
-   * @throws WrongValueException if the value is not of the key, or is not one
+   * Returns the version of a value. Throws WrongValueException if the value is malformed or does not belong to the key.
    */
   static long check(byte[] key, byte[] value) {
     if (value == null || value.length != VALUE_BYTES) {
@@ -89,7 +85,7 @@ final class BesideRecords {
     return version;
   }
 
-  /** Checks a value and raises its version by one. */
+  /** Checks a value and increments its version. */
   static void update(byte[] key, byte[] value) {
     long version = check(key, value) + 1;
     LONGS.set(value, VERSION, version);
@@ -100,7 +96,7 @@ final class BesideRecords {
     return ~n ^ version * 0x9E37_79B9_7F4A_7C15L;
   }
 
-  /** The finalizer of SplitMix64: each number has a result of its own. */
+  /** The finalizer of SplitMix64, a bijection. */
   static long hash(long n) {
     long z = n + 0x9E37_79B9_7F4A_7C15L;
     z = (z ^ z >>> 30) * 0xBF58_476D_1CE4_E5B9L;

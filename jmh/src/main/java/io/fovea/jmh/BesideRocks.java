@@ -18,12 +18,12 @@ import org.rocksdb.Transaction;
 import org.rocksdb.WriteOptions;
 
 /**
- * RocksDB with optimistic transactions. Every read of a transaction that writes is {@code
- * getForUpdate}, so that the commit validates it: such transactions are serializable, but for
- * phantoms. A single read is {@code get}, and a scan is one iterator, which sees one state: neither
- * needs a transaction object, which would make both slower. Blocks are not compressed; tables have
- * Bloom filters of 10 bits for a key and hashes in their blocks. What is loaded is compacted to the
- * bottom level before anything is measured.
+ * RocksDB with optimistic transactions. All reads of a writing transaction are {@code
+ * getForUpdate}, so that the commit validates them: these transactions are serializable except for
+ * phantoms. A single read is {@code get}, and a scan is one iterator over one state; neither needs
+ * a transaction object, which would slow both down. Blocks are not compressed; tables have Bloom
+ * filters of 10 bits per key and hash indexes in their blocks. Loaded data is compacted to the
+ * bottom level before measurements.
  */
 final class BesideRocks implements BesideStore {
   private static final long MEMTABLE_MAX = 64L << 20;
@@ -42,7 +42,7 @@ final class BesideRocks implements BesideStore {
   private final ReadOptions reading = new ReadOptions();
 
   BesideRocks(Setup setup) throws RocksDBException {
-    // The budget holds the memtables too, which take half of it at most.
+    // The budget includes the memtables, which take at most half of it.
     long memtable = Math.min(MEMTABLE_MAX, setup.memory() / MEMTABLES / 2);
     cache = new LRUCache(setup.memory() - memtable * MEMTABLES);
     options =

@@ -5,8 +5,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * An engine that {@link BesideOthers} measures, behind what all of them can do. Keys and values are
- * {@code byte[]} in both directions, for every engine.
+ * The adapter of an engine for {@link BesideOthers}, with the operations common to all. Keys and
+ * values are {@code byte[]} for every engine.
  */
 interface BesideStore extends AutoCloseable {
   /** The engines, in the order of the table. */
@@ -15,11 +15,10 @@ interface BesideStore extends AutoCloseable {
     LMDB("LMDB", BesideLmdb::new),
     ROCKSDB("RocksDB", BesideRocks::new),
     MVSTORE("MVStore", BesideMvStore::new),
-    /** Of the module in jmh/rivals, which only {@code mvn -Privals} builds; so is the next. */
+    /** In the module jmh/rivals, built only by {@code mvn -Privals}, like the next one. */
     JE("Berkeley DB JE", setup -> elsewhere("BesideJe", setup)),
     XODUS("Xodus", setup -> elsewhere("BesideXodus", setup));
 
-    /** Those that are always there. */
     static final List<Engine> USUAL = List.of(FOVEA, LMDB, ROCKSDB, MVSTORE);
 
     final String title;
@@ -35,7 +34,8 @@ interface BesideStore extends AutoCloseable {
     }
 
     /**
-     * A class of this package that is perhaps in no build: then as a native library that is not.
+     * Opens an engine of this package that may not be built, which is treated like a missing native
+     * library.
      */
     private static BesideStore elsewhere(String name, Setup setup) throws Exception {
       try {
@@ -54,56 +54,53 @@ interface BesideStore extends AutoCloseable {
   /** Opens an engine. */
   @FunctionalInterface
   interface Opening {
-    /** An empty store. */
     BesideStore open(Setup setup) throws Exception;
   }
 
   /**
-   * How an engine is opened.
+   * The parameters of an engine.
    *
-   * @param folder empty, for its files
-   * @param memory bytes for its cache of pages or blocks
-   * @param records how many there will be
+   * @param folder an empty folder for its files
+   * @param memory bytes of its cache of pages or blocks
    * @param durable whether each commit is on stable storage before it returns
    */
   record Setup(Path folder, long memory, long records, boolean durable) {}
 
-  /** What sees the records of a scan. */
+  /** Receives the records of a scan. */
   @FunctionalInterface
   interface Visitor {
-    /** One record; the arrays belong to the store again when this returns. */
+    /** Receives one record. The arrays belong to the store again when this returns. */
     void record(byte[] key, byte[] value);
 
-    /** The scan's transaction was aborted, and begins anew: what it has shown does not count. */
+    /** The scan's transaction was aborted and restarts; discard the records so far. */
     default void again() {}
   }
 
-  /** Version and isolation: a row of the table of engines. */
+  /** Returns version and isolation, for the table of engines. */
   String isolation();
 
-  /** Adds the records from one number to another, exclusive, in one transaction. */
+  /** Adds the records of a range, end exclusive, in one transaction. */
   void load(long from, long to) throws Exception;
 
-  /** After the load: brings the data into the form in which it is measured. */
+  /** Called after the load, to bring the data into the form to be measured. */
   default void settle() throws Exception {}
 
-  /** What one thread uses. */
   Session session();
 
   @Override
   void close();
 
-  /** Transactions of one thread at a time. */
+  /** A sequence of transactions of one thread. */
   interface Session extends AutoCloseable {
-    /** Reads one record in a transaction of its own; null if it is not there. */
+    /** Reads one record in its own transaction; null if it does not exist. */
     byte[] read(byte[] key) throws Exception;
 
-    /** Reads records in the order of keys in one transaction; how many there were. */
+    /** Reads records in key order in one transaction, and returns their number. */
     int scan(byte[] from, int count, Visitor visitor) throws Exception;
 
     /**
-     * One transaction: checks the records of the first keys, updates those of the others ({@link
-     * BesideRecords#update}). Runs again after a conflict.
+     * Runs one transaction, with retries after conflicts: checks the records of the first keys, and
+     * updates those of the others ({@link BesideRecords#update}).
      */
     void update(byte[][] keys, int reads) throws Exception;
 

@@ -16,19 +16,19 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One engine of {@link BesideOthers}, in a JVM of its own: loads the records, if they are not
- * there, then does what the lines of its input say, and answers each with one line. A line that
- * does not begin with {@value #PREFIX} is none of ours: some library has printed it.
+ * One engine of {@link BesideOthers}, in a separate JVM: loads the records if they are missing,
+ * then executes the commands of its input, and answers each with one line. Output lines that do not
+ * begin with {@value #PREFIX} are those of libraries.
  *
  * <pre>
- *   answer to the start         ready RECORDS-LOADED-PER-SECOND ISOLATION, 0 where they were there already; or
- *                               missing REASON: its native library does not load, or it is in no build
+ *   answer to the start         ready RECORDS-LOADED-PER-SECOND ISOLATION, 0 if they were not loaded now; or
+ *                              missing REASON: its native library does not load, or it was not built
  *   WORKLOAD THREADS NANOS      done OPERATIONS-PER-SECOND
  *   check                       done LOST-UPDATES: all records are read, and their versions count the updates
  *   end                         no answer
  * </pre>
  *
- * Any failure ends the JVM with a stack trace and without an answer.
+ * On failure, the JVM ends with a stack trace and no answer.
  */
 final class BesideWork {
   static final String PREFIX = "beside> ";
@@ -41,13 +41,12 @@ final class BesideWork {
   private static final int LOAD_BATCH = 10_000;
   private static final int CHECK_BATCH = 1000;
 
-  /** What is measured. */
+  /** The workloads. */
   enum Workload {
-    /** One record, one transaction. */
     READ,
-    /** {@value #SCANNED} records from a random key, one transaction. */
+    /** Reads {@value #SCANNED} records from a random key per transaction. */
     SCAN,
-    /** {@value #READS} records read, {@value #UPDATES} updated, one transaction. */
+    /** Reads {@value #READS} records and updates {@value #UPDATES} per transaction. */
     UPDATE,
     /** Twice as many of both. */
     UPDATE_8
@@ -57,7 +56,7 @@ final class BesideWork {
   static final int READS = 4;
   static final int UPDATES = 4;
 
-  /** A look at the clock for so many operations. */
+  /** Operations per clock reading. */
   private static final int READS_PER_LOOK = 16;
 
   private final BesideStore store;
@@ -72,7 +71,7 @@ final class BesideWork {
     this.records = records;
   }
 
-  /** ENGINE FOLDER MEMORY RECORDS DURABLE LOADED: whether the records are there already. */
+  /** ENGINE FOLDER MEMORY RECORDS DURABLE LOADED: whether the records are loaded. */
   public static void main(String[] args) throws Exception {
     PrintStream out = System.out;
     BesideStore.Engine engine = BesideStore.Engine.valueOf(args[0]);
@@ -84,7 +83,7 @@ final class BesideWork {
     try {
       store = engine.open(setup);
     } catch (LinkageError e) {
-      // Without a native library for this platform. Fovea must run.
+      // A native library for this platform may be missing. Fovea must run.
       if (engine == BesideStore.Engine.FOVEA) {
         throw e;
       }
@@ -105,7 +104,7 @@ final class BesideWork {
     }
   }
 
-  /** Records a second, until they are in the form in which they are measured. */
+  /** Returns the records loaded per second, including the time to settle. */
   private double load() throws Exception {
     long begin = System.nanoTime();
     for (long from = 0; from < records; from += LOAD_BATCH) {
@@ -115,12 +114,12 @@ final class BesideWork {
     return records * 1e9 / (System.nanoTime() - begin);
   }
 
-  /** Fills the caches, and finds out where scans may begin. */
+  /** Fills the caches, and determines where scans may begin. */
   private void look() throws Exception {
     if (lost() != 0) {
-      throw new WrongValueException("a record was updated before there was an update");
+      throw new WrongValueException("A record was updated before the first update.");
     }
-    // The greatest key that has enough records from it on.
+    // The greatest key with enough records after it.
     long[] numbers = new long[records];
     for (int n = 0; n < records; n++) {
       numbers[n] = BesideRecords.hash(n) ^ Long.MIN_VALUE;
@@ -162,7 +161,9 @@ final class BesideWork {
     return sum;
   }
 
-  /** Reads all records in the order of keys: how many updates that were committed are in none. */
+  /**
+   * Reads all records in key order, and returns the number of committed updates that are missing.
+   */
   private long lost() throws Exception {
     try (BesideStore.Session session = store.session()) {
       byte[] from = new byte[BesideRecords.KEY_BYTES];
@@ -184,7 +185,7 @@ final class BesideWork {
     }
   }
 
-  /** Checks what a scan visits from a key on. */
+  /** Checks the records visited by a scan. */
   private static final class Checker implements BesideStore.Visitor {
     private final long from;
     private long last;
@@ -214,7 +215,7 @@ final class BesideWork {
     }
   }
 
-  /** What one thread does in one slice after the other. */
+  /** The work of one thread, one slice after another. */
   private final class Worker {
     private final BesideStore.Session session;
     private final KeyChooser chooser;
@@ -227,7 +228,7 @@ final class BesideWork {
       this.chooser = new KeyChooser(records, "uniform", seed);
     }
 
-    /** Operations a second. */
+    /** Returns operations per second. */
     double run(Workload workload, long nanos) throws Exception {
       long begin = System.nanoTime();
       long operations = 0;
@@ -283,7 +284,6 @@ final class BesideWork {
     }
   }
 
-  /** The engine's answer was an end of its output, or another line than expected. */
   static IOException unexpected(BesideStore.Engine engine, String line) {
     return new IOException(
         engine.title + (line == null ? " ended before its answer" : " answered \"" + line + '"'));

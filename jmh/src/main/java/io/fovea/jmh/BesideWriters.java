@@ -21,72 +21,78 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * What a large operation on a table costs those who write meanwhile: an index is built and dropped,
- * and a table is dropped. The writers' rate during the operation stands beside their rate in as
- * long a time before it and after it, so that a machine that drifts spoils neither.
+ * Measures the cost of large operations on a table for concurrent writers: an index is built and
+ * dropped, and a table is dropped. Compares the writers' rate during the operation with their rate
+ * in equal times before and after it, so that drift of the machine cancels out.
  *
- * <p>Writers write to the table whose index is built, and to another one while a table is dropped.
+ * <p>The writers use the table whose index is built, and another one while a table is dropped.
  */
 @Command(
     name = "BesideWriters",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Builds and drops an index, and drops a table, beside writers.")
+    description = "Builds and drops an index, and drops a table, with concurrent writers.")
 public final class BesideWriters implements Callable<Integer> {
   private static final int OTHERS = 100_000;
   private static final long WARM_UP_NANOS = 10_000_000_000L;
   private static final long REST_NANOS_MIN = 3_000_000_000L;
   private static final long NANOS_MAX = 60_000_000_000L;
 
-  /** How long pages of a dropped table may take to come back. */
+  /** Time limit for freeing the pages of a dropped table. */
   private static final long FREE_NANOS_MAX = 300_000_000_000L;
 
-  /** What is measured. */
+  /** The operations. */
   enum Operation {
-    /** An index is built, then dropped. */
+    /** Builds an index, then drops it. */
     INDEX,
-    /** The table is dropped, until its pages are free. */
+    /** Drops the table, until its pages are free. */
     DROP
   }
 
-  @Option(names = "--path", description = "The database; removed before and left behind.")
+  @Option(
+      names = "--path",
+      description = "The database; an existing one is deleted first. It is kept afterwards.")
   private Path path = Path.of("writers.fovea");
 
-  @Option(names = "--records", description = "How many records the table has.")
+  @Option(names = "--records", description = "Number of records in the table.")
   private long records = 10_000_000;
 
-  @Option(names = "--buffer", description = "The buffer, in MiB.")
+  @Option(names = "--buffer", description = "Size of the buffer, in MiB.")
   private long buffer = 4_096;
 
-  @Option(names = "--writers", description = "How many threads write.")
+  @Option(names = "--writers", description = "Number of writing threads.")
   private int writers = 1;
 
-  @Option(names = "--rounds", description = "How often each operation is done.")
+  @Option(names = "--rounds", description = "Repetitions of each operation.")
   private int rounds = 3;
 
   @Option(names = "--operations", split = ",", description = "${COMPLETION-CANDIDATES}.")
   private List<Operation> operations = List.of(Operation.values());
 
-  @Option(names = "--pad", description = "Bytes of a record, but for 24.")
+  @Option(names = "--pad", description = "Bytes of a record, minus 24.")
   private int pad = 90;
 
-  @Option(names = "--rest", description = "Most seconds before and after an operation.")
+  @Option(
+      names = "--rest",
+      description = "Longest time measured before and after an operation, in seconds.")
   private long rest = 10;
 
-  @Option(names = "--figures", description = "Takes the figures of the page.")
+  @Option(names = "--figures", description = "File for the figures of the page.")
   private @Nullable Path figures;
 
-  @Option(names = "--pause", description = "Between two transactions of a writer, microseconds.")
+  @Option(
+      names = "--pause",
+      description = "Pause between two transactions of a writer, in microseconds.")
   private long pause = 0;
 
   private final AtomicBoolean stop = new AtomicBoolean();
 
-  /** Whether writers write to the table itself, else to another. */
+  /** Whether writers use the table itself, otherwise another one. */
   private volatile boolean same;
 
   private BesideWriters() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(
         new CommandLine(new BesideWriters())
@@ -94,7 +100,7 @@ public final class BesideWriters implements Callable<Integer> {
             .execute(args));
   }
 
-  /** One thread that writes: what it has done since it was asked last. */
+  /** One writing thread, and its counts since the last query. */
   private static final class Writer {
     private Histogram latencies = new Histogram(NANOS_MAX, 3);
 
@@ -109,7 +115,7 @@ public final class BesideWriters implements Callable<Integer> {
     }
   }
 
-  /** What all writers did in some time. */
+  /** The combined counts of all writers in a time. */
   private record Phase(double perSecond, double slowestMillis) {}
 
   private NumberedRecords of = new NumberedRecords("records", pad);
@@ -117,7 +123,7 @@ public final class BesideWriters implements Callable<Integer> {
 
   private final List<Writer> all = new ArrayList<>();
 
-  /** How long the last operation took: writers are looked at for as long before the next one. */
+  /** Duration of the last operation; the phase before the next one is as long. */
   private long lastNanos;
 
   @Override
@@ -183,7 +189,7 @@ public final class BesideWriters implements Callable<Integer> {
         db.checkpoint();
       }
       idle(REST_NANOS_MIN);
-      // Its pages come back in the background, which is a part of what it costs.
+      // Freeing its pages in the background is a part of the cost.
       long kept = used(db);
       double[] millis = new double[1];
       Beside b =
@@ -222,7 +228,7 @@ public final class BesideWriters implements Callable<Integer> {
     }
   }
 
-  /** An operation, and writers before, during and after it. */
+  /** An operation, with the writers before, during and after it. */
   private record Beside(double seconds, Phase before, Phase during, Phase after) {
     double ratio() {
       return 2 * during.perSecond / (before.perSecond + after.perSecond);

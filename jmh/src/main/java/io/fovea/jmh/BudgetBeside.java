@@ -22,14 +22,14 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /**
- * Has a change made an operation of the budget slower? Measures two builds in one JVM, each by a
- * class loader of its own, in slices of {@value #SLICE_MILLIS} ms in turn: what the machine does
- * meanwhile happens to both, and their ratio holds to one or two parts in a hundred where runs of
- * JMH one after the other differ by twenty.
+ * Tells whether a change has made an operation of the budget slower. Measures two builds in one
+ * JVM, each with its own class loader, in alternating slices of {@value #SLICE_MILLIS} ms.
+ * Disturbances affect both, so the ratio is accurate to one or two percent, where separate runs of
+ * JMH differ by twenty.
  *
- * <p>What is left is the luck of the compiler, which inlines a little differently in each JVM: so
- * each operation gets several, and in every other one the builds change places. Four that agree say
- * more than one that is exact.
+ * <p>The remaining noise is the compiler, which inlines slightly differently in each JVM. So each
+ * operation runs in several JVMs, with the order of the builds swapped in every other one. Four
+ * JVMs that agree mean more than an exact figure of one.
  */
 @Command(
     name = "BudgetBeside",
@@ -39,30 +39,30 @@ import picocli.CommandLine.Parameters;
 public final class BudgetBeside implements Callable<Integer> {
   static final int SLICE_MILLIS = 10;
 
-  @Parameters(index = "0", description = "The benchmarks' jar of the build before.")
+  @Parameters(index = "0", description = "Benchmarks jar of the build before the change.")
   private Path before;
 
-  @Parameters(index = "1", description = "The benchmarks' jar of the build after.")
+  @Parameters(index = "1", description = "Benchmarks jar of the build after the change.")
   private Path after;
 
-  @Parameters(index = "2..*", description = "Which operations: ${COMPLETION-CANDIDATES}. All.")
+  @Parameters(index = "2..*", description = "Operations: ${COMPLETION-CANDIDATES}. Default: all.")
   private List<BudgetPiece.Operation> operations = List.of(BudgetPiece.Operation.values());
 
-  @Option(names = "--records", description = "How many records.")
+  @Option(names = "--records", description = "Number of records.")
   private int records = 100_000;
 
   @Option(names = "--rounds", description = "Slices of each build; the first quarter warms up.")
   private int rounds = 1_000;
 
-  @Option(names = "--jvms", description = "JVMs for each operation and order of the builds.")
+  @Option(names = "--jvms", description = "JVMs per operation and order of the builds.")
   private int jvms = 2;
 
   private BudgetBeside() {}
 
-  /** What one JVM found. */
+  /** The result of one JVM. */
   record Pair(double before, double after, double ratio) {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(
         new CommandLine(new BudgetBeside())
@@ -74,7 +74,7 @@ public final class BudgetBeside implements Callable<Integer> {
   public Integer call() throws Exception {
     List<List<Pair>> found = new ArrayList<>();
     operations.forEach(o -> found.add(new ArrayList<>()));
-    // Each operation comes round after all others have: a slow quarter of an hour has no favourite.
+    // Operations alternate, so that a slow phase of the machine affects all of them.
     for (int i = 0; i < 2 * jvms; i++) {
       for (int o = 0; o < operations.size(); o++) {
         found.get(o).add(inOwnJvm(operations.get(o), i % 2 == 1));
@@ -115,7 +115,7 @@ public final class BudgetBeside implements Callable<Integer> {
                 String.valueOf(records),
                 String.valueOf(rounds),
                 String.valueOf(afterFirst))
-            .redirectError(ProcessBuilder.Redirect.DISCARD) // what the databases log
+            .redirectError(ProcessBuilder.Redirect.DISCARD) // log output of the databases
             .start();
     String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     if (process.waitFor() != 0) {
@@ -126,11 +126,11 @@ public final class BudgetBeside implements Callable<Integer> {
     return new Pair(values[0], values[1], values[2]);
   }
 
-  /** Both builds in this JVM. */
+  /** Measures both builds in this JVM. */
   static final class Child {
     private Child() {}
 
-    /** Prints nanoseconds of the build before and of that after, and their ratio. */
+    /** Prints nanoseconds of both builds, and their ratio. */
     public static void main(String[] args) throws Exception {
       int records = Integer.parseInt(args[3]);
       int rounds = Integer.parseInt(args[4]);
@@ -149,7 +149,7 @@ public final class BudgetBeside implements Callable<Integer> {
   /**
    * Measures an operation of two builds.
    *
-   * @param before a {@link #loader}, and so is after
+   * @param before the {@link #loader} of the build before; likewise {@code after}
    * @param afterFirst whether the build after is loaded first
    */
   static Pair measure(
@@ -189,7 +189,6 @@ public final class BudgetBeside implements Callable<Integer> {
   /** A {@link BudgetPiece} of another class loader. */
   private record Build(DoubleUnaryOperator piece) implements Closeable {
 
-    /** The operation of a build. */
     static Build of(ClassLoader loader, String operation, int records) throws Exception {
       return new Build(
           (DoubleUnaryOperator)
@@ -206,8 +205,8 @@ public final class BudgetBeside implements Callable<Integer> {
   }
 
   /**
-   * Returns a loader of a build's classes, for use until the JVM ends. A build that has no {@link
-   * BudgetPiece} yet gets that of this one, which comes last in the class path.
+   * Returns a class loader for a build, for use until the JVM ends. A build without {@link
+   * BudgetPiece} gets that of this one, which is last on the class path.
    */
   static ClassLoader loader(String classPath) throws MalformedURLException {
     List<URL> urls = new ArrayList<>(urls(classPath));

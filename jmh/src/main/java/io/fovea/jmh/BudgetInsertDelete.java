@@ -21,16 +21,16 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What do an insert and a delete cost through the whole API? Budget: 430 ns each, commit included.
+ * The cost of an insert and of a delete through the whole API. Budget: 430 ns each, including the
+ * commit.
  *
- * <p>ORDER-LINE is a queue of orders in each district: an insert adds an order at the end of a
- * district, a delete takes away the oldest of it. Each benchmark times one of the two and lets a
- * helper outside of the measured time do the other, so the table keeps its size however long a run
- * takes. A transaction is long enough (some 15 us) for JMH's two looks at the clock for each
- * invocation.
+ * <p>ORDER-LINE is a queue of orders per district: an insert appends an order to a district, a
+ * delete removes the oldest one. Each benchmark times one of the two, and a helper does the other
+ * outside the measured time, so the table keeps its size. A transaction is long enough (about 15
+ * us) for JMH's two clock readings per invocation.
  *
- * <p>Inserts come as in TPC-C, {@value BudgetTables#LINES} neighbours at a time; of those the first
- * descends to a leaf that is not in the cache. What is deleted was inserted long ago.
+ * <p>Inserts arrive as in TPC-C, {@value BudgetTables#LINES} neighbors at a time; the first one
+ * descends to a leaf outside the cache. Deleted orders were inserted long before.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -38,12 +38,11 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 @Fork(value = 3, jvmArgsAppend = "-Xmx1g")
 public class BudgetInsertDelete {
-  /** Orders in one transaction, and its operations. */
   static final int ORDERS = 3;
 
   static final int OPERATIONS = ORDERS * BudgetTables.LINES;
 
-  /** ORDER-LINE, filled. One thread only: districts belong to it. */
+  /** ORDER-LINE, filled. One thread only, which owns the districts. */
   @State(Scope.Benchmark)
   public static class Lines extends BudgetState {
     static final int LINE_BYTES = 96;
@@ -59,7 +58,7 @@ public class BudgetInsertDelete {
     private Key key;
     private Row row;
 
-    /** Loads it. */
+    /** Loads the table. */
     @Setup(Level.Trial)
     public void load() {
       open(LINE_BYTES);
@@ -77,7 +76,7 @@ public class BudgetInsertDelete {
       BudgetTables.fillLine(row, 1);
     }
 
-    /** Districts of the next transaction, all different; the other half of it goes there too. */
+    /** Chooses districts for the next transaction, all different, and for its counterpart. */
     private void choose() {
       int district = chooser.next();
       for (int i = 0; i < ORDERS; i++) {
@@ -111,33 +110,33 @@ public class BudgetInsertDelete {
       for (int d : chosen) {
         for (int line = 1; line <= BudgetTables.LINES; line++) {
           if (!table.delete(tx, BudgetTables.lineKey(key, d, oldest[d], line))) {
-            throw new IllegalStateException("a line that was inserted is not there");
+            throw new IllegalStateException("An inserted line is missing.");
           }
         }
       }
     }
   }
 
-  /** Deletes what an insert has added, outside of the measured time. */
+  /** Deletes the inserted orders, outside the measured time. */
   @State(Scope.Benchmark)
   public static class ThenDelete {
-    /** Chooses. */
+    /** Chooses districts. */
     @Setup(Level.Invocation)
     public void choose(Lines lines) {
       lines.choose();
     }
 
-    /** Deletes. */
+    /** Deletes orders. */
     @TearDown(Level.Invocation)
     public void delete(Lines lines) {
       lines.delete();
     }
   }
 
-  /** Inserts what a delete will remove later, outside of the measured time. */
+  /** Inserts the orders to be deleted later, outside the measured time. */
   @State(Scope.Benchmark)
   public static class FirstInsert {
-    /** Chooses and inserts. */
+    /** Chooses districts and inserts orders. */
     @Setup(Level.Invocation)
     public void insert(Lines lines) {
       lines.choose();

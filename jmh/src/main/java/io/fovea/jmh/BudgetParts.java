@@ -35,20 +35,19 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What is a point read made of? Budget: key and hash 12 ns, descent 160, copy 15, item 22, read set
- * 6, validation 12, checks 6.
+ * The parts of a point read. Budget: key and hash 12 ns, descent 160, copy 15, item 22, read set 6,
+ * validation 12, checks 6.
  *
- * <p>A processor of our time works on hundreds of instructions at once, so parts that are measured
- * alone do not add up. Therefore the parts are a staircase: every method does what the one before
- * it does and one thing more, below the API, on a tree like that of {@link BudgetPoint.Stock}; a
- * part costs the difference.
+ * <p>Processors overlap hundreds of instructions, so parts measured separately do not add up.
+ * Therefore each method does the work of the previous one plus one part, below the API, on a tree
+ * like that of {@link BudgetPoint.Stock}. The cost of a part is the difference.
  *
  * <pre>
  *   a keyAndHash                         key and hash = a
  *   b   + find                           descent      = b - a
  *   c   + copyValue, valid               copy         = c - b
  *   d   + pin, word                      item         = d - c
- *   e transactionGet: Tx.get             read set, and the order of things = e - d
+ *   e transactionGet: Tx.get             read set, and control flow = e - d
  *   f transactionGetAndValidate          validation   = f - e, less a 32nd of a small commit
  *     BudgetPoint.pointRead              checks       = that - e
  * </pre>
@@ -69,7 +68,7 @@ public class BudgetParts {
   @Param("1000000")
   public int records;
 
-  /** How keys are drawn: {@code uniform} or {@code zipf}. */
+  /** The distribution of keys: {@code uniform} or {@code zipf}. */
   @Param("uniform")
   public String keys;
 
@@ -100,7 +99,7 @@ public class BudgetParts {
     chooser = new KeyChooser(records, keys, 1);
   }
 
-  /** Closes it. */
+  /** Closes the tree. */
   @TearDown(Level.Trial)
   public void close() {
     pool.close();
@@ -121,7 +120,7 @@ public class BudgetParts {
   private int copy() {
     int length = tree.copyValue(position, value, 0, BudgetTables.STOCK_BYTES);
     if (!tree.valid(position) || length != BudgetTables.STOCK_BYTES) {
-      throw new IllegalStateException("a record that nobody changes has changed");
+      throw new IllegalStateException("An unchanged record has changed.");
     }
     return length;
   }
@@ -137,7 +136,7 @@ public class BudgetParts {
     return sum;
   }
 
-  /** The descent besides. */
+  /** Adds the descent. */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)
   public long find() {
@@ -150,7 +149,7 @@ public class BudgetParts {
     return sum;
   }
 
-  /** The copy of the record besides, and the last look at the leaf's version. */
+  /** Adds the copy of the record, and the validation of the leaf's version. */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)
   public long findAndCopy() {
@@ -163,7 +162,7 @@ public class BudgetParts {
     return sum + Mem.getInt(value, 0);
   }
 
-  /** The item's timestamps besides. */
+  /** Adds the item's timestamps. */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)
   public long findCopyAndPin() {
@@ -188,7 +187,7 @@ public class BudgetParts {
     return sum + Mem.getInt(value, 0);
   }
 
-  /** All of it in a transaction that does not validate: the read set besides. */
+  /** Adds the read set: the same in a transaction that does not validate. */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)
   public long transactionGet() {
@@ -199,8 +198,8 @@ public class BudgetParts {
   }
 
   /**
-   * The same, and a commit that validates. One record, always the same, is changed, so that the
-   * transaction's timestamp is above those of its reads and every one of them has to be raised.
+   * The same, with a commit that validates. It updates one fixed record, so that the commit
+   * timestamp is above those of the reads and every read must be extended.
    */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)

@@ -6,48 +6,47 @@ import java.lang.management.ThreadMXBean;
 import java.util.function.DoubleUnaryOperator;
 
 /**
- * One operation of the budget, run for a slice of time as often as asked, without JMH: for {@link
- * BudgetBeside}, which loads this class once for each of two builds, beside the benchmarks of that
- * build. So it uses of them what has had its name and form for long, and is used itself as a class
- * of the JDK only. One thread.
+ * Runs one operation of the budget for a slice of time, without JMH. {@link BudgetBeside} loads
+ * this class once per build, with the benchmarks of that build, so it uses only their long-stable
+ * names, and is itself used only through interfaces of the JDK. One thread.
  */
 public final class BudgetPiece implements DoubleUnaryOperator, Closeable {
-  /** How long it goes on between two looks at the thread's time, about. */
+  /** Approximate time between two readings of the thread's time. */
   private static final long STEP_NANOS = 1_000_000;
 
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-  /** The operations, as their benchmarks are called. */
+  /** The operations, named after their benchmarks. */
   public enum Operation {
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     POINT_READ,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     POINT_READ_THEN_VALIDATE,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     READ_MODIFY_WRITE,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     SCAN_OPEN,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     SCAN_STEP,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     SCAN_OF_ORDERS,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     UPDATE_AT_CURSOR,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     INSERT,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     DELETE,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     BEGIN_AND_COMMIT,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     BEGIN_AND_COMMIT_EXPLICITLY,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     ONE_READ,
-    /** See the benchmark of this name. */
+    /** The benchmark of this name. */
     ONE_UPDATE
   }
 
-  /** A transaction, or the part of it that is measured, and how many operations it has. */
+  /** A transaction, or its measured part, and the number of operations in it. */
   private record Work(Runnable before, Runnable measured, Runnable after, int operations) {
     boolean isAlone() {
       return before == NOTHING && after == NOTHING;
@@ -59,14 +58,14 @@ public final class BudgetPiece implements DoubleUnaryOperator, Closeable {
   private final Work work;
   private final BudgetState state;
 
-  /** How often it was done in the last step. */
+  /** Repetitions in the last step. */
   private int times = 1;
 
   /**
    * Loads the records.
    *
-   * @param operation the name of one of {@link Operation}
-   * @param records how many
+   * @param operation the name of an {@link Operation}
+   * @param records the number of records
    */
   public BudgetPiece(String operation, int records) {
     Operation o = Operation.valueOf(operation);
@@ -170,10 +169,10 @@ public final class BudgetPiece implements DoubleUnaryOperator, Closeable {
   }
 
   /**
-   * Goes on for about so long.
+   * Runs for about this long.
    *
-   * @param nanos of the thread's time, what is not measured included
-   * @return nanoseconds for one operation
+   * @param nanos of the thread's time, including unmeasured parts
+   * @return nanoseconds per operation
    */
   @Override
   public double applyAsDouble(double nanos) {
@@ -200,10 +199,7 @@ public final class BudgetPiece implements DoubleUnaryOperator, Closeable {
     return 0;
   }
 
-  /**
-   * By the clock, which is cheaper to ask than the thread's time: a median forgives an
-   * interruption.
-   */
+  /** Uses the clock, which is cheaper than the thread's time; the median discards interruptions. */
   private long part(int n) {
     long inside = 0;
     for (int i = 0; i < n; i++) {

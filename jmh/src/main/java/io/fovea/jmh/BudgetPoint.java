@@ -22,12 +22,12 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What does a point operation cost through the whole API? Budget: a read 250 ns, a
- * read-modify-write 400 ns, its commit included.
+ * The cost of point operations through the whole API. Budget: a read 250 ns, a read-modify-write
+ * 400 ns, including its commit.
  *
  * <p>Every method runs one transaction of {@value BudgetState#OPERATIONS} operations on records of
- * {@value BudgetTables#STOCK_BYTES} bytes and says what one operation costs, so one of them bears a
- * 32nd part of a begin and a commit ({@link BudgetTransaction#beginAndCommit}).
+ * {@value BudgetTables#STOCK_BYTES} bytes and reports the time per operation, which includes a 32nd
+ * of a begin and a commit ({@link BudgetTransaction#beginAndCommit}).
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -41,7 +41,7 @@ public class BudgetPoint {
   public static class Stock extends BudgetState {
     RowTable table;
 
-    /** Loads it. */
+    /** Loads the table. */
     @Setup(Level.Trial)
     public void load() {
       open(BudgetTables.STOCK_BYTES);
@@ -49,7 +49,7 @@ public class BudgetPoint {
     }
   }
 
-  /** What one thread needs; nothing is made while measuring. */
+  /** The state of one thread. Nothing is allocated while measuring. */
   @State(Scope.Thread)
   public static class Worker {
     private final Task<RuntimeException> reads = this::reads;
@@ -61,7 +61,7 @@ public class BudgetPoint {
     private Row row;
     private long sum;
 
-    /** Makes it. */
+    /** Creates the state. */
     @Setup(Level.Trial)
     public void make(Stock stock) {
       table = stock.table;
@@ -72,7 +72,7 @@ public class BudgetPoint {
 
     private void read(Transaction tx) {
       if (!table.get(tx, BudgetTables.stockKey(key, chooser.next()), row)) {
-        throw new IllegalStateException("a record that was loaded is not there");
+        throw new IllegalStateException("A loaded record is missing.");
       }
       sum += row.getInt(BudgetTables.QUANTITY);
     }
@@ -106,7 +106,7 @@ public class BudgetPoint {
     }
   }
 
-  /** Line "read": a record by its key, all of it copied. */
+  /** Line "read": copies a whole record by key. */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)
   public long pointRead(Stock stock, Worker worker) {
@@ -115,9 +115,9 @@ public class BudgetPoint {
   }
 
   /**
-   * The same where the transaction also writes one record, so that its timestamp is above that of
-   * its reads: each of them is validated by raising its item's rts. Above {@link #pointRead} by the
-   * line "validation", and by a 32nd part of what an update costs more than a read.
+   * The same, with one write in the transaction, so that the commit timestamp is above those of the
+   * reads: each is validated by raising its item's rts. Costs more than {@link #pointRead} by the
+   * line "validation", and by a 32nd of the difference between an update and a read.
    */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)
@@ -126,7 +126,7 @@ public class BudgetPoint {
     return worker.sum;
   }
 
-  /** Line "read-modify-write": as New-Order changes STOCK. */
+  /** Line "read-modify-write": changes STOCK as New-Order does. */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)
   public long readModifyWrite(Stock stock, Worker worker) {

@@ -23,11 +23,11 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What do scans cost through the whole API? Budget: to open one 260 ns, a step 35 ns, an update at
- * a cursor 130 ns with its commit.
+ * The cost of scans through the whole API. Budget: opening 260 ns, a step 35 ns, an update at a
+ * cursor 130 ns including its commit.
  *
- * <p>ORDER-LINE has orders of {@value BudgetTables#LINES} lines. What belongs to one order is
- * scanned through a range that is a prefix of its key; its first leaf is not in the cache.
+ * <p>ORDER-LINE has orders of {@value BudgetTables#LINES} lines. The lines of an order are scanned
+ * through a prefix range; the first leaf is not in the cache.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -47,7 +47,7 @@ public class BudgetScan {
     private int districts;
     private int orders;
 
-    /** Loads it. */
+    /** Loads the table. */
     @Setup(Level.Trial)
     public void load() {
       open(BudgetInsertDelete.Lines.LINE_BYTES);
@@ -57,7 +57,7 @@ public class BudgetScan {
     }
   }
 
-  /** What one thread needs. */
+  /** The state of one thread. */
   @State(Scope.Thread)
   public static class Worker {
     private final Task<RuntimeException> opens = this::opens;
@@ -71,7 +71,7 @@ public class BudgetScan {
     private Range fromHere;
     private long sum;
 
-    /** Makes it. */
+    /** Creates the state. */
     @Setup(Level.Trial)
     public void make(Lines lines) {
       this.lines = lines;
@@ -129,7 +129,7 @@ public class BudgetScan {
     }
   }
 
-  /** Line "scan open": a scan, its first record, and its end; 16 of them in a transaction. */
+  /** Line "scan open": opens a scan, reads its first record and ends it; 16 per transaction. */
   @Benchmark
   @OperationsPerInvocation(OPENS)
   public long scanOpen(Lines lines, Worker worker) {
@@ -138,8 +138,8 @@ public class BudgetScan {
   }
 
   /**
-   * Line "scan step": a scan of 256 records in a transaction of its own; one step bears a 256th
-   * part of {@link #scanOpen} and of begin and commit.
+   * Line "scan step": scans 256 records in one transaction; a step includes a 256th of {@link
+   * #scanOpen} and of begin and commit.
    */
   @Benchmark
   @OperationsPerInvocation(STEPS)
@@ -148,7 +148,7 @@ public class BudgetScan {
     return worker.sum;
   }
 
-  /** Ten orders of ten lines scanned, as Delivery does it: what a line costs without its update. */
+  /** Scans ten orders of ten lines, as Delivery does, without the updates. */
   @Benchmark
   @OperationsPerInvocation(LINES_OF_ORDERS)
   public long scanOfOrders(Lines lines, Worker worker) {
@@ -157,8 +157,8 @@ public class BudgetScan {
   }
 
   /**
-   * The same, and each line updated where the cursor stands. Line "update at a cursor" is what it
-   * costs above {@link #scanOfOrders}.
+   * The same, updating each line at the cursor. Line "update at a cursor" is the difference to
+   * {@link #scanOfOrders}.
    */
   @Benchmark
   @OperationsPerInvocation(LINES_OF_ORDERS)

@@ -9,31 +9,30 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** A database in memory that is several times the last-level cache, and what opens it. */
+/** A database in memory, several times the size of the last-level cache. */
 @State(Scope.Benchmark)
 public class BudgetState {
-  /** Operations in one transaction: begin and commit are spread over them, and measured alone. */
+  /** Operations per transaction, over which begin and commit are spread. */
   static final int OPERATIONS = 32;
 
-  /** Records of the table that is measured. */
+  /** Records of the measured table. */
   @Param("1000000")
   public int records;
 
-  /** How keys are drawn: {@code uniform} or {@code zipf}. */
+  /** The distribution of keys: {@code uniform} or {@code zipf}. */
   @Param("uniform")
   public String keys;
 
-  /** How pages are found. */
+  /** The page translation. */
   @Param("PREDICTIVE")
   public String translation;
 
-  /** The database; open while benchmarks run. */
   Database db;
 
   /**
    * Opens the database.
    *
-   * @param recordBytes what one record takes in a page, roughly
+   * @param recordBytes approximate bytes of a record in a page
    */
   void open(int recordBytes) {
     long data = (long) records * recordBytes * 3 / 2;
@@ -44,7 +43,7 @@ public class BudgetState {
                 .experiments(exp -> exp.translation(Translation.valueOf(translation))));
   }
 
-  /** Closes it. */
+  /** Closes the database. */
   @TearDown(Level.Trial)
   public void close() {
     db.close();

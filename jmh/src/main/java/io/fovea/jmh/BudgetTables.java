@@ -10,17 +10,17 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 
 /**
- * Two tables shaped like TPC-C's largest: STOCK (a record of {@value #STOCK_BYTES} bytes under a
- * key of two numbers) and ORDER-LINE (small records under a key of four, found by scans).
+ * Two tables shaped like the largest of TPC-C: STOCK (records of {@value #STOCK_BYTES} bytes with a
+ * key of two numbers) and ORDER-LINE (small records with a key of four, read by scans).
  */
 final class BudgetTables {
-  /** Records of STOCK for each warehouse, and lines of one order. */
+  /** Records of STOCK per warehouse, and lines per order. */
   static final int ITEMS = 100_000;
 
   static final int DISTRICTS = 10;
   static final int LINES = 10;
 
-  /** What every record of STOCK has: texts take their full width. */
+  /** The size of a record of STOCK; texts have their full width. */
   static final int STOCK_BYTES = 4 + 8 + 4 + 4 + DISTRICTS * (2 + 24) + 2 + 50;
 
   static final TableSpec STOCK;
@@ -75,12 +75,10 @@ final class BudgetTables {
 
   private BudgetTables() {}
 
-  /** Sets a key of STOCK to that of the n-th record. */
   static Key stockKey(Key key, int n) {
     return key.set(n / ITEMS + 1, n % ITEMS + 1);
   }
 
-  /** Fills a row of STOCK with what a record with this number has. */
   static void fillStock(Row row, int n) {
     row.clear();
     row.setInt(QUANTITY, 10 + n % 91).setLong(YTD, n).setInt(ORDERS, 0).setInt(REMOTE, 0);
@@ -91,14 +89,13 @@ final class BudgetTables {
     row.setText(DATA, TEXT.substring(n % 10, n % 10 + 26 + n % 25));
   }
 
-  /** Fills a row of ORDER-LINE. */
   static void fillLine(Row row, int n) {
     row.clear();
     row.setInt(ITEM, n % ITEMS).setInt(SUPPLIER, 1).setInt(COUNT, 5).setLong(AMOUNT, n);
     row.setText(INFO, TEXT.substring(n % 30, n % 30 + 24));
   }
 
-  /** Opens STOCK and fills it, in the order of its keys. */
+  /** Opens STOCK and fills it in key order. */
   static RowTable loadStock(Database db, int records) {
     RowTable table = db.table(STOCK);
     Key key = table.key();
@@ -118,8 +115,7 @@ final class BudgetTables {
   }
 
   /**
-   * Opens ORDER-LINE and fills it with orders of {@value #LINES} lines each, the districts one
-   * after the other.
+   * Opens ORDER-LINE and fills it with orders of {@value #LINES} lines each, district by district.
    */
   static RowTable loadOrderLine(Database db, int districts, int ordersPerDistrict) {
     RowTable table = db.table(ORDER_LINE);
@@ -145,7 +141,7 @@ final class BudgetTables {
     return table;
   }
 
-  /** Sets a key of ORDER-LINE; districts are numbered through all warehouses. */
+  /** Sets a key of ORDER-LINE. Districts are numbered across warehouses. */
   static Key lineKey(Key key, int district, int order, int line) {
     return key.set(district / DISTRICTS + 1, district % DISTRICTS + 1, order, line);
   }

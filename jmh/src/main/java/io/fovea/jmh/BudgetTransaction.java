@@ -18,10 +18,10 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What does a transaction cost that does next to nothing? Budget: begin and commit 400 ns.
+ * The cost of a nearly empty transaction. Budget: begin and commit 400 ns.
  *
- * <p>The key is always the same, so that its page and its item are in the first cache and what
- * remains is the transaction's own work.
+ * <p>The key is constant, so its page and item are in the first-level cache, and only the
+ * transaction's own work remains.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -30,7 +30,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Fork(value = 3, jvmArgsAppend = "-Xmx1g")
 public class BudgetTransaction {
 
-  /** What one thread needs. */
+  /** The state of one thread. */
   @State(Scope.Thread)
   public static class Worker {
     private final Task<RuntimeException> nothing = tx -> {};
@@ -40,7 +40,7 @@ public class BudgetTransaction {
     private Key key;
     private Row row;
 
-    /** Makes it. */
+    /** Creates the state. */
     @Setup(Level.Trial)
     public void make(BudgetPoint.Stock stock) {
       this.stock = stock;
@@ -66,7 +66,7 @@ public class BudgetTransaction {
     stock.db.run(worker.nothing);
   }
 
-  /** The same, explicitly. */
+  /** The same with explicit begin and commit. */
   @Benchmark
   public void beginAndCommitExplicitly(BudgetPoint.Stock stock) {
     try (Transaction tx = stock.db.begin()) {
@@ -74,13 +74,13 @@ public class BudgetTransaction {
     }
   }
 
-  /** The same with one read of a record that is in the first cache. */
+  /** The same with one read of a cached record. */
   @Benchmark
   public void oneRead(BudgetPoint.Stock stock, Worker worker) {
     stock.db.run(worker.read);
   }
 
-  /** The same with one read-modify-write of a record that is in the first cache. */
+  /** The same with one read-modify-write of a cached record. */
   @Benchmark
   public void oneUpdate(BudgetPoint.Stock stock, Worker worker) {
     stock.db.run(worker.update);

@@ -23,50 +23,52 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * How many records a second are loaded into an empty table: in the order of their keys, in no
- * order, and with an index? Beside it, in turn, what the device takes: one file of as many bytes as
- * the first of these loads has written, written from front to back past the page cache, and synced.
+ * Records per second loaded into an empty table: in key order, in random order, and with an index.
+ * In turn with these it measures the device: a file with as many bytes as the first load wrote,
+ * written sequentially past the page cache, and synced.
  *
- * <p>Each load has a database of its own, and is durable when its time ends.
+ * <p>Each load uses a new database, and its time ends when it is durable.
  */
 @Command(
     name = "BulkLoad",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Loads tables, beside the device's own speed.")
+    description = "Loads tables, and compares with the speed of the device.")
 public final class BulkLoad implements Callable<Integer> {
   private static final int BLOCK = 1 << 20;
   private static final int ALIGNMENT = 4096;
   private static final String RATE = "records/s";
 
-  @Option(names = "--path", description = "The database; removed before and left behind.")
+  @Option(
+      names = "--path",
+      description = "The database; an existing one is deleted first. It is kept afterwards.")
   private Path path = Path.of("load.fovea");
 
-  @Option(names = "--records", description = "How many records.")
+  @Option(names = "--records", description = "Number of records.")
   private long records = 10_000_000;
 
-  @Option(names = "--pad", description = "Bytes of a record, but for 24.")
+  @Option(names = "--pad", description = "Bytes of a record, minus 24.")
   private int pad = 90;
 
-  @Option(names = "--buffer", description = "The buffer, in MiB.")
+  @Option(names = "--buffer", description = "Size of the buffer, in MiB.")
   private long buffer = 512;
 
-  @Option(names = "--rounds", description = "How many loads of each kind.")
+  @Option(names = "--rounds", description = "Loads of each kind.")
   private int rounds = 3;
 
-  @Option(names = "--figures", description = "Takes the figures of the page.")
+  @Option(names = "--figures", description = "File for the figures of the page.")
   private @Nullable Path figures;
 
   private NumberedRecords of = new NumberedRecords("records", pad);
 
   private BulkLoad() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new BulkLoad()).execute(args));
   }
 
-  /** What one load did. */
+  /** The result of one load. */
   private record Done(double seconds, long writtenBytes, LoadReport report) {}
 
   @Override
@@ -128,17 +130,17 @@ public final class BulkLoad implements Callable<Integer> {
     }
   }
 
-  /** The JDK's option for writing past the page cache; javac warns of its name. */
+  /** Returns the JDK's option to bypass the page cache; javac warns about its name. */
   private static OpenOption direct() {
     try {
       Class<?> options = Class.forName("com.sun.nio.file.ExtendedOpenOption");
       return (OpenOption) options.getField("DIRECT").get(null);
     } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException("This JDK can't open files with O_DIRECT.", e);
+      throw new IllegalStateException("This JDK cannot open files with O_DIRECT.", e);
     }
   }
 
-  /** MiB a second of a file that is written from front to back, and synced. */
+  /** Returns MiB per second of writing a file sequentially, including the sync. */
   private double device(long bytes) throws IOException {
     NumberedRecords.remove(path);
     long blocks = Math.max(1, bytes / BLOCK);

@@ -33,26 +33,25 @@ import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.BenchmarkParams;
 
 /**
- * Question: what do frame hints in child entries bring to a descent, over each way of translating
- * page ids, and what do they cost where all of them are wrong?
+ * Question: how much do frame hints in child entries speed up a descent under each page
+ * translation, and what do they cost if all of them are wrong?
  *
  * <pre>
  *   one operation = BTree.find of a key of eight bytes, uniform, 100 bytes of value
- *   OFF       every page, the root among them, is looked up by its id
- *   ON        the hint first, then the translation; what is wrong is put right
- *   POISONED  every hint made up, tried, found wrong, and replaced by another that is made up: more
- *             than stale hints ever cost, since these would be right the next time
+ *   OFF       every page, including the root, is translated by its id
+ *   ON        the hint first, then the translation; wrong hints are repaired
+ *   POISONED  every hint is made up, tried, found wrong, and replaced by another wrong one: an upper
+ *            bound for stale hints, which would be repaired
  * </pre>
  *
- * <p>{@code fill} is the pages of the tree over frames; above 1 pages come from a device in memory,
- * so that what is measured is the pool and not a disk. Run single threaded, and with {@code -t 2}:
+ * <p>{@code fill} is the pages of the tree over frames; above 1, pages come from a device in
+ * memory, to measure the pool and not a disk. Run single threaded, and with {@code -t 2}:
  *
  * <pre>{@code
  * java -jar jmh/target/benchmarks.jar ChildHintCost -rf json -rff child-hints.json
  * }</pre>
  *
- * <p>The secondary results are hints that led astray, hints that were stored and pages that were
- * read, each for a thousand descents.
+ * <p>The secondary results are wrong hints, stored hints and page reads per thousand descents.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -72,18 +71,18 @@ public class ChildHintCost {
   private static final int TREE = 7;
   private static final int VALUE = 100;
 
-  /** What a record takes in a leaf of a tree that was loaded in order, all in. */
+  /** Bytes of a record in a leaf of a tree loaded in order, including overhead. */
   private static final int RECORD_BYTES = 124;
 
-  /** How pages are found. */
+  /** The page translation. */
   @Param({"LATCHED", "OPTIMISTIC_CHAINED", "PREDICTIVE_HASHED", "PREDICTIVE"})
   public Translation translation;
 
-  /** Whether inner nodes remember frames. */
+  /** Whether inner nodes hold frame hints. */
   @Param({"OFF", "ON", "POISONED"})
   public String hints;
 
-  /** Pages over frames. */
+  /** Pages relative to frames. */
   @Param({"0.5", "0.95", "1.5"})
   public double fill;
 
@@ -95,7 +94,7 @@ public class ChildHintCost {
   private BufferPool pool;
   private BTree tree;
 
-  /** What a thread looks with. */
+  /** The state of one thread. */
   @State(Scope.Thread)
   public static class Seeker {
     private static final AtomicLong SEEDS = new AtomicLong();
@@ -104,7 +103,7 @@ public class ChildHintCost {
     private final Position position = new Position();
     private KeyChooser chooser;
 
-    /** Starts each thread with keys of its own. */
+    /** Gives each thread its own keys. */
     @Setup
     public void setUp(ChildHintCost state) {
       chooser = new KeyChooser(state.records, "uniform", SEEDS.incrementAndGet());
@@ -115,26 +114,28 @@ public class ChildHintCost {
   @State(Scope.Thread)
   @AuxCounters(AuxCounters.Type.EVENTS)
   public static class Counts {
-    /** Hints that led to another page, for a thousand descents. */
+    /** Hints that led to another page, per thousand descents. */
     public double stalePerThousand;
 
-    /** Hints that were stored, for a thousand descents. */
+    /** Hints stored, per thousand descents. */
     public double repairsPerThousand;
 
-    /** Pages that were read, for a thousand descents. */
+    /** Pages read, per thousand descents. */
     public double missesPerThousand;
 
     private long descents;
     private PoolStats before;
 
-    /** Forgets the last iteration. */
+    /** Resets the counters for an iteration. */
     @Setup(Level.Iteration)
     public void setUp(ChildHintCost state) {
       descents = 0;
       before = state.pool.stats();
     }
 
-    /** Sums up. JMH adds up iterations; the counts of the pool are those of all threads. */
+    /**
+     * Computes averages. JMH sums over iterations; the counts of the pool are those of all threads.
+     */
     @TearDown(Level.Iteration)
     public void tearDown(ChildHintCost state, BenchmarkParams params) {
       PoolStats now = state.pool.stats();
@@ -151,7 +152,7 @@ public class ChildHintCost {
   public void setUp() {
     boolean poisoned = hints.equals("POISONED");
     if (poisoned) {
-      FaultAgent.loadHints(); // before the pool's classes
+      FaultAgent.loadHints(); // before classes of the pool are loaded
     }
     device = new MemoryDevice();
     long pages = (long) records * RECORD_BYTES / PAGE;
@@ -177,14 +178,14 @@ public class ChildHintCost {
     }
   }
 
-  /** Closes it. */
+  /** Closes the tree. */
   @TearDown
   public void tearDown() {
     pool.abandon();
     device.close();
   }
 
-  /** One descent, and whether it found what is there. */
+  /** Descends once, and checks the result. */
   @Benchmark
   public long find(Seeker seeker, Counts counts) {
     Mem.putLongBE(seeker.key, 0, seeker.chooser.next());
@@ -193,7 +194,7 @@ public class ChildHintCost {
       tree.find(seeker.key, 0, 8, p);
     } while (!tree.valid(p));
     if (!p.found) {
-      throw new IllegalStateException("a record that nobody removed is gone");
+      throw new IllegalStateException("A record is missing.");
     }
     counts.descents++;
     return p.pid;

@@ -7,12 +7,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A control group of Linux around one process, which bounds all of its memory: heap, caches, and
- * what the operating system keeps of the files that it reads and writes. So engines whose cache is
- * the operating system's have no more of it than the others.
+ * A Linux control group around one process, which bounds all of its memory: heap, caches, and the
+ * page cache of the files that it uses. So engines that rely on the page cache get no more memory
+ * than others.
  *
- * <p>Of version 2, or of version 1 where that has the memory. It is made below the group of this
- * process, for which that must be allowed; removed when its process has ended.
+ * <p>Version 2, or version 1 if that has the memory controller. The group is created below that of
+ * this process, which needs permission, and removed after its process has ended.
  */
 final class ControlGroup implements AutoCloseable {
   private static final Path ROOT = Path.of("/sys/fs/cgroup");
@@ -26,19 +26,19 @@ final class ControlGroup implements AutoCloseable {
     this.folder = folder;
   }
 
-  /** Why there can be none; null where there can. */
+  /** Returns why no group can be created, or null. */
   static @Nullable String missing() {
     try {
       new ControlGroup(Files.createDirectory(name(parent(), 0))).close();
       return null;
     } catch (IOException | RuntimeException e) {
-      return "no control group can be made: " + e;
+      return "cannot create a control group: " + e;
     }
   }
 
   /**
-   * Puts a process into a group of its own, without a limit: what it takes from now on counts. What
-   * it has taken before does not, so it should have begun a moment ago.
+   * Puts a process into a new group without a limit, which counts its memory from now on. Memory
+   * allocated before does not count, so call this early.
    */
   static ControlGroup around(long pid) throws IOException {
     return around(parent(), pid);
@@ -56,10 +56,10 @@ final class ControlGroup implements AutoCloseable {
   }
 
   /**
-   * Bounds it. What it has above that, of files, is written and dropped; where the system takes
-   * longer for that than it waits, it is asked again.
+   * Limits the memory. Excess pages of files are written and dropped; if the system gives up before
+   * it has dropped enough, the call retries.
    *
-   * @throws IOException also if what can't be dropped is more than that
+   * @throws IOException also if the excess cannot be dropped
    */
   void limit(long bytes) throws IOException, InterruptedException {
     Path first = folder.resolve("memory.limit_in_bytes");
@@ -71,7 +71,7 @@ final class ControlGroup implements AutoCloseable {
       } catch (IOException e) {
         if (left == 0) {
           throw new IOException(
-              "a process has more than the %,d bytes left to it".formatted(bytes), e);
+              "a process needs more than the %,d bytes of its limit".formatted(bytes), e);
         }
         Thread.sleep(LIMIT_PAUSE_MILLIS);
       }
@@ -87,9 +87,9 @@ final class ControlGroup implements AutoCloseable {
   }
 
   /**
-   * Below which folder groups for memory are made.
+   * Returns the folder below which memory groups are created.
    *
-   * @param root where control groups are mounted
+   * @param root the mount point of control groups
    * @param lines of /proc/self/cgroup: number, controllers, path
    */
   static Path parent(Path root, List<String> lines) {
@@ -107,13 +107,13 @@ final class ControlGroup implements AutoCloseable {
     throw new IllegalStateException("this process is in no control group");
   }
 
-  /** Removes it; its process must have ended. */
+  /** Removes the group; its process must have ended. */
   @Override
   public void close() {
     try {
       Files.deleteIfExists(folder);
     } catch (IOException e) {
-      System.err.println("control group " + folder + " is left behind: " + e);
+      System.err.println("control group " + folder + " could not be removed: " + e);
     }
   }
 }

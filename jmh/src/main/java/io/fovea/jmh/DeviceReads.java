@@ -24,25 +24,26 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * What a random read of 4 KiB costs by each of the doors that there are: reads a second, processor
- * time for each, and how long one takes.
+ * The cost of a random read of 4 KiB through each I/O backend: reads per second, processor time per
+ * read, and latency.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.DeviceReads FILE [SECONDS [ROUNDS [MIB]]]
  * </pre>
  *
- * <p>The file must exist and be larger than any cache below; it is only read, with O_DIRECT. The
- * ways are run in turn, ROUNDS times, and the medians are printed. Doors:
+ * <p>The file must exist and be larger than any cache of the device; it is only read, with
+ * O_DIRECT. The backends run in turn, ROUNDS times; medians are printed. Backends:
  *
  * <ul>
- *   <li><i>device, pread</i>: {@link BlockDevice#read} by platform threads: a system call each;
- *   <li><i>device, lone by ring</i>: the same handed over to the poller's ring;
+ *   <li><i>device, pread</i>: {@link BlockDevice#read} by platform threads: one system call per
+ *       read;
+ *   <li><i>device, lone by ring</i>: the same through the poller's ring;
  *   <li><i>device, virtual</i>: the same by virtual threads, which park;
- *   <li><i>device, batch</i>: {@link BlockDevice#run} of a batch by one platform thread;
- *   <li><i>ring</i>: a ring of the reading thread's own, always full, with set-up flags, registered
- *       files and registered buffers added one after the other;
- *   <li><i>ring, lent</i>: the same as the engine's threads borrow it; and the same again into MIB
- *       of memory, where that is given: as much as a pool has.
+ *   <li><i>device, batch</i>: {@link BlockDevice#run} of a batch, by one platform thread;
+ *   <li><i>ring</i>: a ring owned by the reading thread, always full, with setup flags, registered
+ *       files and registered buffers added one by one;
+ *   <li><i>ring, lent</i>: a lent ring, as used by the engine's threads; and again reading into MIB
+ *       of memory, if given, as large as a pool.
  * </ul>
  */
 public final class DeviceReads {
@@ -66,7 +67,7 @@ public final class DeviceReads {
     }
   }
 
-  /** A door, by its name and depth. */
+  /** A backend, with name and depth. */
   private record Way(String name, int depth, Door door) {}
 
   /** Reads until the clock says stop. */
@@ -75,14 +76,14 @@ public final class DeviceReads {
     void read(int depth, Clock clock) throws Exception;
   }
 
-  /** When to stop, and what was read. */
+  /** When to stop, and the reads so far. */
   private static final class Clock {
     final AtomicBoolean stop = new AtomicBoolean();
     final LongAdder reads = new LongAdder();
     final long[] latencies = new long[LATENCIES_MAX];
     private int size;
 
-    /** A sample of the latencies: the first million. */
+    /** Records a latency; keeps the first million. */
     synchronized void latency(long nanos) {
       if (size < latencies.length) {
         latencies[size++] = nanos;
@@ -97,7 +98,7 @@ public final class DeviceReads {
 
   private record Result(double perSecond, double cpuMicros, double p50, double p99) {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) throws Exception {
     if (args.length < 1) {
       System.err.println("DeviceReads FILE [SECONDS [ROUNDS [MIB]]]");
@@ -118,7 +119,7 @@ public final class DeviceReads {
         try {
           results.get(i).add(measure(ways.get(i)));
         } catch (NativeException e) {
-          // A kernel or a limit of locked memory that does not allow it.
+          // The kernel, or the limit of locked memory, may not allow it.
           System.err.println(ways.get(i).name + ": " + e.getMessage());
         }
       }
@@ -194,7 +195,7 @@ public final class DeviceReads {
                   try {
                     Thread.sleep((long) (seconds * 1000));
                   } catch (InterruptedException e) {
-                    // Then it ends early.
+                    // After a failure, the measurement ends early.
                   }
                   clock.stop.set(true);
                 });
@@ -209,7 +210,7 @@ public final class DeviceReads {
     return new Result(reads / took, cpu / 1e3 / reads, clock.micros(0.5), clock.micros(0.99));
   }
 
-  /** Each thread reads one block after the other. */
+  /** Each thread reads one block after another. */
   private void byThreads(DeviceConfig options, int threads, boolean virtual, Clock clock)
       throws InterruptedException {
     try (BlockDevice device = Devices.open(file, options);
@@ -235,7 +236,7 @@ public final class DeviceReads {
     }
   }
 
-  /** One thread runs a batch after the other; a latency is that of a batch. */
+  /** One thread runs one batch after another; latencies are those of batches. */
   private void byBatches(DeviceConfig options, int depth, Clock clock) {
     try (BlockDevice device = Devices.open(file, options);
         Arena arena = Arena.ofShared()) {

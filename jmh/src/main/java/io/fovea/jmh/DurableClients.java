@@ -20,17 +20,17 @@ import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
 
 /**
- * Durable transactions a second by clients, each of which waits for its own commit: one client,
- * two, and more, in slices of one run on one database, so that each number of clients has its share
- * of fast and slow moments of the machine.
+ * Durable transactions per second of clients that each wait for their own commit. Alternates
+ * numbers of clients in slices of one run on one database, so that changes in the speed of the
+ * machine affect all of them.
  *
  * <pre>
  * java -cp jmh.jar io.fovea.jmh.DurableClients FOLDER [SLICE-MILLIS ROUNDS CLIENTS...]
  * </pre>
  *
  * <p>A transaction reads and writes eight of a hundred thousand records of 100 bytes. The table
- * has, for each number of clients, the median of all slices and that of the ratio to one client in
- * the same round, the groups of the log in a second, and how many commits share one.
+ * has, for each number of clients, the median of all slices, the median ratio to one client in the
+ * same round, the groups of the log per second, and commits per group.
  */
 public final class DurableClients {
   private static final int RECORDS = 100_000;
@@ -47,10 +47,10 @@ public final class DurableClients {
   }
 
   /**
-   * Runs it.
+   * Runs the benchmark.
    *
    * @param args see the class
-   * @throws Exception if the folder can't be used, or the run is interrupted
+   * @throws Exception if the folder cannot be used, or the run is interrupted
    */
   public static void main(String[] args) throws Exception {
     Path folder = Files.createDirectories(Path.of(args[0]));
@@ -78,7 +78,10 @@ public final class DurableClients {
     }
   }
 
-  /** What a slice has: transactions a second, and of the log groups a second and commits in one. */
+  /**
+   * The result of a slice: transactions per second, groups of the log per second, commits per
+   * group.
+   */
   private record Slice(double rate, double groups, double commitsPerGroup) {}
 
   private void run(long sliceMillis, int rounds, int[] clients) throws InterruptedException {

@@ -9,9 +9,8 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Figures for docs/benchmarks/features.md: each value is a line of a file, written as soon as it
- * was seen, so a run that is cut short keeps what it had. {@code docs/benchmarks/Features.java}
- * makes a table of them.
+ * Figures for docs/benchmarks/features.md: each value is a line of a file, written at once, so an
+ * interrupted run keeps its values. {@code docs/benchmarks/Features.java} turns them into a table.
  *
  * <pre>
  *   row TAB what TAB unit TAB aim TAB value
@@ -24,10 +23,10 @@ final class Figures {
   private final String row;
 
   /**
-   * Figures of one row of the page.
+   * Creates the figures of one row of the page.
    *
-   * @param file takes them; null where nobody asks
-   * @param row as run.sh calls it
+   * @param file the output file; null for none
+   * @param row the name of the row in run.sh
    */
   Figures(@Nullable Path file, String row) {
     this.file = file;
@@ -35,9 +34,9 @@ final class Figures {
   }
 
   /**
-   * One value: of one round, where there are several.
+   * Adds one value, of one round if there are several.
    *
-   * @param aim what it should be, as in {@code <= 50}; empty where it stands there to compare with
+   * @param aim the target, such as {@code <= 50}; empty for a reference value
    */
   void add(String what, String unit, String aim, double value) throws IOException {
     if (file != null) {

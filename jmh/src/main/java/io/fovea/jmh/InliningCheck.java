@@ -26,35 +26,34 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Says which methods on the way of a point operation the JVM's compiler did not inline, and where.
+ * Lists the methods of point operations that the JIT compiler did not inline, and where.
  *
  * <ul>
  *   <li><i>hot method too big</i>: it has more than 325 bytecodes.
- *   <li><i>already compiled into a big method</i>: its own code has more than some 2,500 bytes, so
+ *   <li><i>already compiled into a big method</i>: its own code has more than about 2,500 bytes, so
  *       it is called.
- *   <li><i>NodeCountInliningCutoff</i>: what had been inlined before it made the graph of the
- *       method that is being compiled too large. From there on <i>nothing</i> is inlined, be it one
- *       load: this is the expensive one. An access to native memory is a dozen small methods of the
- *       JDK and so uses up much of the budget; the remedy is a boundary at the right place, where a
- *       call costs least.
+ *   <li><i>NodeCountInliningCutoff</i>: earlier inlining made the graph of the compiled method too
+ *       large. From then on <i>nothing</i> is inlined, not even a single load: this is the
+ *       expensive case. An access to native memory consists of a dozen small methods of the JDK and
+ *       uses up much of the budget; the remedy is a call where it costs least.
  * </ul>
  *
- * <p>A call costs two nanoseconds and hides from the compiler what it would know, so it should be a
- * decision and no accident.
+ * <p>A call costs two nanoseconds and hides information from the compiler, so it should be
+ * deliberate.
  *
- * <p>Starts a second JVM that does point reads and updates and prints what the compiler decides
- * (-XX:+PrintInlining), and filters it: first the compiled method, then the way from it to the one
- * that was refused. To be started with the benchmarks' jar:
+ * <p>Starts a second JVM that runs point reads and updates with -XX:+PrintInlining, and filters its
+ * output: first the compiled method, then the call path to the refused one. Run it with the
+ * benchmarks jar:
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.InliningCheck [JVM option ...]
  * </pre>
  *
- * <p>The exit code is 1 where a method of {@link #HOT} was refused in the compilation of one of
- * them. {@code -ea} as an option shows what assertions do to it: their bytecodes count.
+ * <p>The exit code is 1 if a method of {@link #HOT} was refused in the compilation of another. The
+ * option {@code -ea} shows the effect of assertions, whose bytecodes count.
  */
 public final class InliningCheck {
-  /** The methods that a point read through the API is made of, as class, dot, method. */
+  /** The methods of a point read through the API, as class, dot, method. */
   static final List<String> HOT =
       List.of(
           "io.fovea.RowTable.get",
@@ -98,8 +97,8 @@ public final class InliningCheck {
           "io.fovea.memory.Mem.getLongBE");
 
   /**
-   * Methods that are calls, by intent or because nothing else is possible: each has more code than
-   * is inlined anywhere, and with it a graph of its own in which all of the above is inlined.
+   * Methods that are calls, deliberately or inevitably: each exceeds every inlining limit, and has
+   * its own graph into which the above methods are inlined.
    */
   static final List<String> WALLS =
       List.of(
@@ -108,7 +107,7 @@ public final class InliningCheck {
           "io.fovea.btree.NodeSearch.searchLeaf",
           "io.fovea.btree.NodeSearch.searchHinted");
 
-  /** {@code 4236 1824 b 4 io.fovea.btree.BTree::locate (32 bytes)}: what is compiled; 4 is C2. */
+  /** {@code 4236 1824 b 4 io.fovea.btree.BTree::locate (32 bytes)}: a compiled method; 4 is C2. */
   private static final Pattern COMPILED =
       Pattern.compile("^\\s*\\d+\\s+\\d+\\s+[^\\d@]*(\\d)\\s+(\\S+)::(\\S+) \\(\\d+ bytes\\)\\s*$");
 
@@ -125,13 +124,13 @@ public final class InliningCheck {
   private static final int TRANSACTIONS = 60_000;
   private static final int OPERATIONS = 32;
 
-  /** Orders that are there before the oldest ones are deleted. */
+  /** Orders inserted before the oldest ones are deleted. */
   private static final int LAG = 2_000;
 
   private InliningCheck() {}
 
   /**
-   * Starts the second JVM, or is it.
+   * Starts the second JVM, or runs its work.
    *
    * @param args options of the second JVM
    * @throws IOException if it cannot be started
@@ -161,12 +160,10 @@ public final class InliningCheck {
   /**
    * A method that was not inlined.
    *
-   * @param root the method that was being compiled
-   * @param way from there to the one that was refused, which is the last
-   * @param why the compiler's words
+   * @param root the compiled method
+   * @param way the call path from there; the refused method is last
    */
   record Refusal(String root, List<String> way, String why) {
-    /** Whether it is one of {@link #HOT} or {@link #WALLS}. */
     boolean isHot() {
       return HOT.contains(way.getLast()) || isWall();
     }
@@ -175,7 +172,7 @@ public final class InliningCheck {
       return WALLS.contains(way.getLast());
     }
 
-    /** Whether it is a call because the method's own code is large: a boundary like any other. */
+    /** Tells whether it is called because its own code is large. */
     boolean isBoundary() {
       return why.startsWith("already compiled") || isWall() && why.equals("hot method too big");
     }
@@ -194,16 +191,14 @@ public final class InliningCheck {
     }
   }
 
-  /**
-   * What C2 refused in methods of the engine, for their size or that of what they are inlined in.
-   */
+  /** Returns what C2 refused in methods of the engine because of size. */
   static List<Refusal> refusals(List<String> jvmOptions) throws IOException, InterruptedException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("-XX:+UnlockDiagnosticVMOptions");
     command.add("-XX:+PrintCompilation");
     command.add("-XX:+PrintInlining");
-    // Else the lines of what is compiled and of what is inlined there could be far apart.
+    // Otherwise compilations and their inlining could be far apart in the output.
     command.add("-XX:-BackgroundCompilation");
     command.add("--enable-native-access=ALL-UNNAMED");
     command.add("-Xmx512m");
@@ -213,7 +208,7 @@ public final class InliningCheck {
     command.add(System.getProperty("java.class.path"));
     command.add(InliningCheck.class.getName());
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    // Of the last time that a method was compiled: earlier code is not what runs.
+    // The last compilation of a method replaces earlier ones, whose code no longer runs.
     Map<String, List<Refusal>> refusals = new TreeMap<>();
     Deque<String> tail = new ArrayDeque<>();
     try (BufferedReader out =
@@ -241,13 +236,13 @@ public final class InliningCheck {
     return refusals.values().stream().flatMap(List::stream).toList();
   }
 
-  /** Where in the output of the compiler we are. */
+  /** The position in the compiler's output. */
   private static final class Tree {
     private String root = "";
     private final List<String> way = new ArrayList<>();
     private final List<Integer> indents = new ArrayList<>();
 
-    /** Whether another method begins with a line; {@link #root} is its name, or empty. */
+    /** Tells whether a line begins another method; {@link #root} is its name, or empty. */
     boolean isNew(String line) {
       Matcher compiled = COMPILED.matcher(line);
       if (!compiled.matches()) {
@@ -259,7 +254,6 @@ public final class InliningCheck {
       return true;
     }
 
-    /** The refusal that a line tells of, or null. */
     Refusal read(String line) {
       Matcher call = CALL.matcher(line);
       if (root.isEmpty() || !call.matches()) {
@@ -282,7 +276,7 @@ public final class InliningCheck {
     }
   }
 
-  /** Every kind of operation, long enough to be compiled for good. */
+  /** Runs every kind of operation long enough to be fully compiled. */
   private static void work() {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(128L << 20))) {
       Work work = new Work(BudgetTables.loadStock(db, RECORDS), db.table(BudgetTables.ORDER_LINE));

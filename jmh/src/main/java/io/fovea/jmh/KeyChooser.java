@@ -3,12 +3,12 @@ package io.fovea.jmh;
 import java.util.SplittableRandom;
 
 /**
- * Which record comes next: uniform, or zipfian (theta 0.99) and scattered over all records, as YCSB
- * does it.
+ * Draws record numbers: uniform, or Zipfian (theta 0.99) and scattered over all records, as in
+ * YCSB.
  *
- * <p>A draw must cost next to nothing beside what is measured. Uniform draws are one step of a
- * generator; zipfian draws, which need a power, are made ahead and read in a circle: {@value #MADE}
- * of them, 4 MiB that are read in order and so prefetched.
+ * <p>A draw must be cheap relative to the measured operation. Uniform draws are one step of a
+ * generator; Zipfian draws, which need a power, are precomputed and read in a cycle: {@value #MADE}
+ * of them, 4 MiB read sequentially.
  */
 final class KeyChooser {
   private static final int MADE = 1 << 20;
@@ -20,11 +20,10 @@ final class KeyChooser {
   private long state;
 
   /**
-   * A chooser.
+   * Creates a chooser.
    *
-   * @param records draws are from 0 to this, exclusive
+   * @param records the upper bound of draws, exclusive
    * @param kind {@code uniform} or {@code zipf}
-   * @param seed of all draws
    */
   KeyChooser(int records, String kind, long seed) {
     this.records = records;
@@ -37,7 +36,6 @@ final class KeyChooser {
         };
   }
 
-  /** The next record. */
   int next() {
     int[] ahead = made;
     if (ahead.length == 0) {
@@ -47,7 +45,7 @@ final class KeyChooser {
     return ahead[next];
   }
 
-  /** A uniform number below a bound, of the kind's own choice or not. */
+  /** Draws a uniform number below a bound, whatever the kind. */
   int random(int bound) {
     // xorshift64*: three shifts and a multiplication, no division.
     long x = state;

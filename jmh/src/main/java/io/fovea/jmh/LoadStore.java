@@ -21,18 +21,17 @@ import org.rocksdb.Transaction;
 import org.rocksdb.WriteOptions;
 
 /**
- * An engine that {@link Loads} fills with records in the order of their keys: {@code byte[]} in, as
- * for every engine.
+ * The adapter of an engine for {@link Loads}, which fills it with records in key order.
  *
  * <p>One thread.
  */
 interface LoadStore extends AutoCloseable {
   int KEY_BYTES = 8;
 
-  /** Adds so many records, of which the first has a number, in one transaction. */
+  /** Adds {@code count} records in one transaction, beginning with number {@code from}. */
   void add(Loads.Records records, long from, int count) throws Exception;
 
-  /** What is there is in the files, as far as the engine brings it there when it is asked. */
+  /** Writes the data to the files, as far as the engine does on request. */
   void settle() throws Exception;
 
   @Override
@@ -40,16 +39,16 @@ interface LoadStore extends AutoCloseable {
 
   /** Fovea, by transactions or by one load. */
   final class Fovea implements LoadStore {
-    /** How the records come in. */
+    /** The ways to add records. */
     enum How {
       PUT,
       INSERT,
-      /** One load, with pages as full as by default. */
+      /** One load with the default fill of pages. */
       LOAD,
-      /** One load, with pages that are full. */
+      /** One load with full pages. */
       LOAD_WHOLE;
 
-      /** Whether all records come by one call. */
+      /** Tells whether one call adds all records. */
       boolean whole() {
         return this == LOAD || this == LOAD_WHOLE;
       }
@@ -68,7 +67,7 @@ interface LoadStore extends AutoCloseable {
       this.table = db.table(TableSpec.bytes("records", KEY_BYTES)).bytes();
     }
 
-    /** How long a log is quiet before its file gets small. */
+    /** Returns the idle time after which the log is trimmed. */
     static long quietNanos() {
       return LogOptions.defaults().idleTimeout().toNanos();
     }
@@ -116,7 +115,7 @@ interface LoadStore extends AutoCloseable {
     }
   }
 
-  /** LMDB, as {@link BesideLmdb} opens it. Its map is as large as the file may become. */
+  /** LMDB, as {@link BesideLmdb} opens it, with a map as large as the file may become. */
   final class Lmdb implements LoadStore {
     private static final long BYTES_EACH = 512;
 

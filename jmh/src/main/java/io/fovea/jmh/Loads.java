@@ -21,58 +21,57 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * How many records a second come in, in the order of their keys, by transactions of a thousand or
- * by one load, beside LMDB and RocksDB; and how much of the disk they take then, a while later, and
- * when the store is closed.
+ * Records per second added in key order, by transactions of a thousand or by one load, compared
+ * with LMDB and RocksDB; and the disk space used then, some time later, and after the close.
  *
- * <p>Each load has a store of its own, in an empty folder, in this JVM. The stores are loaded in
- * turn, round after round; the first rounds count for nothing, for the JVM compiles then. The time
- * ends with the last commit, or when the load returns.
+ * <p>Each load uses a new store in an empty folder, in this JVM. The stores are loaded in turn,
+ * round after round, with warm-up rounds first. The time ends with the last commit, or when the
+ * load returns.
  */
 @Command(
     name = "Loads",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Loads records in the order of their keys, beside other engines.")
+    description = "Loads records in key order, and compares engines.")
 public final class Loads implements Callable<Integer> {
   static final int VALUE_BYTES = 120;
 
   private static final int HALF = 2;
 
-  @Option(names = "--dir", description = "A folder for the stores; what they leave is removed.")
+  @Option(names = "--dir", description = "Folder for the stores, which are deleted afterwards.")
   private Path dir = Path.of(".");
 
-  @Option(names = "--records", description = "How many records of 128 bytes.")
+  @Option(names = "--records", description = "Number of records of 128 bytes.")
   private long records = 2_000_000;
 
-  @Option(names = "--batch", description = "How many in a transaction.")
+  @Option(names = "--batch", description = "Records per transaction.")
   private int batch = 1000;
 
-  @Option(names = "--memory", description = "Of the buffer, in MiB.")
+  @Option(names = "--memory", description = "Size of the buffer, in MiB.")
   private long memory = 768;
 
-  @Option(names = "--rounds", description = "How many loads of each kind count.")
+  @Option(names = "--rounds", description = "Measured loads of each kind.")
   private int rounds = 5;
 
-  @Option(names = "--warm-up", description = "How many rounds come before.")
+  @Option(names = "--warm-up", description = "Warm-up rounds.")
   private int warmUp = 2;
 
   @Option(
       names = "--quiet",
-      description = "In the last round: seconds until sizes are asked again.")
+      description = "In the last round: seconds until sizes are measured again.")
   private int quiet = 15;
 
-  @Option(names = "--only", description = "Kinds whose names begin so.")
+  @Option(names = "--only", description = "Kinds to run, by prefix of their name.")
   private String only = "";
 
   private Loads() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new Loads()).execute(args));
   }
 
-  /** The records: a number as the key, and values that differ. The arrays are used again. */
+  /** The records: a number as the key, and values that differ. The arrays are reused. */
   static final class Records {
     private final byte[] key = new byte[LoadStore.KEY_BYTES];
     private final byte[] value = new byte[VALUE_BYTES];
@@ -162,7 +161,7 @@ public final class Loads implements Callable<Integer> {
   @Override
   public Integer call() throws Exception {
     if (quiet * 1_000_000_000L <= LoadStore.Fovea.quietNanos()) {
-      System.err.println("--quiet is too short for a log to get small");
+      System.err.println("--quiet is too short for the log to be trimmed");
     }
     long bytes = memory << 20;
     List<Kind> all = new ArrayList<>();
@@ -237,7 +236,6 @@ public final class Loads implements Callable<Integer> {
     return all.length == 0 ? Double.NaN : InTurn.quantile(all, part);
   }
 
-  /** Of the rounds' ratios to LMDB. */
   private static String ratio(Kind k, List<Kind> all) {
     List<Double> ratios = new ArrayList<>();
     for (Kind other : all) {
@@ -254,7 +252,7 @@ public final class Loads implements Callable<Integer> {
             + text("-%.2f)", quantile(ratios, 1));
   }
 
-  /** What a folder takes of the disk, as the system counts it: LMDB's file is larger than that. */
+  /** Returns the disk space of a folder as counted by the system; LMDB's file is sparse. */
   private static double mib(Path folder) throws IOException, InterruptedException {
     Process du = new ProcessBuilder("du", "-sk", folder.toString()).start();
     String out = new String(du.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -22,13 +22,16 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongUnaryOperator;
 
 /**
- * A table of records with the keys 0, 1, 2 …, a number that writers count up, a group for an index,
- * and a pad that makes them as long as wanted: what the benchmarks of large operations work on.
+ * A table of records with the keys 0, 1, 2 and so on, a counter that writers increment, a group for
+ * an index, and padding: the data of benchmarks of large operations.
  *
- * <p>A value; any thread.
+ * <p>Immutable; any thread.
  */
 final class NumberedRecords {
-  /** A prime above all numbers of records: i times this, modulo their number, meets each once. */
+  /**
+   * A prime larger than any number of records: i times this, modulo the number of records, is a
+   * permutation.
+   */
   private static final long SCATTER = 2_654_435_761L;
 
   final Field number;
@@ -48,17 +51,14 @@ final class NumberedRecords {
     this.indexed = plain.with(IndexSpec.on("by_group", group));
   }
 
-  /** How many bytes of keys and rows so many have. */
   long bytes(long records) {
     return records * (8 + 8 + 8 + padBytes);
   }
 
-  /** Loads them in the order of their keys. */
   LoadReport load(RowTable t, long records) {
     return load(t, records, LoadOptions.defaults().ascending(true), i -> i);
   }
 
-  /** Loads them in no order. */
   LoadReport loadScattered(RowTable t, long records) {
     return load(t, records, LoadOptions.defaults(), i -> i * SCATTER % records);
   }
@@ -79,7 +79,7 @@ final class NumberedRecords {
         });
   }
 
-  /** A thread's transactions: each reads a record and counts its number up. */
+  /** The transactions of a thread: each reads a record and increments its counter. */
   static final class Counting {
     private final RowTable table;
     private final Field number;
@@ -107,14 +107,13 @@ final class NumberedRecords {
     }
   }
 
-  /** Removes a database that an earlier run has left. */
+  /** Deletes the database of an earlier run. */
   static void remove(Path path) throws IOException {
     for (String suffix : List.of("", ".log", ".dwb", ".snap")) {
       Files.deleteIfExists(Path.of(path + suffix));
     }
   }
 
-  /** Waits. */
   static void idle(long nanos) {
     long until = System.nanoTime() + nanos;
     for (long left = nanos; left > 0; left = until - System.nanoTime()) {

@@ -34,8 +34,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What do objects cost beside rows, and beside a codec that was written by hand? Budget: a typed
- * read takes at most twice the time of one of rows, and 1.33 times that of one by hand.
+ * The cost of objects compared with rows and with a handwritten codec. Budget: a typed read takes
+ * at most twice the time of rows, and 1.33 times that of the handwritten codec.
  *
  * <p>The same 10,000 records with four fields, in memory; transactions of 100 reads, or of 100
  * writes.
@@ -51,7 +51,7 @@ public class ObjectTables {
   private static final int BATCH = 100;
   private static final int STEP = 7_919;
 
-  /** What is stored. */
+  /** The stored record. */
   public record Item(@Id long id, String name, long price, int count, double weight) {}
 
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
@@ -130,7 +130,7 @@ public class ObjectTables {
     }
   }
 
-  /** Closes. */
+  /** Closes the database. */
   @TearDown(Level.Trial)
   public void close() {
     db.close();
@@ -154,14 +154,14 @@ public class ObjectTables {
     return at;
   }
 
-  /** Objects whose codec Fovea makes. */
+  /** Reads objects with a generated codec. */
   @Benchmark
   @OperationsPerInvocation(BATCH)
   public long readObjects() {
     return read(objects);
   }
 
-  /** Objects whose codec was written by hand. */
+  /** Reads objects with a handwritten codec. */
   @Benchmark
   @OperationsPerInvocation(BATCH)
   public long readByHand() {
@@ -180,7 +180,7 @@ public class ObjectTables {
         });
   }
 
-  /** Rows, of which an object is made. */
+  /** Reads rows, and creates objects from them. */
   @Benchmark
   @OperationsPerInvocation(BATCH)
   public long readRows() {
@@ -203,7 +203,7 @@ public class ObjectTables {
         });
   }
 
-  /** Objects whose codec Fovea makes. */
+  /** Writes objects with a generated codec. */
   @Benchmark
   @OperationsPerInvocation(BATCH)
   public void writeObjects() {
@@ -215,7 +215,7 @@ public class ObjectTables {
         });
   }
 
-  /** Objects whose codec was written by hand. */
+  /** Writes objects with a handwritten codec. */
   @Benchmark
   @OperationsPerInvocation(BATCH)
   public void writeByHand() {
@@ -228,7 +228,7 @@ public class ObjectTables {
         });
   }
 
-  /** Rows. */
+  /** Writes rows. */
   @Benchmark
   @OperationsPerInvocation(BATCH)
   public void writeRows() {

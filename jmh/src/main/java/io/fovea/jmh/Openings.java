@@ -20,11 +20,10 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * How long it takes to open a large file that was closed, and how much of the buffer is touched by
- * that: the first opening of a JVM, and those that follow. Each ends with a read of the last
- * record, whose time is its own.
+ * The time to open a large, cleanly closed file, and how much of the buffer this touches: the first
+ * open in a JVM, and later ones. Each is followed by a read of the last record, timed separately.
  *
- * <p>{@code --load} makes the file and opens nothing, so that the JVM that opens is a new one.
+ * <p>{@code --load} creates the file without opening it, so that the measured open is in a new JVM.
  */
 @Command(
     name = "Openings",
@@ -38,26 +37,26 @@ public final class Openings implements Callable<Integer> {
   @Option(names = "--path", description = "The database.")
   private Path path = Path.of("open.fovea");
 
-  @Option(names = "--records", description = "How many records it gets by --load.")
+  @Option(names = "--records", description = "Number of records that --load creates.")
   private long records = 80_000_000;
 
-  @Option(names = "--load", description = "Makes it anew, and ends.")
+  @Option(names = "--load", description = "Creates the file, replacing an existing one, and ends.")
   private boolean load;
 
-  @Option(names = "--buffer", description = "The buffer, in MiB.")
+  @Option(names = "--buffer", description = "Size of the buffer, in MiB.")
   private long buffer = 4096;
 
-  @Option(names = "--openings", description = "How many, one after the other.")
+  @Option(names = "--openings", description = "Number of opens, one after another.")
   private int openings = 11;
 
-  @Option(names = "--figures", description = "Takes the figures of the page.")
+  @Option(names = "--figures", description = "File for the figures of the page.")
   private @Nullable Path figures;
 
   private final NumberedRecords of = new NumberedRecords("records", 90);
 
   private Openings() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new Openings()).execute(args));
   }
@@ -87,7 +86,7 @@ public final class Openings implements Callable<Integer> {
         Key key = t.key();
         Row row = t.row();
         if (!db.read(tx -> t.get(tx, key.set(last), row))) {
-          throw new IllegalStateException("There is no record " + last + ".");
+          throw new IllegalStateException("Missing record " + last + ".");
         }
         first[i] = (System.nanoTime() - began) / MILLIS;
       }
@@ -107,18 +106,17 @@ public final class Openings implements Callable<Integer> {
     return 0;
   }
 
-  /** Of all but the first. */
+  /** Returns the median of all but the first. */
   private static double median(double[] values) {
     return InTurn.median(Arrays.copyOfRange(values, Math.min(1, values.length - 1), values.length));
   }
 
-  /** What the system counts as the process' memory. */
   private static long residentKib() throws IOException {
     for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
       if (line.startsWith("VmRSS:")) {
         return Long.parseLong(line.replaceAll("[^0-9]", ""));
       }
     }
-    throw new IllegalStateException("The system does not say how much memory the process has.");
+    throw new IllegalStateException("/proc does not show the memory of the process.");
   }
 }

@@ -10,13 +10,15 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
- * Traces of page accesses: page ids from 1 on, in the order of the accesses. The same seed makes
- * the same trace.
+ * Traces of page accesses: page ids from 1, in access order. The same seed gives the same trace.
  */
 final class PageTraces {
   private PageTraces() {}
 
-  /** Independent draws; the page of rank k is drawn in proportion to k to the power of -theta. */
+  /**
+   * Independent draws; the probability of the page of rank k is proportional to k to the power of
+   * -theta.
+   */
   static int[] zipf(int pages, int length, double theta, long seed) {
     SplittableRandom random = new SplittableRandom(seed);
     double[] upTo = new double[pages];
@@ -35,8 +37,8 @@ final class PageTraces {
   }
 
   /**
-   * Zipf, and in between scans: after each {@code between} draws one that reads half of all pages
-   * in their order, the next half the next time.
+   * Zipf with scans in between: after every {@code between} draws, a scan reads half of all pages
+   * in order, alternating between the halves.
    */
   static int[] scans(int pages, int length, double theta, int between, long seed) {
     int[] draws = zipf(pages, length, theta, seed);
@@ -55,8 +57,8 @@ final class PageTraces {
   }
 
   /**
-   * A working set of a fifth of all pages that gets 19 of 20 accesses, uniformly; after each
-   * interval a quarter of it is replaced by others.
+   * A working set of a fifth of all pages that gets 19 of 20 accesses, uniformly. After each
+   * interval a quarter of it is replaced.
    *
    * <p>After the drifting working set of G. Graefe et al., "In-Memory Performance for Big Data",
    * PVLDB 2014, figure 13.
@@ -77,7 +79,6 @@ final class PageTraces {
     return trace;
   }
 
-  /** The same pages again and again. */
   static int[] loop(int pages, int length) {
     int[] trace = new int[length];
     for (int i = 0; i < length; i++) {
@@ -86,11 +87,7 @@ final class PageTraces {
     return trace;
   }
 
-  /**
-   * A trace that an engine wrote with {@code -javaagent:benchmarks.jar=trace=FILE}.
-   *
-   * @param most how much of it is read
-   */
+  /** Reads a trace written by an engine with {@code -javaagent:benchmarks.jar=trace=FILE}. */
   static int[] read(Path file, int most) throws IOException {
     int[] trace = new int[most];
     int length = 0;
@@ -101,7 +98,7 @@ final class PageTraces {
         length++;
       }
     } catch (EOFException e) {
-      // Its end.
+      // End of the file.
     }
     return Arrays.copyOf(trace, length);
   }

@@ -36,13 +36,13 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What does a point lookup cost in the tree alone, without transactions and API?
+ * The cost of a point lookup in the tree alone, without transactions and API.
  *
- * <p>Records with keys of 8 and values of 120 bytes, all in memory, at random: {@link #descent}
- * finds the record, {@link #lookup} also copies the value and validates, {@link #again} is the
- * second access to a record just found, through its position, {@link #near} one that goes through
- * the position of a neighbour. Run with {@code -prof gc}: 0 B/op; with {@code -p records=100000}
- * the tree is in the caches and what remains is instructions.
+ * <p>Records with keys of 8 and values of 120 bytes, in memory, at random. {@link #descent} finds
+ * the record, {@link #lookup} also copies the value and validates, {@link #again} accesses a record
+ * just found again through its position, {@link #near} does so through the position of a neighbor.
+ * With {@code -prof gc}: 0 B/op. With {@code -p records=100000} the tree is in the caches, and the
+ * cost of the instructions remains.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
@@ -55,24 +55,23 @@ import org.openjdk.jmh.annotations.Warmup;
 public class PointLookup {
   private static final int VALUE_BYTES = 120;
 
-  /** How many lookups go by from one look at the clock to the next. */
   private static final int AT_A_TIME = 100;
 
-  /** How many records. */
+  /** The number of records. */
   @Param("10000000")
   public int records;
 
-  /** How pages are found. */
+  /** The page translation. */
   @Param("PREDICTIVE")
   public Translation translation;
 
-  /** Bytes of a page. */
+  /** The page size in bytes. */
   @Param("4096")
   public int pageSize;
 
   /**
-   * Where lookups begin: {@code ROOT}; {@code FLAT}, where the record was seen last; {@code
-   * SHORTCUT}, the same behind a directory of virtual memory.
+   * Where lookups begin: {@code ROOT}; {@code FLAT}, at cached key locations; {@code SHORTCUT}, the
+   * same behind a directory of virtual memory.
    */
   @Param("ROOT")
   public String begin;
@@ -82,12 +81,12 @@ public class PointLookup {
   private BTree tree;
   private @Nullable KeyLocationCache places;
 
-  /** Loads the records in order, into a pool that is a quarter larger than they are. */
+  /** Loads the records in order, into a pool a quarter larger. */
   @Setup(Level.Trial)
   public void load() throws Granules.RefusedException {
     long pages = (long) records * (VALUE_BYTES + 12) / (pageSize - 256) * 5 / 4 + 256;
     if (!begin.equals("ROOT")) {
-      // A place is 8 bytes.
+      // A key location has 8 bytes.
       long most = Long.highestOneBit(records * 16L);
       places =
           begin.equals("FLAT")
@@ -101,8 +100,7 @@ public class PointLookup {
             device,
             PoolConfig.ofFrames(pageSize, Math.toIntExact(pages), translation),
             AllocatorState.EMPTY);
-    // Page 2 is a database's catalog. Nothing is left to be read: what is given out from now on is
-    // in memory.
+    // Page 2 is the catalog of a database. Allocating it makes later allocations read no pages.
     pool.releaseExclusive(pool.allocateAt(2, 0, PageHeader.LEAF, LogSession.NONE));
     pool.awaken();
     tree = BTree.create(pool, 1, LogSession.NONE);
@@ -118,7 +116,7 @@ public class PointLookup {
     }
   }
 
-  /** Forgets them. */
+  /** Releases the tree. */
   @TearDown(Level.Trial)
   public void drop() {
     if (places != null) {
@@ -128,7 +126,7 @@ public class PointLookup {
     device.close();
   }
 
-  /** What one thread needs. */
+  /** The state of one thread. */
   @State(Scope.Thread)
   public static class Worker {
     private static final AtomicLong SEEDS = new AtomicLong();
@@ -149,14 +147,14 @@ public class PointLookup {
     }
   }
 
-  /** What the draw of a key costs, and its encoding: to be subtracted from the others. */
+  /** The cost of drawing and encoding a key, to subtract from the others. */
   @Benchmark
   public long draw(Worker w) {
     Mem.putLongBE(w.key, 0, w.random(records));
     return Mem.getLong(w.key, 0);
   }
 
-  /** Root to leaf, and the slot. */
+  /** Descends from the root to the slot. */
   @Benchmark
   public int descent(Worker w) {
     Mem.putLongBE(w.key, 0, w.random(records));
@@ -164,7 +162,7 @@ public class PointLookup {
     return w.position.slot;
   }
 
-  /** Descent, copy, validation. */
+  /** Descends, copies, and validates. */
   @Benchmark
   public long lookup(Worker w) {
     Mem.putLongBE(w.key, 0, w.random(records));
@@ -172,11 +170,11 @@ public class PointLookup {
   }
 
   /**
-   * Lookups up to a moment, for who measures otherwise than JMH.
+   * Runs lookups until a time, without JMH.
    *
-   * @param w what the thread needs
-   * @param until of the system's nanoseconds
-   * @return how many
+   * @param w the state of the thread
+   * @param until a value of {@link System#nanoTime}
+   * @return the number of lookups
    */
   public long lookups(Worker w, long until) {
     long n = 0;
@@ -189,14 +187,14 @@ public class PointLookup {
     return n;
   }
 
-  /** A lookup and a second one of the same record: subtract {@link #lookup}. */
+  /** Looks up a record twice: subtract {@link #lookup}. */
   @Benchmark
   public long again(Worker w) {
     Mem.putLongBE(w.key, 0, w.random(records));
     return read(w, false) + read(w, true);
   }
 
-  /** A lookup and one of its neighbour, most often in the same leaf. */
+  /** Looks up a record and its neighbor, usually in the same leaf. */
   @Benchmark
   public long near(Worker w) {
     int n = w.random(records - 1);
@@ -218,7 +216,7 @@ public class PointLookup {
         tree.find(w.key, 0, 8, p);
       }
       if (!p.found || tree.copyValue(p, w.value, 0, VALUE_BYTES) != VALUE_BYTES) {
-        throw new IllegalStateException("a record that was loaded is not there");
+        throw new IllegalStateException("A loaded record is missing.");
       }
     } while (!tree.valid(p));
     return Mem.getLong(w.value, 0);
@@ -231,7 +229,7 @@ public class PointLookup {
     do {
       right = known.find(tree, hash, w.key, 0, 8, p, VALUE_BYTES);
       if (!p.found || tree.copyValue(p, w.value, 0, VALUE_BYTES) != VALUE_BYTES) {
-        throw new IllegalStateException("a record that was loaded is not there");
+        throw new IllegalStateException("A loaded record is missing.");
       }
     } while (!tree.valid(p));
     if (!right) {

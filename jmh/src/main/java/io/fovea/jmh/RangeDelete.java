@@ -15,8 +15,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * How long does it take to remove a range of records: in one transaction, and in steps? The time
- * ends when the commit is durable. Nobody else works.
+ * The time to remove a range of records: in one transaction, and in steps. The time ends when the
+ * commit is durable. There is no other load.
  */
 @Command(
     name = "RangeDelete",
@@ -24,30 +24,32 @@ import picocli.CommandLine.Option;
     showDefaultValues = true,
     description = "Removes ranges of a table.")
 public final class RangeDelete implements Callable<Integer> {
-  @Option(names = "--path", description = "The database; removed before and left behind.")
+  @Option(
+      names = "--path",
+      description = "The database; an existing one is deleted first. It is kept afterwards.")
   private Path path = Path.of("ranges.fovea");
 
-  @Option(names = "--records", description = "How many records a range has.")
+  @Option(names = "--records", description = "Number of records in a range.")
   private long records = 1_000_000;
 
-  @Option(names = "--step", description = "How many of them a step removes.")
+  @Option(names = "--step", description = "Records that a step removes.")
   private long step = 10_000;
 
-  @Option(names = "--buffer", description = "The buffer, in MiB.")
+  @Option(names = "--buffer", description = "Size of the buffer, in MiB.")
   private long buffer = 4_096;
 
-  @Option(names = "--limit", description = "What a transaction may hold, in MiB.")
+  @Option(names = "--limit", description = "Limit of a transaction, in MiB.")
   private long limit = 1_024;
 
-  @Option(names = "--rounds", description = "How many ranges in each way.")
+  @Option(names = "--rounds", description = "Ranges per method.")
   private int rounds = 5;
 
-  @Option(names = "--figures", description = "Takes the figures of the page.")
+  @Option(names = "--figures", description = "File for the figures of the page.")
   private @Nullable Path figures;
 
   private RangeDelete() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new RangeDelete()).execute(args));
   }
@@ -64,7 +66,7 @@ public final class RangeDelete implements Callable<Integer> {
             .log(l -> l.maxBytes(4L << 30));
     try (Database db = Database.open(path, options)) {
       RowTable t = db.table(of.plain);
-      // One range more than is removed: what is left counts as well.
+      // One range more than is removed, so that remaining records can be counted.
       long all = (2L * rounds + 1) * records;
       of.load(t, all);
       db.checkpoint();
@@ -100,7 +102,7 @@ public final class RangeDelete implements Callable<Integer> {
     return removed;
   }
 
-  /** What removes a range, and says how many records it had. */
+  /** Removes a range, and returns the number of records removed. */
   @FunctionalInterface
   private interface Removal {
     long run();

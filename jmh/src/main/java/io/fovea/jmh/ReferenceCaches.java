@@ -2,12 +2,13 @@ package io.fovea.jmh;
 
 import java.util.Arrays;
 
-/** What a replacement policy is compared with: the best that there can be, and LRU. */
+/** Baselines for replacement policies: the optimum, and LRU. */
 final class ReferenceCaches {
   private ReferenceCaches() {}
 
   /**
-   * The hits of MIN, which knows the future: the page leaves whose next access is farthest away.
+   * Returns the hits of MIN, the offline optimum: it evicts the page whose next access is farthest
+   * away.
    *
    * <p>Source: L. A. Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer",
    * IBM Systems Journal 1966.
@@ -21,7 +22,7 @@ final class ReferenceCaches {
       nextUse[i] = later[trace[i]];
       later[trace[i]] = i;
     }
-    // The next use of each page that is there; what the heap says otherwise is out of date.
+    // The next use of each resident page. Heap entries that differ from it are stale.
     int[] resident = new int[pages];
     Heap heap = new Heap();
     int size = 0;
@@ -39,17 +40,17 @@ final class ReferenceCaches {
         }
         resident[(int) top] = 0;
       }
-      // Never 0: the next use is after this one.
+      // Never 0, since the next use is after this one.
       resident[page] = nextUse[i];
       heap.push((long) nextUse[i] << 32 | page);
     }
     return hits;
   }
 
-  /** The hits of LRU. */
   static long lru(int[] trace, int frames) {
     int pages = Arrays.stream(trace).max().orElse(0) + 1;
-    // A ring; page ids begin at 1, and 0 is its head: next[0] was used last, previous[0] leaves.
+    // A ring; page ids begin at 1, and 0 is its head: next[0] is the most recently used page,
+    // previous[0] the least.
     int[] next = new int[pages];
     int[] previous = new int[pages];
     boolean[] resident = new boolean[pages];
@@ -82,7 +83,7 @@ final class ReferenceCaches {
     previous[next[page]] = previous[page];
   }
 
-  /** A heap of longs, largest first. */
+  /** A max-heap of longs. */
   private static final class Heap {
     private long[] items = new long[1 << 10];
     private int size;

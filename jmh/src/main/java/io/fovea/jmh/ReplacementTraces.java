@@ -16,7 +16,7 @@ import java.util.function.Supplier;
 
 /**
  * Replays traces of page accesses through the engine's replacement policies, for pools of 5, 10, 25
- * and 50 % of the pages of each trace, and prints hit ratios beside those of the offline optimum
+ * and 50 % of the pages of each trace, and prints hit ratios, with those of the offline optimum
  * (Belady's MIN) and of LRU.
  *
  * <pre>
@@ -24,9 +24,9 @@ import java.util.function.Supplier;
  *       io.fovea.jmh.ReplacementTraces [--json FILE] [NAME=FILE ...]
  * </pre>
  *
- * <p>NAME=FILE is a trace of real accesses. An engine writes one when its JVM is started with
- * {@code -javaagent:jmh/target/benchmarks.jar=trace=FILE}; the first {@value #READ} accesses are
- * replayed. That of TPC-C, with one thread, so that it is the same each time:
+ * <p>NAME=FILE is a trace of real accesses. An engine writes one if its JVM is started with {@code
+ * -javaagent:jmh/target/benchmarks.jar=trace=FILE}; the first {@value #READ} accesses are replayed.
+ * For a trace of TPC-C, with one thread for reproducibility:
  *
  * <pre>
  *   tpcc/tpcc.sh load --path trace.fovea --durability none --warehouses 1 --threads 1
@@ -35,7 +35,7 @@ import java.util.function.Supplier;
  *       --durability none --threads 1 --warmup 0 --duration 20s
  * </pre>
  *
- * <p>Nothing here depends on time: the figures are the same on every machine, however busy.
+ * <p>Nothing depends on time: the figures are the same on every machine.
  */
 public final class ReplacementTraces {
   private static final int READ = 3_000_000;
@@ -51,17 +51,17 @@ public final class ReplacementTraces {
 
   private ReplacementTraces() {}
 
-  /** A trace, and how many different pages there are. */
+  /** A trace, and its number of distinct pages. */
   private record Trace(int[] accesses, int pages) {}
 
-  /** Misses of a trace with a pool of a size, by column. */
+  /** Misses of a trace for one pool size, by column. */
   private record Line(String trace, int percent, int frames, int accesses, long[] misses) {}
 
   /**
    * Replays all traces.
    *
    * @param args {@code --json FILE}, {@code NAME=FILE}
-   * @throws IOException if a trace can't be read, or the report not be written
+   * @throws IOException if a trace cannot be read, or the report not be written
    */
   public static void main(String[] args) throws IOException {
     Path json = null;
@@ -93,7 +93,7 @@ public final class ReplacementTraces {
     }
   }
 
-  /** The traces that are made, by name; of the size of the pool in percent. */
+  /** Returns the synthetic traces by name, as functions of the pool size in percent. */
   private static Map<String, IntFunction<Trace>> synthetic() {
     Map<String, IntFunction<Trace>> traces = new LinkedHashMap<>();
     for (double theta : new double[] {0.6, 0.8, 0.99}) {

@@ -8,7 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
 
-/** Reads blocks of 4 KiB by a ring of the calling thread's own, a slot for each under way. */
+/**
+ * Reads blocks of 4 KiB through a ring owned by the calling thread, with a slot per read in flight.
+ */
 final class RingReader implements AutoCloseable {
   private static final int BLOCK = 4096;
 
@@ -21,16 +23,16 @@ final class RingReader implements AutoCloseable {
   private final long[] slots;
   private final int[] results;
 
-  /**
-   * How many blocks of memory each slot has, which are far from one another where they are many.
-   */
+  /** Blocks of memory per slot, far apart if there are many. */
   private final int turns;
 
   private final int depth;
   private final SplittableRandom random = new SplittableRandom(1);
 
   /**
-   * @param turns how many blocks of memory each slot has; a read goes into one of them by chance
+   * Opens the reader.
+   *
+   * @param turns blocks of memory per slot; a read uses a random one of them
    */
   RingReader(
       Path file, int flags, boolean registerFile, boolean registerBuffers, int depth, int turns) {
@@ -62,7 +64,7 @@ final class RingReader implements AutoCloseable {
     }
   }
 
-  /** Starts a read; it is handed over by {@link #await}. */
+  /** Adds a read, which {@link #await} submits. */
   void read(int slot, long offset) {
     long block = turns == 1 ? slot : slot + (long) depth * random.nextInt(turns);
     long address = memory.address() + block * BLOCK;
@@ -71,11 +73,11 @@ final class RingReader implements AutoCloseable {
             ? ring.readFixed(target, address, BLOCK, offset, 0, slot)
             : ring.read(target, address, BLOCK, offset, slot);
     if (!added) {
-      throw new IllegalStateException("The ring is full.");
+      throw new IllegalStateException("The submission queue is full.");
     }
   }
 
-  /** Hands over what was started, and waits; how many reads have ended. */
+  /** Submits the added reads, waits, and returns the number of completed ones. */
   int await() {
     check("io_uring_enter", ring.submitAndWait(1));
     int n = ring.reap(slots, results);
@@ -87,7 +89,6 @@ final class RingReader implements AutoCloseable {
     return n;
   }
 
-  /** The slot of a read that has ended. */
   int slot(int i) {
     return (int) slots[i];
   }

@@ -36,12 +36,12 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What does a scan of some records cost, from a random key on, in a transaction of its own? The
- * records are those of {@link BesideOthers}: a key of 8 bytes and a value of 100, which were put in
- * random order, 1,000 in a transaction. An operation is one transaction.
+ * The cost of a scan of a few records from a random key, in one transaction. The records are those
+ * of {@link BesideOthers}: a key of 8 bytes and a value of 100, inserted in random order, 1,000 per
+ * transaction. An operation is one transaction.
  *
- * <p>{@code reading} says what the transaction is: one that only reads, whose scans go by leaves;
- * or one that may write, whose scans go by items.
+ * <p>{@code reading} selects a read-only transaction, which scans by leaves, or a read-write
+ * transaction, which scans by items.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -57,7 +57,7 @@ public class ScanRecords {
   /** The two tables. */
   @State(Scope.Benchmark)
   public static class Records {
-    /** Records of each table. */
+    /** Records per table. */
     @Param("1000000")
     public int records;
 
@@ -66,7 +66,7 @@ public class ScanRecords {
     private RowTable rows;
     private Field number;
 
-    /** Loads them. */
+    /** Loads the tables. */
     @Setup(Level.Trial)
     public void load() {
       db =
@@ -101,14 +101,14 @@ public class ScanRecords {
     }
   }
 
-  /** What one thread needs. */
+  /** The state of one thread. */
   @State(Scope.Thread)
   public static class Worker {
-    /** How many records a scan has. */
+    /** Records per scan. */
     @Param({"100"})
     public int scanned;
 
-    /** Whether the transaction says that it only reads. */
+    /** Whether the transaction is read-only. */
     @Param({"true", "false"})
     public boolean reading;
 
@@ -124,7 +124,7 @@ public class ScanRecords {
     private Range down;
     private byte[] start;
 
-    /** Makes it. */
+    /** Creates the state. */
     @Setup(Level.Trial)
     public void make(Records records) {
       of = records;
@@ -165,25 +165,25 @@ public class ScanRecords {
     }
   }
 
-  /** Through byte strings, upwards: arrays for key and value of each record. */
+  /** Byte strings, ascending: arrays for key and value of each record. */
   @Benchmark
   public long bytesUp(Worker worker) {
     return worker.run(worker.bytesUp);
   }
 
-  /** Through byte strings, downwards. */
+  /** Byte strings, descending. */
   @Benchmark
   public long bytesDown(Worker worker) {
     return worker.run(worker.bytesDown);
   }
 
-  /** Through rows, upwards: each row is copied into the cursor's. */
+  /** Rows, ascending: each is copied into the cursor's row. */
   @Benchmark
   public long rowsUp(Worker worker) {
     return worker.run(worker.rowsUp);
   }
 
-  /** Through rows, downwards. */
+  /** Rows, descending. */
   @Benchmark
   public long rowsDown(Worker worker) {
     return worker.run(worker.rowsDown);

@@ -23,8 +23,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What a value of a sequence costs in a database in a file, where values are taken as fast as
- * threads can: so blocks are used up before the next one is durable, unless they are large.
+ * The cost of a value of a sequence in a database in a file, at full speed: small blocks are used
+ * up before the next one is durable.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
@@ -35,7 +35,7 @@ import org.openjdk.jmh.annotations.Warmup;
     value = 1,
     jvmArgsAppend = {"--enable-native-access=ALL-UNNAMED"})
 public class SequenceNext {
-  /** How many values are reserved at a time. */
+  /** Values reserved at a time. */
   @Param({"1000", "100000"})
   public int cached;
 

@@ -27,53 +27,57 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * An export of a whole table beside threads that write to it: how many attempts it takes, how long,
- * and how long the writers' slowest transaction takes meanwhile. Each round reads in a snapshot.
+ * An export of a whole table concurrent with writers: number of attempts, duration, and the
+ * writers' slowest transaction meanwhile. Each round reads in a snapshot.
  */
 @Command(
     name = "SnapshotExport",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Exports a table beside writers.")
+    description = "Exports a table with concurrent writers.")
 public final class SnapshotExport implements Callable<Integer> {
   private static final long NANOS_MAX = 60_000_000_000L;
   private static final long REST_NANOS = 3_000_000_000L;
 
-  @Option(names = "--path", description = "The database; removed before and left behind.")
+  @Option(
+      names = "--path",
+      description = "The database; an existing one is deleted first. It is kept afterwards.")
   private Path path = Path.of("export.fovea");
 
-  @Option(names = "--records", description = "How many records.")
+  @Option(names = "--records", description = "Number of records.")
   private long records = 10_000_000;
 
-  @Option(names = "--buffer", description = "The buffer, in MiB.")
+  @Option(names = "--buffer", description = "Size of the buffer, in MiB.")
   private long buffer = 512;
 
-  @Option(names = "--writers", description = "How many threads write.")
+  @Option(names = "--writers", description = "Number of writing threads.")
   private int writers = 1;
 
-  @Option(names = "--rounds", description = "How many exports.")
+  @Option(names = "--rounds", description = "Number of exports.")
   private int rounds = 5;
 
-  @Option(names = "--pause", description = "Between two transactions of a writer, microseconds.")
+  @Option(
+      names = "--pause",
+      description = "Pause between two transactions of a writer, in microseconds.")
   private long pause = 100;
 
-  @Option(names = "--figures", description = "Takes the figures of the page.")
+  @Option(names = "--figures", description = "File for the figures of the page.")
   private @Nullable Path figures;
 
   private final NumberedRecords of = new NumberedRecords("records", 90);
   private final AtomicBoolean stop = new AtomicBoolean();
 
-  /** The number of the export, beside which writers are, or 0 between exports. */
+  /** The number of the current export, or 0 between exports. */
   private final AtomicInteger phase = new AtomicInteger();
 
   private SnapshotExport() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new SnapshotExport()).execute(args));
   }
 
-  /** What a writer has measured, by phase. Read when the phase is over. */
+  /** Measurements of a writer by phase. Read after the phase has ended. */
   private static final class Writer {
     private final Histogram[] latencies;
 
@@ -112,7 +116,7 @@ public final class SnapshotExport implements Callable<Integer> {
       }
       Markdown.head("export", "attempts", "s", "records/s", "pages copied", "MiB in the file");
       for (int r = 1; r <= rounds; r++) {
-        NumberedRecords.idle(REST_NANOS); // without a snapshot, to compare with
+        NumberedRecords.idle(REST_NANOS); // the baseline without a snapshot
         phase.set(r);
         round(db, r, to);
         phase.set(0);
@@ -158,7 +162,7 @@ public final class SnapshotExport implements Callable<Integer> {
       long began = System.nanoTime();
       work.run(db);
       long nanos = System.nanoTime() - began;
-      // One that both phases had a part of counts as beside the snapshot.
+      // A transaction that spans both phases counts as concurrent with the snapshot.
       mine.record(Math.max(before, phase.get()), nanos);
       if (pause > 0) {
         LockSupport.parkNanos(pause * 1000);

@@ -18,10 +18,10 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What does it cost to ask how many records a table has? Budget: a microsecond.
+ * The cost of asking for the number of records of a table. Budget: a microsecond.
  *
- * <p>Alone, and beside a thread that changes the number with each commit: then a sum that is of no
- * moment is thrown away, and the writer is stopped at last.
+ * <p>Alone, and concurrent with a thread that changes the number with each commit: a sum that mixes
+ * states is then discarded, and finally the writer is stopped.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -36,7 +36,7 @@ public class TableCounts {
     private Row row;
     private boolean there;
 
-    /** Makes it. */
+    /** Creates the state. */
     @Setup(Level.Trial)
     public void make(BudgetPoint.Stock stock) {
       key = BudgetTables.stockKey(stock.table.key(), stock.records + 7);
@@ -57,13 +57,13 @@ public class TableCounts {
     }
   }
 
-  /** Nobody writes. */
+  /** Counts without writers. */
   @Benchmark
   public long count(BudgetPoint.Stock stock) {
     return stock.table.count();
   }
 
-  /** Beside a writer. */
+  /** Counts with a concurrent writer. */
   @Benchmark
   @Group("beside")
   @GroupThreads(1)

@@ -27,14 +27,14 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What the timestamps of one key cost in a transaction of 32 keys, in ns for each key: begin, end,
- * making and releasing entries included.
+ * The cost of the timestamps of a key in a transaction of 32 keys, in ns per key, including begin,
+ * end, and creating and releasing entries.
  *
- * <p>{@code hot} accesses keys of a set so small that all are in the exact table; {@code cold} ones
- * of a set far larger than the table, so that nearly each is materialised from the sketch and
- * another one released to it. Rivals: a ConcurrentHashMap from every key to its word (what a store
- * of exact timestamps in memory would be; it never forgets, so it also takes memory for each key
- * there is), and an array of words whose index is known (the ideal, timestamps in the records).
+ * <p>{@code hot} accesses a set of keys that fits in the exact table; {@code cold} one far larger,
+ * so that nearly every key is materialized from the sketch and another one is released to it.
+ * Baselines: a ConcurrentHashMap from every key to its word (a store of exact timestamps in memory,
+ * which needs memory for every key), and an array of words with known index (ideal: timestamps in
+ * the records).
  *
  * <pre>
  *   java -jar jmh/target/benchmarks.jar TimestampCost
@@ -52,11 +52,11 @@ public class TimestampCost {
   /** The store and the keys, shared by the threads. */
   @State(Scope.Benchmark)
   public static class Store {
-    /** What lets an entry go. */
+    /** When an entry is released. */
     @Param({"EPOCH", "REFERENCE_COUNT"})
     public Release kind;
 
-    /** How many keys there are. */
+    /** The number of keys. */
     @Param({"2000", "1000000"})
     public int keys;
 
@@ -64,7 +64,7 @@ public class TimestampCost {
     long[] items;
     final AtomicInteger contexts = new AtomicInteger();
 
-    /** Makes them. */
+    /** Creates the store. */
     @Setup(Level.Trial)
     public void make() {
       long exact = TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH);
@@ -72,17 +72,17 @@ public class TimestampCost {
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
     }
 
-    /** Gives the memory back. */
+    /** Releases the memory. */
     @TearDown(Level.Trial)
     public void close() {
       timestamps.close();
     }
   }
 
-  /** The keys alone, for the rivals. */
+  /** The keys alone, for the baselines. */
   @State(Scope.Benchmark)
   public static class Rivals {
-    /** How many keys there are. */
+    /** The number of keys. */
     @Param({"2000", "1000000"})
     public int keys;
 
@@ -90,7 +90,7 @@ public class TimestampCost {
     ConcurrentHashMap<Long, AtomicLong> map;
     AtomicLongArray words;
 
-    /** Makes them. */
+    /** Creates the keys. */
     @Setup(Level.Trial)
     public void make() {
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
@@ -102,7 +102,7 @@ public class TimestampCost {
     }
   }
 
-  /** One thread's random walk. */
+  /** The random walk of one thread. */
   @State(Scope.Thread)
   public static class Walk {
     private long at = Thread.currentThread().threadId() * 0x9E3779B97F4A7C15L;
@@ -113,19 +113,19 @@ public class TimestampCost {
     }
   }
 
-  /** One thread's context. */
+  /** The context of one thread. */
   @State(Scope.Thread)
   public static class Worker extends Walk {
     int ctx;
 
-    /** Takes a context. */
+    /** Acquires a context. */
     @Setup(Level.Trial)
     public void take(Store store) {
       ctx = store.contexts.getAndIncrement();
     }
   }
 
-  /** A read-only transaction: pin and word, then validate. */
+  /** A read-only transaction: pins, reads words, and validates. */
   @Benchmark
   @OperationsPerInvocation(KEYS)
   public long read(Store s, Worker w) {
@@ -159,7 +159,7 @@ public class TimestampCost {
     return ts;
   }
 
-  /** A map from key to word that knows all keys. */
+  /** A map from every key to its word. */
   @Benchmark
   @OperationsPerInvocation(KEYS)
   public long mapRead(Rivals s, Walk w) {
@@ -188,7 +188,7 @@ public class TimestampCost {
     return ts;
   }
 
-  /** Words at a known index. */
+  /** An array of words. */
   @Benchmark
   @OperationsPerInvocation(KEYS)
   public long idealRead(Rivals s, Walk w) {

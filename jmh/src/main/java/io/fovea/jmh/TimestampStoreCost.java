@@ -32,19 +32,18 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What each kind of timestamp store costs for one key of a transaction of 16 keys, in ns: its pin,
- * the read of its word, the extension of that to the commit timestamp, and its share of begin and
- * end, entries made and released included. Beside it the same done to a ConcurrentHashMap from key
- * to word, which is what a store in memory would be without all this: a get for the read, and a
- * compute for the extension. The map boxes and never forgets. A second map has keys that wrap a
- * long, and words that are changed in place.
+ * The cost of each kind of timestamp store per key of a transaction of 16 keys, in ns: pin, read of
+ * the word, extension to the commit timestamp, and a share of begin and end, including creating and
+ * releasing entries. Baselines: a ConcurrentHashMap from key to word, the plain store in memory,
+ * with a get for the read and a compute for the extension; it boxes, and never removes keys. A
+ * second map has keys that wrap a long, and words that are changed in place.
  *
- * <p>With 2,000 keys all of them are in the exact table; with a million nearly each is made anew
- * and another one goes, except in memory. Pages are on a device in memory, and a pool that has a
- * tenth of them, so that {@code DISK} shows what the processor has to do for an I/O.
+ * <p>With 2,000 keys, all are in the exact table; with a million, nearly every access creates an
+ * entry and evicts another, except with {@code MEMORY}. Pages are on a device in memory and in a
+ * pool of a tenth of them, so {@code DISK} shows the processor time of an I/O.
  *
- * <p>{@code EPOCH}, {@code REFERENCE_COUNT} and {@code IMMEDIATE} compare how it is known that an
- * entry is out of use; two threads or more show what a reference count costs the readers of a key.
+ * <p>{@code EPOCH}, {@code REFERENCE_COUNT} and {@code IMMEDIATE} compare ways to detect unused
+ * entries; two or more threads show the cost of a reference count for the readers of a key.
  *
  * <pre>
  *   java -jar jmh/target/benchmarks.jar TimestampStoreCost
@@ -63,20 +62,20 @@ public class TimestampStoreCost {
   private static final int KEYS = 16;
   private static final int CONTEXTS = 64;
 
-  /** Index entries of 16 bytes in pages that are two thirds full: some 100 to a page. */
+  /** Index entries of 16 bytes in pages two thirds full: about 100 per page. */
   private static final int KEYS_PER_FRAME = 1000;
 
   /** The store and its keys, shared by the threads. */
   @State(Scope.Benchmark)
   public static class Store {
-    /** Where timestamps are that nobody uses. */
+    /** The store for timestamps of inactive keys. */
     @Param public TimestampStore kind;
 
-    /** How it is known that nobody uses them. */
+    /** How unused entries are detected. */
     @Param("EPOCH")
     public Release release;
 
-    /** How many keys there are. */
+    /** The number of keys. */
     @Param({"2000", "1000000"})
     public int keys;
 
@@ -84,7 +83,7 @@ public class TimestampStoreCost {
     @Param("32768")
     public int sketchBytes;
 
-    /** The region of exact timestamps; 0 for what suits the store. */
+    /** The size of the table of exact timestamps; 0 for the store's default. */
     @Param("0")
     public long activeTimestampBytes;
 
@@ -93,7 +92,7 @@ public class TimestampStoreCost {
     long[] items;
     final AtomicInteger contexts = new AtomicInteger();
 
-    /** Makes them. */
+    /** Creates the store. */
     @Setup(Level.Trial)
     public void make() {
       TimestampPages pages = null;
@@ -118,7 +117,7 @@ public class TimestampStoreCost {
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
     }
 
-    /** Gives the memory back. */
+    /** Releases the memory. */
     @TearDown(Level.Trial)
     public void close() {
       timestamps.close();
@@ -131,14 +130,14 @@ public class TimestampStoreCost {
   /** The map. */
   @State(Scope.Benchmark)
   public static class Rival {
-    /** How many keys there are. */
+    /** The number of keys. */
     @Param({"2000", "1000000"})
     public int keys;
 
     long[] items;
     ConcurrentHashMap<Long, Long> map;
 
-    /** Makes it, with all keys in it. */
+    /** Creates the map with all keys. */
     @Setup(Level.Trial)
     public void make() {
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
@@ -149,7 +148,7 @@ public class TimestampStoreCost {
     }
   }
 
-  /** A key that is no box from the caches of the runtime: a record over a long. */
+  /** A key that the runtime has not cached as a box: a record over a long. */
   record Key(long item) {
     @Override
     public int hashCode() {
@@ -157,19 +156,17 @@ public class TimestampStoreCost {
     }
   }
 
-  /**
-   * The map as a store of timestamps would have it: a word for each key that is changed in place.
-   */
+  /** A map with a mutable word per key. */
   @State(Scope.Benchmark)
   public static class Wrapped {
-    /** How many keys there are. */
+    /** The number of keys. */
     @Param({"2000", "1000000"})
     public int keys;
 
     long[] items;
     ConcurrentHashMap<Key, AtomicLong> map;
 
-    /** Makes it, with all keys in it. */
+    /** Creates the map with all keys. */
     @Setup(Level.Trial)
     public void make() {
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
@@ -180,7 +177,7 @@ public class TimestampStoreCost {
     }
   }
 
-  /** One thread's random walk and its transaction. */
+  /** The random walk and transaction of one thread. */
   @State(Scope.Thread)
   public static class Walk {
     private long at = Thread.currentThread().threadId() * 0x9E3779B97F4A7C15L;
@@ -195,26 +192,26 @@ public class TimestampStoreCost {
     }
   }
 
-  /** One thread's context. */
+  /** The context of one thread. */
   @State(Scope.Thread)
   public static class Worker extends Walk {
     int ctx;
 
-    /** Takes a context. */
+    /** Acquires a context. */
     @Setup(Level.Trial)
     public void take(Store store) {
       ctx = store.contexts.getAndIncrement();
     }
   }
 
-  /** Pins and reads; commits at the largest wts, where nothing is to be extended any more. */
+  /** Pins and reads; commits at the largest wts, so nothing is extended. */
   @Benchmark
   @OperationsPerInvocation(KEYS)
   public long read(Store s, Worker w) {
     return transaction(s, w, 0);
   }
 
-  /** The same, and the rts of each key is raised by one. */
+  /** The same, raising the rts of each key by one. */
   @Benchmark
   @OperationsPerInvocation(KEYS)
   public long readAndExtend(Store s, Worker w) {
@@ -288,7 +285,7 @@ public class TimestampStoreCost {
     return ts;
   }
 
-  /** A map of words: get, then a CAS of what was got. */
+  /** A map of words: get, then a compare-and-set of the value read. */
   @Benchmark
   @OperationsPerInvocation(KEYS)
   public long wrappedReadAndExtend(Wrapped s, Walk w) {

@@ -33,30 +33,30 @@ import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.BenchmarkParams;
 
 /**
- * Question: what does each step of page translation bring? The ladder of section 6.4 of "Predictive
- * Translation" (SIGMOD 2026), with the prediction before the table, and beside them what needs no
- * table: swizzled references, the system's page table, no translation at all.
+ * Question: how much does each step of page translation gain? The ladder of section 6.4 of
+ * "Predictive Translation" (SIGMOD 2026), with the prediction before the table, and translations
+ * without a table: swizzled references, the system's page table, no translation.
  *
  * <pre>
  *   one operation = one descent:   root ──► inner ··· ──► leaf      up to 240 children, uniform keys
- *   at each level: as {@code BTree} goes to a child: predictChild, optimisticChild (slow path where that was
- *                  wrong), validate the parent, two dependent words of the page, of which the second
- *                  is the reference to the child
- *   the next key depends on a word of the leaf: nothing overlaps from one descent to the next
+ *   at each level, as in {@code BTree}: predictChild, optimisticChild (slow path if that was wrong), validate the
+ *                 parent, two dependent words of the page, the second of which is the reference to the
+ *                 child
+ *   the next key depends on a word of the leaf: descents do not overlap
  * </pre>
  *
- * <p>Hints of frames are off, but for SWIZZLED, whose references are nothing else. {@code fill} is
- * pages over frames (of a pool with 80 bytes beside each); above 1 pages come from a device in
- * memory, so that what is measured is the pool and not a disk, and DIRECT, which keeps all pages,
- * is refused. {@code io.fovea.translations.Translations ladder} measures all kinds in turn, each in
- * a JVM of its own; here they come one after the other:
+ * <p>Frame hints are off, except for SWIZZLED, whose references are frame hints. {@code fill} is
+ * pages over frames (of a pool with 80 bytes of metadata per frame). Above 1, pages come from a
+ * device in memory, to measure the pool and not a disk, and DIRECT, which keeps all pages, is
+ * refused. {@code io.fovea.translations.Translations ladder} alternates all kinds in separate JVMs;
+ * here they run one after another:
  *
  * <pre>{@code
  * java -jar jmh/target/benchmarks.jar TranslationLadder -rf json -rff ladder.json
  * }</pre>
  *
- * <p>The secondary results say how many pages of each level are where they are predicted, in
- * percent (0 for translations that predict nothing), and the misses per thousand descents.
+ * <p>The secondary results are the percentage of pages in their predicted frames by level (0 for
+ * translations without prediction), and the misses per thousand descents.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -70,13 +70,15 @@ public class TranslationLadder {
   private static final int PAGE = 4096;
   private static final int FAN_OUT = 240;
 
-  /** What a frame takes beside its page, roughly: so that all kinds have the same pages. */
+  /** Approximate metadata per frame, so that all kinds get the same number of pages. */
   private static final int BESIDE = 80;
 
-  /** How many descents go by from one look at the clock to the next. */
   private static final int AT_A_TIME = 1000;
 
-  /** The rungs, from the traditional pool up, and what has no table. */
+  /**
+   * The translation: the rungs of the ladder, from the traditional pool up, and those without a
+   * table.
+   */
   @Param({
     "LATCHED",
     "OPTIMISTIC_CHAINED",
@@ -89,11 +91,11 @@ public class TranslationLadder {
   })
   public Translation translation;
 
-  /** Pages over frames. */
+  /** Pages relative to frames. */
   @Param({"0.25", "0.5", "0.75", "0.95", "1.1"})
   public double fill;
 
-  /** The pool's memory. */
+  /** The memory of the pool. */
   @Param("1024")
   public int bufferMiB;
 
@@ -101,7 +103,7 @@ public class TranslationLadder {
   private BufferPool pool;
   private long root;
 
-  /** Where the root was seen last, under every kind: as a tree remembers its own. */
+  /** The last known frame of the root, cached under every kind, as a tree does. */
   private int rootFrame;
 
   private int height;
@@ -109,14 +111,14 @@ public class TranslationLadder {
   /** By level, 0 = leaves. */
   private long[][] levels;
 
-  /** What a thread goes on with. */
+  /** The state of one thread. */
   @State(Scope.Thread)
   public static class Walker {
     private static final AtomicLong SEEDS = new AtomicLong();
 
     private long key;
 
-    /** Starts each thread with keys of its own. */
+    /** Gives each thread its own keys. */
     @Setup
     public void setUp() {
       key = new SplittableRandom(SEEDS.incrementAndGet()).nextLong();
@@ -133,23 +135,23 @@ public class TranslationLadder {
     /** Inner nodes in their predicted frames, in percent. */
     public double innerHits;
 
-    /** Pages read from the device for a thousand descents. */
+    /** Pages read from the device per thousand descents. */
     public double missesPerThousand;
 
     private long descents;
     private long missesBefore;
 
-    /** Forgets the last iteration. */
+    /** Resets the counters for an iteration. */
     @Setup(Level.Iteration)
     public void setUp(TranslationLadder ladder) {
       descents = 0;
       missesBefore = ladder.pool.stats().misses();
     }
 
-    /** Looks where the pages are. */
+    /** Determines the frames of the pages. */
     @TearDown(Level.Iteration)
     public void tearDown(TranslationLadder ladder, BenchmarkParams params) {
-      // JMH adds up iterations and threads; what it adds up here is an average.
+      // JMH sums over iterations and threads; these are averages.
       double share = 1.0 / (params.getMeasurement().getCount() * params.getThreads());
       leafHits = share * ladder.predicted(0, 1);
       innerHits = share * ladder.predicted(1, ladder.height + 1);
@@ -158,11 +160,11 @@ public class TranslationLadder {
     }
   }
 
-  /** Builds a tree of pages that holds nothing but links. */
+  /** Builds a tree of pages that contain only links. */
   @Setup
   public void setUp() {
     if (translation == Translation.DIRECT && fill > 1) {
-      throw new IllegalStateException("DIRECT keeps all pages in memory: a fill of 1 at most.");
+      throw new IllegalStateException("DIRECT keeps all pages in memory; use a fill of at most 1.");
     }
     device = new MemoryDevice();
     PoolConfig config =
@@ -175,8 +177,7 @@ public class TranslationLadder {
                 ReadRing.DEPTH),
             translation == Translation.SWIZZLED);
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
-    // Page 2 is a database's catalog. Nothing is left to be read: what is given out from now on is
-    // in memory.
+    // Page 2 is the catalog of a database. Allocating it makes later allocations read no pages.
     pool.releaseExclusive(pool.allocateAt(2, 0, PageHeader.LEAF, LogSession.NONE));
     pool.awaken();
     SplittableRandom random = new SplittableRandom(42);
@@ -203,7 +204,7 @@ public class TranslationLadder {
   }
 
   private void setReferences(long base, int count) {
-    // As an inner node has it: how many there are beside the first.
+    // As in an inner node: the number of children after the first.
     Mem.putShort(pool.pages(), base + PageRef.COUNT, (short) (count - 1));
   }
 
@@ -230,7 +231,7 @@ public class TranslationLadder {
     return parents;
   }
 
-  /** Gives the memory back. */
+  /** Releases the memory. */
   @TearDown
   public void tearDown() {
     PoolStats stats = pool.stats();
@@ -255,7 +256,7 @@ public class TranslationLadder {
     return 100.0 * hits / pages;
   }
 
-  /** One descent. */
+  /** Descends once. */
   @Benchmark
   public long descend(Walker walker, Hits hits) {
     hits.descents++;
@@ -263,11 +264,11 @@ public class TranslationLadder {
   }
 
   /**
-   * Descents up to a moment, for who measures otherwise than JMH.
+   * Runs descents until a time, without JMH.
    *
-   * @param walker one of the thread's own, set up
-   * @param until of the system's nanoseconds
-   * @return how many
+   * @param walker the state of the thread, set up
+   * @param until a value of {@link System#nanoTime}
+   * @return the number of descents
    */
   public long descents(Walker walker, long until) {
     long n = 0;
@@ -290,7 +291,7 @@ public class TranslationLadder {
     return word;
   }
 
-  /** A word of the leaf that the key leads to, or -1 to start over. */
+  /** Returns a word of the key's leaf, or -1 to restart. */
   private long way(long key) {
     BufferPool pool = this.pool;
     int frame = rootFrame;
@@ -326,16 +327,16 @@ public class TranslationLadder {
     }
   }
 
-  /** Where the reference is that a word of the header and the key choose. */
+  /** Returns the position of the reference chosen by a word of the header and the key. */
   private long chosen(long base, long key, int level) {
     int count = Mem.getUnsignedShort(pool.pages(), base + PageRef.COUNT) + 1;
-    // The upper bits of the key: the lower ones alone would walk in a circle of some 100,000 keys.
+    // The upper bits of the key: the lower ones alone would cycle after about 100,000 keys.
     int k = (int) ((key >>> 24 + level * 8 & 0xFFFF) * count >>> 16);
-    // Within the page: the header may have been read while the frame changed its page.
+    // Clamped to the page: the header may have been read while the frame changed its page.
     return reference(base, Math.min(k, FAN_OUT - 1));
   }
 
-  /** The same with all memory there at once, and with or without frame hints. */
+  /** Returns the configuration with blocking pretouch, and with or without frame hints. */
   static PoolConfig blocking(PoolConfig of, boolean frameHints) {
     return new PoolConfig(
         of.pageSize(),

@@ -5,12 +5,12 @@ import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 
 /**
- * CH of the paper: a table of fixed size, each slot of which has an entry or names a bucket of 128
- * bytes. A bucket that is full names another one.
+ * CH of the paper: a table of fixed size. Each slot contains an entry or refers to a bucket of 128
+ * bytes. A full bucket refers to another one.
  *
  * <pre>
  *   slot     key 8 | value 8          one entry; free where both are 0
- *            0     | bucket           where it is, in bytes
+ *            0     | bucket           its offset in bytes
  *   bucket   entries in use 8 | next bucket 8, 0 for none | 7 entries
  * </pre>
  */
@@ -31,16 +31,15 @@ final class ChainedTable implements LongTable {
   private long size;
 
   /**
-   * An empty one.
+   * Creates an empty table.
    *
-   * @param tableBytes of the table, which does not grow: rounded down to a power of two
-   * @param sizeMax how many keys it will have at most
+   * @param tableBytes the fixed size, rounded down to a power of two
    */
   ChainedTable(boolean hugePages, long tableBytes, long sizeMax) {
     this.bits = Math.max(1, Long.SIZE - 1 - Long.numberOfLeadingZeros(tableBytes / Entries.BYTES));
     this.tableRegion = HashTable.region(bits, hugePages);
     this.table = tableRegion.segment();
-    // Each bucket has a key at least that is in no other.
+    // Each bucket has at least one key that no other has.
     long bytes = BUCKET_BYTES * (sizeMax + 2);
     this.bucketRegion =
         hugePages

@@ -4,11 +4,11 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Entries of 16 bytes, key and value, that are found by open addressing with linear probing: in a
- * bucket, or in a whole table. A key of 0 is a free entry, and one of them at least is free.
+ * Entries of 16 bytes, key and value, with linear probing, in a bucket or a whole table. A key of 0
+ * is a free entry; at least one entry is free.
  *
- * <p>The hash functions are multiplicative, as the paper's. There are two: tables that choose a
- * bucket first, by the first one, choose an entry by the second.
+ * <p>The hash functions are multiplicative, as in the paper. Tables that first choose a bucket use
+ * the first function for the bucket and the second for the entry.
  */
 final class Entries {
   static final int SHIFT = 4;
@@ -19,22 +19,21 @@ final class Entries {
 
   private Entries() {}
 
-  /** The hash that names a bucket, by its high bits. */
+  /** The hash that selects a bucket, by its high bits. */
   static long bucketHash(long key) {
     return key * FIRST;
   }
 
-  /** The hash that names an entry, by its high bits. */
+  /** The hash that selects an entry, by its high bits. */
   static long entryHash(long key) {
     return key * SECOND;
   }
 
   /**
-   * Where a key is, or the free entry where it would be.
+   * Returns the position of a key, or of the free entry for it.
    *
-   * @param base where the entries begin
-   * @param mask how many there are, a power of two, less one
-   * @param at the entry to begin with
+   * @param base the position of the first entry
+   * @param mask the number of entries, a power of two, minus 1
    */
   static long find(MemorySegment s, long base, long mask, long at, long key) {
     for (long i = at; ; i = i + 1 & mask) {
@@ -46,7 +45,6 @@ final class Entries {
     }
   }
 
-  /** The value of a key that {@link #find} would find. */
   static long get(MemorySegment s, long base, long mask, long at, long key, long otherwise) {
     for (long i = at; ; i = i + 1 & mask) {
       long off = base + (i << SHIFT);
@@ -60,16 +58,15 @@ final class Entries {
     }
   }
 
-  /** Writes an entry. */
   static void set(MemorySegment s, long off, long key, long value) {
     Mem.putLong(s, off, key);
     Mem.putLong(s, off + Long.BYTES, value);
   }
 
-  /** Refuses the key that says that an entry is free. */
+  /** Rejects the key that marks a free entry. */
   static void check(long key) {
     if (key == 0) {
-      throw new IllegalArgumentException("A key is not 0.");
+      throw new IllegalArgumentException("The key 0 is reserved.");
     }
   }
 }

@@ -10,17 +10,16 @@ import java.util.Arrays;
 
 /**
  * EH of the paper: extendible hashing with a directory of pointers. The directory is indexed by the
- * high bits of the hash; a bucket is a page of 4 KiB, with open addressing in it, and is split in
- * two new ones above 35 %.
+ * high bits of the hash. A bucket is a page of 4 KiB with open addressing, and is split into two
+ * new ones above 35 %.
  *
  * <pre>
- *   directory  8 bytes a slot: where its bucket is in the view
+ *   directory  8 bytes a slot: the position of its bucket in the view
  *   bucket     256 entries, of which 89 may be in use
  * </pre>
  *
- * <p>Buckets are granules, of which those that were split are used again, as the paper's section
- * 2.1 has it. What they need beside their entries, depth and number of keys, is on the heap: no
- * lookup asks for it.
+ * <p>Buckets are granules, reused after a split, as in section 2.1 of the paper. Their depths and
+ * numbers of keys are on the heap, since lookups do not need them.
  */
 class ExtendibleHashing implements LongTable {
   static final int BUCKET_SHIFT = 12;
@@ -32,7 +31,6 @@ class ExtendibleHashing implements LongTable {
   /** 35 %. */
   static final int BUCKET_SIZE_MAX = ENTRIES * 35 / 100;
 
-  /** Buckets that get their memory at once. */
   private static final int POPULATED_AT_ONCE = 256;
 
   private final Granules granules;
@@ -50,23 +48,23 @@ class ExtendibleHashing implements LongTable {
   private byte[] depths = new byte[POPULATED_AT_ONCE];
   private short[] sizes = new short[POPULATED_AT_ONCE];
 
-  /** Buckets that were split. */
+  /** Buckets freed by splits. */
   private int[] free = new int[POPULATED_AT_ONCE];
 
   private int freeCount;
 
-  /** Buckets that were ever in use: those behind have not. */
+  /** The number of buckets ever used. */
   private int made;
 
   private int populated;
   private long size;
 
   /**
-   * An empty one, of one bucket.
+   * Creates an empty table of one bucket.
    *
-   * @param depthMax two to the power of it is how many slots the directory may have; with them, a
-   *     bucket goes on beyond 35 %, until it is full
-   * @throws RefusedException if the kernel makes no file in memory
+   * @param depthMax the logarithm of the largest directory; with that size, buckets grow beyond 35
+   *     % until they are full
+   * @throws RefusedException if the kernel refuses to create a file in memory
    */
   ExtendibleHashing(int depthMax) throws RefusedException {
     this.depthMax = depthMax;
@@ -111,7 +109,7 @@ class ExtendibleHashing implements LongTable {
       int n = sizes[bucket];
       if (n < BUCKET_SIZE_MAX || depths[bucket] == depthMax) {
         if (n == ENTRIES - 1) {
-          throw new IllegalStateException("A bucket is full, and the directory can't grow.");
+          throw new IllegalStateException("A bucket is full, and the directory cannot grow.");
         }
         Entries.set(view, off, key, value);
         sizes[bucket]++;
@@ -158,7 +156,7 @@ class ExtendibleHashing implements LongTable {
     pointed(slot, n, bucket);
   }
 
-  /** Slots name another bucket. */
+  /** Called when slots refer to another bucket. */
   void pointed(int slot, int n, int bucket) {}
 
   private void twice() {
@@ -172,12 +170,10 @@ class ExtendibleHashing implements LongTable {
     doubled();
   }
 
-  /** The directory has twice as many slots. */
   void doubled() {}
 
   // ------------------------------------------------------------------------------------- buckets
 
-  /** An empty bucket. */
   private int take(int local) {
     int bucket;
     if (freeCount > 0) {
@@ -187,7 +183,8 @@ class ExtendibleHashing implements LongTable {
       if (made == populated) {
         int refused = granules.populate(populated, POPULATED_AT_ONCE);
         if (refused < 0) {
-          throw new OutOfMemoryError("No memory for buckets: " + Errno.describe(-refused) + ".");
+          throw new OutOfMemoryError(
+              "Cannot allocate memory for buckets: " + Errno.describe(-refused) + ".");
         }
         populated += POPULATED_AT_ONCE;
       }
@@ -227,7 +224,6 @@ class ExtendibleHashing implements LongTable {
     return made - freeCount;
   }
 
-  /** The bucket of a slot. */
   final int bucket(int slot) {
     return (int) (Mem.getLong(directory, (long) slot << 3) >>> BUCKET_SHIFT);
   }

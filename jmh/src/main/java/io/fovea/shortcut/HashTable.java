@@ -5,8 +5,8 @@ import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 
 /**
- * HT of the paper: one table, open addressing, linear probing. It begins with 4 KiB; above 35 % a
- * table of twice the size is made, and all entries go there.
+ * HT of the paper: one table with linear probing. It begins with 4 KiB; above 35 % all entries move
+ * to a table of twice the size.
  */
 final class HashTable implements LongTable {
   static final int ENTRIES_MIN = 4096 / Entries.BYTES;
@@ -18,11 +18,7 @@ final class HashTable implements LongTable {
   private long size;
   private long sizeMax;
 
-  /**
-   * An empty one.
-   *
-   * @param hugePages whether to advise them: the paper does not
-   */
+  /** Creates an empty table. */
   HashTable(boolean hugePages) {
     this.hugePages = hugePages;
     this.bits = Integer.numberOfTrailingZeros(ENTRIES_MIN);

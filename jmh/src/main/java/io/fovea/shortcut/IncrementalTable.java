@@ -5,12 +5,12 @@ import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 
 /**
- * HTI of the paper, as Redis has it: as {@link HashTable}, but entries go to the larger table a few
- * at a time, with each access. Until all have gone there are two tables to look into, the one with
- * more entries first.
+ * HTI of the paper, as in Redis: like {@link HashTable}, but entries move to the larger table a few
+ * at a time, with each access. Until all have moved, lookups search both tables, beginning with the
+ * one with more entries.
  *
- * <p>An entry that went stays where it was and is not looked at any more: those below {@code moved}
- * only show that a probe goes on.
+ * <p>A moved entry stays in the old table as a tombstone: those below {@code moved} only keep probe
+ * sequences intact.
  */
 final class IncrementalTable implements LongTable {
   private final boolean hugePages;
@@ -21,27 +21,24 @@ final class IncrementalTable implements LongTable {
   private int bits;
   private long sizeMax;
 
-  /** Keys of the table that there is, or that entries go to. */
+  /** Keys of the current table, or of the target of a move. */
   private long inNew;
 
   private NativeRegion oldRegion;
   private MemorySegment old;
   private int oldBits;
 
-  /** Keys that are still in the old table. */
   private long inOld;
 
-  /** Where entries of the old table go from next, in bytes; the end where there is none. */
+  /** The position of the next entry to move, in bytes; the end if there is none. */
   private long moved;
 
   private long oldBytes;
 
   /**
-   * An empty one.
+   * Creates an empty table.
    *
-   * @param hugePages whether to advise them: the paper does not
-   * @param batch entries of the old table, free ones too, that an access looks at; 4 at least, so
-   *     that all have gone before the new one is full
+   * @param batch entries of the old table, including free ones, that an access examines; at least 4, so that all have moved before the new table is full
    */
   IncrementalTable(boolean hugePages, int batch) {
     if (batch < 4) {
@@ -109,7 +106,7 @@ final class IncrementalTable implements LongTable {
     return Entries.find(s, 0, (1L << bits) - 1, at(key, bits), key);
   }
 
-  /** Where a key is in the old table and has not gone; -1 for nowhere. */
+  /** Returns the position of a key not moved from the old table; -1 if there is none. */
   private long oldFind(long key) {
     long off = Entries.find(old, 0, (1L << oldBits) - 1, at(key, oldBits), key);
     return off >= moved && Mem.peekLong(old, off) == key ? off : -1;

@@ -1,31 +1,31 @@
 package io.fovea.shortcut;
 
 /**
- * A hash table from one long to another, exact: what the paper compares. One thread, for lookups as
- * well.
+ * A hash table from long to long, exact: the interface of the tables compared in the paper. One
+ * thread, even for lookups.
  */
 public interface LongTable extends AutoCloseable {
 
   /**
    * Sets the value of a key.
    *
-   * @param key not 0, which says that an entry is free
-   * @param value anything
+   * @param key not 0, which marks a free entry
+   * @param value any value
    */
   void put(long key, long value);
 
   /**
-   * The value of a key.
+   * Returns the value of a key.
    *
    * @param key not 0
-   * @param otherwise the answer where there is no such key
+   * @param otherwise the result if the key is absent
    */
   long get(long key, long otherwise);
 
-  /** How many keys there are. */
+  /** Returns the number of keys. */
   long size();
 
-  /** The memory of its entries, in bytes. */
+  /** Returns the memory of the entries, in bytes. */
   long bytes();
 
   @Override

@@ -10,25 +10,30 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** Figure 2: random accesses to leaves, by pointers and through a shortcut, by number of leaves. */
+/** Figure 2: random accesses to leaves by pointers and through a shortcut, by number of leaves. */
 @Command(
     name = "ShortcutAccess",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
     description = "Random accesses to leaves by pointers and through a shortcut.")
 public final class ShortcutAccess implements Callable<Integer> {
-  @Option(names = "--bits", split = ",", description = "Two to the power of it slots and leaves.")
+  @Option(
+      names = "--bits",
+      split = ",",
+      description = "Logarithm of the number of slots and leaves.")
   private List<Integer> bits = List.of(8, 10, 12, 14, 16, 18, 20);
 
-  @Option(names = "--accesses", description = "Of each way, in each round.")
+  @Option(names = "--accesses", description = "Accesses of each kind per round.")
   private long accesses = 4_000_000;
 
-  @Option(names = "--rounds", description = "Of both ways in turn, after two to warm up.")
+  @Option(
+      names = "--rounds",
+      description = "Rounds of both kinds in turn, after two warm-up rounds.")
   private int rounds = 9;
 
   private ShortcutAccess() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new ShortcutAccess()).execute(args));
   }
@@ -49,7 +54,7 @@ public final class ShortcutAccess implements Callable<Integer> {
         System.out.println("\nNo memory for 2^" + b + " leaves.");
         break;
       }
-      // Leaves in the order of the file are one mapping, however many there are.
+      // Leaves in file order are one mapping, whatever their number.
       boolean shuffled = n <= KernelFacts.mappingsToSpare() - 2;
       int[] leaves = shuffled ? Slots.shuffled(n) : Slots.inOrder(n);
       try (Slots slots = Slots.ofLeaves(n)) {

@@ -10,14 +10,14 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Table 1: what it costs to make an inner node, in three forms, and to use it twice. Times of a
- * slot, or of an access.
+ * Table 1: the cost of creating an inner node in three forms, and of using it twice. Times per
+ * slot, or per access.
  */
 @Command(
     name = "ShortcutCreation",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "What it costs to make a directory of pointers, and a shortcut.")
+    description = "Measures the creation of a directory of pointers, and of a shortcut.")
 public final class ShortcutCreation implements Callable<Integer> {
   /** The paper's: 10 million accesses to 2^22 slots. */
   private static final double ACCESSES_A_SLOT = 1e7 / (1 << 22);
@@ -34,18 +34,22 @@ public final class ShortcutCreation implements Callable<Integer> {
     {"23.0", "18.6", "16.7"}
   };
 
-  @Option(names = "--bits", description = "Two to the power of it slots, leaves in random order.")
+  @Option(
+      names = "--bits",
+      description = "Logarithm of the number of slots, with leaves in random order.")
   private int bits = 15;
 
-  @Option(names = "--bits-in-order", description = "The same, leaves in the order of the file.")
+  @Option(names = "--bits-in-order", description = "The same, with leaves in file order.")
   private int bitsInOrder = 18;
 
-  @Option(names = "--rounds", description = "Of the three forms in turn, after two to warm up.")
+  @Option(
+      names = "--rounds",
+      description = "Rounds of the three forms in turn, after two warm-up rounds.")
   private int rounds = 9;
 
   private ShortcutCreation() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new ShortcutCreation()).execute(args));
   }

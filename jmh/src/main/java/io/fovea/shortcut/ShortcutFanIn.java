@@ -10,31 +10,33 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Figure 4: how many slots may name one leaf before pointers are faster.
+ * Figure 4: how many slots may refer to one leaf before pointers are faster.
  *
- * <p>Slot s names leaf {@code s mod leaves}, where the paper has neighbours name the same leaf.
- * Accesses are random, so page tables, pointers and leaves are touched alike; but an area of
- * neighbours that show one leaf would need a mapping for each slot, and this one needs one for each
- * time that all leaves are shown.
+ * <p>Slot s refers to leaf {@code s mod leaves}; in the paper, neighbors refer to the same leaf.
+ * Accesses are random, so page tables, pointers and leaves are touched alike. But neighbors with
+ * the same leaf would need a mapping per slot, and this arrangement needs one per repetition of all
+ * leaves.
  */
 @Command(
     name = "ShortcutFanIn",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Random accesses where many slots name one leaf.")
+    description = "Random accesses with many slots per leaf.")
 public final class ShortcutFanIn implements Callable<Integer> {
-  @Option(names = "--bits", description = "Two to the power of it slots; 22 in the paper.")
+  @Option(names = "--bits", description = "Logarithm of the number of slots; 22 in the paper.")
   private int bits = 20;
 
-  @Option(names = "--accesses", description = "Of each way, in each round.")
+  @Option(names = "--accesses", description = "Accesses of each kind per round.")
   private long accesses = 4_000_000;
 
-  @Option(names = "--rounds", description = "Of both ways in turn, after two to warm up.")
+  @Option(
+      names = "--rounds",
+      description = "Rounds of both kinds in turn, after two warm-up rounds.")
   private int rounds = 7;
 
   private ShortcutFanIn() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new ShortcutFanIn()).execute(args));
   }

@@ -11,44 +11,41 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Shortcut-EH of the paper, section 4.1: {@link ExtendibleHashing}, with an area of virtual memory
- * beside its directory that a thread of its own, the mapper, keeps up with it.
+ * Shortcut-EH of the paper, section 4.1: {@link ExtendibleHashing} with an area of virtual memory
+ * that mirrors the directory. A separate thread, the mapper, keeps it up to date.
  *
  * <pre>
  *   the table's thread      queue, lock-free, FIFO             mapper, every 25 ms
  *   split                   update slots, granule    (twice)   mmap of each, populate, version
  *   doubling                create, all granules               a new area, populate, version
- *                           (what was pending is out of date and is taken out first)
+ *                           (pending requests are stale and removed first)
  * </pre>
  *
- * <p>A lookup goes through the area where both versions are the same, and there are at most eight
- * slots a bucket on average; else through the directory.
+ * <p>A lookup uses the area if both versions are equal and buckets have at most eight slots on
+ * average; otherwise it uses the directory.
  *
- * <p><b>Why it is exact.</b> The table's thread is the only one that changes the directory's
- * version, and it is also the only one that looks keys up. If it finds the mapper's version equal,
- * then every request that it ever made was carried out, or was taken out of the queue in favour of
- * a later one: the mapper has nothing to do, and the area stays as it is until this thread makes
- * the next request. The version is published (volatile) after the mappings, their page tables and
- * the field of the area: the partner is the read in {@link #get}. Forbidden would be to look a key
- * up through the area after a request without having compared again.
+ * <p><b>Why it is exact.</b> Only the table's thread changes the directory's version, and only it
+ * looks up keys. If it finds the mapper's version equal, every request was executed, or was removed
+ * from the queue in favor of a later one. The mapper is then idle, and the area does not change
+ * until this thread adds the next request. The version is published (volatile) after the mappings,
+ * their page tables and the field of the area; its partner is the read in {@link #get}. Forbidden:
+ * a lookup through the area after a request, without comparing again.
  *
- * <p><b>What the paper leaves out.</b> Requests are taken out of the queue one by one, while the
- * mapper takes them too: so it may get an update whose create request is gone. Such an update names
- * slots that the area does not have. Each one says for how many slots it is, and the mapper passes
- * over those that are for another number: a create request follows them. One whose predecessors are
- * gone is carried out, and does no harm: the directory's version was raised before any was taken
- * out, so the mapper's does not reach it.
+ * <p><b>What the paper leaves out.</b> Requests are removed one by one, while the mapper also takes
+ * them, so it may get an update whose create request was removed. Such an update refers to slots
+ * that the area does not have. Each update states its number of slots, and the mapper skips those
+ * for another number, since a create request follows them. An update whose predecessors were
+ * removed is executed and harmless: the directory's version was raised before the removals, so the
+ * mapper's version does not reach it.
  */
 final class ShortcutHashing extends ExtendibleHashing {
   static final int FAN_IN_MAX = 8;
   static final long TICK_NANOS = 25_000_000;
 
   /**
-   * What the mapper is to do.
+   * A request for the mapper.
    *
-   * @param version of the directory, when this was done to it
-   * @param slots how many the directory has
-   * @param granules of all slots of a new area; empty for an update of some slots
+   * @param granules the granules of all slots of a new area; empty for an update of some slots
    */
   private record Request(long version, int slots, int slot, int n, int granule, int[] granules) {}
 
@@ -60,29 +57,28 @@ final class ShortcutHashing extends ExtendibleHashing {
   private volatile boolean closed;
   private volatile @Nullable Throwable failure;
 
-  /** By the table's thread. */
+  /** Written by the table's thread. */
   private long version;
 
-  /** Whether there are few enough slots a bucket. */
+  /** Whether there are few enough slots per bucket. */
   private boolean lowFanIn = true;
 
-  /** What the area shows. By the mapper. */
+  /** The version of the area. Written by the mapper. */
   private volatile long mapped;
 
-  /** By the mapper, before {@link #mapped}. */
+  /** Written by the mapper, before {@link #mapped}. */
   private Rewiring area;
 
-  /** What {@link #area} is read by. */
+  /** The segment through which {@link #area} is read. */
   private MemorySegment shown;
 
-  /** The area lacks something that the kernel, or the budget, has refused. */
+  /** Whether the kernel or the budget has refused a part of the area. */
   private volatile boolean refused;
 
   /**
-   * An empty one.
+   * Creates an empty table.
    *
-   * @param depthMax as of {@link ExtendibleHashing}
-   * @param tickNanos how often the mapper looks; 0 for no mapper: {@link #map} does it then
+   * @param tickNanos the interval of the mapper; 0 for none: call {@link #map} instead
    */
   ShortcutHashing(int depthMax, MappingBudget budget, long tickNanos) throws RefusedException {
     super(depthMax);
@@ -93,7 +89,7 @@ final class ShortcutHashing extends ExtendibleHashing {
       this.shown = area.area();
       if (!area.show(0, bucket(0), 1)) {
         area.close();
-        throw new RefusedException("No mapping is to be had: " + budget + ".");
+        throw new RefusedException("Cannot reserve mappings: " + budget + ".");
       }
       area.populate(0, 1);
       made = true;
@@ -144,17 +140,17 @@ final class ShortcutHashing extends ExtendibleHashing {
     queue.add(new Request(version, slots(), 0, 0, 0, granules));
   }
 
-  /** Whether a lookup would go through the area. */
+  /** Tells whether a lookup would use the area. */
   boolean throughShortcut() {
     return mapped == version && lowFanIn;
   }
 
-  /** Whether the area is what the directory is, however they are routed. */
+  /** Tells whether the area matches the directory, whatever lookups use. */
   boolean inSync() {
     return mapped == version;
   }
 
-  /** Whether slots could not be shown; until the next doubling lookups go through the directory. */
+  /** Tells whether slots could not be mapped; lookups use the directory until the next doubling. */
   boolean isRefused() {
     return refused;
   }
@@ -167,12 +163,12 @@ final class ShortcutHashing extends ExtendibleHashing {
     return mapped;
   }
 
-  /** Mappings of the area; when it is in sync. */
+  /** Returns the mappings of the area, if it is in sync. */
   int mappings() {
     return area.mappings();
   }
 
-  /** Waits until the area is what the directory is, or can't be. */
+  /** Waits until the area matches the directory, or cannot. */
   void sync() {
     while (!inSync() && !(refused && queue.isEmpty())) {
       Throwable failed = failure;
@@ -196,7 +192,7 @@ final class ShortcutHashing extends ExtendibleHashing {
     }
   }
 
-  /** Carries requests out, up to so many. */
+  /** Executes up to {@code most} requests. */
   void map(int most) {
     for (int i = 0; i < most && !closed; i++) {
       Request next = queue.poll();

@@ -13,11 +13,10 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Figure 5: what changing a slot costs while other cores read the area, and what it costs them.
+ * Figure 5: the cost of changing a slot while other cores read the area, and the cost for them.
  *
- * <p>A slot is made to show its neighbour's leaf, and then its own again: so an area of any size
- * keeps within a few mappings, where pages that stay where they were moved to (the paper's) would
- * each need two more.
+ * <p>A slot is remapped to its neighbor's leaf, and then back to its own, so an area of any size
+ * needs only a few mappings. In the paper, remapped pages stay, and each needs two more mappings.
  */
 @Command(
     name = "ShortcutShootdown",
@@ -27,23 +26,27 @@ import picocli.CommandLine.Option;
 public final class ShortcutShootdown implements Callable<Integer> {
   private static final int CHUNK = 4096;
 
-  @Option(names = "--bits", description = "Two to the power of it slots; 21 in the paper.")
+  @Option(names = "--bits", description = "Logarithm of the number of slots; 21 in the paper.")
   private int bits = 18;
 
-  @Option(names = "--remaps", description = "Changes in each round; 2^19 in the paper.")
+  @Option(names = "--remaps", description = "Changes per round; 2^19 in the paper.")
   private int remaps = 1 << 15;
 
-  @Option(names = "--readers", description = "The most; by default all processors but one.")
+  @Option(
+      names = "--readers",
+      description = "Largest number of readers; by default all processors but one.")
   private int readers = Math.min(7, Runtime.getRuntime().availableProcessors() - 1);
 
-  @Option(names = "--rounds", description = "Of all numbers of readers in turn, after one.")
+  @Option(
+      names = "--rounds",
+      description = "Rounds of all numbers of readers in turn, after one warm-up round.")
   private int rounds = 5;
 
   private volatile boolean stop;
 
   private ShortcutShootdown() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new ShortcutShootdown()).execute(args));
   }
@@ -93,7 +96,7 @@ public final class ShortcutShootdown implements Callable<Integer> {
     return 0;
   }
 
-  /** A change; a page read meanwhile; a page read without changes. */
+  /** Measures a change, a page read meanwhile, and a page read without changes. */
   private double[] measure(Rewiring area, int n, int r, int round) throws Exception {
     stop = false;
     List<Reader> all = new ArrayList<>();
@@ -135,7 +138,7 @@ public final class ShortcutShootdown implements Callable<Integer> {
     return nanos / pages;
   }
 
-  /** Reads one slot after the other. */
+  /** Reads one slot after another. */
   private final class Reader extends Thread {
     private final MemorySegment area;
     private final long slots;

@@ -12,18 +12,18 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Figure 7: inserts into five hash tables, accumulated (a), and random lookups of keys that are
- * there (b). Each table has a JVM of its own in each round, and rounds take them in turn.
+ * Figure 7: inserts into five hash tables, accumulated (a), and random lookups of existing keys
+ * (b). Each table has a new JVM in each round, and rounds alternate between the tables.
  */
 @Command(
     name = "ShortcutTables",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Inserts into hash tables, and lookups.")
+    description = "Inserts into hash tables, and lookups in them.")
 public final class ShortcutTables implements Callable<Integer> {
   private static final int POINTS = 10;
 
-  /** What the paper's text says; its figure has no numbers. */
+  /** Statements of the paper's text; its figure has no numbers. */
   private static final String[] PAPER = {
     "a staircase; lookups fastest",
     "stairs that are drawn out; lookups slowest or CH's",
@@ -32,24 +32,28 @@ public final class ShortcutTables implements Callable<Integer> {
     "inserts 1.08 of EH's; lookups close to HT's"
   };
 
-  @Option(names = "--entries", description = "How many; by default what mappings allow.")
+  @Option(
+      names = "--entries",
+      description = "Number of keys; by default as many as mappings allow.")
   private long entries = Tables.entries();
 
-  @Option(names = "--lookups", description = "How many, after as many to warm up.")
+  @Option(names = "--lookups", description = "Number of lookups, after as many warm-up lookups.")
   private long lookups = 5_000_000;
 
   @Option(names = "--rounds", description = "JVMs of each table.")
   private int rounds = 5;
 
-  @Option(names = "--huge-pages", description = "For HT, HTI and CH. The paper has none.")
+  @Option(
+      names = "--huge-pages",
+      description = "Use huge pages for HT, HTI and CH, unlike the paper.")
   private boolean hugePages;
 
-  @Option(names = "--table", hidden = true, description = "Measures one in this JVM.")
+  @Option(names = "--table", hidden = true, description = "Measure one table in this JVM.")
   private String table = "";
 
   private ShortcutTables() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new ShortcutTables()).execute(args));
   }
@@ -150,11 +154,11 @@ public final class ShortcutTables implements Callable<Integer> {
   }
 
   /**
-   * Prints a number a line: nanoseconds of an insert up to each point, of a lookup, 1 if lookups go
-   * through a shortcut, bytes, entries.
+   * Prints one number per line: nanoseconds per insert up to each point, nanoseconds per lookup, 1
+   * if lookups use a shortcut, bytes, entries.
    */
   private void measure(Tables t) throws Exception {
-    // The compiler sees all of it before: splits, moves, both ways of lookups.
+    // Warms up the compiler on everything: splits, moves, both kinds of lookups.
     for (int i = 0; i < 3; i++) {
       try (LongTable warm = t.make(200_000, hugePages)) {
         Tables.insert(warm, 0, 200_000);

@@ -13,9 +13,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Figure 8: EH and Shortcut-EH in four waves of accesses, of which the first hundredth are inserts:
- * how long the shortcut is behind, and what lookups cost then and afterwards. A line for each
- * 10,000 accesses.
+ * Figure 8: EH and Shortcut-EH in four waves of accesses that begin with a hundredth of inserts:
+ * for how long the shortcut is out of date, and the cost of lookups then and afterwards. One line
+ * per 10,000 accesses.
  */
 @Command(
     name = "ShortcutWaves",
@@ -26,34 +26,31 @@ public final class ShortcutWaves implements Callable<Integer> {
   private static final int WAVES = 4;
   private static final int PIECE = 10_000;
 
-  @Option(names = "--entries", description = "All; 92 % are there before the first wave.")
+  @Option(
+      names = "--entries",
+      description = "Number of keys; 92 % are inserted before the first wave.")
   private long entries = Tables.entries();
 
-  @Option(names = "--accesses", description = "Of a wave; a hundredth of them are inserts.")
+  @Option(names = "--accesses", description = "Accesses per wave; a hundredth of them are inserts.")
   private int accesses = 2_000_000;
 
   @Option(names = "--rounds", description = "JVMs of each table, in turn.")
   private int rounds = 5;
 
-  @Option(names = "--out", description = "A file for all lines of the last round.")
+  @Option(names = "--out", description = "File for all lines of the last round.")
   private Path out = Path.of("");
 
-  @Option(names = "--table", hidden = true, description = "Measures one in this JVM.")
+  @Option(names = "--table", hidden = true, description = "Measure one table in this JVM.")
   private String table = "";
 
   private ShortcutWaves() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new ShortcutWaves()).execute(args));
   }
 
-  /**
-   * One line.
-   *
-   * @param insert whether its accesses were inserts
-   * @param inSync whether the shortcut was up to date at the end of it
-   */
+  /** One line. */
   private record Piece(int wave, double nanos, boolean insert, boolean inSync, long behind) {
     static Piece of(String line) {
       String[] parts = line.split(",");

@@ -15,12 +15,11 @@ import java.util.Locale;
 import java.util.SplittableRandom;
 
 /**
- * A wide inner node whose slots name leaves of 4 KiB, in both forms: pointers, and virtual memory
- * that shows the leaves. What the experiments of the paper's sections 1 and 3 have in common.
+ * A wide inner node whose slots refer to leaves of 4 KiB, in both forms: pointers, and virtual
+ * memory that maps the leaves. Shared by the experiments of sections 1 and 3 of the paper.
  *
- * <p>Each line of a leaf begins with the number of the leaf, so that what was read can be checked;
- * an access reads a random line of a leaf, for the first lines of all leaves would share a set of
- * the processor's cache.
+ * <p>Each line of a leaf begins with the leaf's number, to check reads. An access reads a random
+ * line of a leaf, since the first lines of all leaves would share a set of the processor's cache.
  */
 final class Slots implements AutoCloseable {
   static final int LEAF_SHIFT = 12;
@@ -34,13 +33,13 @@ final class Slots implements AutoCloseable {
     this.granules = granules;
   }
 
-  /** So many leaves, with memory. */
   static Slots ofLeaves(int leaves) throws RefusedException {
     Slots slots = new Slots(Granules.make("fovea-leaves", LEAF_BYTES, leaves));
     int refused = slots.granules.populate(0, leaves);
     if (refused < 0) {
       slots.close();
-      throw new RefusedException("No memory for leaves: " + Errno.describe(-refused) + ".");
+      throw new RefusedException(
+          "Cannot allocate memory for leaves: " + Errno.describe(-refused) + ".");
     }
     MemorySegment view = slots.granules.view();
     for (long off = 0; off < (long) leaves << LEAF_SHIFT; off += 1 << LINES_SHIFT) {
@@ -49,13 +48,12 @@ final class Slots implements AutoCloseable {
     return slots;
   }
 
-  /** How many leaves of 4 KiB fit into a third of the memory that is free, a power of two. */
+  /** Returns the number of leaves that fit in a third of the free memory, a power of two. */
   static int leavesMax() {
     long bytes = KernelFacts.memoryAvailable().orElse(1L << 30) / 3;
     return (int) Math.min(1 << 22, Long.highestOneBit(bytes >>> LEAF_SHIFT));
   }
 
-  /** Numbers in a random order. */
   static int[] shuffled(int n) {
     int[] order = inOrder(n);
     SplittableRandom random = new SplittableRandom(n);
@@ -68,26 +66,23 @@ final class Slots implements AutoCloseable {
     return order;
   }
 
-  /** Numbers in their order. */
   static int[] inOrder(int n) {
     int[] order = new int[n];
     Arrays.setAll(order, i -> i);
     return order;
   }
 
-  /** A directory of pointers, that have not been set. */
   static NativeRegion directory(int slots) {
     return NativeRegion.reserveInPieces((long) slots << 3, "directory");
   }
 
-  /** Sets pointers to leaves. */
   static void point(MemorySegment directory, int[] leaves) {
     for (int i = 0; i < leaves.length; i++) {
       Mem.putLong(directory, (long) i << 3, (long) leaves[i] << LEAF_SHIFT);
     }
   }
 
-  /** Lets slots show leaves, one call for each; false where there are not so many mappings. */
+  /** Maps slots to leaves, one call each; false if there are too few mappings. */
   static boolean showEach(Rewiring area, int[] leaves) {
     for (int i = 0; i < leaves.length; i++) {
       if (!area.show(i, leaves[i], 1)) {
@@ -97,7 +92,7 @@ final class Slots implements AutoCloseable {
     return true;
   }
 
-  /** Accesses by pointers; the sum of what they find. */
+  /** Accesses leaves by pointers, and returns the sum of what it reads. */
   static long byPointers(
       MemorySegment directory, MemorySegment view, long slotMask, long accesses, long seed) {
     long x = seed;
@@ -112,7 +107,6 @@ final class Slots implements AutoCloseable {
     return sum;
   }
 
-  /** The same accesses through an area. */
   static long byShortcut(MemorySegment area, long slotMask, long accesses, long seed) {
     long x = seed;
     long sum = 0;
@@ -125,21 +119,21 @@ final class Slots implements AutoCloseable {
     return sum;
   }
 
-  /** Refuses a measurement whose two ways found different leaves. */
+  /** Throws if the two kinds of access read different leaves. */
   static void check(long byPointers, long byShortcut) {
     if (byPointers != byShortcut) {
       throw new IllegalStateException("Pointers and shortcut found different leaves.");
     }
   }
 
-  /** For a cell: the median, with the least and the most. */
+  /** Formats a cell: the median, with minimum and maximum. */
   static String cell(double[] values) {
     return text(
         "%.1f (%.1f to %.1f)",
         InTurn.median(values), InTurn.quantile(values, 0), InTurn.quantile(values, 1));
   }
 
-  /** For a cell: the median of the ratios of one round each. */
+  /** Formats a cell: the median of the ratios by round. */
   static String ratio(double[] above, double[] below) {
     double[] ratios = new double[above.length];
     Arrays.setAll(ratios, i -> above[i] / below[i]);
@@ -150,7 +144,7 @@ final class Slots implements AutoCloseable {
     return String.format(Locale.ROOT, format, values);
   }
 
-  /** What the kernel allows here, and what that keeps from being measured. */
+  /** Prints the kernel's limits, and what they prevent from being measured. */
   static void printFacts() {
     System.out.println(
         "Kernel: vm.max_map_count "

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The tables that figures 7 and 8 compare, and their keys; each is measured in a JVM of its own.
+ * The tables compared in figures 7 and 8, and their keys. Each table is measured in a separate JVM.
  */
 enum Tables {
   HT("HT"),
@@ -20,18 +20,18 @@ enum Tables {
   EH("EH"),
   SHORTCUT_EH("Shortcut-EH");
 
-  /** A directory of more slots takes more memory than anybody has. */
+  /** A larger directory exceeds any memory. */
   private static final int DEPTH_MAX = 24;
 
-  /** Where mappings are few: with more entries the directory gets 2^16 slots. */
+  /** The limit if there are few mappings: with more entries, the directory gets 2^16 slots. */
   private static final long ENTRIES_FEW = 1_500_000;
 
-  /** For the largest directory of {@link #ENTRIES_MANY}, each slot of which may be a mapping. */
+  /** For the largest directory of {@link #ENTRIES_MANY}, in which each slot may be a mapping. */
   private static final int MAPPINGS_FOR_MANY = 1 << 18;
 
   private static final long ENTRIES_MANY = 10_000_000;
 
-  /** Entries of the old table that HTI moves with each access. */
+  /** Entries of the old table that HTI moves per access. */
   private static final int BATCH = 16;
 
   final String title;
@@ -40,16 +40,18 @@ enum Tables {
     this.title = title;
   }
 
-  /** How many entries a shortcut can have under the kernel's limit of mappings. */
+  /**
+   * Returns the number of entries that a shortcut can have under the kernel's limit of mappings.
+   */
   static long entries() {
     return KernelFacts.mappingsToSpare() >= MAPPINGS_FOR_MANY ? ENTRIES_MANY : ENTRIES_FEW;
   }
 
   /**
-   * An empty one.
+   * Creates an empty table.
    *
-   * @param entries how many it will have: CH gets as much of a table for each as the paper gives
-   *     it, 1 GiB for 100 million
+   * @param entries the final number of entries; CH gets a table in the paper's proportion of 1 GiB
+   *     for 100 million
    */
   LongTable make(long entries, boolean hugePages) throws RefusedException {
     return switch (this) {
@@ -65,7 +67,7 @@ enum Tables {
     };
   }
 
-  /** The i-th key: a number without order, another one for each i. */
+  /** Returns the i-th key: distinct numbers in scattered order. */
   static long key(long i) {
     long x = i + 1;
     x = (x ^ x >>> 30) * 0xBF58_476D_1CE4_E5B9L;
@@ -73,7 +75,6 @@ enum Tables {
     return x ^ x >>> 31;
   }
 
-  /** Looks random keys up, all of which are there; refuses wrong answers. */
   static void lookUp(LongTable table, long keys, long lookups, long seed) {
     long x = seed;
     long wrong = 0;
@@ -85,18 +86,17 @@ enum Tables {
       wrong |= table.get(key(number), -1) ^ number;
     }
     if (wrong != 0) {
-      throw new IllegalStateException("A lookup found something else.");
+      throw new IllegalStateException("A lookup returned a wrong value.");
     }
   }
 
-  /** Puts keys into a table. */
   static void insert(LongTable table, long from, long to) {
     for (long i = from; i < to; i++) {
       table.put(key(i), i);
     }
   }
 
-  /** Runs a main class in a JVM of its own; what it prints, by lines. */
+  /** Runs a main class in a separate JVM, and returns its output lines. */
   static List<String> inOwnJvm(Class<?> main, List<String> arguments)
       throws IOException, InterruptedException {
     List<String> command = new ArrayList<>();

@@ -1,18 +1,18 @@
 package io.fovea.translations;
 
-/** Where a lookup begins, and what is wrong with that. */
+/** Where lookups begin. */
 enum Begin {
   /** At the root. */
   ROOT("root"),
-  /** At the place where the record was seen last. */
+  /** At cached key locations. */
   FLAT("place"),
-  /** The same, behind a directory of virtual memory. */
+  /** At cached key locations, behind a directory of virtual memory. */
   SHORTCUT("place, by shortcut"),
-  /** At places, with so little memory that nearly none is known. */
+  /** At cached key locations, with memory for few of them. */
   FEW("place, few known"),
-  /** At places, all of which are made wrong before each slice. */
+  /** At cached key locations that are all made wrong before each slice. */
   WRONG("place, all wrong"),
-  /** At the root, in a database with places, which are those of another table. */
+  /** At the root, in a database that caches key locations of another table. */
   UNUSED("root, places of others");
 
   final String title;

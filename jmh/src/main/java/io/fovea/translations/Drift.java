@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * A working set of which a quarter is replaced at a time: the quarter that was in it longest, by as
- * many records that were not in it. Each engine has its turn in each interval, from the replacement
- * on. Two threads, a lookup a transaction.
+ * A working set that drifts: at each interval, the quarter that was in it longest is replaced by
+ * new records. The engines take turns in each interval, starting with the replacement. Two threads,
+ * one lookup per transaction.
  *
- * <p>For how long an engine is slow after a replacement is the time of the buckets, from the first
- * on, up to the last one with less than half of what it does at the end of its intervals.
+ * <p>The slow time after a replacement lasts from the first bucket to the last one with less than
+ * half of the throughput at the end of the interval.
  */
 final class Drift {
   private static final long BUCKET_NANOS = 10_000_000;
@@ -30,8 +30,8 @@ final class Drift {
     this.records = records;
     this.perPool = perPool;
     this.share = share;
-    // Up to 1.5 pools of records that have been in the working set; where a replacement is large,
-    // some of them.
+    // Up to 1.5 pools of records pass through the working set; with large replacements, at least a
+    // few.
     this.intervals = quick ? 3 : (int) Math.max(10, (1.5 - share) / (REPLACED * share));
     this.intervalNanos = (quick ? 100 : share > 0.5 ? 3000 : 800) * 1_000_000L;
   }
@@ -42,7 +42,7 @@ final class Drift {
     int n = (int) (intervalNanos / BUCKET_NANOS);
     engines.forEach(e -> e.ask("fill 0 " + size));
     double[][][] found = new double[engines.size()][intervals][];
-    // Warm-up: the working set as it is.
+    // Warm-up without drift.
     for (int i = -4; i < intervals; i++) {
       long first = Math.max(0, i + 1) * step % records;
       for (int e = 0; e < engines.size(); e++) {
@@ -98,7 +98,7 @@ final class Drift {
     }
   }
 
-  /** Of each interval, lookups in a bucket: in the last third. */
+  /** Returns the lookups per bucket in the last third of each interval. */
   private static double[] ends(double[][] intervals, int buckets) {
     return each(intervals, buckets * 2 / 3, buckets);
   }
@@ -121,7 +121,7 @@ final class Drift {
     return text("%,.0f", average(lookups) * 1e9 / BUCKET_NANOS);
   }
 
-  /** The median of the intervals' ratios, and quartiles. */
+  /** Formats the median and quartiles of the intervals' ratios. */
   private static String ratios(double[] values, double[] beside) {
     double[] ratios = new double[values.length];
     Arrays.setAll(ratios, i -> values[i] / beside[i]);
@@ -137,7 +137,7 @@ final class Drift {
         last = b + 1;
       }
       if (b > last + 20) {
-        break; // a single slow moment of the machine, later on, is not of the replacement
+        break; // a later slow bucket is noise, not caused by the replacement
       }
     }
     return last * (BUCKET_NANOS / 1e6);

@@ -14,18 +14,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
 /**
- * Something that is measured, in a process of its own, which works when it is told to.
+ * A measured engine in a separate process, which works on command.
  *
- * <p>An application has one engine. Several in one JVM share what is compiled, and that has the
- * branches of all of them. So each is alone in a JVM, all of them are open at once, and one works
- * at a time.
+ * <p>Applications have one engine. Several in one JVM would share compiled code, with the branches
+ * of all of them. So each has its own JVM; all are open at once, and one works at a time.
  *
  * <pre>
  *   this process      "get 2 0 1000000 64 200000000"  ───►   the engine's, {@link Server}
  *                     ◄───   "812345 200031234 ..."          numbers
  * </pre>
  *
- * <p>One thread. The process ends with its standard input, so with this one at the latest.
+ * <p>One thread. The process ends when its standard input closes, so at the latest with this one.
  */
 final class Engine implements AutoCloseable {
   private static final long END_SECONDS = 60;
@@ -50,11 +49,10 @@ final class Engine implements AutoCloseable {
   }
 
   /**
-   * Starts some, two at a time: what they do before they are ready takes a thread each.
+   * Starts engines, two at a time, since each needs a thread until it is ready.
    *
    * @param main their class, which calls {@link #serve}
-   * @param arguments of each, by title
-   * @return all of them, ready
+   * @return the engines, ready
    */
   static List<Engine> start(Class<?> main, Map<String, List<String>> arguments) {
     List<Engine> engines = new ArrayList<>();
@@ -72,10 +70,9 @@ final class Engine implements AutoCloseable {
   }
 
   /**
-   * Lets it work.
+   * Executes a command.
    *
-   * @param command words
-   * @return what it answers
+   * @return the answer
    */
   double[] ask(String command) {
     try {
@@ -99,7 +96,7 @@ final class Engine implements AutoCloseable {
     }
   }
 
-  /** Lets it close what it has open, and waits for it. */
+  /** Tells the engine to close, and waits for its process. */
   @Override
   public void close() {
     try {
@@ -121,7 +118,7 @@ final class Engine implements AutoCloseable {
 
   // -------------------------------------------------------------------------- the engine's process
 
-  /** Says that it is ready, and does what it is told until there is nothing more. */
+  /** Reports that the engine is ready, and executes commands until the input ends. */
   static void serve(Function<String[], double[]> work) throws IOException {
     System.out.println("ready");
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));

@@ -9,15 +9,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Kinds of translation by where lookups begin; those of one kind are open at once, and vmcache
- * beside the first of them. That one has ten million records, as others have where they look up
- * theirs; those behind it have four.
+ * Compares translations by where lookups begin. The variants of one kind are open at once, and
+ * vmcache with the first kind. The first kind has ten million records, to compare with published
+ * figures; the others have four.
  */
 final class KeyLocationLookups {
-  /** So often is a record looked up before, on average, that 95 % of them were. */
+  /** Average visits per record beforehand, so that 95 % were visited. */
   private static final double VISITS = 3;
 
-  /** How many records the kinds behind the first have at most. */
+  /** The most records of the kinds after the first. */
   private static final long FEWER = 4_000_000;
 
   private static final List<Translation> KINDS =
@@ -38,7 +38,7 @@ final class KeyLocationLookups {
   void run() {
     for (Translation kind : KINDS) {
       boolean first = kind == KINDS.getFirst();
-      // To look all up so often takes its time.
+      // Visiting all records takes long.
       long n = first ? records : Math.min(records, FEWER);
       tree(kind, first, n);
       api(kind, first, n);
@@ -97,7 +97,7 @@ final class KeyLocationLookups {
     figures.print(engines, Translations.get(threads, 0, n, each), 0, true);
   }
 
-  /** Looks most records up, at random, so that places are known. */
+  /** Looks up most records at random, so that their locations are cached. */
   private void visitAll(List<Engine> engines, String command, long n) {
     long nanos = (figures.quick() ? 50 : 1000) * 1_000_000L;
     for (Engine e : engines) {

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Descents through pages of links, under each translation, by fill of the pool and number of
- * threads. Above a fill of 1 {@code DIRECT} has no place.
+ * Descents through pages of links under each translation, by fill of the pool and number of
+ * threads. {@code DIRECT} does not support a fill above 1.
  */
 final class Ladder {
   private static final ToDoubleFunction<double[]> NANOS = a -> a[1] / a[0];

@@ -15,17 +15,17 @@ import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 
 /**
- * A pool without transactions: the pages of {@link TranslationLadder}, which are links and nothing
- * else, or the tree of {@link PointLookup}. See {@link Engine}.
+ * A pool without transactions: the pages of links of {@link TranslationLadder}, or the tree of
+ * {@link PointLookup}. See {@link Engine}.
  *
  * <pre>
  *   links KIND FILL BUFFER_MIB       the arguments
  *   tree KIND RECORDS [BEGIN]
- *   run THREADS NANOS                descents, or lookups: how many, nanoseconds
+ *   run THREADS NANOS                descents or lookups: number, nanoseconds
  * </pre>
  */
 final class PoolEngine {
-  /** Makes one more of them; they stay, each with a random sequence of its own. */
+  /** Creates workers, which are kept, each with its own random sequence. */
   private final Supplier<LongUnaryOperator> worker;
 
   private final List<LongUnaryOperator> workers = new ArrayList<>();
@@ -63,7 +63,7 @@ final class PoolEngine {
     return new double[] {done, System.nanoTime() - start};
   }
 
-  /** The process. */
+  /** The child process. */
   public static void main(String[] args) throws IOException, Granules.RefusedException {
     Supplier<LongUnaryOperator> worker;
     if (args[0].equals("links")) {

@@ -37,24 +37,24 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * A database of records with the keys 0, 1, 2 and so on, which looks some of them up, or inserts
- * others. See {@link Engine}.
+ * A database of records with the keys 0, 1, 2 and so on, for lookups and inserts. See {@link
+ * Engine}.
  *
  * <pre>
  *   get THREADS FIRST COUNT EACH NANOS          looks up records FIRST to FIRST + COUNT - 1, uniformly, EACH in a
  *                                               read-only transaction: lookups, nanoseconds, those of all
  *                                               processors, reads of the device, hits by hint, by prediction, by search
  *   all THREADS FIRST COUNT EACH NANOS          the same, with Table.getAll
- *   drift THREADS FIRST COUNT EACH NANOS BUCKET as get, but what it answers is lookups by buckets of so many
- *                                               nanoseconds, and reads of the device at last
+ *   drift THREADS FIRST COUNT EACH NANOS BUCKET as get, but answers lookups by buckets of BUCKET nanoseconds,
+ *                                              and the reads of the device last
  *   fill FIRST COUNT                            reads a record of each page
- *   insert COUNT                                inserts so many records with random keys: nanoseconds
+ *   insert COUNT                                inserts COUNT records with random keys: nanoseconds
  *   size                                        pages that fit the pool, page size, its bytes, those of the file
  *   placement                                   pages in the pool, those in their preferred frames
  * </pre>
  */
 final class RecordsEngine implements AutoCloseable {
-  /** Kept here: a logger that nobody has is forgotten with its level. */
+  /** Keeps the logger reachable; otherwise its level is lost. */
   private static final Logger LOGGER = Logger.getLogger("io.fovea");
 
   private static final int FILL_DEPTH = 64;
@@ -62,10 +62,8 @@ final class RecordsEngine implements AutoCloseable {
   private static final int FILLING_AT = 8 + 2;
 
   /**
-   * What is opened.
+   * The parameters of the database.
    *
-   * @param hints whether frames and places are hinted at
-   * @param begin where lookups begin
    * @param path the file; {@link #MEMORY} for none
    */
   record Spec(
@@ -81,7 +79,7 @@ final class RecordsEngine implements AutoCloseable {
       String path) {
     static final String MEMORY = "-";
 
-    /** Predictive, with all hints and huge pages, in memory. */
+    /** Predictive translation with all hints and huge pages, in memory. */
     static Spec of(long records, int keyBytes, int valueBytes, int pageSize, long bufferBytes) {
       return new Spec(
           Translation.PREDICTIVE,
@@ -96,7 +94,7 @@ final class RecordsEngine implements AutoCloseable {
           MEMORY);
     }
 
-    /** As a command line. */
+    /** Returns the parameters as a command line. */
     List<String> words() {
       return List.of(
           translation.name(),
@@ -184,7 +182,7 @@ final class RecordsEngine implements AutoCloseable {
               mem -> mem.locationCacheBytes(begin == Begin.FEW ? KeyLocationCache.BYTES_MIN : 0));
     }
 
-    /** Wide keys have the number first, so that separators are as short as with narrow ones. */
+    /** Wide keys begin with the number, so that separators are as short as with narrow keys. */
     Key set(Key key, long n) {
       return keyBytes == Long.BYTES ? key.set(n) : key.clear().int64(n).int64(~n).int32((int) n);
     }
@@ -244,7 +242,7 @@ final class RecordsEngine implements AutoCloseable {
     db.close();
   }
 
-  /** One thread's lookups. */
+  /** The lookups of one thread. */
   private final class Worker implements Task<RuntimeException> {
     private final Key key = table.key();
     private final Row row = table.row();
@@ -299,11 +297,11 @@ final class RecordsEngine implements AutoCloseable {
 
     private void require(boolean found) {
       if (!found) {
-        throw new IllegalStateException("A record that was loaded is not there.");
+        throw new IllegalStateException("A loaded record is missing.");
       }
     }
 
-    /** Goes on until then; how many lookups. */
+    /** Runs until the end of the time, and returns the number of lookups. */
     long run(long start, long nanos, long bucketNanos) {
       if (all && batchSize != each) {
         batch = table.batch(each);
@@ -406,7 +404,7 @@ final class RecordsEngine implements AutoCloseable {
     }
   }
 
-  /** Of all threads of the process; 0 where the JVM doesn't say. */
+  /** Returns the processor time of the process; 0 if the JVM does not provide it. */
   private static long cpuNanos() {
     return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean os
         ? Math.max(0, os.getProcessCpuTime())
@@ -417,7 +415,7 @@ final class RecordsEngine implements AutoCloseable {
     Batch batch = table.batch(FILL_DEPTH);
     DatabaseStats.Storage s = db.stats().storage();
     double bytes = (double) (s.bytes() - s.freeBytes()) / spec.records;
-    // Twice a page, for pages are not equally full.
+    // Two keys per page on average, since pages are not equally full.
     long step = Math.max(1, (long) (spec.pageSize / bytes / 2));
     for (long at = first; at < first + count; ) {
       batch.clear();
@@ -442,7 +440,7 @@ final class RecordsEngine implements AutoCloseable {
       db.run(
           tx -> {
             for (int i = 0; i < INSERTS; i++) {
-              // Another number for each, in no order, above those that were loaded.
+              // A distinct number for each, in scattered order, above the loaded ones.
               long n = spec.records + ((inserted + i) * 0x9E37_79B9_7F4A_7C15L >>> 2);
               table.insert(tx, spec.set(key, n), row.setLong(number, n));
             }
@@ -452,7 +450,7 @@ final class RecordsEngine implements AutoCloseable {
     return new double[] {System.nanoTime() - start};
   }
 
-  /** The process. */
+  /** The child process. */
   public static void main(String[] args) throws IOException {
     LOGGER.setLevel(Level.WARNING);
     try (RecordsEngine e = new RecordsEngine(Spec.of(args))) {

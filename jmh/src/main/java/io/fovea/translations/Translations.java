@@ -22,30 +22,30 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /**
- * What each translation costs, beside the others: figures of "Predictive Translation" (SIGMOD 2026)
- * and of "In-Memory Performance for Big Data" (PVLDB 8, 2014).
+ * Compares the costs of the translations: figures of "Predictive Translation" (SIGMOD 2026) and of
+ * "In-Memory Performance for Big Data" (PVLDB 8, 2014).
  *
  * <pre>
  *   ladder     descents through pages of links, by fill of the pool           figure 9, ablation
  *   memory     random lookups, tree and API, all in memory                    figure 5
- *   metadata   what of a buffer is left for pages, by size of the file        figure 12
+ *   metadata   share of a buffer for pages, by size of the file        figure 12
  *   larger     random lookups of data five times the buffer                   figures 6 and 7
  *   sizes      lookups by size of the working set, all in memory              figures 1 and 10 (2014)
  *   beyond     the same, of sizes just below and above the buffer             figure 11
  *   inserts    random inserts into a table that grows to six times            figure 12
  *   drift      a quarter of the working set is replaced at a time             figure 13
- *   promotion  hints of frames, and whether pages go to their preferred frames   section 6.7 of 2026
- *   places     lookups that begin where the record was seen last, tree and API   none of a paper
+ *   promotion  frame hints, and promotion to preferred frames   section 6.7 of 2026
+ *   places     lookups that begin at cached key locations, tree and API           in no paper
  * </pre>
  *
- * <p>Each kind has a JVM of its own; all are open, and one works at a time, a slice in every round
+ * <p>Each kind has a separate JVM. All are open, and one works at a time, a slice in every round
  * ({@link Turns}).
  */
 @Command(
     name = "Translations",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Translations beside each other.")
+    description = "Compares page translations.")
 public final class Translations implements Callable<Integer> {
   private static final int PAGE = 4096;
   static final int GROUP = 64;
@@ -57,38 +57,41 @@ public final class Translations implements Callable<Integer> {
           "ladder, memory, metadata, larger, sizes, beyond, inserts, drift, promotion, places.")
   private List<String> figures = new ArrayList<>();
 
-  @Option(names = "--dir", description = "Where files of databases go.")
+  @Option(names = "--dir", description = "Folder for database files.")
   private Path dir = Path.of(".");
 
-  @Option(names = "--quick", description = "Small and short: the figures mean nothing.")
+  @Option(
+      names = "--quick",
+      description = "Small and short, as a test; the figures are meaningless.")
   private boolean quick;
 
   @Option(
       names = "--records",
-      description = "Of 8 + 120 bytes; 4 million in memory, 10 million in a file.")
+      description =
+          "Number of records of 8 + 120 bytes; by default 4 million in memory, 10 million in a file.")
   private Long records;
 
-  @Option(names = "--rounds", description = "Slices of each that count.")
+  @Option(names = "--rounds", description = "Measured slices of each kind.")
   private int rounds = 16;
 
   @Option(
       names = "--vmcache",
       paramLabel = "PROGRAM",
-      description = "vmcache, built beside the project; places has a line of it then.")
+      description = "Program of vmcache, built separately, which adds a line to places.")
   private Path vmcache;
 
   @Option(
       names = "--threads",
       split = ",",
       paramLabel = "N",
-      description = "Of ladder and memory, one number after the other.")
+      description = "Numbers of threads of ladder and memory.")
   private int[] threadCounts = {1, 2};
 
   @Option(
       names = "--fills",
       split = ",",
       paramLabel = "PART",
-      description = "Of ladder: pages by frames; 0.25 to 1.1 by default.")
+      description = "Fills of ladder, pages relative to frames; 0.25 to 1.1 by default.")
   private double[] fills;
 
   @Option(names = "--slice", description = "Milliseconds.")
@@ -96,7 +99,7 @@ public final class Translations implements Callable<Integer> {
 
   private Translations() {}
 
-  /** See the class. */
+  /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(new CommandLine(new Translations()).execute(args));
   }
@@ -126,7 +129,7 @@ public final class Translations implements Callable<Integer> {
     return 0;
   }
 
-  /** Those that were asked for; else some, with --quick few. */
+  /** Returns the requested fills, or the default ones; few with --quick. */
   private double[] fills() {
     double[] asked = fills;
     if (asked != null) {
@@ -143,14 +146,12 @@ public final class Translations implements Callable<Integer> {
     return rounds;
   }
 
-  /** Lets engines take turns; those that have begun before are warm. */
+  /** Lets engines take turns; engines that have begun before are warm. */
   Turns turns(List<Engine> engines, String command, boolean begun) {
     return Turns.of(engines, command, warmUpNanos(begun), sliceNanos(), rounds);
   }
 
-  /**
-   * For the compiler, of each engine that was started a moment ago; and less for later commands.
-   */
+  /** Returns the warm-up: longer for newly started engines, shorter for later commands. */
   private long warmUpNanos(boolean begun) {
     return (quick ? 50 : begun ? 500 : 2500) * 1_000_000L;
   }
@@ -219,7 +220,7 @@ public final class Translations implements Callable<Integer> {
     return "get " + threads + " " + first + " " + count + " " + each;
   }
 
-  /** A table of throughput, beside that of one of them. */
+  /** Prints a table of throughput, with ratios to one of the engines. */
   void print(List<Engine> engines, String command, int beside, boolean begun) {
     Turns turns = turns(engines, command, begun);
     Markdown.head(
@@ -237,7 +238,7 @@ public final class Translations implements Callable<Integer> {
 
   // ------------------------------------------------------------------------------------ from files
 
-  /** A file of records for each of them: one is loaded, the others are copies of it. */
+  /** Creates a file of records for each kind: one is loaded, the others are copies. */
   private Spec file(Path[] files) throws IOException {
     return file(files, spec(Translation.PREDICTIVE, records(10_000_000)));
   }
@@ -245,7 +246,7 @@ public final class Translations implements Callable<Integer> {
   private Spec file(Path[] files, Spec like) throws IOException {
     Path first = dir.resolve("translations-0.fovea");
     Files.deleteIfExists(first);
-    // Half of the data, so that the load is not what takes long.
+    // Half of the data, to speed up the load.
     Spec spec = like.at(first.toString(), like.bufferBytes() / 2);
     Engine.close(Engine.start(RecordsEngine.class, Map.of("load", spec.words())));
     for (int i = 0; i < files.length; i++) {
@@ -266,8 +267,7 @@ public final class Translations implements Callable<Integer> {
   }
 
   /**
-   * Kinds on files of their own, with buffers of so much of the file; each is full when it is
-   * ready.
+   * Opens the kinds on their files, with buffers of a part of the file; each is full when ready.
    */
   private List<Engine> open(Translation[] kinds, Path[] files, Spec spec, double part)
       throws IOException {
@@ -374,12 +374,12 @@ public final class Translations implements Callable<Integer> {
     Engine.close(engines);
   }
 
-  /** Of each in a table of sizes. */
+  /** Returns the slices of each kind in a table of sizes. */
   private int slices() {
     return rounds * 2 / 3 + 1;
   }
 
-  /** Lookups by size of the working set, and ratios to the first of the kinds. */
+  /** Prints lookups by size of the working set, and ratios to the first kind. */
   private void print(
       List<Engine> engines, double[] sizes, DoubleFunction<String> command, String what) {
     List<Turns> all = new ArrayList<>();
@@ -476,7 +476,7 @@ public final class Translations implements Callable<Integer> {
 
   // ----------------------------------------------------------------------------- hints, promotion
 
-  /** Whether a page that is found by a hint should go to its preferred frame. */
+  /** Compares lookups by hint with and without promotion to preferred frames. */
   private void promotion() throws IOException {
     String[] titles = {
       "hints, pages at home",
@@ -500,7 +500,7 @@ public final class Translations implements Callable<Integer> {
     List<Engine> engines = Engine.start(RecordsEngine.class, arguments);
     long n = spec.records();
     for (int i = 1; i < titles.length; i += i < 3 ? 2 : 1) {
-      // Three pools of data: what is read goes where there is room.
+      // Three pools of data, so that pages go to any free frame.
       engines.get(i).ask("get 2 0 " + n + " 64 " + (quick ? 1 : 8) * 1_000_000_000L);
     }
     for (int threads = 1; threads <= 2; threads++) {

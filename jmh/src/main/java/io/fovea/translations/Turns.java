@@ -7,9 +7,8 @@ import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 
 /**
- * What several engines have answered to one command, round after round and in turn: so that a slow
- * moment of the machine is in the figures of all of them. A ratio is the median of the rounds'
- * ratios.
+ * The answers of several engines to one command, round after round and in turn, so that slow phases
+ * of the machine affect all of them. A ratio is the median of the rounds' ratios.
  */
 final class Turns {
   private final double[][][] answers;
@@ -19,9 +18,9 @@ final class Turns {
   }
 
   /**
-   * Lets each work for some time first, for its compiler, and asks then.
+   * Warms up each engine, then asks in rounds.
    *
-   * @param command whose last word is a number of nanoseconds, to be added
+   * @param command a command whose last word, nanoseconds, is appended
    * @param warmUpNanos may be 0
    */
   static Turns of(List<Engine> engines, String command, long warmUpNanos, long nanos, int rounds) {
@@ -33,12 +32,7 @@ final class Turns {
     return of(engines, command + " " + nanos, 2, rounds);
   }
 
-  /**
-   * Asks.
-   *
-   * @param warmUp rounds that do not count
-   * @param rounds those that do
-   */
+  /** Asks in rounds. */
   static Turns of(List<Engine> engines, String command, int warmUp, int rounds) {
     double[][][] answers = new double[engines.size()][rounds][];
     for (int round = -warmUp; round < rounds; round++) {
@@ -52,7 +46,7 @@ final class Turns {
     return new Turns(answers);
   }
 
-  /** A figure of an engine's rounds. */
+  /** Returns a figure of an engine by round. */
   double[] values(int engine, ToDoubleFunction<double[]> figure) {
     return Arrays.stream(answers[engine]).mapToDouble(figure).toArray();
   }
@@ -61,7 +55,7 @@ final class Turns {
     return InTurn.median(values(engine, figure));
   }
 
-  /** Median, least and most of the rounds, as in {@code 1,234 (1,100-1,300)}. */
+  /** Formats median, minimum and maximum of the rounds, as in {@code 1,234 (1,100-1,300)}. */
   String span(int engine, ToDoubleFunction<double[]> figure) {
     double[] all = values(engine, figure);
     return String.format(
@@ -72,7 +66,7 @@ final class Turns {
         InTurn.quantile(all, 1));
   }
 
-  /** An engine's figure by that of another one, of the same round. */
+  /** Returns the ratios of an engine's figure to another one's in the same round. */
   double[] ratios(int engine, int other, ToDoubleFunction<double[]> figure) {
     double[] ratios = values(engine, figure);
     double[] others = values(other, figure);
@@ -82,7 +76,7 @@ final class Turns {
     return ratios;
   }
 
-  /** Median and quartiles of the ratios, as in {@code 1.04 (1.02-1.06)}. */
+  /** Formats median and quartiles of the ratios, as in {@code 1.04 (1.02-1.06)}. */
   String ratio(int engine, int other, ToDoubleFunction<double[]> figure) {
     double[] r = ratios(engine, other, figure);
     return String.format(

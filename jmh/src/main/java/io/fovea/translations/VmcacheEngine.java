@@ -9,17 +9,17 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * vmcache's program (Leis et al., Virtual-Memory Assisted Buffer Management, SIGMOD 2023), which is
- * built beside the project: random lookups of as many records of 8 + 120 bytes, all in memory. It
- * is stopped while it has no turn. See {@link Engine}.
+ * vmcache's program (Leis et al., Virtual-Memory Assisted Buffer Management, SIGMOD 2023), built
+ * separately: random lookups of records of 8 + 120 bytes, in memory. It is stopped between its
+ * turns. See {@link Engine}.
  *
  * <pre>
- *   vmcache RECORDS THREADS     the arguments: its program, and how many
- *   run THREADS NANOS           lookups, nanoseconds: those of one second, whatever is asked for
+ *   vmcache RECORDS THREADS     the arguments: its program, and the number of records
+ *   run THREADS NANOS           lookups, nanoseconds: always those of one second
  * </pre>
  *
- * <p>It says what it did once a second. The first line after a stop is what it had not said before;
- * the second one is a second's.
+ * <p>It reports once per second. The first line after a stop covers a partial second; the second
+ * one is complete.
  */
 final class VmcacheEngine {
   private static final int GIB = 16;
@@ -30,7 +30,7 @@ final class VmcacheEngine {
   private VmcacheEngine(String program, long records, String threads, Path file)
       throws IOException {
     try (RandomAccessFile f = new RandomAccessFile(file.toFile(), "rw")) {
-      f.setLength((long) GIB << 30); // a hole: nothing is evicted
+      f.setLength((long) GIB << 30); // sparse: nothing is evicted
     }
     ProcessBuilder b = new ProcessBuilder(program).redirectError(ProcessBuilder.Redirect.INHERIT);
     b.environment()
@@ -47,7 +47,7 @@ final class VmcacheEngine {
     lines = process.inputReader();
   }
 
-  /** What it did in a second; the head of its table is left out. */
+  /** Returns the lookups of one second; skips the header of the table. */
   private double line() {
     try {
       while (true) {

@@ -1,6 +1,5 @@
 /**
- * Translations beside each other: engines in processes of their own, which are all open and are
- * measured in turn.
+ * Comparison of translations: engines in separate processes, all open, measured in turn.
  *
  * <p>{@link io.fovea.translations.Translations} has the figures, and {@link
  * io.fovea.translations.Engine} a process. The pages are docs/benchmarks/predictive.md and

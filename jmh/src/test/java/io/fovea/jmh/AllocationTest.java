@@ -21,10 +21,9 @@ import org.junit.jupiter.api.Test;
 /**
  * Point operations and scans allocate nothing once the JVM has compiled them.
  *
- * <p>The JVM counts the bytes that a thread allocates, exactly; so this measures no time and
- * depends on none. Before the last compiler has done its work there may be garbage, and a
- * recompilation may bring it back for a moment; so rounds are repeated until one is free of it, and
- * only if none of {@value #ROUNDS} is, there is an allocation on the way.
+ * <p>The JVM counts the bytes that a thread allocates, exactly, so this depends on no time. Before
+ * the last compilation there may be garbage, and a recompilation may cause some again. So rounds
+ * are repeated until one allocates nothing; the test fails if none of {@value #ROUNDS} does.
  */
 @Tag("slow")
 class AllocationTest {
@@ -41,7 +40,9 @@ class AllocationTest {
   private Row row;
   private long sum;
 
-  /** One transaction's operations; says how many bytes those allocated that are looked at. */
+  /**
+   * Runs the operations of one transaction, and returns the bytes allocated by the measured part.
+   */
   private interface Operations {
     long run(Transaction tx);
   }
@@ -63,7 +64,7 @@ class AllocationTest {
     return threads.getCurrentThreadAllocatedBytes();
   }
 
-  /** Bytes allocated by 100,000 operations; begin and commit are not among them. */
+  /** Returns the bytes allocated by 100,000 operations, without begin and commit. */
   private long allocated(Operations operations) {
     long bytes = 0;
     for (int i = 0; i < TRANSACTIONS; i++) {
@@ -108,7 +109,10 @@ class AllocationTest {
         });
   }
 
-  /** With places for half of the records, so that some are right, some wrong, some not known. */
+  /**
+   * Locations are cached for half of the records, so that some are correct, some wrong, some
+   * unknown.
+   */
   @Test
   void pointReadsByPlace() {
     db.close();
@@ -138,7 +142,10 @@ class AllocationTest {
         });
   }
 
-  /** To open a scan makes a cursor, and the first record its row; all others make nothing. */
+  /**
+   * Opening a scan allocates the cursor, and the first record its row; further records allocate
+   * nothing.
+   */
   @Test
   void stepsOfScans() {
     Range all = Range.all();

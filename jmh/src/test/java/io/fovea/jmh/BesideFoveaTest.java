@@ -15,7 +15,7 @@ class BesideFoveaTest {
 
   @TempDir Path folder;
 
-  /** As one does whose leaf has left the pool, or was changed: who sees its records is told so. */
+  /** As if its leaf had been evicted or changed: the visitor is notified. */
   @Test
   void aScanBeginsAgain() throws Exception {
     List<Long> seen = new ArrayList<>();
@@ -56,7 +56,7 @@ class BesideFoveaTest {
     for (int n = 0; n < RECORDS; n++) {
       BesideRecords.key(n, keys[n]);
     }
-    // On another thread, for this one is inside of a transaction.
+    // On another thread, since this one is inside a transaction.
     CompletableFuture.runAsync(
             () -> {
               try {

@@ -36,7 +36,7 @@ class BesideOthersTest {
                 "--plot=" + plot)
             .redirectErrorStream(true)
             .redirectOutput(out.toFile());
-    // The JVMs that this one starts inherit it, and live for a second each.
+    // Inherited by the child JVMs, which live for a second each.
     builder.environment().put("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
     Process process = builder.start();
     try {

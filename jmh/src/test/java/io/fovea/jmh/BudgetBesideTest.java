@@ -10,7 +10,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 @Tag("slow")
 class BudgetBesideTest {
-  /** One of each for all operations: to load an engine takes longer than to measure it. */
+  /** One loader for all operations, since loading an engine takes longer than measuring it. */
   private static ClassLoader before;
 
   private static ClassLoader after;
@@ -22,7 +22,7 @@ class BudgetBesideTest {
     after = BudgetBeside.loader(path);
   }
 
-  /** A build beside itself: each kind of operation runs, and says something of both. */
+  /** Compares a build with itself: each operation runs, and yields figures of both. */
   @ParameterizedTest
   @EnumSource(names = {"POINT_READ", "SCAN_STEP", "INSERT", "DELETE", "ONE_UPDATE"})
   void beside(BudgetPiece.Operation operation) throws Exception {

@@ -14,7 +14,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** On folders that stand for those of the kernel: a test that bounds itself would bound others. */
+/**
+ * Uses folders that imitate the kernel's: a test that limited its own process would limit others.
+ */
 class ControlGroupTest {
   @TempDir Path root;
 
@@ -48,7 +50,7 @@ class ControlGroupTest {
     Files.writeString(folder.resolve("memory.limit_in_bytes"), "9223372036854771712");
     group.limit(2 << 20);
     assertEquals("2097152", Files.readString(folder.resolve("memory.limit_in_bytes")));
-    // The kernel's own files go with their folder.
+    // The kernel removes its files with their folder.
     for (String name : List.of("cgroup.procs", "memory.max", "memory.limit_in_bytes")) {
       Files.delete(folder.resolve(name));
     }
@@ -56,7 +58,7 @@ class ControlGroupTest {
     assertFalse(Files.exists(folder));
   }
 
-  /** As where more pages of files have to be written than the system waits for. */
+  /** As if more pages of files must be written than the system waits for. */
   @Test
   void aLimitThatIsRefusedAtFirst() throws Exception {
     ControlGroup group = ControlGroup.around(root, 4711);
@@ -64,7 +66,7 @@ class ControlGroupTest {
     try (Stream<Path> all = Files.list(root)) {
       limit = all.findFirst().orElseThrow().resolve("memory.max");
     }
-    Files.createDirectory(limit); // which can't be written to
+    Files.createDirectory(limit); // makes writes fail
     CompletableFuture<Void> later =
         CompletableFuture.runAsync(
             () -> assertDoesNotThrow(() -> Files.delete(limit)),

@@ -22,12 +22,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every method on the way of a point read is small enough to be inlined, and the few that are to be
- * calls are not.
+ * Every method of a point read is small enough to be inlined, except for the few that are to be
+ * calls.
  *
- * <p>HotSpot inlines nothing of more than 325 bytecodes (FreqInlineSize), be it as hot as it may.
- * This looks at class files and so depends on no compiler's mood; what a compiler makes of it says
- * {@link InliningCheck}.
+ * <p>HotSpot inlines no method of more than 325 bytecodes (FreqInlineSize), however hot. This test
+ * reads class files, so it does not depend on the compiler; {@link InliningCheck} shows its
+ * decisions.
  */
 class HotMethodSizeTest {
   private static final int FREQ_INLINE_SIZE = 325;
@@ -49,7 +49,7 @@ class HotMethodSizeTest {
     assertEquals(Map.of(), sizes, "HotSpot inlines up to " + FREQ_INLINE_SIZE + " bytecodes");
   }
 
-  /** A wall that shrinks is inlined, and what is behind it then is inlined no more. */
+  /** A wall that shrinks would be inlined, and the methods behind it no longer. */
   @Test
   void wallsAreAboveTheLimit() throws IOException {
     Map<String, Integer> sizes = sizes(InliningCheck.WALLS);
@@ -71,7 +71,7 @@ class HotMethodSizeTest {
     return sizes;
   }
 
-  /** The size of each method of a class, of overloaded ones the largest. */
+  /** Returns the size of each method of a class; the largest of overloaded ones. */
   private Map<String, Integer> sizes(String type) throws IOException {
     URL file = HotMethodSizeTest.class.getResource('/' + type.replace('.', '/') + ".class");
     assertTrue(file != null, "no class " + type);
@@ -91,7 +91,8 @@ class HotMethodSizeTest {
       if (m.matches()) {
         method = m.group(1);
       } else if (b.matches()) {
-        // Where the last instruction begins: it is one byte long, a return or a throw, or a jump.
+        // The position of the last instruction, which is one byte long, a return or a throw, or a
+        // jump.
         sizes.merge(method, Integer.parseInt(b.group(1)) + 1, Math::max);
       }
     }

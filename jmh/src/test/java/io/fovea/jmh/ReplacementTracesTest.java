@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ReplacementTracesTest {
   @TempDir Path folder;
 
-  /** Nobody has more hits than MIN: all ways to choose are tried. */
+  /** No sequence of evictions has more hits than MIN: tries all of them. */
   @Test
   void minIsTheOptimum() {
     SplittableRandom random = new SplittableRandom(1);
@@ -82,7 +82,7 @@ class ReplacementTracesTest {
     }
   }
 
-  /** What the page of figures says in short; the figures would move if a policy changed. */
+  /** The summary of the benchmark page, whose figures would change with a policy. */
   @Test
   void samplingMissesLess() {
     int[][] traces = {

@@ -18,11 +18,11 @@ import net.jqwik.api.lifecycle.BeforeTry;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 
-/** Each of the paper's tables beside a map. */
+/** Compares each of the paper's tables with a map. */
 class LongTablesTest {
   private static final int DEPTH_MAX = 14;
 
-  /** What is multiplied with the bucket's hash gives the key. */
+  /** Multiplying the bucket's hash by this returns the key. */
   private static final long INVERSE = inverse(Entries.bucketHash(1));
 
   private static long inverse(long odd) {
@@ -33,15 +33,15 @@ class LongTablesTest {
     return x;
   }
 
-  /** How keys come. */
+  /** Distributions of keys. */
   enum Keys {
-    /** Any of 64 bits. */
+    /** Random 64-bit keys. */
     RANDOM,
-    /** Some thousand that come again and again. */
+    /** A few thousand repeated keys. */
     FEW,
     /** 1, 2, 3. */
     ASCENDING,
-    /** Most belong into a sixteenth of the buckets, so that the directory is deep, and uneven. */
+    /** Most keys belong to a sixteenth of the buckets, so the directory is deep and uneven. */
     CROWDED;
 
     long next(Random random, int i) {
@@ -60,7 +60,7 @@ class LongTablesTest {
     }
   }
 
-  /** Tables that are compared. */
+  /** The compared tables. */
   enum Kind {
     HT,
     HTI,
@@ -101,7 +101,8 @@ class LongTablesTest {
           assertEquals(model.getOrDefault(key, -7L), table.get(key, -7));
         }
         if (table instanceof ShortcutHashing shortcut && random.nextInt(50) == 0) {
-          // Not all that is pending, mostly: lookups meet an area that is behind, or half done.
+          // Usually not all pending requests, so lookups find an area that is behind or half
+          // updated.
           shortcut.map(random.nextInt(random.nextInt(4) == 0 ? 1_000 : 4));
         }
       }
@@ -120,7 +121,7 @@ class LongTablesTest {
     }
   }
 
-  /** With a mapper of its own, which comes when it comes. */
+  /** With a separate mapper thread, at arbitrary times. */
   @Test
   void theMapperKeepsUp() throws RefusedException {
     MappingBudget budget = new MappingBudget(20_000);
@@ -150,7 +151,7 @@ class LongTablesTest {
     assertEquals(0, budget.used());
   }
 
-  /** Doublings take requests out of the queue while the mapper takes them too. */
+  /** Doublings remove requests from the queue while the mapper takes them too. */
   @Test
   void theMapperMeetsDoublings() throws RefusedException {
     for (int round = 0; round < 150; round++) {
@@ -169,11 +170,11 @@ class LongTablesTest {
     }
   }
 
-  /** Lookups go through the directory where there are many slots for a bucket. */
+  /** Lookups use the directory if there are many slots per bucket. */
   @Test
   void highFanInIsRoutedAway() throws RefusedException {
     try (ShortcutHashing table = new ShortcutHashing(DEPTH_MAX, new MappingBudget(20_000), 0)) {
-      // The same seven bits first: the directory doubles for one bucket alone.
+      // The same first seven bits: the directory doubles for one bucket alone.
       for (long i = 0; i < 90; i++) {
         table.put((0x5400_0000_0000_0000L | i << 50) * INVERSE, i);
       }
@@ -187,7 +188,7 @@ class LongTablesTest {
     }
   }
 
-  /** Without mappings it is what it is built on. */
+  /** Without mappings, it behaves like extendible hashing. */
   @Test
   void outOfMappings() throws RefusedException {
     MappingBudget few = new MappingBudget(40);
@@ -215,7 +216,7 @@ class LongTablesTest {
         RefusedException.class, () -> new ShortcutHashing(DEPTH_MAX, new MappingBudget(1), 0));
   }
 
-  /** A directory that can't grow lets buckets be full, and says so when one is. */
+  /** If the directory cannot grow, buckets fill up, and a full one throws. */
   @Test
   void fullBuckets() throws RefusedException {
     try (ExtendibleHashing table = new ExtendibleHashing(0)) {

@@ -10,13 +10,12 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * A list of transactions that were acknowledged: what a client has been told is done, kept outside
- * of the database. A record is written after the commit has returned and before the client begins
- * its next transaction; {@link AcknowledgedCheck} finds each of them in the database.
+ * A list of acknowledged transactions, kept outside the database. A client appends a record after
+ * the commit has returned and before it begins its next transaction. {@link AcknowledgedCheck}
+ * looks each of them up in the database.
  *
- * <p>A write reaches the operating system, not the disk: the list survives the death of the
- * process, as {@code kill -9} brings it about, and no more than that. Any thread writes, each with
- * a buffer of its own.
+ * <p>A write reaches the operating system, not the disk: the list survives {@code kill -9}, but not
+ * a crash of the machine. Any thread may write, each with a separate buffer.
  *
  * <pre>
  *   0  kind         4   1 New-Order, 2 Payment
@@ -27,8 +26,8 @@ import java.nio.file.StandardOpenOption;
  *  24  value        8   O_OL_CNT; of a payment H_AMOUNT
  * </pre>
  *
- * Little-endian. Records do not straddle the pages of the operating system's cache, so that one is
- * there as a whole or not at all.
+ * Little-endian. A record never straddles two pages of the page cache, so it is written completely
+ * or not at all.
  */
 final class Acknowledged implements AutoCloseable {
   static final int RECORD_BYTES = 32;
@@ -39,15 +38,13 @@ final class Acknowledged implements AutoCloseable {
   private final FileChannel channel;
 
   /**
-   * Goes on with a list, or begins one.
-   *
-   * @throws DriverException if the file can't be written
+   * Opens a list, or creates it if the file does not exist. Throws DriverException if the file cannot be written.
    */
   Acknowledged(Path file) {
     this.file = file;
     try {
       channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-      // What is behind the last whole record belongs to a write that never returned.
+      // A partial record at the end belongs to a write that never returned.
       channel.truncate(channel.size() / RECORD_BYTES * RECORD_BYTES);
       channel.position(channel.size());
     } catch (IOException e) {
@@ -55,17 +52,17 @@ final class Acknowledged implements AutoCloseable {
     }
   }
 
-  /** A buffer for one client. */
+  /** Returns a buffer for one client. */
   static ByteBuffer record() {
     return ByteBuffer.allocateDirect(RECORD_BYTES).order(ByteOrder.LITTLE_ENDIAN);
   }
 
-  /** Notes a committed New-Order. */
+  /** Appends a committed New-Order. */
   void newOrder(ByteBuffer record, int w, int d, int o, int customer, int lines) {
     write(record, NEW_ORDER, w, d, customer, o, lines);
   }
 
-  /** Notes a committed Payment. */
+  /** Appends a committed Payment. */
   void payment(ByteBuffer record, int stream, long sequence, int customer, long amount) {
     write(record, PAYMENT, stream, 0, customer, sequence, amount);
   }
@@ -75,7 +72,7 @@ final class Acknowledged implements AutoCloseable {
     record.clear();
     record.putInt(kind).putInt(a).putInt(b).putInt(customer).putLong(number).putLong(value).flip();
     try {
-      // One write at a time, at the position that the one before has left.
+      // One write at a time, at the position where the previous one ended.
       int written = channel.write(record);
       if (written != RECORD_BYTES) {
         throw new IOException(written + " bytes of " + RECORD_BYTES + " were written");

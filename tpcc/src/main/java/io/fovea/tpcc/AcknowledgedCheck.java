@@ -17,9 +17,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Looks for each acknowledged transaction of a list in the database: for the row of an order, which
- * keeps its customer and its number of lines for ever, and for the history row of a payment. That
- * the rest of these transactions is there as well is for the twelve conditions to say.
+ * Looks up each acknowledged transaction of a list in the database: the row of an order, whose
+ * customer and number of lines never change, or the history row of a payment. The twelve
+ * consistency conditions cover the other rows of these transactions.
  */
 final class AcknowledgedCheck {
   private static final int RECORDS_AT_A_TIME = 1_000;
@@ -39,19 +39,11 @@ final class AcknowledgedCheck {
     this.historyKey = tables.history().key();
   }
 
-  /**
-   * What was found.
-   *
-   * @param records how many transactions the list has
-   * @param missing how many of them the database does not have, or has otherwise
-   * @param examples some of these
-   */
+  /** The result. */
   record Result(long records, long missing, List<String> examples) {}
 
   /**
-   * Reads the list and looks.
-   *
-   * @throws DriverException if the list can't be read or is none
+   * Reads the list and looks up its transactions. Throws DriverException if the list cannot be read or is not a list.
    */
   Result check(Path file) {
     long records = 0;
@@ -74,11 +66,11 @@ final class AcknowledgedCheck {
     return new Result(records, missing, List.copyOf(examples));
   }
 
-  /** Reads whole records; false at the end. A record that was cut off was never acknowledged. */
+  /** Reads whole records; false at the end. A partial record was never acknowledged. */
   private static boolean fill(FileChannel channel, ByteBuffer buffer) throws IOException {
     buffer.clear();
     while (buffer.hasRemaining() && channel.read(buffer) >= 0) {
-      // on to the end of the buffer or of the file
+      // until the buffer is full or the file ends
     }
     buffer.flip();
     return buffer.remaining() >= Acknowledged.RECORD_BYTES;
@@ -96,7 +88,9 @@ final class AcknowledgedCheck {
             default ->
                 throw new DriverException(
                     Exit.UNUSABLE,
-                    file + " is no list of acknowledged transactions: a record of kind " + kind);
+                    file
+                        + " is not a list of acknowledged transactions: it has a record of kind "
+                        + kind);
           };
       if (found != null) {
         wrong.add(found);

@@ -14,7 +14,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options as they are given on the command line; null and empty where they are not. */
+/** The options as given on the command line; null or empty if not given. */
 final class Arguments {
   private static final int MAX_WAREHOUSES = 100_000;
 
@@ -22,7 +22,7 @@ final class Arguments {
 
   private Arguments() {}
 
-  /** Which database of warehouses, and how it is opened. */
+  /** The options of a database of warehouses. */
   static final class Store extends EngineOptions {
     @Option(
         names = "--path",
@@ -33,11 +33,12 @@ final class Arguments {
     @Option(
         names = "--warehouses",
         paramLabel = "N",
-        description = "how many warehouses (default: those that FILE has, or 1)")
+        description =
+            "number of warehouses; must match those of an existing FILE (default: as in FILE, or 1)")
     Integer warehouses;
   }
 
-  /** What is measured. */
+  /** The options of a measurement. */
   static final class Measure {
     @Mixin final RunOptions run = new RunOptions();
     @Mixin final HlogOption hlog = new HlogOption();
@@ -47,7 +48,7 @@ final class Arguments {
         paramLabel = "MIX",
         converter = MixConverter.class,
         description =
-            "full: a deck of 23 cards; half: New-Order and Payment 50/50; or five weights, such as"
+            "full (a deck of 23 cards), half (New-Order and Payment 50/50), or five weights such as"
                 + " 45,43,4,4,4 (default: full)")
     Mix mix = Mix.FULL;
 
@@ -57,13 +58,13 @@ final class Arguments {
         defaultValue = "true",
         fallbackValue = "true",
         description =
-            "every thread has warehouses of its own (default); with --no-affinity it draws one of"
-                + " all for each transaction")
+            "bind each thread to its own warehouses (default); with --no-affinity, draw the"
+                + " warehouse of each transaction from all")
     boolean affinity = true;
 
     @Option(
         names = "--snapshot",
-        description = "keep a snapshot open from before the warm-up to the end (default: none)")
+        description = "keep a snapshot open during warm-up and measurement (default: none)")
     boolean snapshot;
 
     @Option(
@@ -72,33 +73,32 @@ final class Arguments {
         defaultValue = "true",
         fallbackValue = "true",
         description =
-            "check the conditions of clause 3.3.2 after the run (default), which reads all there"
-                + " is; with --no-check the report says nothing of them")
+            "check the consistency conditions of clause 3.3.2 after the run (default); reads all"
+                + " data. With --no-check, the report omits them")
     boolean check = true;
 
     @Option(
         names = "--rate",
         paramLabel = "N",
         description =
-            "transactions a second of all threads; latencies then count from the intended start,"
-                + " and clients that share threads are virtual threads (default: as many as go)")
+            "transactions per second over all threads, with latencies from the intended start;"
+                + " clients that share threads are then virtual threads (default: unlimited)")
     double rate;
 
     @Option(
         names = "--wait",
         description =
-            "clients are terminals with keying and think times, and those that share threads are"
-                + " virtual threads (default: no)")
+            "make clients terminals with keying and think times; clients that share threads are"
+                + " then virtual threads (default: no)")
     boolean wait;
 
     @Option(
         names = "--acknowledge",
         paramLabel = "FILE",
         hidden = true,
-        description = "add the transactions that were acknowledged to the list FILE")
+        description = "append acknowledged transactions to the list FILE")
     Path acknowledge;
 
-    /** For the subcommands that measure nothing. */
     static Measure nothing() {
       Measure m = new Measure();
       m.run.duration = Duration.ZERO;
@@ -107,7 +107,6 @@ final class Arguments {
     }
   }
 
-  /** The mistakes that a look at the options alone shows; a message, or null. */
   static String mistake(Store store, WorkOptions work, Measure measure) {
     if (store.warehouses != null && Mistakes.outside(store.warehouses, MAX_WAREHOUSES)) {
       return "--warehouses: 1 to " + MAX_WAREHOUSES;
@@ -120,11 +119,11 @@ final class Arguments {
         return "--clients: 1 to " + WorkOptions.MAX_THREADS;
       }
       if (work.threads != null && measure.run.clients < work.threads) {
-        return "--clients: no fewer than --threads, for a thread without a client has no work";
+        return "--clients must not be less than --threads";
       }
     }
     if (!(measure.rate >= 0 && measure.rate <= 1e9)) {
-      return "--rate: 0 (as many as go) to 1000000000 a second";
+      return "--rate: 0 (unlimited) to 1000000000 a second";
     }
     if (measure.rate > 0 && measure.wait) {
       return "--rate and --wait exclude each other";
@@ -136,7 +135,7 @@ final class Arguments {
       return store.mistake();
     }
     if (measure.acknowledge != null && store.durability != Durability.SYNC) {
-      return "--acknowledge needs --durability sync: only then nothing acknowledged is ever lost";
+      return "--acknowledge needs --durability sync: other levels may lose acknowledged transactions";
     }
     try {
       Settings settings = settle(store, work, measure, 1);
@@ -154,7 +153,8 @@ final class Arguments {
   /**
    * Fills in the defaults.
    *
-   * @param warehousesFound those of the database, where {@code --warehouses} does not say
+   * @param warehousesFound the number of warehouses in the database, if {@code --warehouses} is not
+   *     given
    */
   static Settings settle(Store store, WorkOptions work, Measure measure, int warehousesFound) {
     int warehouses = store.warehouses != null ? store.warehouses : warehousesFound;
@@ -201,8 +201,8 @@ final class Arguments {
   }
 
   /**
-   * A file for each number of warehouses and page size, in plain sight in the current folder: runs
-   * with other options need no other path, and {@code check} finds what {@code run} made.
+   * Returns a file in the current folder named after warehouses and page size, so that {@code
+   * check} finds what {@code run} created without a {@code --path}.
    */
   static Path defaultPath(int warehouses, int pageSize) {
     return Path.of("tpcc-" + warehouses + "w" + EngineOptions.pages(pageSize) + ".fovea");

@@ -12,14 +12,14 @@ import io.fovea.tpcc.bench.Shutdown;
 import java.util.List;
 
 /**
- * The twelve consistency conditions of clause 3.3.2, for all rows and not for a sample. Nothing
- * else may use the database meanwhile.
+ * Checks the twelve consistency conditions of clause 3.3.2 on all rows. Needs exclusive use of the
+ * database.
  *
- * <p>HISTORY is not in the order of customers, so it is read once for each group of warehouses
- * whose sums fit memory; everything else district by district, see {@link DistrictCheck}.
+ * <p>HISTORY is not ordered by customer, so it is read once per group of warehouses whose sums fit
+ * in memory. The other tables are read by district, see {@link DistrictCheck}.
  */
 final class Checker {
-  /** Sums by customer that are kept at a time: 32 MB. */
+  /** Customers whose sums are kept at a time: 32 MB. */
   private static final int CUSTOMERS_AT_A_TIME = 4_000_000;
 
   private final Tables tables;
@@ -36,9 +36,7 @@ final class Checker {
   }
 
   /**
-   * Checks and gives the conditions, held or violated, in their order.
-   *
-   * @throws DriverException if rows are missing or a signal came
+   * Checks the conditions and returns them in order. Throws DriverException if rows are missing or a signal arrived.
    */
   List<Condition> check() {
     int group = Math.max(1, CUSTOMERS_AT_A_TIME / (Scale.DISTRICTS * meta.scale().customers()));
@@ -76,7 +74,7 @@ final class Checker {
     equal(1, where, "W_YTD", ytd, "sum(D_YTD)", sum);
     equal(8, where, "W_YTD", ytd, "sum(H_AMOUNT)", payments.byWarehouse[w - payments.from]);
     for (int d = 1; d <= Scale.DISTRICTS; d++) {
-      shutdown.check(progress, "the check did not come to its end");
+      shutdown.check(progress, "the check is incomplete");
       equal(
           9,
           where + ", district " + d,
@@ -208,7 +206,7 @@ final class Checker {
                       + d
                       + " names "
                       + who
-                      + ", expected ones that are there");
+                      + ", which are outside the database");
         }
         return;
       }

@@ -3,7 +3,7 @@ package io.fovea.tpcc;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One of the twelve consistency conditions of clause 3.3.2, and what was found to break it. */
+/** One of the twelve consistency conditions of clause 3.3.2, with the violations found. */
 final class Condition {
   private static final int EXAMPLES_MAX = 5;
 
@@ -32,7 +32,6 @@ final class Condition {
     this.number = number;
   }
 
-  /** All twelve, not yet broken. */
   static List<Condition> all() {
     List<Condition> all = new ArrayList<>();
     for (int i = 1; i <= COUNT; i++) {
@@ -48,7 +47,6 @@ final class Condition {
     }
   }
 
-  /** 1 to 12. */
   int number() {
     return number;
   }
@@ -65,7 +63,7 @@ final class Condition {
     return violations;
   }
 
-  /** The first violations: where, what was expected and what was found. */
+  /** Returns the first violations: where, expected, found. */
   List<String> examples() {
     return List.copyOf(examples);
   }

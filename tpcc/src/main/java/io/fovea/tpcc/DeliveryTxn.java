@@ -11,7 +11,10 @@ import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.Order;
 import io.fovea.tpcc.Schema.OrderLine;
 
-/** Delivery, clause 2.7: the oldest new order of each district, all ten in one transaction. */
+/**
+ * Delivery, clause 2.7: delivers the oldest new order of each of the ten districts in one
+ * transaction.
+ */
 final class DeliveryTxn extends Txn {
   private final RowTable newOrders = session.tables.newOrder();
   private final Key newOrderKey = newOrders.key();
@@ -57,7 +60,7 @@ final class DeliveryTxn extends Txn {
     }
   }
 
-  /** The smallest NO_O_ID of a district, or -1. */
+  /** Returns the smallest NO_O_ID of a district, or -1. */
   private int oldest(Transaction tx, int d) {
     districtKey.set(w, d);
     try (RowCursor cursor = newOrders.scan(tx, newOrdersOfDistrict, ScanOrder.ASCENDING)) {

@@ -9,8 +9,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The conditions that a district can break: 2 to 7, 10, 11 and 12. Reads its orders into arrays and
- * then passes once through its new-orders, its order lines and its customers.
+ * Checks the conditions that concern one district: 2 to 7, 10, 11 and 12. Reads the orders into
+ * arrays and then passes once over the new-orders, order lines and customers.
  */
 final class DistrictCheck {
   private final Tables tables;
@@ -21,12 +21,12 @@ final class DistrictCheck {
   private final Pieces linePieces;
   private final Pieces customerPieces;
 
-  // the district at hand
+  // the current district
   private int w;
   private int d;
   private String where = "";
 
-  // its orders in the order of their numbers
+  // its orders, by number
   private int orders;
   private int[] id = new int[4_096];
   private int[] customer = new int[id.length];
@@ -40,10 +40,10 @@ final class DistrictCheck {
   private int lastNewOrder;
   private long linesOfDistrict;
 
-  /** Where a pass through rows in the order of order numbers stands in the arrays. */
+  /** The array position of a pass over rows ordered by order number. */
   private int at;
 
-  /** The delivered OL_AMOUNT of each customer, from index 1. */
+  /** The delivered OL_AMOUNT by customer, from index 1. */
   private final long[] delivered;
 
   private final boolean[] hasRow;
@@ -64,7 +64,8 @@ final class DistrictCheck {
    * Checks a district.
    *
    * @param nextOrder its D_NEXT_O_ID
-   * @param payments sums of H_AMOUNT, of its first customer at {@code firstCustomer} and so on
+   * @param payments sums of H_AMOUNT by customer; those of its first customer are at {@code
+   *     firstCustomer}
    */
   void check(int w, int d, int nextOrder, long[] payments, int firstCustomer) {
     this.w = w;
@@ -123,7 +124,7 @@ final class DistrictCheck {
     isNew = Arrays.copyOf(isNew, size);
   }
 
-  /** Moves on to an order; false where there is none of that number. */
+  /** Advances to an order; false if no order has this number. */
   private boolean goTo(int order) {
     while (at < orders && id[at] < order) {
       at++;

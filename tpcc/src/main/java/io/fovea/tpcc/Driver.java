@@ -20,7 +20,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 
-/** What the subcommands do, from opening the database to the exit code. */
+/** Implements the subcommands, from opening the database to the exit code. */
 final class Driver {
   private final Scale scale;
   private final PrintWriter out;
@@ -43,7 +43,6 @@ final class Driver {
     this.measure = measure;
   }
 
-  /** The options in force on a database with so many warehouses. */
   private Settings settings(int warehousesFound) {
     return Arguments.settle(store, work, measure, warehousesFound);
   }
@@ -53,8 +52,8 @@ final class Driver {
   }
 
   /**
-   * Opens what is to be written. A file that its process left while it had no log is beyond repair:
-   * the driver's own, in its place of its own, is made anew.
+   * Opens a database for writing. A file that was in use without a log when its process ended is
+   * unusable. If it is at the driver's default path, it is deleted and created again.
    */
   private Database openToWrite(Settings settings) {
     try {
@@ -62,10 +61,10 @@ final class Driver {
     } catch (UncleanShutdownException e) {
       if (store.path != null) {
         throw new DriverException(
-            Exit.UNUSABLE, e.getMessage() + " Delete it, and load and run make it anew.");
+            Exit.UNUSABLE, e.getMessage() + " Delete it; load and run create it again.");
       }
       progress.say(
-          "%s was in use with durability none when its process ended: it is deleted and loaded"
+          "%s was in use with durability none when its process died; it is deleted and loaded"
               + " again",
           settings.path());
       DatabaseFile.deleteUnusable(settings.path());
@@ -73,7 +72,6 @@ final class Driver {
     }
   }
 
-  /** Says so where the last process did not come to its end. */
   private void recovered(Database db) {
     DatabaseStats.Recovery r = db.stats().recovery();
     if (r.logBytes() > 0) {
@@ -81,16 +79,14 @@ final class Driver {
     }
   }
 
-  /** Drops a load that was killed; the tables of the database, or new and empty ones. */
+  /** Opens the tables. Drops and recreates them if a load did not finish. */
   private Tables tables(Database db, Settings settings) {
     Tables tables = Tables.open(db);
     Meta meta = Meta.read(tables);
     if (meta == null || meta.complete()) {
       return tables;
     }
-    progress.say(
-        "%s holds a load that did not come to its end: it is dropped and done again",
-        name(settings));
+    progress.say("%s holds an incomplete load; it is dropped and loaded again", name(settings));
     Tables.drop(db);
     return Tables.open(db);
   }
@@ -103,7 +99,7 @@ final class Driver {
       if (Meta.read(tables) != null) {
         throw new DriverException(
             Exit.UNUSABLE,
-            settings.path() + " holds a load already; delete it or give another --path");
+            settings.path() + " is already loaded; delete it or choose another --path");
       }
       JsonReport json = RunJson.of("load", settings);
       json.load(load(settings, tables, shutdown));
@@ -128,7 +124,7 @@ final class Driver {
             .load();
     progress.loaded(result);
     if (settings.engine().logged()) {
-      // What the load has changed is written now and not while something else is measured.
+      // Write what the load changed now, not while something is measured.
       long start = System.nanoTime();
       tables.database().checkpoint();
       progress.say("%6.1f s  checkpoint after the load", (System.nanoTime() - start) / 1e9);
@@ -178,16 +174,16 @@ final class Driver {
   }
 
   /**
-   * Checks.
+   * Checks the database.
    *
-   * @param acknowledged a list of what must be there, or null
+   * @param acknowledged a list of transactions that must be present, or null
    */
   int check(Path acknowledged) {
     Settings first = settings(1);
     if (!Files.exists(first.path())) {
       throw new DriverException(
           Exit.UNUSABLE,
-          "there is no database at " + first.path() + "; the subcommands load and run make one");
+          "there is no database at " + first.path() + "; create it with load or run");
     }
     try (Shutdown shutdown = new Shutdown();
         Database db = open(first)) {
@@ -212,11 +208,7 @@ final class Driver {
     }
   }
 
-  /**
-   * Fills a log without checkpoints and halts this JVM, which leaves what a crash would.
-   *
-   * @param bytes how much log
-   */
+  /** Fills a log without checkpoints and halts this JVM, as a crash would. */
   void fillAndHalt(long bytes) {
     Settings settings = settings(1);
     try (Shutdown shutdown = new Shutdown();
@@ -228,11 +220,10 @@ final class Driver {
     }
   }
 
-  /** Measures the opening of what {@link #fillAndHalt} has left, and checks it. */
+  /** Measures the opening of a database left by {@link #fillAndHalt}, and checks it. */
   int recover() {
     Settings settings = settings(1);
-    // As a program opens it that says nothing: the buffer's memory is not touched beside the
-    // replay.
+    // Pretouch would touch the buffer's memory while the log is replayed. Measure without it.
     Options options = RecoverBench.options(settings).memory(mem -> mem.pretouch(Pretouch.NONE));
     long start = System.nanoTime();
     try (Shutdown shutdown = new Shutdown();
@@ -240,7 +231,7 @@ final class Driver {
       double seconds = (System.nanoTime() - start) / 1e9;
       RecoverBench.Result result = RecoverBench.result(db.stats().recovery(), seconds);
       progress.say(
-          "recovered %,d bytes of log in %.2f s, %.0f MB/s; the opening took %.2f s",
+          "recovered %,d bytes of log in %.2f s, %.0f MB/s; open took %.2f s",
           result.logBytes(), result.seconds(), result.megabytesPerSecond(), result.openSeconds());
       progress.say("%s", result.details());
       JsonReport json = RunJson.of("recover-bench", settings);
@@ -251,7 +242,6 @@ final class Driver {
     }
   }
 
-  /** Deletes the database that the options name. */
   void delete() {
     DatabaseFile.delete(settings(1).path());
   }
@@ -270,14 +260,11 @@ final class Driver {
     return broken == 0;
   }
 
-  /** A database that some other load made is not used in silence. */
   private void requireUsable(Meta meta, Settings settings) {
     if (!meta.complete()) {
       throw new DriverException(
           Exit.UNUSABLE,
-          settings.path()
-              + " holds a load that did not come to its end; the subcommands load and run do it"
-              + " again");
+          settings.path() + " holds an incomplete load; load it again with load or run" + " again");
     }
     if (store.warehouses != null && store.warehouses != meta.warehouses()) {
       throw new DriverException(
@@ -287,7 +274,7 @@ final class Driver {
               + Progress.count(meta.warehouses(), "warehouse")
               + ", not "
               + store.warehouses
-              + "; give another --path");
+              + "; choose another --path");
     }
   }
 

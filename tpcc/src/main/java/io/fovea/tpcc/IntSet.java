@@ -1,13 +1,13 @@
 package io.fovea.tpcc;
 
-/** A small set of positive ints by open addressing. Cleared by moving an epoch on. */
+/** A small set of positive ints with open addressing. Cleared by incrementing an epoch. */
 final class IntSet {
   private final int[] values;
   private final int[] epochs;
   private final int mask;
   private int epoch = 1;
 
-  /** Makes an empty set for {@code max} members; full, it is half full at most. */
+  /** Creates a set for {@code max} members; its table is at most half full. */
   IntSet(int max) {
     int size = Integer.highestOneBit(Math.max(2 * max - 1, 1)) << 1;
     values = new int[size];
@@ -19,7 +19,6 @@ final class IntSet {
     epoch++;
   }
 
-  /** Adds a value; false where it is there already. */
   boolean add(int value) {
     int i = (value * 0x9e37_79b9 >>> 16) & mask;
     while (epochs[i] == epoch) {

@@ -15,16 +15,16 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Fills an empty database: ITEM first, then warehouse after warehouse, each by one thread, in the
- * order of keys and in transactions of some hundred rows.
+ * Fills an empty database: ITEM first, then the warehouses, each by one thread, in key order and in
+ * transactions of a few hundred rows.
  *
- * <p>What is loaded depends on seed and scale only, not on threads: see {@link Population}.
+ * <p>The contents depend only on seed and scale, see {@link Population}.
  */
 final class Loader {
   private static final long POLL_NANOS = 100_000_000;
   private static final int ROWS_PER_TRANSACTION = 250;
 
-  /** An order is a row of ORDER, some of ORDER-LINE and perhaps one of NEW-ORDER. */
+  /** An order is a row of ORDER, several of ORDER-LINE and perhaps one of NEW-ORDER. */
   private static final int ORDERS_PER_TRANSACTION = ROWS_PER_TRANSACTION / 12;
 
   private final Tables tables;
@@ -54,9 +54,7 @@ final class Loader {
   }
 
   /**
-   * Loads.
-   *
-   * @throws DriverException if a thread failed or was told to stop; the database is then incomplete
+   * Loads the database. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
    */
   Loaded load() {
     long start = System.nanoTime();
@@ -65,7 +63,7 @@ final class Loader {
     Meta meta = new Meta(false, warehouses, scale, loadCLast, 0);
     meta.write(tables);
 
-    // Whoever comes first loads ITEM; the others begin with warehouses.
+    // The first thread loads ITEM; the others begin with warehouses.
     AtomicInteger next = new AtomicInteger();
     Crew crew = new Crew("load", threads, false, shutdown);
     crew.start(
@@ -93,7 +91,7 @@ final class Loader {
     return new Loaded(rows.sum(), (System.nanoTime() - start) / 1e9);
   }
 
-  /** One thread's part of a load. */
+  /** The work of one thread. */
   private final class Part {
     private final Crew crew;
     private final Population population;
@@ -123,7 +121,7 @@ final class Loader {
       this.population = population;
     }
 
-    /** Loads the numbers 1 to n of something in transactions of {@code step}. */
+    /** Loads items 1 to n in transactions of {@code step} items. */
     private void each(int n, int step, int rowsOfEach, Numbers body) {
       for (int from = 1; from <= n && !crew.stopping(); from += step) {
         int first = from;
@@ -219,7 +217,7 @@ final class Loader {
     }
   }
 
-  /** What is inserted for one number of a sequence. */
+  /** Inserts one item of a sequence. */
   @FunctionalInterface
   private interface Numbers {
     void insert(Transaction tx, int number);

@@ -37,7 +37,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
 /** The command line; see {@code tpcc.sh --help} and {@link Exit}. */
 @Command(
     name = "tpcc",
-    description = "A driver after TPC-C for Fovea, and transactional YCSB.",
+    description = "A TPC-C-like driver and a transactional YCSB for Fovea.",
     subcommands = {
       Main.Load.class,
       Main.Run.class,
@@ -54,15 +54,15 @@ import picocli.CommandLine.UnmatchedArgumentException;
     versionProvider = Version.class,
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
-      "0:the run and the check after it were clean",
-      "1:options that make no sense",
-      "2:a consistency condition does not hold",
-      "3:an error of the engine or of the device",
-      "4:the database is not there, in use, or not the one asked for",
+      "0:the run and its check succeeded",
+      "1:invalid options",
+      "2:a consistency condition is violated",
+      "3:the engine or the device failed",
+      "4:the database is missing, in use, or not the one asked for",
       "130:stopped by a signal"
     })
 public final class Main implements Callable<Integer> {
-  /** A system property: what a user types to come here, for messages. */
+  /** System property with the command that the user typed, for messages. */
   static final String COMMAND = "tpcc.command";
 
   private final Scale scale;
@@ -81,7 +81,7 @@ public final class Main implements Callable<Integer> {
 
   /** Runs the program. */
   public static void main(String[] args) {
-    // The engine's log lines on one line each, unless the user has other plans for them.
+    // Log one line per event, unless the user has configured logging.
     if (System.getProperty("java.util.logging.config.file") == null) {
       System.setProperty(
           "java.util.logging.SimpleFormatter.format",
@@ -93,10 +93,10 @@ public final class Main implements Callable<Integer> {
     if (code != Exit.INTERRUPTED) {
       System.exit(code);
     }
-    // The JVM is on its way out and waits for this thread's work only, which is done.
+    // The JVM is shutting down and waits only for this thread.
   }
 
-  /** Runs a command and gives its exit code; never throws. */
+  /** Runs a command and returns its exit code; never throws. */
   static int execute(Scale scale, PrintWriter out, PrintWriter err, String... args) {
     int code =
         commandLine(scale, out)
@@ -109,7 +109,7 @@ public final class Main implements Callable<Integer> {
                   err.println(
                       "'"
                           + e.getCommandLine().getCommandSpec().qualifiedName()
-                          + " --help' tells more.");
+                          + " --help' shows all options.");
                   return Exit.USAGE;
                 })
             .setExecutionExceptionHandler((e, c, r) -> failed(e, err))
@@ -122,7 +122,7 @@ public final class Main implements Callable<Integer> {
   private static CommandLine commandLine(Scale scale, PrintWriter out) {
     CommandLine line = new CommandLine(new Main(scale, out));
     line.setCommandName(System.getProperty(COMMAND, "java -jar tpcc.jar"));
-    // What follows the name of the subcommand that is run again and again is not for sweep.
+    // Options after the name of the inner subcommand do not belong to sweep.
     line.getSubcommands().get("sweep").setStopAtPositional(true);
     return line;
   }
@@ -165,10 +165,10 @@ public final class Main implements Callable<Integer> {
   public Integer call() {
     throw new ParameterException(
         spec.commandLine(),
-        "a subcommand is missing: load, run, check, lookups, ycsb, sweep, figure or report");
+        "no subcommand given; choose load, run, check, lookups, ycsb, sweep, figure or report");
   }
 
-  /** What the subcommands share. */
+  /** The common part of the subcommands. */
   abstract static class Subcommand implements Callable<Integer> {
     @ParentCommand private Main main;
     @Spec private CommandSpec spec;
@@ -192,14 +192,14 @@ public final class Main implements Callable<Integer> {
 
     void requireFile() {
       if (store.inMemory()) {
-        throw mistake("--io memory is for run: nothing of it stays");
+        throw mistake("--io memory works only with run: the database is lost at the end");
       }
     }
   }
 
   @Command(
       name = "load",
-      description = "Makes a database and loads it.",
+      description = "Creates a database and loads it.",
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Load extends Subcommand {
@@ -214,7 +214,7 @@ public final class Main implements Callable<Integer> {
 
   @Command(
       name = "run",
-      description = "Runs and measures, then checks. Loads first where the database is empty.",
+      description = "Runs the mix, measures and checks. Loads the database first if it is empty.",
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Run extends Subcommand {
@@ -224,7 +224,7 @@ public final class Main implements Callable<Integer> {
     @Override
     public Integer call() {
       if (measure.run.duration.isZero()) {
-        throw mistake("--duration: more than 0");
+        throw mistake("--duration must be more than 0");
       }
       return driver(work, measure).run();
     }
@@ -240,14 +240,14 @@ public final class Main implements Callable<Integer> {
         names = "--acknowledged",
         paramLabel = "FILE",
         hidden = true,
-        description = "also look for each transaction of the list FILE")
+        description = "also look up each transaction of the list FILE")
     private Path acknowledged;
 
     @Override
     public Integer call() {
       requireFile();
       if (acknowledged != null && !Files.isReadable(acknowledged)) {
-        throw mistake("--acknowledged: there is no file " + acknowledged);
+        throw mistake("--acknowledged: no such file: " + acknowledged);
       }
       return driver(new WorkOptions(), Arguments.Measure.nothing()).check(acknowledged);
     }
@@ -255,7 +255,7 @@ public final class Main implements Callable<Integer> {
 
   @Command(
       name = "recover-bench",
-      description = "Measures how fast an opening replays the log after a crash.",
+      description = "Measures how fast an open replays the log after a crash.",
       hidden = true,
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
@@ -268,13 +268,13 @@ public final class Main implements Callable<Integer> {
         names = "--replay",
         paramLabel = "SIZE",
         converter = SizeConverter.class,
-        description = "how much log (default: 1g)")
+        description = "amount of log to replay (default: 1g)")
     private long replay = 1L << 30;
 
-    @Option(names = "--fill", hidden = true, description = "only make it, and halt")
+    @Option(names = "--fill", hidden = true, description = "only fill the log, and halt")
     private boolean fill;
 
-    @Option(names = "--open", hidden = true, description = "only open what is there")
+    @Option(names = "--open", hidden = true, description = "only open an existing database")
     private boolean open;
 
     @Override
@@ -302,7 +302,7 @@ public final class Main implements Callable<Integer> {
       if (!open) {
         if (Files.exists(store.path)) {
           throw new DriverException(
-              Exit.UNUSABLE, store.path + " is there already; delete it or give another --path");
+              Exit.UNUSABLE, store.path + " already exists; delete it or choose another --path");
         }
         List<String> args = new ArrayList<>(spec().commandLine().getParseResult().originalArgs());
         args.add("--fill");

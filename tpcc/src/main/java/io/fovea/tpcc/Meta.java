@@ -5,23 +5,22 @@ import io.fovea.Row;
 import io.fovea.RowTable;
 
 /**
- * What is known about a loaded database.
+ * Facts about a loaded database.
  *
- * @param complete whether its load came to the end
- * @param warehouses how many there are
- * @param scale the cardinalities that it was loaded with
- * @param loadCLast the constant of NURand for C_LAST that its load used
- * @param runs how many runs have begun on it
+ * @param loadCLast the constant of NURand for C_LAST that the load used
  */
 record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int runs) {
   private static final int ID = 1;
 
-  /** The number of a warehouse is its loader's stream of history rows; runs take those above. */
+  /**
+   * A loader uses the number of its warehouse as its stream of history rows. Runs take streams
+   * above those.
+   */
   private static int firstRunStream(int warehouses) {
     return warehouses + 1;
   }
 
-  /** Reads it; null where the database is empty. */
+  /** Reads the facts; null if the database is empty. */
   static Meta read(Tables tables) {
     return tables
         .database()
@@ -45,7 +44,7 @@ record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int ru
             });
   }
 
-  /** Writes it as a load begins, with {@code complete} false, and once more as the load ends. */
+  /** Writes the facts: at the start of a load with {@code complete} false, and again at its end. */
   void write(Tables tables) {
     tables
         .database()
@@ -66,9 +65,7 @@ record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int ru
   }
 
   /**
-   * Notes that a run begins and takes streams of history rows for its workers.
-   *
-   * @return the first of {@code workers} streams that nobody had before
+   * Registers a run and allocates streams of history rows for its workers. Returns the first of {@code workers} unused streams.
    */
   static int beginRun(Tables tables, int workers) {
     return tables

@@ -5,15 +5,13 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * Which transaction comes next. A deck is shuffled, dealt to its end and shuffled again, so that
- * the shares are exact (clause 5.2.4.2); weights are drawn one by one.
+ * Chooses the next transaction. A deck is shuffled, dealt to its end and shuffled again, so that
+ * the shares are exact (clause 5.2.4.2). Weights are drawn independently.
  *
- * @param name how figures are labelled
  * @param weights cards of each type, or weights
  * @param deck whether the weights are cards
  */
 record Mix(String name, int[] weights, boolean deck) {
-  /** The full mix, from a deck of 23. */
   static final Mix FULL = new Mix("full", fullDeck(), true);
 
   /** 50 % New-Order and 50 % Payment, as in the paper on FPSketch. */
@@ -30,7 +28,7 @@ record Mix(String name, int[] weights, boolean deck) {
   }
 
   /**
-   * Reads what {@code --mix} takes: full, half, or five weights such as 45,43,4,4,4.
+   * Parses the value of {@code --mix}: full, half, or five weights such as 45,43,4,4,4.
    *
    * @throws IllegalArgumentException with a message for the user
    */
@@ -59,7 +57,7 @@ record Mix(String name, int[] weights, boolean deck) {
       throw new IllegalArgumentException(
           "'"
               + text
-              + "' is no mix: expected full, half, or five weights in the order New-Order, Payment,"
+              + "' is not a mix: expected full, half, or five weights in the order New-Order, Payment,"
               + " Order-Status, Delivery, Stock-Level, such as 45,43,4,4,4");
     }
     return new Mix(text, weights, false);
@@ -69,7 +67,6 @@ record Mix(String name, int[] weights, boolean deck) {
     return weights[type.ordinal()] > 0;
   }
 
-  /** A dealer for one worker. */
   Dealer dealer(Rng rng) {
     return new Dealer(rng);
   }
@@ -92,7 +89,7 @@ record Mix(String name, int[] weights, boolean deck) {
     return name;
   }
 
-  /** One worker's deck. */
+  /** The deck of one worker. */
   final class Dealer {
     private final Rng rng;
     private final int[] cards;
@@ -114,7 +111,6 @@ record Mix(String name, int[] weights, boolean deck) {
       }
     }
 
-    /** The ordinal of the next transaction's type. */
     int next() {
       if (!deck) {
         int draw = rng.below(cards[cards.length - 1]);

@@ -61,13 +61,13 @@ final class NewOrderTxn extends Txn {
   private final int[] supplies = new int[LINES_MAX];
   private final int[] quantities = new int[LINES_MAX];
 
-  /** What a terminal would show: O_ID. */
+  /** Output: O_ID. */
   int orderId;
 
-  /** What a terminal would show: the total, in cents. */
+  /** Output: the total, in cents. */
   long total;
 
-  /** What a terminal would show: "B" (brand) for the lines whose bit is set, "G" for the others. */
+  /** Output: "B" (brand) for the lines whose bit is set, "G" for the others. */
   int brands;
 
   NewOrderTxn(Session session) {
@@ -121,7 +121,7 @@ final class NewOrderTxn extends Txn {
     brands = 0;
     for (int i = 0; i < lines; i++) {
       if (!items.found(i)) {
-        // Clause 2.4.2.3: everything else has been done; what was done is rolled back.
+        // Clause 2.4.2.3: after all other work, roll back.
         rollback(tx);
         return;
       }
@@ -153,11 +153,7 @@ final class NewOrderTxn extends Txn {
     stocks.getAll(tx, stockBatch);
   }
 
-  /**
-   * Does one line.
-   *
-   * @return OL_AMOUNT, without tax
-   */
+  /** Processes one line. Returns OL_AMOUNT, without tax. */
   private long orderLine(Transaction tx, int o, int i) {
     Row item = items.row(i);
     Row stock = stockRow(tx, i);
@@ -190,7 +186,7 @@ final class NewOrderTxn extends Txn {
     return amount;
   }
 
-  /** The stock of a line. Where an earlier line took from it, the batch's copy is out of date. */
+  /** Returns the stock of a line. If an earlier line changed it, the batch's copy is stale. */
   private Row stockRow(Transaction tx, int i) {
     for (int j = 0; j < i; j++) {
       if (itemIds[j] == itemIds[i] && supplies[j] == supplies[i]) {

@@ -3,7 +3,7 @@ package io.fovea.tpcc;
 import io.fovea.tpcc.bench.Rng;
 
 /**
- * The non-uniform distribution of clause 2.1.6 with the constants C of one run: one constant a
+ * The non-uniform distribution of clause 2.1.6 with the constants C of one run: one constant per
  * field, drawn from [0, A], the same for all workers.
  *
  * @param cLast for C_LAST, in [0, 255]
@@ -25,12 +25,10 @@ record NuRand(int cLast, int cCustomer, int cItem) {
     return c < 0 || c > a;
   }
 
-  /** The constants that a load uses. */
   static NuRand forLoad(Rng rng) {
     return new NuRand(rng.between(0, A_LAST), rng.between(0, A_CUSTOMER), rng.between(0, A_ITEM));
   }
 
-  /** The constants of a run on a database that was loaded with {@code loadCLast}. */
   static NuRand forRun(Rng rng, int loadCLast) {
     int c;
     do {
@@ -40,7 +38,7 @@ record NuRand(int cLast, int cCustomer, int cItem) {
   }
 
   /**
-   * Clause 2.1.6.1: the two constants for C_LAST differ by 65 to 119, and neither by 96 nor by 112.
+   * Tests clause 2.1.6.1: the two constants for C_LAST differ by 65 to 119, but not by 96 or 112.
    */
   static boolean fits(int loadCLast, int runCLast) {
     int delta = Math.abs(loadCLast - runCLast);
@@ -51,7 +49,7 @@ record NuRand(int cLast, int cCustomer, int cItem) {
     return ((rng.between(0, a) | rng.between(x, y)) + c) % (y - x + 1) + x;
   }
 
-  /** The number of a last name, 0 to 999 at full scale. */
+  /** Draws the number of a last name, 0 to 999 at full scale. */
   int lastName(Rng rng, Scale scale) {
     return draw(rng, A_LAST, cLast, 0, scale.maxLastName());
   }

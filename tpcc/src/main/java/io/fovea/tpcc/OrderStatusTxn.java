@@ -34,7 +34,7 @@ final class OrderStatusTxn extends Txn {
   int customerId;
   String customerLast;
 
-  /** What a terminal would show: C_BALANCE, the order, its carrier and the sum over its lines. */
+  /** Output: C_BALANCE, the order, its carrier and the sum over its lines. */
   long balance;
 
   int orderId;

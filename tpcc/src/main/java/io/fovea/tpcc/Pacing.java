@@ -3,30 +3,27 @@ package io.fovea.tpcc;
 import io.fovea.tpcc.bench.Rng;
 
 /**
- * When the next transaction begins: at once, by a fixed schedule, or after a terminal's keying and
- * think times.
+ * Decides when the next transaction begins: at once, by a fixed schedule, or after a terminal's
+ * keying and think times.
  */
 abstract class Pacing {
-  /** What {@link #await} gives when there is no next transaction. */
+  /** Returned by {@link #await} if there is no next transaction. */
   static final long STOPPED = Long.MIN_VALUE;
 
-  /** The end of a wait is spun, for a parked thread comes back late. */
+  /** The last part of a wait spins, since a parked thread wakes up late. */
   static final long SPIN_NANOS = 60_000;
 
-  /** Called once by the worker as it begins. */
+  /** Called once when the worker starts. */
   void begin() {}
 
   /**
-   * Waits for the moment when a transaction may begin.
-   *
-   * @return when it was meant to begin, which is what its latency counts from; or {@link #STOPPED}
+   * Waits until a transaction may begin. Returns the intended start, from which its latency counts; or {@link #STOPPED}.
    */
   abstract long await(Worker worker, int type);
 
-  /** Called after a transaction. */
   void ended(int type, long nanos) {}
 
-  /** As fast as it goes. */
+  /** As fast as possible. */
   static final class Unlimited extends Pacing {
     @Override
     long await(Worker worker, int type) {
@@ -35,8 +32,8 @@ abstract class Pacing {
   }
 
   /**
-   * A fixed number of transactions a second. One that begins late, for those before it took long,
-   * is counted from the moment of its schedule: waiting time is part of its latency.
+   * A fixed number of transactions per second. The latency of one that starts late counts from its
+   * scheduled time, so it includes the wait.
    */
   static final class Rated extends Pacing {
     private final double intervalNanos;
@@ -45,10 +42,9 @@ abstract class Pacing {
     private long number;
 
     /**
-     * One worker's part of a rate.
+     * The share of one worker.
      *
-     * @param perSecond the rate of all workers
-     * @param worker its number, from 0, which sets the workers' schedules apart
+     * @param worker its number, from 0, which staggers the workers' schedules
      */
     Rated(double perSecond, int workers, int worker) {
       intervalNanos = 1e9 * workers / perSecond;
@@ -67,7 +63,7 @@ abstract class Pacing {
     }
   }
 
-  /** A terminal's: keying before a transaction, thinking after it (clause 5.2.5). */
+  /** A terminal: keying before a transaction, thinking after it (clause 5.2.5). */
   static final class Waiting extends Pacing {
     private static final TxnType[] TYPES = TxnType.values();
 

@@ -28,7 +28,7 @@ final class PaymentTxn extends Txn {
   private final Key historyKey = histories.key();
   private final Row history = histories.row();
 
-  /** C_DATA as it will be: the new entry and, behind it, the old text. */
+  /** The new C_DATA: the new entry, followed by the old text. */
   private final byte[] data = new byte[2 * Schema.CUSTOMER_DATA_MAX];
 
   // inputs
@@ -41,7 +41,7 @@ final class PaymentTxn extends Txn {
   private int amount;
   private long sequence;
 
-  /** Who paid: the customer that was named, or the one who was found by name. */
+  /** The paying customer, given by number or found by name. */
   private int payer;
 
   PaymentTxn(Session session) {
@@ -102,7 +102,7 @@ final class PaymentTxn extends Txn {
     history.setInt(History.WAREHOUSE, w);
     history.setLong(History.DATE, System.currentTimeMillis());
     history.setLong(History.AMOUNT, amount);
-    // H_DATA is W_NAME, four spaces and D_NAME. A row gives its bytes from index 0 of an array.
+    // H_DATA is W_NAME, four spaces and D_NAME. A row copies bytes to index 0 of an array only.
     byte[] scratch = session.scratch;
     int length = warehouse.getBytes(Warehouse.NAME, data);
     for (int i = 0; i < 4; i++) {
@@ -120,7 +120,7 @@ final class PaymentTxn extends Txn {
     list.payment(record, session.stream, sequence, payer, amount);
   }
 
-  /** Clause 2.5.2.2, bad credit: the payment goes before C_DATA, which is cut at 500 bytes. */
+  /** Clause 2.5.2.2, bad credit: prepends the payment to C_DATA, which is cut at 500 bytes. */
   private void prependToData(int c) {
     int at = Money.putNumber(data, 0, c);
     data[at++] = ' ';

@@ -9,10 +9,10 @@ import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 
 /**
- * Reads long ranges of a database at rest in read transactions of moderate size, one after the
- * other. What is wanted of each row is put into an array of longs inside the transaction and looked
- * at after it, so that a transaction that runs twice counts once. Nor does it move where it began:
- * the first attempt reads by leaves, and is aborted where one of them leaves the buffer.
+ * Reads long ranges of a quiescent database in a series of read transactions of moderate size. Each
+ * transaction extracts the wanted columns into an array of longs, which is visited after the
+ * commit, so a retried transaction counts once. For the same reason the start key advances only
+ * after the commit: the first attempt reads by leaves and is aborted if a leaf is evicted.
  */
 final class Pieces {
   private static final int ROWS = 1_000;
@@ -21,26 +21,26 @@ final class Pieces {
   private final int columns;
   private final long[] values;
 
-  /** Makes one for rows of which {@code columns} numbers are wanted. */
+  /** Creates a reader that extracts {@code columns} numbers per row. */
   Pieces(Database database, int columns) {
     this.database = database;
     this.columns = columns;
     this.values = new long[ROWS * columns];
   }
 
-  /** Takes what is wanted from a row. */
+  /** Extracts the wanted numbers of a row. */
   @FunctionalInterface
   interface Extractor {
     void take(Key key, Row row, long[] to, int at);
   }
 
-  /** Looks at what was taken from a row. */
+  /** Visits the extracted numbers of a row. */
   @FunctionalInterface
   interface Visitor {
     void visit(long[] from, int at);
   }
 
-  /** Visits all rows from one prefix to another, both included, in the order of their keys. */
+  /** Visits all rows between two prefixes, both inclusive, in key order. */
   void each(RowTable table, Key first, Key last, Extractor extractor, Visitor visitor) {
     Key passed = table.key();
     Key end = table.key();
@@ -49,7 +49,7 @@ final class Pieces {
     do {
       Range piece = range;
       n = database.read(tx -> read(table.scan(tx, piece, ScanOrder.ASCENDING), end, extractor));
-      passed.set(end); // of the last row of a full piece, and not asked for otherwise
+      passed.set(end); // the last row of a full piece; not used otherwise
       for (int i = 0; i < n; i++) {
         visitor.visit(values, i * columns);
       }

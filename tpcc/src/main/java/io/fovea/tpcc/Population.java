@@ -16,9 +16,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.BitSet;
 
 /**
- * The contents of rows as a load makes them (clause 4.3.3.1). Every row is a function of the seed
- * and of its key, whatever thread makes it and in whatever order; only the date is the load's. One
- * per thread.
+ * Generates the rows of a load (clause 4.3.3.1). Each row is a function of the seed and its key,
+ * independent of thread and order; only the date is that of the load. One per thread.
  */
 final class Population {
   /** H_AMOUNT, C_YTD_PAYMENT and -C_BALANCE of every customer, in cents. */
@@ -28,7 +27,7 @@ final class Population {
   private static final byte[] BAD_CREDIT = ascii("BC");
   private static final byte[] MIDDLE_NAME = ascii("OE");
 
-  /** What is drawn from a seed of its own. */
+  /** The parts with separate seeds. */
   private enum Part {
     CONSTANTS,
     ITEM,
@@ -53,7 +52,7 @@ final class Population {
   private final Text text = new Text();
 
   /**
-   * Makes one.
+   * Creates a generator.
    *
    * @param date the date of all rows, in milliseconds since 1970
    */
@@ -73,14 +72,13 @@ final class Population {
     return rng;
   }
 
-  /** The constants of NURand that the load uses. */
   NuRand nuRand() {
     return nuRand;
   }
 
   // ITEM
 
-  /** The items whose I_DATA holds ORIGINAL: a tenth, by number. */
+  /** Returns the items whose I_DATA contains ORIGINAL: a tenth, by number. */
   BitSet originalItems() {
     return tenth(part(Part.ITEM_ORIGINAL, 0, 0), scale.items());
   }
@@ -115,14 +113,14 @@ final class Population {
     row.setInt(District.NEXT_ORDER, scale.customers() + 1);
   }
 
-  /** What its customers have paid: 30,000.00 at full scale. */
+  /** Returns the sum paid by the customers of a district: 30,000.00 at full scale. */
   private long districtYtd() {
     return FIRST_PAYMENT * scale.customers();
   }
 
   // STOCK
 
-  /** The items whose S_DATA holds ORIGINAL in a warehouse: a tenth, by number. */
+  /** Returns the items whose S_DATA contains ORIGINAL in a warehouse: a tenth, by number. */
   BitSet originalStock(int w) {
     return tenth(part(Part.STOCK_ORIGINAL, w, 0), scale.items());
   }
@@ -142,7 +140,7 @@ final class Population {
 
   // CUSTOMER and HISTORY
 
-  /** The customers of a district with bad credit: a tenth, by number. */
+  /** Returns the customers of a district with bad credit: a tenth, by number. */
   BitSet badCredit(int w, int d) {
     return tenth(part(Part.CUSTOMER_CREDIT, w, d), scale.customers());
   }
@@ -183,7 +181,7 @@ final class Population {
 
   // ORDER and ORDER-LINE
 
-  /** The customers of a district in the order in which they order: the first order's at index 0. */
+  /** Returns the customers of a district in the order of their orders, from index 0. */
   int[] orderCustomers(int w, int d) {
     int[] customers = new int[scale.customers()];
     for (int i = 0; i < customers.length; i++) {
@@ -193,7 +191,6 @@ final class Population {
     return customers;
   }
 
-  /** Fills an order's row. */
   void order(int w, int d, int o, int customer, Row row) {
     Rng r = part(Part.ORDER, district(w, d), o);
     row.clear();
@@ -204,7 +201,7 @@ final class Population {
     row.setInt(Order.ALL_LOCAL, 1);
   }
 
-  /** Begins an order's lines, which follow with {@link #orderLine} in their order. */
+  /** Starts the lines of an order. Calls of {@link #orderLine} follow, in line order. */
   void beginOrderLines(int w, int d, int o) {
     part(Part.ORDER_LINES, district(w, d), o);
   }
@@ -224,7 +221,7 @@ final class Population {
     setText(row, OrderLine.DISTRICT_INFO, text.alphanumeric(rng, 24, 24));
   }
 
-  /** Whether a load makes this order with a carrier, and without a NEW-ORDER row. */
+  /** Tells whether a load creates this order with a carrier, and without a NEW-ORDER row. */
   boolean delivered(int o) {
     return o < scale.firstUndelivered();
   }
@@ -248,8 +245,8 @@ final class Population {
   }
 
   /**
-   * "10 % of the rows, selected at random": exactly a tenth of the numbers 1 to n (Knuth's
-   * algorithm S), and not a draw for each row, which would make about a tenth.
+   * "10 % of the rows, selected at random": selects exactly a tenth of the numbers 1 to n (Knuth's
+   * algorithm S). A draw per row would select about a tenth.
    */
   private static BitSet tenth(Rng r, int n) {
     BitSet chosen = new BitSet(n + 1);

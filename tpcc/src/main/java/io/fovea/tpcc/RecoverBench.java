@@ -13,50 +13,45 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * How long an opening takes after a crash, and how fast it replays.
+ * Measures how long an open takes after a crash, and how fast it replays the log.
  *
  * <pre>
  *   this JVM                     another one
  *   start it        ----&gt;        load, checkpoint
- *                                run without checkpoints until there is so much log
+ *                                run without checkpoints until the log has the wanted size
  *   wait            &lt;----        halt: nothing more is written, nothing is closed
  *   open, measure
  *   check the twelve conditions
  * </pre>
  *
- * The opening thus begins as one after a crash does: with code that was never compiled and with an
- * empty pool.
+ * The open starts as after a crash: with cold code and an empty pool.
  */
 final class RecoverBench {
-  /** The mix is run in steps of this length until the log is long enough. */
+  /** The mix runs in steps of this length until the log is long enough. */
   private static final Duration STEP = Duration.ofSeconds(1);
 
   private RecoverBench() {}
 
   /**
-   * What was measured.
+   * The result.
    *
-   * @param logBytes how much log was read
-   * @param seconds how long the recovery took
-   * @param openSeconds how long the opening took, the recovery included
-   * @param details what the recovery did, for people
+   * @param logBytes bytes of log read
+   * @param openSeconds duration of the open, including the recovery
    */
   record Result(long logBytes, double seconds, double openSeconds, String details) {
-    /** Log of 1,000,000 bytes. */
+    /** Returns the replay rate in MB (10^6 bytes) of log per second. */
     double megabytesPerSecond() {
       return logBytes / 1e6 / seconds;
     }
   }
 
-  /** No checkpoint comes by itself: there is room for much more log than is wanted. */
+  /** Returns options with so much space for log that no checkpoint starts on its own. */
   static Options options(Settings settings) {
     return settings.engineOptions().log(log -> log.checkpointInterval(Duration.ZERO));
   }
 
   /**
-   * Runs a command of the driver in a JVM with the same options, and waits for its end.
-   *
-   * @throws DriverException if it does not end well
+   * Runs a command of the driver in another JVM with the same options, and waits for its end. Throws DriverException if it fails.
    */
   static void elsewhere(List<String> args) {
     ProcessBuilder jvm = Jvm.like(Main.class, args);
@@ -75,7 +70,6 @@ final class RecoverBench {
     }
   }
 
-  /** Runs the mix until so much has been logged. */
   static void fill(
       Settings settings, long bytes, Tables tables, Progress progress, Shutdown shutdown) {
     Database db = tables.database();
@@ -84,14 +78,14 @@ final class RecoverBench {
     long before = db.stats().log().bytes();
     for (long done = 0; done < bytes; done = db.stats().log().bytes() - before) {
       new Runner(step, tables, Meta.read(tables), progress, shutdown).run();
-      shutdown.check(progress, "the log is shorter than was asked for");
+      shutdown.check(progress, "the log is shorter than requested");
       progress.say(
           "%6.0f s  filling   %,13d bytes of log, durability %s",
           (System.nanoTime() - start) / 1e9, db.stats().log().bytes() - before, settings.level());
     }
   }
 
-  /** What an opening has done that took so long. */
+  /** Summarizes what took time in an open. */
   static Result result(DatabaseStats.Recovery r, double openSeconds) {
     return new Result(r.logBytes(), r.nanos() / 1e9, openSeconds, r.toString());
   }

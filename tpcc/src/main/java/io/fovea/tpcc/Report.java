@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import org.HdrHistogram.Histogram;
 
-/** What is printed at the end. */
+/** Formats the output at the end of a run. */
 final class Report {
   private final StringBuilder text = new StringBuilder();
 
@@ -22,7 +22,6 @@ final class Report {
     text.append(System.lineSeparator());
   }
 
-  /** The closing table of a run. */
   static String table(Settings settings, Runner.Result result) {
     Report r = new Report();
     r.table(result);
@@ -30,7 +29,7 @@ final class Report {
     return r.text.toString();
   }
 
-  /** What is found under a condition, a line for each of the twelve and for the examples. */
+  /** Returns a line for each of the twelve conditions, with examples of violations. */
   static String conditions(List<Condition> conditions) {
     Report r = new Report();
     for (Condition c : conditions) {
@@ -46,14 +45,13 @@ final class Report {
     return r.text.toString();
   }
 
-  /** What is found of a list of acknowledged transactions. */
   static String acknowledged(AcknowledgedCheck.Result result) {
     Report r = new Report();
     r.line(
         "%,d acknowledged transactions: %s",
         result.records(),
         result.missing() == 0
-            ? "all are there"
+            ? "all are present"
             : String.format(Locale.ROOT, "%,d are LOST", result.missing()));
     for (String example : result.examples()) {
       r.line("                  %s", example);
@@ -62,7 +60,8 @@ final class Report {
   }
 
   /**
-   * The conflicts worth a column: those that other transactions cause, and what happened at all.
+   * Returns the abort causes that have a column: conflicts with other transactions, and any that
+   * occurred.
    */
   private static List<AbortCause> columns(Tally.Totals counts) {
     List<AbortCause> columns = new ArrayList<>();

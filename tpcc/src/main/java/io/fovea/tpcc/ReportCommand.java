@@ -22,18 +22,18 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
 
-/** Draws what a run has left; opens no database. */
+/** Draws the results of runs. Opens no database. */
 @Command(
     name = "report",
     description = {
-      "Draws a run, or two runs on top of each other, from their --json or --hlog files:"
+      "Plots one run, or two runs overlaid, from their --json or --hlog files:"
           + " throughput, latency and device operations over time, and the percentile curve.",
-      "With a report RUN.json, the curve is drawn from RUN.hlog beside it, if it is there."
+      "With a report RUN.json, the percentile curve comes from RUN.hlog in the same folder, if present."
     },
     mixinStandardHelpOptions = true,
     versionProvider = Version.class)
 final class ReportCommand implements Callable<Integer> {
-  /** More lines than those of two runs nobody can tell apart. */
+  /** More than two runs make the lines indistinguishable. */
   private static final int RUNS_MAX = 2;
 
   @Spec private CommandSpec spec;
@@ -41,14 +41,15 @@ final class ReportCommand implements Callable<Integer> {
   @Parameters(
       arity = "1..*",
       paramLabel = "FILE",
-      description = "a report (RUN.json) or histograms (RUN.hlog), and those of a second run")
+      description =
+          "a report (RUN.json) or histograms (RUN.hlog), optionally followed by those of a second run")
   private List<Path> files;
 
   @Option(
       names = "--out",
       paramLabel = "PATH",
       description =
-          "the file to write, or the folder for it (default: named after the runs, in the current"
+          "the output file, or a folder for it (default: named after the runs, in the current"
               + " folder)")
   private Path out;
 
@@ -56,16 +57,16 @@ final class ReportCommand implements Callable<Integer> {
       names = "--format",
       paramLabel = "FORMAT",
       converter = FormatConverter.class,
-      description = "svg or png (default: as --out ends, or svg)")
+      description = "svg or png (default: by the extension of --out, or svg)")
   private Format format;
 
   @Option(
       names = "--title",
       paramLabel = "TEXT",
-      description = "what stands above it (default: the runs' names)")
+      description = "the title (default: the names of the runs)")
   private String title;
 
-  /** What is written. */
+  /** The output format. */
   enum Format {
     SVG,
     PNG;
@@ -104,20 +105,22 @@ final class ReportCommand implements Callable<Integer> {
     return Exit.OK;
   }
 
-  /** What {@code --format} says, or the ending of {@code --out}; they must not contradict. */
+  /**
+   * Returns the format of {@code --format} or of the extension of {@code --out}, which must agree.
+   */
   private Format format() {
     if (out == null || Files.isDirectory(out)) {
       return format == null ? Format.SVG : format;
     }
     Path folder = out.toAbsolutePath().getParent();
     if (folder != null && !Files.isDirectory(folder)) {
-      throw mistake("--out: there is no folder " + folder);
+      throw mistake("--out: no such folder: " + folder);
     }
     String name = out.getFileName().toString().toLowerCase(Locale.ROOT);
     for (Format f : Format.values()) {
       if (name.endsWith(f.ending())) {
         if (format != null && format != f) {
-          throw mistake("--format and the ending of --out contradict each other");
+          throw mistake("--format contradicts the extension of --out");
         }
         return f;
       }

@@ -16,19 +16,19 @@ import java.util.Map;
 import org.HdrHistogram.Histogram;
 
 /**
- * What is drawn of one run, or of two on top of each other: the second is dashed, or has a colour
- * of its own where a run has one line only. The first column that a series has beyond those of
- * every series goes on a second y axis beside the throughput, others have panels of their own.
+ * The figure of one run, or of two overlaid: the second is dashed, or has another color where a run
+ * has only one line. The first extra column of a series gets a second y axis next to the
+ * throughput, further ones get separate panels.
  */
 final class RunFigure {
   private static final Axis TIME = Axis.linear("time (s)");
   private static final Axis LATENCY = Axis.log("latency (µs)");
   private static final double NANOS_PER_MICRO = 1e3;
 
-  /** Between two points of a percentile curve, in nines. */
+  /** Distance between two points of a percentile curve, in nines. */
   private static final double CURVE_STEP = 0.02;
 
-  /** How far two warm-ups may be apart that end at the same time. */
+  /** Warm-ups that end within this many seconds count as ending together. */
   private static final double SAME_SECONDS = 0.5;
 
   private static final List<Hue> TYPES =
@@ -37,7 +37,6 @@ final class RunFigure {
   private final List<RunFile> runs;
   private final List<String> names;
 
-  /** Columns beyond those of every series. */
   private final List<String> extras;
 
   private RunFigure(List<RunFile> runs) {
@@ -52,10 +51,9 @@ final class RunFigure {
   }
 
   /**
-   * Draws.
+   * Draws the figure.
    *
-   * @param runs one or two
-   * @param title what stands above it, or null for the runs' names
+   * @param title the title, or null for the names of the runs
    */
   static Figure of(List<RunFile> runs, String title) {
     RunFigure f = new RunFigure(runs);
@@ -87,7 +85,6 @@ final class RunFigure {
     return names;
   }
 
-  /** The run's name where there are two. */
   private String prefix(int run) {
     return runs.size() == 1 ? "" : names.get(run) + ": ";
   }
@@ -114,7 +111,6 @@ final class RunFigure {
     return annotated(panel, true);
   }
 
-  /** What a subcommand wrote beyond the columns of every series, beside the throughput. */
   private void extraBeside(Panel panel, String column) {
     for (int i = 0; i < runs.size(); i++) {
       Series s = runs.get(i).series();
@@ -129,7 +125,6 @@ final class RunFigure {
     }
   }
 
-  /** The same where there is something beside the throughput already. */
   private Panel extraAlone(String column) {
     Panel panel = new Panel(sentence(column), TIME, Axis.linear(words(column)));
     for (int i = 0; i < runs.size(); i++) {
@@ -182,7 +177,7 @@ final class RunFigure {
     return annotated(panel, false);
   }
 
-  /** Each type of one run; all types together of two. */
+  /** Draws a curve per type for one run, or of all types together for two. */
   private Panel curve() {
     Panel panel =
         new Panel("Latency by percentile", new Axis("percentile", Axis.Scale.NINES), LATENCY);
@@ -209,7 +204,7 @@ final class RunFigure {
     return panel;
   }
 
-  /** Up to the percentile above which there is one value, the maximum. */
+  /** Adds a curve up to the percentile above which there is one value, the maximum. */
   private static void curve(Panel panel, String name, Histogram h, Look look) {
     if (h.getTotalCount() == 0) {
       return;
@@ -225,7 +220,7 @@ final class RunFigure {
     panel.line(name, xs, ys, look);
   }
 
-  /** Where rates are drawn: they are those of the time before {@link Series#SECOND}. */
+  /** Returns the x positions of rates, which cover the interval before {@link Series#SECOND}. */
   private static double[] middles(Series series) {
     double[] ends = series.column(Series.SECOND);
     double[] middles = new double[ends.length];
@@ -235,7 +230,7 @@ final class RunFigure {
     return middles;
   }
 
-  /** Adds warm-ups and marks, with their texts to one panel only. */
+  /** Adds warm-ups and marks, labelled in one panel only. */
   private Panel annotated(Panel panel, boolean texts) {
     double[] warmups = runs.stream().mapToDouble(r -> r.series().warmupSeconds()).toArray();
     double least = Arrays.stream(warmups).min().orElse(0);
@@ -255,7 +250,6 @@ final class RunFigure {
     return panel;
   }
 
-  /** {@code newOrder} as "new order". */
   private static String words(String name) {
     return name.replaceAll("(?<=[a-z0-9])(?=[A-Z])", " ").toLowerCase(Locale.ROOT);
   }

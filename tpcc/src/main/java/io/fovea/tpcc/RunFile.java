@@ -27,14 +27,13 @@ import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramLogReader;
 
 /**
- * What a run has left: its report of {@code --json}, the {@code .hlog} beside it, or an {@code
+ * The output of a run: its {@code --json} report with the {@code .hlog} next to it, or an {@code
  * .hlog} alone.
  *
- * @param name the file's, without its ending
- * @param description the options of the run in a line, empty where they are not known
- * @param operation what was counted, in the plural
- * @param series what happened in each second
- * @param latencies in nanoseconds by the names of the transaction types; empty without an .hlog
+ * @param description the options of the run in one line; empty if unknown
+ * @param operation the unit that was counted, in the plural
+ * @param series values per second
+ * @param latencies in nanoseconds, by name of the transaction type; empty without an .hlog
  */
 record RunFile(
     String name,
@@ -47,14 +46,14 @@ record RunFile(
   private static final String HLOG = ".hlog";
   private static final double MILLIS_PER_SECOND = 1e3;
 
-  /** What a histogram without a tag is called. */
+  /** The name of a histogram without a tag. */
   private static final String UNTAGGED = "all";
 
   /**
-   * Reads one.
+   * Reads a file.
    *
-   * @param file a report, or histograms; which of them its content says
-   * @throws DriverException if it is neither, or not one that can be drawn
+   * @param file a report or histograms, told apart by content
+   * @throws DriverException if it is neither, or cannot be drawn
    */
   static RunFile read(Path file) {
     String text = text(file);
@@ -88,11 +87,11 @@ record RunFile(
 
   private static String text(Path file) {
     try {
-      // Bytes that are no text are a file that is no report, and found to be so.
+      // Malformed UTF-8 is replaced, and then rejected as not being a report.
       return new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
     } catch (IOException e) {
       throw unusable(
-          file, Files.exists(file) ? "it cannot be read: " + e : "there is no such file");
+          file, Files.exists(file) ? "it cannot be read: " + e : "the file does not exist");
     }
   }
 
@@ -101,19 +100,19 @@ record RunFile(
     try {
       json = JsonParser.parseString(text);
     } catch (JsonParseException e) {
-      throw unusable(file, "it is no report: it is no JSON");
+      throw unusable(file, "it is not a report: it is not JSON");
     }
     if (!(json instanceof JsonObject report)
         || !(report.get("command") instanceof JsonElement command && command.isJsonPrimitive())) {
-      throw unusable(file, "it is no report of this driver");
+      throw unusable(file, "it is not a report of this driver");
     }
     if (report.has("reportVersion")
         && !report.get("reportVersion").toString().equals(Integer.toString(JsonReport.VERSION))) {
       throw unusable(
           file,
-          "it is a report of version "
+          "its report version is "
               + report.get("reportVersion")
-              + ", and this driver reads version "
+              + "; this driver reads version "
               + JsonReport.VERSION);
     }
     return report;
@@ -124,11 +123,11 @@ record RunFile(
       return Series.of(report);
     } catch (IllegalArgumentException e) {
       throw unusable(
-          file, e.getMessage() + (report.has("series") ? "" : "; those of runs have one"));
+          file, e.getMessage() + (report.has("series") ? "" : "; use the report of a run"));
     }
   }
 
-  /** The options that tell runs apart, as far as the report has them. */
+  /** Returns the options that distinguish runs, as far as the report has them. */
   private static String description(JsonObject report) {
     List<String> parts = new ArrayList<>();
     if (report.get("options") instanceof JsonObject o) {
@@ -172,7 +171,9 @@ record RunFile(
 
   private record Hlog(Series series, Map<String, Histogram> latencies) {}
 
-  /** Intervals of several tags that begin at the same time are one second of a run. */
+  /**
+   * Reads histograms. Intervals with different tags and the same start form one second of a run.
+   */
   private static Hlog hlog(Path file, String text) {
     Map<String, Histogram> latencies = new LinkedHashMap<>();
     TreeMap<Long, Histogram> intervals = new TreeMap<>();

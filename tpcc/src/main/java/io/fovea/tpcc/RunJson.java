@@ -9,11 +9,10 @@ import io.fovea.tpcc.bench.ThreadTimes;
 import java.util.List;
 import org.HdrHistogram.Histogram;
 
-/** What a report in JSON says of TPC-C. */
+/** The TPC-C part of a JSON report. */
 final class RunJson {
   private RunJson() {}
 
-  /** Begins a report. */
   static JsonReport of(String command, Settings settings) {
     return new JsonReport(command, options(settings), settings.engine().logged());
   }
@@ -36,7 +35,6 @@ final class RunJson {
     return o;
   }
 
-  /** What the log had to do in the measured time of a run. */
   static LogFigures log(Runner.Result r) {
     Tally.Totals counts = r.counts();
     return LogFigures.of(
@@ -78,7 +76,6 @@ final class RunJson {
     json.series(r.series());
   }
 
-  /** The report of {@code recover-bench}. */
   static void recovery(JsonReport json, RecoverBench.Result r) {
     JsonObject o = new JsonObject();
     o.addProperty("logBytes", r.logBytes());

@@ -24,9 +24,9 @@ import java.util.stream.IntStream;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.SingleWriterRecorder;
 
-/** One run: clients, a warm-up, a measured time, and the numbers of it. */
+/** Executes one run: starts the clients, warms up, measures, and returns the results. */
 final class Runner {
-  /** Sets the random numbers of a run apart from those of a load with the same seed. */
+  /** Separates the random numbers of a run from those of a load with the same seed. */
   private static final long RUN_PART = 1_000;
 
   private final Settings settings;
@@ -41,10 +41,8 @@ final class Runner {
   private final Histogram[][] recycled;
   private final Histogram[] totals = new Histogram[TxnType.COUNT];
 
-  /** The latencies of all types in one interval. */
   private final Histogram interval;
 
-  /** What had been counted at the last tick, or at the beginning. */
   private Tally.Totals counts;
 
   Runner(Settings settings, Tables tables, Meta meta, Progress progress, Shutdown shutdown) {
@@ -61,17 +59,12 @@ final class Runner {
   }
 
   /**
-   * What was measured; the warm-up is not part of it.
+   * The results of the measured time, without the warm-up.
    *
-   * @param seconds the measured time
-   * @param virtual whether the clients were virtual threads
-   * @param pipelined whether they took turns on threads, each while others waited for the log
-   * @param counts what the workers counted
-   * @param latencies in nanoseconds by type, null where the mix has none of it
-   * @param before the engine's statistics as the measured time began
-   * @param after the engine's statistics as it ended
-   * @param series what happened in each second, those of the warm-up included
-   * @param times what threads did in the measured time; none where Linux does not count it
+   * @param pipelined whether a thread served other clients while commits waited for the log
+   * @param latencies in nanoseconds by type; null for types outside the mix
+   * @param series values per second, including the warm-up
+   * @param times processor time of threads in the measured time; empty if Linux does not count it
    */
   record Result(
       double seconds,
@@ -84,7 +77,7 @@ final class Runner {
       Series series,
       List<ThreadTimes.Group> times) {
 
-    /** What clients ran on, for reports. */
+    /** Describes the threads of the clients, for reports. */
     String threads() {
       return virtual ? "virtual" : pipelined ? "pipelined" : "platform";
     }
@@ -93,16 +86,17 @@ final class Runner {
       return counts.get(Tally.What.COMMITS) / seconds;
     }
 
-    /** Committed New-Orders a minute; those that roll back by intent are not among them. */
+    /** Returns committed New-Orders per minute, without intentional rollbacks. */
     double newOrdersPerMinute() {
       return 60 * counts.get(TxnType.NEW_ORDER, Tally.What.COMMITS) / seconds;
     }
   }
 
   /**
-   * Runs.
+   * Runs the workload.
    *
-   * @return what was measured, until a signal came if one did: nothing, if that was earlier
+   * @return the results, up to the signal if there was one; with zero operations if it came during
+   *     the warm-up
    * @throws DriverException if a worker failed or a file could not be written
    */
   Result run() {
@@ -125,7 +119,7 @@ final class Runner {
           "%,d pages copied for %s, %,d MiB in memory and %,d MiB in the file",
           s.pagesCopied(), frozen.name(), s.memoryBytes() >> 20, s.fileBytes() >> 20);
       if (s.evicted() > 0) {
-        throw new DriverException(Exit.ERROR, frozen.name() + " was given up");
+        throw new DriverException(Exit.ERROR, frozen.name() + " was closed early");
       }
       return result;
     }
@@ -135,8 +129,8 @@ final class Runner {
     int clients = settings.clients();
     if (settings.shared() && !pipelined && !virtual) {
       progress.say(
-          "the JDK's scheduler of virtual threads is set to another number of threads than %d:"
-              + " each client has a thread of its own",
+          "the JDK's scheduler of virtual threads cannot be set to %d threads:"
+              + " each client gets its own platform thread",
           settings.threads());
     }
     int stream = Meta.beginRun(tables, clients);
@@ -153,7 +147,7 @@ final class Runner {
       }
     }
     if (pipelined) {
-      // Neighbours have different warehouses: with affinity those of a thread share theirs.
+      // With affinity, the clients of a thread share warehouses, and neighbors have different ones.
       List<Pipeline> pipelines = new ArrayList<>();
       for (int t = 0; t < threads; t++) {
         List<Worker> own = new ArrayList<>();
@@ -205,8 +199,8 @@ final class Runner {
   }
 
   /**
-   * The warehouses that a worker works for: all of them, or with affinity its share of them. With
-   * more workers than warehouses, several share one.
+   * Returns the warehouses of a worker: all, or with affinity its share. If there are more workers
+   * than warehouses, several share one.
    */
   static int[] homes(int worker, int workers, int warehouses, boolean affinity) {
     if (!affinity) {
@@ -219,7 +213,7 @@ final class Runner {
   }
 
   private Result measure(Crew crew) {
-    collect(); // and forget: the first interval begins here
+    collect(); // discard: the first interval begins here
     counts = counts();
     Sampler sampler =
         new Sampler(
@@ -267,9 +261,7 @@ final class Runner {
   }
 
   /**
-   * Waits so long, sampling and showing progress; true if the workers ended before, or a signal
-   * came. Its last sample is at its end, so that what is measured is what the intervals of the
-   * series add up to.
+   * Waits for a phase to end, sampling and reporting progress. The last sample is taken at the end, so the intervals of the series add up to the totals. Returns true if the workers ended early or a signal arrived.
    */
   private boolean phase(
       Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {
@@ -283,7 +275,7 @@ final class Runner {
       if (ended && warmingUp) {
         return true;
       }
-      sample(sampler, warmingUp, hlog); // where they ended, what there is so far
+      sample(sampler, warmingUp, hlog); // the results so far
       if (ended) {
         return true;
       }
@@ -299,7 +291,7 @@ final class Runner {
     }
   }
 
-  /** How many pools the data would fill, which grows with the data. */
+  /** Returns the size of the data in multiples of the pool. */
   private static double dataRatio(DatabaseStats stats) {
     DatabaseStats.Storage data = stats.storage();
     DatabaseStats.Buffer buffer = stats.buffer();
@@ -337,7 +329,6 @@ final class Runner {
     return Tally.Totals.of(workers.stream().map(w -> w.tally).toList());
   }
 
-  /** Takes the latencies recorded since the last call. */
   private Histogram[] collect() {
     Histogram[] intervals = new Histogram[TxnType.COUNT];
     for (TxnType type : TxnType.values()) {

@@ -7,20 +7,19 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 
 /**
- * The nine tables of clause 1.3 and one of the driver's own.
+ * The nine tables of clause 1.3 and one table of the driver.
  *
  * <p>Money is INT64 in cents, rates are INT32 in ten-thousandths, dates are INT64 in milliseconds
  * since 1970. Null is 0 for O_CARRIER_ID (carriers are 1 to 10) and for OL_DELIVERY_D.
  *
- * <p>A projection copies a row from its start to the last field asked for, and an update writes
- * what changed; so in every table the fields that change come first, then those that are often
- * read, and the wide ones that are seldom read come last.
+ * <p>A projection copies a row up to the last requested field, and an update writes what changed.
+ * So each table begins with the fields that change, followed by those that are read often; wide and
+ * rarely read fields come last.
  */
 final class Schema {
-  /** What O_CARRIER_ID and OL_DELIVERY_D hold for null. */
+  /** The null value of O_CARRIER_ID and OL_DELIVERY_D. */
   static final int NONE = 0;
 
-  /** The most bytes of C_DATA. */
   static final int CUSTOMER_DATA_MAX = 500;
 
   private Schema() {}
@@ -142,8 +141,8 @@ final class Schema {
   }
 
   /**
-   * HISTORY, which has no key in the specification: (stream, sequence). Every loader and every
-   * worker of every run has a stream to itself, so that none of them waits for another's last page.
+   * HISTORY, which has no key in the specification: (stream, sequence). Each loader and each worker
+   * of a run has its own stream, so that they do not contend for the last leaf.
    */
   static final class History {
     static final TableSpec SPEC;
@@ -204,7 +203,7 @@ final class Schema {
     private Order() {}
   }
 
-  /** NEW-ORDER: (NO_W_ID, NO_D_ID, NO_O_ID), and nothing else. */
+  /** NEW-ORDER: (NO_W_ID, NO_D_ID, NO_O_ID), without other fields. */
   static final class NewOrder {
     static final TableSpec SPEC;
 
@@ -279,7 +278,7 @@ final class Schema {
     private Stock() {}
   }
 
-  /** One row about the load and the runs, so that a run knows what it runs on; see {@link Meta}. */
+  /** One row with facts about load and runs; see {@link Meta}. */
   static final class Driver {
     static final TableSpec SPEC;
     static final Field COMPLETE;
@@ -309,7 +308,7 @@ final class Schema {
     private Driver() {}
   }
 
-  /** The five fields of an address, which three tables share. */
+  /** The five fields of an address, shared by three tables. */
   record Address(Field street1, Field street2, Field city, Field state, Field zip) {
     static Address in(Layout.Definition b, String prefix) {
       return new Address(

@@ -9,7 +9,7 @@ import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.bench.Rng;
 import java.util.Arrays;
 
-/** What the transactions of one worker share. One thread. */
+/** The state shared by the transactions of one worker. One thread. */
 final class Session {
   final Tables tables;
   final Scale scale;
@@ -17,10 +17,8 @@ final class Session {
   final NuRand nuRand;
   final Rng rng;
 
-  /** The stream of its history rows. */
   final int stream;
 
-  /** Bytes on their way from a row to a row. */
   final byte[] scratch = new byte[Schema.CUSTOMER_DATA_MAX];
 
   private final int[] homes;
@@ -30,9 +28,8 @@ final class Session {
   private int[] namesakes = new int[64];
 
   /**
-   * Makes one.
+   * Creates a session.
    *
-   * @param homes the warehouses that it works for
    * @param homeDistrict the district of its Stock-Levels, or 0 to draw one each time
    */
   Session(
@@ -64,12 +61,14 @@ final class Session {
     return rng.between(1, Scale.DISTRICTS);
   }
 
-  /** Clause 2.8.1.1: a terminal keeps its district; a worker stands for all of a warehouse. */
+  /**
+   * Clause 2.8.1.1: a terminal has a fixed district; other workers represent all terminals of a
+   * warehouse.
+   */
   int drawStockLevelDistrict() {
     return homeDistrict != 0 ? homeDistrict : drawDistrict();
   }
 
-  /** Any warehouse but this one, where there is another. */
   int drawRemote(int home) {
     if (warehouses == 1) {
       return home;
@@ -79,8 +78,8 @@ final class Session {
   }
 
   /**
-   * Finds a customer by last name (clause 2.5.2.2): of n customers of that name in the order of
-   * their first names, the one in place ceil(n / 2). Reads index entries only.
+   * Finds a customer by last name (clause 2.5.2.2): of n customers with that name, ordered by first
+   * name, number ceil(n / 2). Reads index entries only.
    */
   int findByName(Transaction tx, int w, int d, String last) {
     nameKey.clear().int32(w).int32(d).text(last);
@@ -99,7 +98,6 @@ final class Session {
     return namesakes[(n + 1) / 2 - 1];
   }
 
-  /** Checks that a row was found which must be there. */
   static void require(boolean found, String table, int w, int d, int id) {
     if (!found) {
       throw missing(table, w, d, id);

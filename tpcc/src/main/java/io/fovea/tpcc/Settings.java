@@ -7,18 +7,15 @@ import java.time.Duration;
 import java.util.Locale;
 
 /**
- * The options in force, defaults filled in.
+ * The effective options, with defaults filled in.
  *
  * @param path the file; null for a database in memory
- * @param threads threads that load; those that run, or that carry the clients that do
- * @param clients how many run transactions, one after the other; more than threads share them
- * @param snapshot whether a snapshot is open meanwhile
- * @param rate transactions a second, or 0 for as many as go
- * @param waiting whether there are keying and think times
- * @param json where to write a report, or null
- * @param hlog where to write histograms, or null
- * @param acknowledged where to note what was acknowledged, or null
- * @param virtual whether clients that share threads are virtual threads
+ * @param threads threads that load; for a run, threads that run or carry the clients
+ * @param clients clients that run transactions; if more than threads, they share threads
+ * @param rate transactions per second, or 0 for unlimited
+ * @param json file of the report, or null
+ * @param hlog file of the histograms, or null
+ * @param acknowledged list of acknowledged transactions, or null
  */
 record Settings(
     Path path,
@@ -43,22 +40,20 @@ record Settings(
     return path == null;
   }
 
-  /** Whether several clients share a thread. */
   boolean shared() {
     return clients > threads;
   }
 
-  /** Whether a thread works for one of its clients while another waits for the log. */
+  /** Tells whether a thread serves other clients while one waits for the log. */
   boolean pipelined() {
     return shared() && !virtual && !waiting && rate == 0;
   }
 
-  /** For reports: sync, async or none. */
   String level() {
     return engine.durability().name().toLowerCase(Locale.ROOT);
   }
 
-  /** The same for a run of another length, without a warm-up. */
+  /** Returns a copy with another duration and without a warm-up. */
   Settings lasting(Duration time) {
     return new Settings(
         path,
@@ -80,7 +75,6 @@ record Settings(
         virtual);
   }
 
-  /** The engine's options. */
   Options engineOptions() {
     return engine.options(clients);
   }

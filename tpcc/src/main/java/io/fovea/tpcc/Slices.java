@@ -12,10 +12,10 @@ import java.lang.management.ThreadMXBean;
 import java.util.function.IntToLongFunction;
 
 /**
- * The full mix of one thread and one warehouse, in memory and without a log, a slice of
- * transactions at a time. For {@code docs/benchmarks/TpccTurns.java}, which has two builds take
- * turns in one JVM: what it measures is processor time of the thread, which other work on the
- * machine adds little to.
+ * Runs the full mix on one thread and one warehouse, in memory and without a log, in slices of
+ * transactions. Used by {@code docs/benchmarks/TpccTurns.java}, which alternates two builds in one
+ * JVM. It measures the processor time of the thread, which other load on the machine hardly
+ * affects.
  *
  * <p>One thread. The database stays open until the JVM ends.
  */
@@ -53,9 +53,9 @@ public final class Slices implements IntToLongFunction {
   }
 
   /**
-   * Runs some transactions.
+   * Runs transactions.
    *
-   * @param transactions how many
+   * @param transactions the number of transactions
    * @return the processor time of the calling thread, in nanoseconds
    */
   @Override

@@ -36,7 +36,7 @@ final class StockLevelTxn extends Txn {
   int d;
   int threshold;
 
-  /** What a terminal would show: distinct items below the threshold. */
+  /** Output: distinct items below the threshold. */
   int low;
 
   StockLevelTxn(Session session) {

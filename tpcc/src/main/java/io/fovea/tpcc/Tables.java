@@ -6,7 +6,7 @@ import io.fovea.RowTable;
 import io.fovea.schema.TableSpec;
 import java.util.List;
 
-/** A database's tables, opened. Any thread. */
+/** The opened tables of a database. Any thread. */
 record Tables(
     Database database,
     RowTable item,
@@ -22,7 +22,7 @@ record Tables(
     RowTable stock,
     RowTable driver) {
 
-  /** The nine of clause 1.3. */
+  /** The nine tables of clause 1.3. */
   private static final List<TableSpec> NINE =
       List.of(
           Schema.Item.SPEC,
@@ -36,15 +36,14 @@ record Tables(
           Schema.Stock.SPEC);
 
   /**
-   * Drops the tables; {@link #open} makes them anew. That of the driver, which says that the load
-   * is not complete, goes last: whoever is killed in between finds it and begins again.
+   * Drops the tables; {@link #open} recreates them. The driver's table, which records that the load
+   * is incomplete, goes last, so that an interrupted drop is detected and repeated.
    */
   static void drop(Database db) {
     NINE.forEach(spec -> db.dropTable(spec.name()));
     db.dropTable(Schema.Driver.SPEC.name());
   }
 
-  /** Opens the tables, and makes those that are not there. */
   static Tables open(Database db) {
     RowTable customer = db.table(Schema.Customer.SPEC);
     RowTable order = db.table(Schema.Order.SPEC);

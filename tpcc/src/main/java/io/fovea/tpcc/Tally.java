@@ -5,11 +5,11 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * One worker's counters by transaction type. The worker writes, anyone reads: opaque accesses make
- * each value whole and recent, and nothing else is asked for.
+ * The counters of one worker, by transaction type. Written by the worker, read by any thread.
+ * Opaque accesses suffice: each value must be whole and recent, without order between them.
  */
 final class Tally {
-  /** What is counted; the causes of conflicts follow these. */
+  /** The counters. Those of abort causes follow. */
   enum What {
     COMMITS,
     ROLLBACKS,
@@ -21,7 +21,7 @@ final class Tally {
   private static final int WHATS = What.values().length;
   private static final int STRIDE = WHATS + CAUSES.length;
 
-  /** Two cache lines and their prefetched neighbours on both sides. */
+  /** Two cache lines, with their prefetched neighbors, on both sides. */
   private static final int PADDING = 32;
 
   private static final VarHandle CELL = MethodHandles.arrayElementVarHandle(long[].class);
@@ -32,7 +32,7 @@ final class Tally {
     CELL.setOpaque(cells, index, cells[index] + n);
   }
 
-  /** Counts a transaction that came to its end. The worker only. */
+  /** Counts a completed transaction. Worker only. */
   void ended(int type, boolean rolledBack, int attempts, int skippedDistricts) {
     int base = PADDING + type * STRIDE;
     add(base + (rolledBack ? What.ROLLBACKS : What.COMMITS).ordinal(), 1);
@@ -44,12 +44,12 @@ final class Tally {
     }
   }
 
-  /** Counts an attempt that another transaction spoilt. The worker only. */
+  /** Counts an attempt aborted by a conflict. Worker only. */
   void conflict(int type, AbortCause cause) {
     add(PADDING + type * STRIDE + WHATS + cause.ordinal(), 1);
   }
 
-  /** The counters of several workers, added up at one moment. */
+  /** A sum of the counters of several workers. */
   static final class Totals {
     private final long[] sums = new long[TxnType.COUNT * STRIDE];
 
@@ -63,7 +63,6 @@ final class Tally {
       return t;
     }
 
-    /** What has been counted since an earlier moment. */
     Totals since(Totals earlier) {
       Totals t = new Totals();
       for (int i = 0; i < sums.length; i++) {

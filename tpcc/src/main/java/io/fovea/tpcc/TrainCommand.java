@@ -20,15 +20,15 @@ import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
 /**
- * Does what {@code run} does for some seconds, in memory, or on a file with a log and then recovers
- * one after a crash, and says nothing. For a JVM that writes down which classes and methods are
- * used, so that the next one begins warm: {@code tpcc.sh} has one do so ({@code
- * -XX:AOTCacheOutput}, JEP 514 and 515). A profile is of one kind of work: what has seen both is
- * compiled with the branches of both, and that takes longer.
+ * Trains an ahead-of-time cache. Silently does the work of {@code run} for some seconds, either in
+ * memory, or on a file with a log, followed by a recovery. {@code tpcc.sh} runs it in a JVM that
+ * records classes and methods ({@code -XX:AOTCacheOutput}, JEP 514 and 515), so that later JVMs
+ * start warm. Each kind of work has a separate cache: code profiled for both would be compiled with
+ * the branches of both, which takes longer.
  */
 @Command(
     name = "train",
-    description = "Runs for a JVM that records which classes and methods are used.",
+    description = "Runs briefly to train a JVM that records an ahead-of-time cache.",
     hidden = true)
 final class TrainCommand implements Callable<Integer> {
   private static final String FILE = "file";
@@ -36,7 +36,7 @@ final class TrainCommand implements Callable<Integer> {
 
   @Spec private CommandSpec spec;
 
-  @Option(names = "--seconds", paramLabel = "N", description = "how long the run is (default: 20)")
+  @Option(names = "--seconds", paramLabel = "N", description = "duration of the run (default: 20)")
   private int seconds = 20;
 
   @Parameters(arity = "0..1", paramLabel = "KIND", description = "memory, or file (default: file)")
@@ -73,7 +73,7 @@ final class TrainCommand implements Callable<Integer> {
       return Exit.OK;
     } catch (IOException e) {
       throw new DriverException(
-          Exit.UNUSABLE, "There can be no file for the training: " + e.getMessage(), e);
+          Exit.UNUSABLE, "Cannot create a file for the training: " + e.getMessage(), e);
     } finally {
       if (directory != null) {
         delete(directory);
@@ -95,7 +95,7 @@ final class TrainCommand implements Callable<Integer> {
         Files.delete(p);
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("The files of the training can't be deleted.", e);
+      throw new UncheckedIOException("Cannot delete the files of the training.", e);
     }
   }
 }

@@ -9,7 +9,7 @@ import io.fovea.error.AbortCause;
 import java.nio.ByteBuffer;
 
 /**
- * A transaction type's inputs and body, one object for each worker, used again and again.
+ * The inputs and body of a transaction type, one reused object per worker.
  *
  * <p>{@link #prepare} draws the inputs once; {@link #body} may run several times with them.
  */
@@ -31,22 +31,22 @@ abstract class Txn implements Task<RuntimeException> {
   /** Draws the inputs of the next transaction of a terminal of this warehouse. */
   abstract void prepare(int home);
 
-  /** Does the work; see {@link #rollback} for the way out. */
+  /** Does the work; ends early with {@link #rollback}. */
   abstract void body(Transaction tx);
 
-  /** For a body that is to have no effect: the transaction is over, and the body returns. */
+  /** Rolls back a transaction that is to have no effect. The body returns after this call. */
   final void rollback(Transaction tx) {
     rolledBack = true;
     tx.rollback();
   }
 
-  /** Runs it until it commits or rolls back, and counts its conflicts. */
+  /** Runs the transaction until it commits or rolls back, and counts its conflicts. */
   final void execute(Tally tally, int type) {
     begin(tally, type);
     database.run(options, this);
   }
 
-  /** The same, except that it has still to become durable. */
+  /** Like {@link #execute}, but returns before the commit is durable. */
   final CommitHandle executeAhead(Tally tally, int type) {
     begin(tally, type);
     return database.runPipelined(options, this);
@@ -69,20 +69,19 @@ abstract class Txn implements Task<RuntimeException> {
     body(tx);
   }
 
-  /** Whether the last execution ended in its own rollback. */
+  /** Tells whether the last execution rolled back on purpose. */
   final boolean rolledBack() {
     return rolledBack;
   }
 
-  /** How often the body of the last execution ran. */
   final int attempts() {
     return attempts;
   }
 
-  /** Puts the last execution, which has committed, on a list; for types that leave a row. */
+  /** Appends the last, committed execution to a list; for types that leave a row. */
   void acknowledge(Acknowledged list, ByteBuffer record) {}
 
-  /** Districts that the last execution found nothing to do in; of Delivery only. */
+  /** Returns the districts without an order to deliver in the last execution; Delivery only. */
   int skipped() {
     return 0;
   }

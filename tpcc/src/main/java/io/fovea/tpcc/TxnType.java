@@ -12,10 +12,9 @@ enum TxnType {
 
   static final int COUNT = values().length;
 
-  /** For people. */
   final String title;
 
-  /** For JSON and the tags of an .hlog. */
+  /** The name in JSON and in the tags of an .hlog. */
   final String id;
 
   final int cards;
@@ -30,7 +29,7 @@ enum TxnType {
     this.meanThinkSeconds = meanThinkSeconds;
   }
 
-  /** A think time in nanoseconds: negative exponential, no more than ten times the mean. */
+  /** Draws a think time in nanoseconds: negative exponential, at most ten times the mean. */
   long thinkNanos(Rng rng) {
     double seconds = Math.min(-Math.log(rng.unit()), 10.0) * meanThinkSeconds;
     return (long) (seconds * 1e9);

@@ -2,27 +2,27 @@ package io.fovea.tpcc;
 
 import io.fovea.tpcc.bench.Memory;
 
-/** How large a buffer pool is where the user doesn't say. */
+/** Computes the default size of the buffer pool. */
 final class WarehouseMemory {
-  /** A file of one warehouse has 112 MB after a load, ITEM and the indexes among them. */
+  /** After a load, a file of one warehouse has 112 MB, including ITEM and the indexes. */
   private static final long WAREHOUSE_BYTES = 120L << 20;
 
   private static final long ITEM_BYTES = 24L << 20;
 
-  /** What a transaction of the full mix adds to the file, on average; 870 measured. */
+  /** Average growth of the file per transaction of the full mix, in bytes; measured: 870. */
   private static final long GROWTH_BYTES = 1_000;
 
-  /** The most transactions a second of one processor that the growth is reckoned with. */
+  /** Upper bound of the transactions per second and processor, to estimate the growth. */
   private static final long TRANSACTIONS_PER_SECOND = 50_000;
 
   private WarehouseMemory() {}
 
   /**
-   * A pool that holds the data and what a run adds to it, but no more than half of the memory.
+   * Returns a pool size that holds the data and the growth during a run, capped at half of the
+   * memory.
    *
-   * @param fileBytes the size of the file as it is; 0 where there is none
-   * @param seconds of running
-   * @param rate transactions a second, or 0 for as many as go
+   * @param fileBytes the current size of the file; 0 if there is none
+   * @param rate transactions per second, or 0 for unlimited
    */
   static long defaultBuffer(
       int warehouses, long fileBytes, int threads, double seconds, double rate) {
@@ -32,7 +32,10 @@ final class WarehouseMemory {
     return Memory.bounded(data + (long) (perSecond * seconds * GROWTH_BYTES));
   }
 
-  /** A pool that holds the data and what so much log adds to it, with the same limit. */
+  /**
+   * Returns a pool size that holds the data and the growth from a log of this size, with the same
+   * cap.
+   */
   static long bufferFor(int warehouses, long logBytes) {
     return Memory.bounded(ITEM_BYTES + warehouses * WAREHOUSE_BYTES + logBytes);
   }

@@ -10,15 +10,15 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.locks.LockSupport;
 import org.HdrHistogram.SingleWriterRecorder;
 
-/** One client's stream of transactions, each begun when the one before has ended. */
+/** Runs the transactions of one client, one after another. */
 final class Worker implements Client {
-  /** A waiting worker looks this often whether it is to stop. */
+  /** Interval at which a waiting worker checks whether to stop. */
   private static final long NAP_NANOS = 100_000_000;
 
-  /** How long a client on a virtual thread goes on without giving way, see {@link #turns}. */
+  /** How long a client on a virtual thread runs before it yields, see {@link #turns}. */
   private static final long TURN_NANOS = 1_000_000;
 
-  /** Long enough to park: a virtual thread that only yields may be taken up again at once. */
+  /** Long enough to park: a virtual thread that only yields may be rescheduled at once. */
   private static final long GIVE_WAY_NANOS = 1_000;
 
   final Tally tally = new Tally();
@@ -28,24 +28,22 @@ final class Worker implements Client {
   private final Mix.Dealer dealer;
   private final Pacing pacing;
 
-  /** Where commits are noted once they have returned, or null. */
   private final Acknowledged acknowledged;
 
   private final ByteBuffer record;
 
-  /** Whether it shares its thread with other clients. */
+  /** Whether the client shares its thread with others. */
   private final boolean virtual;
 
   /**
-   * Whether clients take turns. More clients than carriers, none of which ever waits for a log,
-   * would leave the processors to those that came first: nobody preempts a virtual thread.
+   * Whether clients yield to each other. Virtual threads are not preempted: with more clients than
+   * carriers, and no waits for a log, the first ones would keep the processors.
    */
   private final boolean turns;
 
-  /** Whether the thread goes on with another client while a commit becomes durable. */
+  /** Whether the thread serves another client while a commit becomes durable. */
   private final boolean ahead;
 
-  /** Of the transaction that was begun last. */
   private int type;
 
   private long start;
@@ -92,12 +90,11 @@ final class Worker implements Client {
     };
   }
 
-  /** The latencies of a type; null where the mix has none of it. */
+  /** Returns the latencies of a type; null if the mix does not contain it. */
   SingleWriterRecorder latencies(TxnType type) {
     return latencies[type.ordinal()];
   }
 
-  /** Works until the crew stops. */
   void work() {
     pacing.begin();
     long turnEnds = System.nanoTime() + TURN_NANOS;
@@ -133,7 +130,7 @@ final class Worker implements Client {
       if (e.abortCause() != AbortCause.TIMEOUT) {
         throw e;
       }
-      // It counts as a conflict; the next transaction may have more luck.
+      // Count a conflict and continue with the next transaction.
       tally.conflict(type, e.abortCause());
       return false;
     }
@@ -157,7 +154,7 @@ final class Worker implements Client {
     return end;
   }
 
-  /** Waits for a moment of {@link System#nanoTime}; false if the crew stops before it. */
+  /** Waits until a time of {@link System#nanoTime}; false if the crew stops first. */
   boolean sleepUntil(long nanos) {
     for (long left = nanos - System.nanoTime(); left > 0; left = nanos - System.nanoTime()) {
       if (crew.stopping()) {

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A list finds what is not there, and nothing else. */
+/** The check of a list finds exactly the missing transactions. */
 class AcknowledgedTest {
   @TempDir Path folder;
 
@@ -44,7 +44,7 @@ class AcknowledgedTest {
     db.close();
   }
 
-  /** Runs transactions and lists those that committed. */
+  /** Runs transactions and lists the committed ones. */
   private int work(Txn txn, int n) {
     int listed = 0;
     try (Acknowledged list = new Acknowledged(file)) {
@@ -131,7 +131,7 @@ class AcknowledgedTest {
 
   @Test
   void anotherFileIsRefused() throws IOException {
-    Files.writeString(file, "this is the diary of somebody who has nothing to say");
+    Files.writeString(file, "this is a diary and not a list of transactions at all");
     assertEquals(Exit.UNUSABLE, assertThrows(DriverException.class, this::check).exitCode);
   }
 }

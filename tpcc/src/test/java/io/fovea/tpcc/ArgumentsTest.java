@@ -30,7 +30,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
 class ArgumentsTest {
-  /** All options, parsed as {@code run} parses them. */
+  /** All options, parsed as by {@code run}. */
   @Command
   private static final class All {
     @Mixin private final Arguments.Store store = new Arguments.Store();
@@ -265,7 +265,7 @@ class ArgumentsTest {
   @Test
   void withoutLocksThereIsOneThread() {
     assertEquals(
-        "--locks off is for one thread, which has nobody beside it: --threads 1, and no --clients",
+        "--locks off needs a single client: use --threads 1 without --clients",
         mistake("--locks=off", "--threads=2"));
     Settings s = settle("--locks=off", "--threads=1");
     assertFalse(s.engineOptions().experiments().isolated());
@@ -320,9 +320,9 @@ class ArgumentsTest {
   @ParameterizedTest
   @CsvSource({
     "chek, Did you mean: java -jar tpcc.jar check",
-    "chek, 'java -jar tpcc.jar --help' tells more.",
+    "chek, 'java -jar tpcc.jar --help' shows all options.",
     "run --waerhouses=1, Possible solutions: --warehouses",
-    "run --waerhouses=1, 'java -jar tpcc.jar run --help' tells more."
+    "run --waerhouses=1, 'java -jar tpcc.jar run --help' shows all options."
   })
   void whatWasMistypedIsSuggested(String args, String hint) {
     StringWriter err = new StringWriter();

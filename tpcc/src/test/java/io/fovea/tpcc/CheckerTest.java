@@ -29,7 +29,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Plants an inconsistency, and expects the conditions that it breaks and no others. */
+/** Plants an inconsistency, and expects exactly the conditions that it violates. */
 class CheckerTest {
   private static final int LAST_ORDER = SmallDatabase.SCALE.customers();
   private static final int FIRST_NEW = SmallDatabase.SCALE.firstUndelivered();
@@ -140,7 +140,7 @@ class CheckerTest {
 
   @Test
   void twoOrderWithoutNewOrder() {
-    // max(O_ID) is right and max(NO_O_ID) is not.
+    // max(O_ID) is right and max(NO_O_ID) is wrong.
     delete(tables.newOrder(), newOrder(LAST_ORDER));
     expect(2, 5, 11);
   }
@@ -165,7 +165,7 @@ class CheckerTest {
 
   @Test
   void fiveNewOrderWithoutOrder() {
-    // An order too many in NEW-ORDER also moves the maximum away.
+    // An additional order in NEW-ORDER also changes the maximum.
     db.database.run(
         tx -> tables.newOrder().put(tx, newOrder(LAST_ORDER + 1), tables.newOrder().row()));
     expect(2, 5, 11);
@@ -202,7 +202,7 @@ class CheckerTest {
 
   @Test
   void eight() {
-    // Both a warehouse and its districts forget a payment: only history tells.
+    // A warehouse and its districts both miss a payment: only history shows it.
     add(tables.warehouse(), tables.warehouse().key().set(2), Warehouse.YTD, -5);
     add(tables.district(), tables.district().key().set(2, 7), District.YTD, -5);
     expect(8, 9);
@@ -234,7 +234,7 @@ class CheckerTest {
 
   @Test
   void eleven() {
-    // A delivery that is right in every other way, on a database that is said to be just loaded.
+    // A correct delivery, on a database that is marked as just loaded.
     db.database.run(
         tx -> {
           tables.newOrder().delete(tx, newOrder(FIRST_NEW));

@@ -6,12 +6,12 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
 
-/** The program in this JVM, for tests of other packages: what a user types, sees and gets back. */
+/** Runs the program in this JVM, for tests of other packages. */
 public final class DriverCommand {
   private final StringWriter out = new StringWriter();
   private final StringWriter err = new StringWriter();
 
-  /** Runs a command and gives its exit code. */
+  /** Runs a command and returns its exit code. */
   public int run(List<String> args) {
     out.getBuffer().setLength(0);
     err.getBuffer().setLength(0);
@@ -22,17 +22,17 @@ public final class DriverCommand {
         args.toArray(String[]::new));
   }
 
-  /** What the last command printed. */
+  /** Returns the output of the last command. */
   public String out() {
     return out.toString();
   }
 
-  /** What it complained of. */
+  /** Returns the error output of the last command. */
   public String err() {
     return err.toString();
   }
 
-  /** Fails with what the last command printed. */
+  /** Fails with the output of the last command if the codes differ. */
   public void expect(int code, int found) {
     assertEquals(code, found, () -> out + "\n" + err);
   }

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The whole program on fewer rows: what a user types, sees and gets back. */
+/** Tests the whole program, from arguments to output, on fewer rows. */
 @Tag("slow")
 class EndToEndTest {
   @TempDir Path folder;
@@ -98,7 +98,7 @@ class EndToEndTest {
     expect(Exit.OK, onFile("check"));
     assertEquals(12, out.toString().lines().filter(l -> l.contains("  holds  ")).count());
 
-    do { // a machine that is busy elsewhere may not come to an order in the measured time
+    do { // a busy machine may not get to an order in the measured time
       expect(Exit.OK, onFile("run", "--threads=2", durability, "--json", json.toString()));
     } while (json(json).get("tpmCLike").getAsDouble() == 0);
     report(json(json), level);
@@ -113,7 +113,7 @@ class EndToEndTest {
     assertEquals(2, checked.getAsJsonObject("options").get("warehouses").getAsInt());
   }
 
-  /** What the kernel counted of each thread: nothing where it does not. */
+  /** Checks the kernel's counts of each thread; empty if it does not count. */
   private static void threads(JsonArray threads, double seconds) {
     if (!Files.exists(Path.of("/proc/self/schedstat"))) {
       assertEquals(0, threads.size());
@@ -401,9 +401,9 @@ class EndToEndTest {
           });
     }
     expect(Exit.UNUSABLE, onFile("check"));
-    assertTrue(err.toString().contains("did not come to its end"), err.toString());
+    assertTrue(err.toString().contains("incomplete load"), err.toString());
     expect(Exit.OK, onFile(command));
-    assertTrue(out.toString().contains("dropped and done again"), out.toString());
+    assertTrue(out.toString().contains("dropped and loaded again"), out.toString());
     expect(Exit.OK, onFile("check"));
   }
 
@@ -444,7 +444,7 @@ class EndToEndTest {
       assertTrue(listed >= counted && listed > 0, listed + " of " + counted);
     }
     expect(Exit.OK, onFile("check", "--acknowledged=" + list));
-    assertTrue(out.toString().contains("all are there"), out.toString());
+    assertTrue(out.toString().contains("all are present"), out.toString());
   }
 
   @Test

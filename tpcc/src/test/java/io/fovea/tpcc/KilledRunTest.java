@@ -33,12 +33,12 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Runs the driver in a JVM of its own, kills that with signal 9 at random moments of its opening,
- * loading, running, checking and closing, and runs it again: it ends with exit code 0, the twelve
- * conditions hold, and nothing that was acknowledged is missing.
+ * Runs the driver in a child JVM, kills it with signal 9 at random times while it opens, loads,
+ * runs, checks and closes, and runs it again: it ends with exit code 0, the twelve conditions hold,
+ * and no acknowledged transaction is missing.
  *
- * <p>{@code -Dtpcc.kills=50} kills so often, {@code -Dtpcc.seed=N} draws the same moments as the
- * run that named the seed, as far as the clock allows.
+ * <p>{@code -Dtpcc.kills=50} sets the number of kills. {@code -Dtpcc.seed=N} repeats the times of
+ * the run that printed the seed, as far as the clock allows.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -46,7 +46,7 @@ class KilledRunTest {
   private static final int KILLS = Integer.getInteger("tpcc.kills", 2);
   private static final long SEED = Long.getLong("tpcc.seed", System.nanoTime());
 
-  /** Large enough that a load takes a moment. */
+  /** Large enough that a load takes some time. */
   private static final Scale SCALE = new Scale(1_000, 100, 30);
 
   private static final int PATIENCE_SECONDS = 180;
@@ -54,7 +54,7 @@ class KilledRunTest {
   /** The most transactions that are acknowledged before a kill. */
   private static final int RECORDS_MAX = 3_000;
 
-  /** When a child is killed: at most so many milliseconds after it has said something. */
+  /** When a child is killed: at most this many milliseconds after an output line. */
   private enum Stage {
     OPENING("child begins", 700),
     LOADING("loading ", 900),
@@ -77,7 +77,7 @@ class KilledRunTest {
   private final int[] kills = new int[Stage.values().length];
   private final Map<Translation, Integer> under = new TreeMap<>();
 
-  /** What a child is: the driver on fewer rows. */
+  /** The child: the driver on fewer rows. */
   static final class Child {
     private Child() {}
 
@@ -88,7 +88,7 @@ class KilledRunTest {
     }
   }
 
-  /** How a child ended: its exit code, 137 where it was killed, and what it said. */
+  /** The end of a child: its exit code, 137 if killed, and its output. */
   private record End(int code, String said) {
     boolean killed() {
       return code == 128 + 9;
@@ -96,15 +96,15 @@ class KilledRunTest {
   }
 
   /**
-   * Waits for the moment to kill a process, which may end before: some time after a stage has
-   * begun, or when it has acknowledged so many transactions, which a slow machine takes longer for.
+   * Waits until it is time to kill a process, which may end before: some time after the start of a
+   * stage, or after a number of acknowledged transactions, so that a slow machine gets as far.
    */
   private String await(Process process, Stage stage, Path list) throws Exception {
     if (stage == Stage.RUNNING && list != null) {
       long records = 1 + random.nextInt(RECORDS_MAX);
       long until = records(list) + records;
       while (records(list) < until && !process.waitFor(1, TimeUnit.MILLISECONDS)) {
-        // it goes on
+        // it continues
       }
       return "after " + records + " acknowledged transactions";
     }
@@ -117,7 +117,7 @@ class KilledRunTest {
    * Runs a child.
    *
    * @param killed when to kill it, or null
-   * @param list where it notes what it acknowledges, or null
+   * @param list its list of acknowledged transactions, or null
    */
   private End child(Stage killed, Path list, List<String> args) throws Exception {
     List<String> command = new ArrayList<>();
@@ -138,7 +138,7 @@ class KilledRunTest {
                   said.append("it took too long\n");
                 }
               } catch (InterruptedException e) {
-                // it has come to its end
+                // it has ended
               }
             });
     try (BufferedReader lines =
@@ -179,7 +179,7 @@ class KilledRunTest {
     return kind.name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
-  /** Little, so that checkpoints are among the things that are killed. */
+  /** Small, so that kills hit checkpoints. */
   private static final String LOG = "4m";
 
   private String about(String what, List<String> history) {
@@ -203,7 +203,8 @@ class KilledRunTest {
     int done = 0;
     boolean loaded = false;
     boolean sync = true;
-    // The file knows nothing of it: each opening may have another one. As many kills of each.
+    // The file does not depend on the translation, so each open uses another one. As many kills of
+    // each.
     List<Translation> kinds = new ArrayList<>(List.of(Translation.values()));
     Collections.shuffle(kinds, random);
     while (done < KILLS) {
@@ -212,7 +213,7 @@ class KilledRunTest {
         deleteAll();
         history.clear();
         loaded = false;
-        // A list needs sync, since the others may lose what they have acknowledged.
+        // A list needs sync, since other levels may lose acknowledged transactions.
         sync = random.nextInt(4) != 0;
       }
       Stage stage = loaded ? draw() : random.nextBoolean() ? Stage.LOADING : Stage.RUNNING;
@@ -237,7 +238,7 @@ class KilledRunTest {
       }
       loaded = loaded || end.said.contains(Stage.RUNNING.line);
       if (random.nextInt(3) == 0) {
-        continue; // and kill it again, perhaps in the middle of its recovery
+        continue; // and kill it again, perhaps during recovery
       }
       again(file, list, sync, history);
       loaded = true;
@@ -265,7 +266,7 @@ class KilledRunTest {
     return stages[random.nextInt(stages.length)];
   }
 
-  /** Runs to the end and checks the file that this leaves. */
+  /** Runs to the end, and checks the resulting file. */
   private void again(Path file, Path list, boolean sync, List<String> history) throws Exception {
     Translation any = Translation.values()[random.nextInt(Translation.values().length)];
     End end = child(null, null, run(file, list, "100ms", sync, any));

@@ -54,7 +54,7 @@ class NuRandTest {
 
   @Test
   void drawsAreNotUniform() {
-    // The bits of A are mostly set: half of all draws fall on far fewer than half of the values.
+    // Most bits of A are set, so half of all draws fall on far fewer than half of the values.
     Rng rng = new Rng(4);
     NuRand n = new NuRand(0, 0, 0);
     int[] counts = new int[1_000];

@@ -17,7 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Pieces of a range: each row once, whichever attempt of a piece was aborted. */
+/** Reading a range in pieces visits each row once, whichever attempt of a piece was aborted. */
 class PiecesTest {
   private static final int ROWS = 3_500;
   private static final Field VALUE;
@@ -41,7 +41,7 @@ class PiecesTest {
               table.insert(tx, table.key().set((long) i), row);
             }
           });
-      // Scans go by leaves some time after somebody has wished it.
+      // Scans go by leaves some time after the first read-only transaction.
       db.read(tx -> table.get(tx, table.key().set(0L), table.row()));
       Thread.sleep(50);
       int twice = 0;

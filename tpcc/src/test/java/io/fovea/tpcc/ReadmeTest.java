@@ -13,9 +13,9 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The pages of the driver say what the driver can do. */
+/** Compares the documentation with the driver. */
 class ReadmeTest {
-  /** The pages of the driver have every option that is not hidden. */
+  /** The pages document every visible option. */
   @ParameterizedTest
   @CsvSource({
     "load,README.md",

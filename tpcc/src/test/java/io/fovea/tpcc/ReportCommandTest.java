@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** {@code tpcc.sh report} on files made for it; {@link EndToEndTest} has those of a run. */
+/** Tests {@code tpcc.sh report} on synthetic files; {@link EndToEndTest} uses those of a run. */
 class ReportCommandTest {
   @TempDir Path folder;
 
@@ -44,7 +44,7 @@ class ReportCommandTest {
     return Main.execute(SmallDatabase.SCALE, new PrintWriter(out), new PrintWriter(err), all);
   }
 
-  /** A report of ten seconds, two of which are warm-up. */
+  /** Writes a report of ten seconds, two of which are warm-up. */
   private Path json(String name, String... extraColumns) throws IOException {
     Series series = new Series(1);
     for (int i = 1; i <= 10; i++) {
@@ -172,7 +172,7 @@ class ReportCommandTest {
     expect(Exit.OK, report(json("extra.json", "workingSetPages", "framesFree"), "--out", folder));
     List<String> texts = drawn("extra.svg").texts();
     assertEquals(2, texts.stream().filter("working set pages"::equals).count(), "legend and axis");
-    assertTrue(texts.contains("Frames free"), "a panel of its own: " + texts);
+    assertTrue(texts.contains("Frames free"), "a separate panel: " + texts);
   }
 
   @Test
@@ -205,7 +205,7 @@ class ReportCommandTest {
       value = {
         "my diary | neither a report",
         "'' | neither a report",
-        "{} | no report of this driver",
+        "{} | not a report of this driver",
         "{\"a\": | no JSON",
         "{\"command\":\"check\"} | has no series",
         "{\"command\":\"run\",\"reportVersion\":2,\"series\":{}} | version 2",
@@ -225,6 +225,6 @@ class ReportCommandTest {
   @Test
   void aFileThatIsNotThereIsRefused() {
     expect(Exit.USAGE, report(folder.resolve("nothing.json")));
-    assertTrue(err.toString().contains("no such file"), err.toString());
+    assertTrue(err.toString().contains("does not exist"), err.toString());
   }
 }

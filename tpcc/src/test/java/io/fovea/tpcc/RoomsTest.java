@@ -8,7 +8,7 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import org.junit.jupiter.api.Test;
 
-/** The driver's rooms have no circles, and use the engine by its API. */
+/** The packages of the driver have no cycles, and use only the engine's API. */
 class RoomsTest {
   private static final JavaClasses CLASSES =
       new ClassFileImporter()

@@ -14,7 +14,7 @@ import java.io.PrintWriter;
 import java.io.Writer;
 import java.util.function.BiConsumer;
 
-/** A database in memory with a load of fewer rows, for tests. */
+/** A database in memory with fewer rows, for tests. */
 final class SmallDatabase implements AutoCloseable {
   static final Scale SCALE = new Scale(200, 30, 9);
 

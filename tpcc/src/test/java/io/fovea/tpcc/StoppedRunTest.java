@@ -24,8 +24,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A command that is ended by a signal shows what it has measured so far, or says what is missing,
- * and closes the database.
+ * A command stopped by a signal shows its results so far, or what is missing, and closes the
+ * database.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -43,9 +43,9 @@ class StoppedRunTest {
   }
 
   /**
-   * Runs a command in a JVM of its own, and stops that at the first line with the sign.
+   * Runs a command in a child JVM, and stops it at the first line with the sign.
    *
-   * @return what it said after the signal had come
+   * @return the output after the signal
    */
   private String stopped(String args, String sign) throws Exception {
     List<String> command = new ArrayList<>();
@@ -64,7 +64,7 @@ class StoppedRunTest {
         said.append(line).append('\n');
         if (!signalled && line.contains(sign)) {
           signalled = true;
-          process.toHandle().destroy(); // SIGTERM; the other destroy() closes the stream
+          process.toHandle().destroy(); // SIGTERM; Process.destroy() would close the stream
         }
       }
       assertTrue(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS), said::toString);
@@ -79,14 +79,14 @@ class StoppedRunTest {
     return said.substring(said.indexOf("tpcc: stopping"));
   }
 
-  /** The figures are words of the table that no other line has. */
+  /** The figures are words of the table that occur in no other line. */
   @ParameterizedTest
   @CsvSource({
     "run --buffer=32m --warehouses=1 --threads=2 --warmup=0, New-Order/s, tpmC-like",
     YCSB + ", operations/s, goodput",
     YCSB + " --clients=8, operations/s, goodput",
-    LOOKUPS + ", lookups/s, of processor time a lookup",
-    LOOKUPS + " --sizes=0.5, lookups/s, of processor time a lookup",
+    LOOKUPS + ", lookups/s, of processor time per lookup",
+    LOOKUPS + " --sizes=0.5, lookups/s, of processor time per lookup",
     LOOKUPS + " --sizes=0.5;1.5, lookups/s, of pool"
   })
   void aStoppedRunShowsItsTable(String args, String running, String figures) throws Exception {
@@ -96,20 +96,20 @@ class StoppedRunTest {
     assertTrue(said.indexOf(figures) < said.indexOf("stopped by a signal after "), said);
   }
 
-  /** Sizes enough that one shows a line, whatever the machine is busy with. */
+  /** Long enough for a line at each size, even on a busy machine. */
   @Test
   void sizesThatWereMeasuredAreShown() throws Exception {
     String sizes = " --sizes=0.5,1.5,1.6,1.7,1.8 --duration=4s";
     String said = stopped(LOOKUPS + sizes, "working set 1.");
     assertTrue(said.lines().anyMatch(line -> line.startsWith("   0.500 ")), said);
-    assertTrue(said.contains(" of 20.0 s: the table is of these; sizes not measured: "), said);
+    assertTrue(said.contains(" of 20.0 s; the table covers this time; sizes not measured: "), said);
   }
 
   @ParameterizedTest
   @CsvSource({
     "run --buffer=32m --warehouses=1, running mix, tpmC-like",
     "ycsb run --buffer=4m --records=8000, running workload, goodput",
-    "lookups --buffer=4m --records=60000, looking up, of processor time a lookup",
+    "lookups --buffer=4m --records=60000, looking up, of processor time per lookup",
     "lookups --buffer=4m --records=60000 --sizes=0.5;1.5, looking up, of pool"
   })
   void nothingIsMeasuredWhileItWarmsUp(String args, String sign, String figures) throws Exception {
@@ -118,7 +118,7 @@ class StoppedRunTest {
     assertFalse(said.contains(figures), said);
   }
 
-  /** It runs the mix in steps until there is log enough: a stop ends all of them. */
+  /** The mix runs in steps until the log is long enough; a stop ends all of them. */
   @Test
   void aStoppedFillingEnds() throws Exception {
     String args = "recover-bench --fill --buffer=32m --replay=4g";
@@ -126,7 +126,7 @@ class StoppedRunTest {
     assertTrue(said.contains("stopped by a signal: the log is shorter"), said);
   }
 
-  /** So many rows take hours, and the signal comes before the first. */
+  /** So many rows take hours; the signal arrives before the first. */
   @ParameterizedTest
   @CsvSource({
     "load --buffer=32m --warehouses=10000, check",
@@ -142,7 +142,7 @@ class StoppedRunTest {
       PrintWriter to = new PrintWriter(out);
       int code = Main.execute(Scale.FULL, to, to, check, "--path=" + file(), "--buffer=32m");
       assertEquals(Exit.UNUSABLE, code, out::toString);
-      assertTrue(out.toString().contains("did not come to its end"), out::toString);
+      assertTrue(out.toString().contains("incomplete load"), out::toString);
     }
   }
 }

@@ -22,7 +22,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What each transaction type does to the tables, against the words of clause 2. */
+/** Checks the effects of each transaction type on the tables against clause 2. */
 class TxnTest {
   private static final Scale SCALE = SmallDatabase.SCALE;
 
@@ -87,7 +87,7 @@ class TxnTest {
     newOrderRows(commits);
   }
 
-  /** The rows that New-Orders made, those after the load's. */
+  /** Returns the rows of New-Orders, after those of the load. */
   private void newOrderRows(int commits) {
     Map<Integer, Long> prices = new HashMap<>();
     db.each(db.tables.item(), (k, row) -> prices.put(k.getInt(0), row.getLong(Item.PRICE)));

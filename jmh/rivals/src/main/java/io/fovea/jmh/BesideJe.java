@@ -14,11 +14,11 @@ import com.sleepycat.je.Transaction;
 import com.sleepycat.je.TransactionConfig;
 
 /**
- * Berkeley DB Java Edition. Transactions that write, and scans, are serializable, by locks that are
- * held to the end: a read of what is then updated asks for the write lock at once, else two that
- * both have read would wait for each other. A transaction that loses runs again. A single read
- * commits by itself. The cache is on the heap. There is no way to have no log: without durability,
- * commits leave their part of it in memory.
+ * Berkeley DB Java Edition. Transactions that write, and scans, are serializable through locks held
+ * until commit. A read before an update takes the write lock at once; otherwise two readers of the
+ * same record would deadlock. The loser of a conflict is retried. A single read commits
+ * automatically. The cache is on the heap. The log cannot be turned off: without durability,
+ * commits leave their records in memory.
  */
 final class BesideJe implements BesideStore {
   private final Environment env;
@@ -27,7 +27,7 @@ final class BesideJe implements BesideStore {
       new TransactionConfig().setSerializableIsolation(true);
 
   BesideJe(Setup setup) {
-    // Its setters return other types, so they make no chain.
+    // The setters return other types, so calls cannot be chained.
     EnvironmentConfig config = new EnvironmentConfig();
     config.setAllowCreate(true);
     config.setTransactional(true);

@@ -11,9 +11,9 @@ import jetbrains.exodus.env.StoreConfig;
 import jetbrains.exodus.env.Transaction;
 
 /**
- * Xodus. A transaction sees a snapshot, and a commit succeeds only if nobody else has committed
- * since: such transactions are serializable. One that loses runs again on a new snapshot. The cache
- * of the log, which is all that there is, is bounded by the memory of the set-up.
+ * Xodus. A transaction reads a snapshot, and its commit fails if another one has committed since,
+ * so writing transactions are serializable. The loser is retried on a new snapshot. The only cache,
+ * that of the log, is bounded by the memory of the setup.
  */
 final class BesideXodus implements BesideStore {
   private final Environment env;
@@ -111,7 +111,7 @@ final class BesideXodus implements BesideStore {
               table.put(tx, key, new ArrayByteIterable(value));
             }
           }
-          // Flushes the changes, or leaves a new snapshot to begin again with.
+          // Flushes the changes, or moves to a new snapshot for a retry.
         } while (!flushed(tx));
       } finally {
         tx.abort();

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
 
-/** Every engine behind the adapter: what it reads, in which order, and that no update is lost. */
+/** Checks the adapter of every engine: contents, order, and no lost updates. */
 class RivalsTest {
   private static final int RECORDS = 2000;
   private static final int THREADS = 4;
@@ -26,14 +26,14 @@ class RivalsTest {
   @TempDir Path folder;
 
   @ParameterizedTest
-  @EnumSource(value = Engine.class, mode = Mode.EXCLUDE, names = "LMDB") // wants options of its JVM
+  @EnumSource(value = Engine.class, mode = Mode.EXCLUDE, names = "LMDB") // needs JVM options
   void isExact(Engine engine) throws Exception {
     Path files = Files.createDirectory(folder.resolve(engine.name()));
     try (BesideStore store = engine.open(new Setup(files, 16 << 20, RECORDS, false))) {
       store.load(0, RECORDS / 2);
       store.load(RECORDS / 2, RECORDS);
       store.settle();
-      // All of them change the same few records.
+      // All threads change the same few records.
       ExecutorService threads = Executors.newFixedThreadPool(THREADS);
       try {
         List<Future<?>> running = new ArrayList<>();

@@ -8,28 +8,27 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
 /**
- * The platform threads that carry the virtual ones. The JDK has one scheduler of virtual threads a
- * process; how many carriers it has is a system property that it reads when the first virtual
- * thread is made, and from JDK 24 on an attribute of an MXBean that can be changed at any time.
+ * Sets the number of platform threads that carry virtual threads. The JDK has one scheduler per
+ * process. Its parallelism is a system property, read when the first virtual thread is created;
+ * from JDK 24 it is also an attribute of an MXBean that can change at any time.
  */
 public final class Carriers {
   private static final String PROPERTY = "jdk.virtualThreadScheduler.parallelism";
   private static final String SCHEDULER = "jdk.management:type=VirtualThreadScheduler";
   private static final String PARALLELISM = "Parallelism";
 
-  /** More are of no use, and the scheduler has a limit of its own. */
+  /** More would not help, and the scheduler has its own limit. */
   private static final int CARRIERS_MAX = 1_000;
 
-  /** What the property had when the first virtual thread may have been made, or 0. */
+  /** The property when the first virtual thread may have been created, or 0. */
   private static int settled;
 
   private Carriers() {}
 
   /**
-   * Sets how many processors virtual threads may use together.
+   * Sets how many carriers virtual threads may use.
    *
-   * @return whether that is so now; false where the JDK has settled for another number or takes
-   *     none that large
+   * @return false if the JDK has fixed another number or rejects this one
    */
   public static synchronized boolean limit(int carriers) {
     if (carriers > CARRIERS_MAX) {
@@ -47,7 +46,7 @@ public final class Carriers {
       }
       return found(server, scheduler, carriers);
     } catch (InstanceNotFoundException e) {
-      return settled == carriers; // a JDK before 24: the property decides
+      return settled == carriers; // before JDK 24: the property decides
     } catch (JMException | RuntimeException e) {
       return false;
     }

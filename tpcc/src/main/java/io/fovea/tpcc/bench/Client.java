@@ -2,18 +2,19 @@ package io.fovea.tpcc.bench;
 
 import io.fovea.CommitHandle;
 
-/** Who runs transactions one after the other, as {@link Pipeline} sees it. One thread. */
+/** A client that runs transactions one after another, served by a {@link Pipeline}. One thread. */
 public interface Client {
   /**
-   * Does the next transaction, ahead of the log.
+   * Runs the next transaction without waiting for the log.
    *
-   * @return whether there is one to be acknowledged: none where it gave up, or is to stop
+   * @return whether there is a transaction to acknowledge: false if it was abandoned or the client
+   *     stops
    */
   public boolean execute();
 
-  /** What the last transaction waits for. */
+  /** Returns the handle of the last transaction's commit. */
   public CommitHandle commitHandle();
 
-  /** Tells the client that the last transaction is durable; returns when that was. */
+  /** Acknowledges that the last transaction is durable, and returns the time at which it was. */
   public long acknowledge();
 }

@@ -4,9 +4,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 
-/**
- * Threads that begin and end together, platform or virtual ones. The first failure stops them all.
- */
+/** Platform or virtual threads that start and end together. The first failure stops them all. */
 public final class Crew {
   private final String name;
   private final Shutdown shutdown;
@@ -24,7 +22,7 @@ public final class Crew {
     this.running = new CountDownLatch(size);
   }
 
-  /** What each thread does. */
+  /** The work of each thread. */
   @FunctionalInterface
   public interface Job {
     void run(int number);
@@ -55,7 +53,7 @@ public final class Crew {
     }
   }
 
-  /** Whether a thread is to come to an end, for whatever reason. */
+  /** Tells whether threads should end, for whatever reason. */
   public boolean stopping() {
     return stop || shutdown.requested();
   }
@@ -64,7 +62,7 @@ public final class Crew {
     stop = true;
   }
 
-  /** Waits for the threads' end; false if the time was over first. */
+  /** Waits until the threads have ended; false if the time ran out first. */
   public boolean await(long nanos) {
     try {
       return running.await(Math.max(nanos, 0), TimeUnit.NANOSECONDS);
@@ -75,7 +73,7 @@ public final class Crew {
     }
   }
 
-  /** Waits for so long; true if the threads have ended before, or are about to: a signal came. */
+  /** Waits for a time; true if the threads have ended, or are about to because a signal arrived. */
   public boolean endsWithin(long nanos) {
     return await(nanos) || shutdown.requested();
   }
@@ -84,15 +82,11 @@ public final class Crew {
   public void join() {
     stop();
     while (!await(TimeUnit.SECONDS.toNanos(1))) {
-      // a transaction may take its time
+      // a transaction may take long
     }
   }
 
-  /**
-   * Complains after the threads' end where one of them failed.
-   *
-   * @throws DriverException if a thread failed
-   */
+  /** Throws if a thread failed. Call after the threads have ended. */
   private void checkFailure() {
     Throwable t = failure.get();
     if (t != null) {
@@ -101,26 +95,26 @@ public final class Crew {
   }
 
   /**
-   * Stops the threads and waits for their end. A signal is a good one: what there is until then
-   * counts, and {@link Shutdown#results} ends the command.
+   * Stops the threads and waits for their end. A signal is not a failure: the results so far count,
+   * and {@link Shutdown#results} ends the command.
    *
-   * @param early whether they had ended, or had been about to, when they were to go on
+   * @param early whether they had ended, or were about to, before the planned time
    * @throws DriverException if a thread failed
-   * @throws IllegalStateException if they ended early, and nobody had told them to
+   * @throws IllegalStateException if they ended early without a signal or failure
    */
   public void end(boolean early) {
     join();
     checkFailure();
     if (early && !shutdown.requested()) {
-      throw new IllegalStateException("the " + name + " threads ended before their time");
+      throw new IllegalStateException("the " + name + " threads ended early");
     }
   }
 
   /**
-   * Complains after the threads' end where they have not done all that was to be done.
+   * Throws if the ended threads have not done all their work.
    *
-   * @param meaning what it means for the user that a signal has stopped them
-   * @throws DriverException if a thread failed or a signal came
+   * @param meaning the consequence of a signal for the user
+   * @throws DriverException if a thread failed or a signal arrived
    */
   public void check(Progress progress, String meaning) {
     checkFailure();

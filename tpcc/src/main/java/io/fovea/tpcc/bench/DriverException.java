@@ -1,6 +1,6 @@
 package io.fovea.tpcc.bench;
 
-/** The end of the program, with a message for the user and an exit code. */
+/** Ends the program with a message for the user and an exit code. */
 public final class DriverException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

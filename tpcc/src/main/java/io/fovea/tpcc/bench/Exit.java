@@ -1,23 +1,23 @@
 package io.fovea.tpcc.bench;
 
-/** Exit codes; scripts rely on them, so they never change. */
+/** Exit codes. Scripts rely on them; do not change them. */
 public final class Exit {
-  /** The run and the check after it were clean. */
+  /** The run and its check succeeded. */
   public static final int OK = 0;
 
-  /** Options that make no sense. */
+  /** Invalid options. */
   public static final int USAGE = 1;
 
-  /** A consistency condition does not hold. */
+  /** A consistency condition is violated. */
   public static final int INCONSISTENT = 2;
 
-  /** An error of the engine, of the device or of the driver. */
+  /** The engine, the device or the driver failed. */
   public static final int ERROR = 3;
 
-  /** The database is not there, is in use, or is not the one that the options ask for. */
+  /** The database is missing, in use, or not the one asked for. */
   public static final int UNUSABLE = 4;
 
-  /** Stopped by a signal before the end. */
+  /** Stopped by a signal. */
   public static final int INTERRUPTED = 130;
 
   private Exit() {}

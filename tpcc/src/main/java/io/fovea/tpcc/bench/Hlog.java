@@ -9,7 +9,9 @@ import java.util.List;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramLogWriter;
 
-/** Writes interval histograms, one line a second and kind of transaction, tagged with the kind. */
+/**
+ * Writes interval histograms: one line per second and kind of transaction, tagged with the kind.
+ */
 public final class Hlog implements AutoCloseable {
   private static final double NANOS_PER_MILLI = 1e6;
 
@@ -20,9 +22,9 @@ public final class Hlog implements AutoCloseable {
   private long sinceMillis = startMillis;
 
   /**
-   * Begins a file.
+   * Creates a file.
    *
-   * @param title what the run was
+   * @param title a description of the run
    * @param tags one for each of the histograms of {@link #write}
    */
   public Hlog(Path file, String title, List<String> tags) throws IOException {
@@ -36,7 +38,7 @@ public final class Hlog implements AutoCloseable {
     writer.outputLegend();
   }
 
-  /** Writes what was recorded since the interval before; null is passed over. */
+  /** Writes the histograms of an interval; null ones are skipped. */
   public void write(Histogram[] interval) {
     long now = System.currentTimeMillis();
     for (int i = 0; i < interval.length; i++) {
@@ -51,16 +53,16 @@ public final class Hlog implements AutoCloseable {
   }
 
   /**
-   * Ends the file.
+   * Closes the file.
    *
-   * @throws IOException if not all of it could be written
+   * @throws IOException if some of it could not be written
    */
   @Override
   public void close() throws IOException {
     boolean failed = stream.checkError();
     stream.close();
     if (failed) {
-      throw new IOException("not all of it could be written");
+      throw new IOException("some of the histograms could not be written");
     }
   }
 }

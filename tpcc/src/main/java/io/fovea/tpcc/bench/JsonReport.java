@@ -14,21 +14,21 @@ import java.util.Locale;
 import java.util.regex.Pattern;
 import org.HdrHistogram.Histogram;
 
-/** The report of {@code --json}. Names in it are part of what scripts rely on. */
+/** The report of {@code --json}. Scripts rely on the names in it. */
 public final class JsonReport {
-  /** Of the form of the report; a higher one where programs that read it have to change. */
+  /** Version of the report's format. Incremented when programs that read it must change. */
   public static final int VERSION = 1;
 
-  /** Arrays of numbers, which go on one line; text has no line breaks in it. */
+  /** Arrays of numbers, which go on one line. No string contains a line break. */
   private static final Pattern NUMBERS = Pattern.compile("\\[\\n[-+.\\w,\\s]*\\]");
 
   private final JsonObject root = new JsonObject();
   private final boolean logged;
 
   /**
-   * Begins a report.
+   * Creates a report.
    *
-   * @param options those in force
+   * @param options the effective options
    * @param logged whether there is a log to report about
    */
   public JsonReport(String command, JsonObject options, boolean logged) {
@@ -61,7 +61,7 @@ public final class JsonReport {
     root.add("load", o);
   }
 
-  /** What happened in each second, and when something else did. */
+  /** Adds the values per second, and the marks. */
   public void series(Series series) {
     root.add("series", series.toJson());
     root.add("marks", series.marksToJson());
@@ -79,7 +79,7 @@ public final class JsonReport {
     root.addProperty(name, fact);
   }
 
-  /** Percentiles in microseconds, and the mean. */
+  /** Returns percentiles in microseconds, and the mean. */
   public static JsonObject latency(Histogram h) {
     JsonObject latency = new JsonObject();
     latency.addProperty("mean", h.getTotalCount() == 0 ? 0 : round(h.getMean() / 1e3));
@@ -91,12 +91,12 @@ public final class JsonReport {
     return latency;
   }
 
-  /** Figures of a subcommand of its own. */
+  /** Adds figures of one subcommand. */
   public void add(String name, JsonElement figures) {
     root.add(name, figures);
   }
 
-  /** What the log had to do; nothing where there is none. */
+  /** Adds the figures of the log, if there is one. */
   public void log(LogFigures log) {
     if (!logged) {
       return;
@@ -117,7 +117,7 @@ public final class JsonReport {
     root.add("log", o);
   }
 
-  /** What the engine counted in the measured time. */
+  /** Returns the engine's counters for the measured time. */
   public static JsonObject engine(DatabaseStats before, DatabaseStats after) {
     DatabaseStats.Buffer b = before.buffer();
     DatabaseStats.Buffer a = after.buffer();
@@ -156,7 +156,7 @@ public final class JsonReport {
     return o;
   }
 
-  /** Three digits behind the point. */
+  /** Rounds to three decimals. */
   public static double round(double d) {
     return Math.round(d * 1e3) / 1e3;
   }

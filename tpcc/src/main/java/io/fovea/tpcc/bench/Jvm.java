@@ -5,16 +5,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The driver once more. */
+/** Starts the driver in another JVM. */
 public final class Jvm {
   private Jvm() {}
 
   /**
-   * A command of the driver in a JVM with the options of this one, not yet started. One that writes
-   * down what it has learned (JEP 514) does so alone.
+   * Prepares a command of the driver in a JVM with the options of this one. Excludes the option
+   * that records an ahead-of-time cache (JEP 514).
    *
    * @param program the class that has {@code main}
-   * @param args what follows the program's name on a command line
+   * @param args the command line after the program's name
    */
   public static ProcessBuilder like(Class<?> program, List<String> args) {
     List<String> command = new ArrayList<>();

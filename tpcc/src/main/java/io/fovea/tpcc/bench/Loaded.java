@@ -1,13 +1,12 @@
 package io.fovea.tpcc.bench;
 
 /**
- * What a load has done.
+ * The result of a load.
  *
- * @param rows how many rows it has made
- * @param seconds how long that took
+ * @param rows the number of rows inserted
+ * @param seconds the duration
  */
 public record Loaded(long rows, double seconds) {
-  /** What it means for the user that a signal has stopped a load. */
-  public static final String INCOMPLETE =
-      "the load is not complete, and is done again the next time";
+  /** The consequence of a signal during a load, for the user. */
+  public static final String INCOMPLETE = "the load is not complete; it starts over next time";
 }

@@ -3,18 +3,18 @@ package io.fovea.tpcc.bench;
 import io.fovea.DatabaseStats;
 
 /**
- * What the log had to do in the measured time.
+ * The activity of the log in the measured time.
  *
- * @param bytes records, of commits and of changed structure
- * @param bytesWritten what reached the device: records and the padding of groups
+ * @param bytes records, of commits and of structure changes
+ * @param bytesWritten bytes that reached the device: records and the padding of groups
  * @param groups writes of the log
- * @param syncs of the log's file
+ * @param syncs syncs of the log file
  * @param waits transactions that waited for the log after they had ended
- * @param waitNanos how long, together
- * @param checkpoints that ended
+ * @param waitNanos total of these waits
+ * @param checkpoints checkpoints completed
  * @param commitWaits commits that waited because checkpoints were behind
- * @param commits of all types
- * @param writingCommits of the kinds of transactions that write
+ * @param commits commits of all types
+ * @param writingCommits commits of the types that write
  * @param seconds the measured time
  */
 public record LogFigures(
@@ -31,10 +31,10 @@ public record LogFigures(
     double seconds) {
 
   /**
-   * Of a run with a log.
+   * Returns the figures of a run with a log.
    *
-   * @param from the engine's statistics as the measured time began
-   * @param to the engine's statistics as it ended
+   * @param from the engine's statistics at the start of the measured time
+   * @param to the engine's statistics at its end
    */
   public static LogFigures of(
       DatabaseStats from, DatabaseStats to, long commits, long writingCommits, double seconds) {
@@ -54,22 +54,22 @@ public record LogFigures(
         seconds);
   }
 
-  /** How many commits that had something to write shared a sync. */
+  /** Returns how many writing commits shared a sync. */
   public double commitsPerSync() {
     return (double) writingCommits / Math.max(1, syncs);
   }
 
-  /** Log of a transaction of the mix, whether it writes or not. */
+  /** Returns the bytes of log per transaction of the mix, read-only ones included. */
   public double bytesPerTransaction() {
     return (double) bytes / Math.max(1, commits);
   }
 
-  /** How long a transaction that waited for the log did so. */
+  /** Returns the mean wait of the transactions that waited for the log. */
   public double meanWaitMicros() {
     return waitNanos / 1e3 / Math.max(1, waits);
   }
 
-  /** Of 1,000,000 bytes, to the device. */
+  /** Returns MB (10^6 bytes) per second written to the device. */
   public double megabytesPerSecond() {
     return bytesWritten / 1e6 / seconds;
   }

@@ -2,11 +2,11 @@ package io.fovea.tpcc.bench;
 
 import java.lang.management.ManagementFactory;
 
-/** How much memory there is, and how large a buffer pool should be. */
+/** Determines the size of the memory, and a suitable size for a buffer pool. */
 public final class Memory {
   private Memory() {}
 
-  /** The memory of the machine, or of the container that this JVM runs in. */
+  /** Returns the memory of the machine, or of the container of this JVM. */
   public static long physicalBytes() {
     return ManagementFactory.getOperatingSystemMXBean()
             instanceof com.sun.management.OperatingSystemMXBean os
@@ -14,7 +14,7 @@ public final class Memory {
         : 4L << 30;
   }
 
-  /** So much, but no more than half of the memory. */
+  /** Caps a size at half of the memory. */
   public static long bounded(long wanted) {
     long mebibytes = Math.min(wanted, physicalBytes() / 2) >> 20;
     return Math.max(mebibytes, 64) << 20;

@@ -2,12 +2,12 @@ package io.fovea.tpcc.bench;
 
 import org.HdrHistogram.Histogram;
 
-/** How latencies are recorded and which of them are shown. */
+/** Defines how latencies are recorded and which percentiles are shown. */
 public final class Percentiles {
-  /** Latencies are in nanoseconds; longer ones count as this long. */
+  /** The longest recorded latency, in nanoseconds; longer ones are capped. */
   public static final long LATENCY_MAX_NANOS = 100_000_000_000L;
 
-  /** Percentiles that are shown. */
+  /** The percentiles shown. */
   public static final double[] PERCENTILES = {50, 95, 99, 99.9, 100};
 
   /** Their names. */
@@ -15,12 +15,12 @@ public final class Percentiles {
 
   private Percentiles() {}
 
-  /** Histograms of 3 digits are 220 kB each, of 2 digits 30 kB; many clients need many. */
+  /** A histogram of 3 digits takes 220 kB, one of 2 digits 30 kB. With many clients, use 2. */
   public static int latencyDigits(int clients) {
     return clients <= 64 ? 3 : 2;
   }
 
-  /** A percentile in microseconds; 0 where nothing was recorded. */
+  /** Returns a percentile in microseconds; 0 if nothing was recorded. */
   public static double micros(Histogram h, double percentile) {
     return h.getTotalCount() == 0 ? 0 : h.getValueAtPercentile(percentile) / 1e3;
   }

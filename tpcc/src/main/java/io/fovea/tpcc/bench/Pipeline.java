@@ -5,16 +5,16 @@ import java.util.List;
 import java.util.Queue;
 
 /**
- * A thread that serves several clients. While the commit of one becomes durable it works for
- * another; it waits where all of them do.
+ * A thread that serves several clients. While the commit of one client becomes durable, it works
+ * for another. It waits only when all clients wait.
  *
  * <pre>
  *   ready ──execute──► waiting for the log, oldest first ──durable: acknowledge──► ready
  * </pre>
  *
- * <p>A client begins its next transaction when the one before was acknowledged, as with a thread of
- * its own. What is durable is noticed before each transaction: a latency is a little too long
- * rather than too short.
+ * <p>A client begins its next transaction when the previous one was acknowledged, as it would on a
+ * separate thread. Durability is checked before each transaction, so latencies err on the long
+ * side.
  */
 public final class Pipeline {
   private final Crew crew;

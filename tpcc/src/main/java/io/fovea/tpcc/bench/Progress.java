@@ -3,9 +3,9 @@ package io.fovea.tpcc.bench;
 import java.io.PrintWriter;
 import java.util.Locale;
 
-/** The lines that show that something happens. */
+/** Prints progress lines. */
 public final class Progress {
-  /** How often a line comes. */
+  /** The interval between lines. */
   public static final long INTERVAL_NANOS = 2_000_000_000L;
 
   private final PrintWriter out;
@@ -14,7 +14,7 @@ public final class Progress {
     this.out = out;
   }
 
-  /** "1 thread", "2 threads". */
+  /** Returns "1 thread" or "2 threads". */
   public static String count(int n, String what) {
     return String.format(Locale.ROOT, "%,d %s%s", n, what, n == 1 ? "" : "s");
   }
@@ -24,7 +24,7 @@ public final class Progress {
     out.flush();
   }
 
-  /** A table of several lines, with its line ends. */
+  /** Prints a table of several lines, including line ends. */
   public void table(String lines) {
     out.print(lines);
     out.flush();

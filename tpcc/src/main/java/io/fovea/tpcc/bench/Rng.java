@@ -2,8 +2,8 @@ package io.fovea.tpcc.bench;
 
 /**
  * SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014): one
- * addition and a few multiplications a draw, no allocation. One per worker, or per piece of a load;
- * not shared.
+ * addition and a few multiplications per draw, no allocation. Not thread-safe: one per worker, or
+ * per piece of a load.
  */
 public final class Rng {
   private static final long GAMMA = 0x9e37_79b9_7f4a_7c15L;
@@ -14,12 +14,12 @@ public final class Rng {
     state = seed;
   }
 
-  /** Starts again, as one newly made with this seed would. */
+  /** Resets the generator to a seed. */
   public void seed(long seed) {
     state = seed;
   }
 
-  /** The seed of a named part: parts of one root are independent, and the order is of no matter. */
+  /** Derives the seed of a named part. Parts of one root are independent, in any order of use. */
   public static long derive(long root, long a, long b, long c) {
     return mix(mix(mix(mix(root + GAMMA) + a + GAMMA) + b + GAMMA) + c + GAMMA);
   }
@@ -34,7 +34,7 @@ public final class Rng {
     return mix(state += GAMMA);
   }
 
-  /** Uniform in {@code [0, bound)}, without bias (Lemire's multiplication). */
+  /** Returns a uniform number in {@code [0, bound)}, without bias (Lemire's multiplication). */
   public int below(int bound) {
     long product = (nextLong() >>> 32) * bound;
     if ((int) product + Integer.MIN_VALUE < bound + Integer.MIN_VALUE) {
@@ -51,22 +51,24 @@ public final class Rng {
     return product;
   }
 
-  /** Uniform in {@code [low, high]}, both included, as the specification writes its ranges. */
+  /** Returns a uniform number in {@code [low, high]}, as the specification writes its ranges. */
   public int between(int low, int high) {
     return low + below(high - low + 1);
   }
 
-  /** True in {@code percent} of 100 draws. */
+  /** Returns true in {@code percent} of 100 draws. */
   public boolean percent(int percent) {
     return below(100) < percent;
   }
 
-  /** Uniform in (0, 1]: for the negative exponential distribution of think times only. */
+  /**
+   * Returns a uniform number in (0, 1], for the negative exponential distribution of think times.
+   */
   public double unit() {
     return ((nextLong() >>> 11) + 1) * 0x1p-53;
   }
 
-  /** A random order of {@code values} (Fisher-Yates). */
+  /** Shuffles {@code values} (Fisher-Yates). */
   public void shuffle(int[] values) {
     for (int i = values.length - 1; i > 0; i--) {
       int j = below(i + 1);

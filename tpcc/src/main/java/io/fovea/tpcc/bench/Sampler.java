@@ -8,12 +8,12 @@ import java.util.function.Supplier;
 import org.HdrHistogram.AbstractHistogram;
 
 /**
- * Makes the {@link Series} of a run: whoever collects the workers' histograms calls {@link #sample}
- * at the end of each interval. Workers are not disturbed: the engine's statistics are read from
- * counters that they write anyway. One thread.
+ * Builds the {@link Series} of a run. The thread that collects the workers' histograms calls {@link
+ * #sample} at the end of each interval. Workers are not disturbed: the engine's statistics come
+ * from counters that they maintain anyway. One thread.
  */
 public final class Sampler {
-  /** How long an interval is meant to be. */
+  /** The intended length of an interval. */
   public static final long INTERVAL_NANOS = 1_000_000_000L;
 
   public static final String WARMUP_ENDS = "warm-up ends";
@@ -32,11 +32,11 @@ public final class Sampler {
   private long retries;
 
   /**
-   * Begins the first interval now.
+   * Starts the first interval.
    *
    * @param source the engine's statistics
-   * @param operations how many had been done before
-   * @param retries how many had been made before
+   * @param operations the count of operations so far
+   * @param retries the count of retries so far
    */
   public Sampler(Supplier<DatabaseStats> source, long operations, long retries) {
     this.source = source;
@@ -45,18 +45,20 @@ public final class Sampler {
     this.retries = retries;
   }
 
-  /** Adds a column for what has a value at the end of each interval; before the first ends. */
+  /**
+   * Adds a column with the value at the end of each interval. Call before the first interval ends.
+   */
   public Sampler gauge(String name, DoubleSupplier value) {
     gauges.put(name, value);
     return this;
   }
 
   /**
-   * Ends an interval, and begins the next.
+   * Ends an interval and starts the next.
    *
-   * @param latencies of what ended in it, in nanoseconds
-   * @param operations how many have been done, those of all intervals together
-   * @param retries how many have been made, those of all intervals together
+   * @param latencies of the operations that ended in the interval, in nanoseconds
+   * @param operations the total count so far
+   * @param retries the total count so far
    */
   public void sample(AbstractHistogram latencies, long operations, long retries) {
     DatabaseStats after = source.get();
@@ -82,7 +84,7 @@ public final class Sampler {
     this.retries = retries;
   }
 
-  /** Adds an interval's percentiles to a series, from latencies in nanoseconds. */
+  /** Adds the percentiles of an interval to a series, from latencies in nanoseconds. */
   public static void latencies(Series series, AbstractHistogram latencies) {
     series.add(Series.P50_MICROS, micros(latencies, 50));
     series.add(Series.P99_MICROS, micros(latencies, 99));
@@ -96,24 +98,24 @@ public final class Sampler {
         : h.getValueAtPercentile(percentile) / NANOS_PER_MICRO;
   }
 
-  /** Notes that all up to the last sample was warm-up. */
+  /** Marks everything up to the last sample as warm-up. */
   public void warmupEnds() {
     double second = (nanos - startNanos) / NANOS_PER_SECOND;
     series.warmupSeconds(second);
     series.mark(second, WARMUP_ENDS);
   }
 
-  /** Notes that something happens now. */
+  /** Adds a mark for an event that happens now. */
   public void mark(String text) {
     series.mark((System.nanoTime() - startNanos) / NANOS_PER_SECOND, text);
   }
 
-  /** The engine's statistics at the last sample, or at the beginning. */
+  /** Returns the engine's statistics at the last sample, or at the start. */
   public DatabaseStats stats() {
     return stats;
   }
 
-  /** When the last sample was, or the beginning, by {@link System#nanoTime}. */
+  /** Returns the {@link System#nanoTime} of the last sample, or of the start. */
   public long nanos() {
     return nanos;
   }

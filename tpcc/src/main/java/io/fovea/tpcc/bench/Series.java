@@ -15,16 +15,16 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What happened in each interval of a run: columns of equal length, the first of which says when an
- * interval ended. {@link Sampler} makes one; a report of {@code --json} keeps it as {@code series}
- * and {@code marks}. One thread.
+ * The values of each interval of a run, as columns of equal length; the first column is the end of
+ * the interval. Created by {@link Sampler}; stored as {@code series} and {@code marks} in a {@code
+ * --json} report. One thread.
  *
- * <p>Rates are a second, over the length that the interval really had: a rate times the difference
- * of two {@link #SECOND}s is what was counted. A value that there is none of, such as a percentile
- * of an interval in which nothing ended, is NaN here and null in JSON.
+ * <p>Rates are per second, over the actual length of the interval: a rate times the difference of
+ * two {@link #SECOND}s is the count. A missing value, such as a percentile of an interval without
+ * operations, is NaN here and null in JSON.
  */
 public final class Series {
-  /** When an interval ended, in seconds from the beginning of the warm-up. */
+  /** End of an interval, in seconds from the start of the warm-up. */
   public static final String SECOND = "second";
 
   public static final String OPERATIONS = "operations";
@@ -40,7 +40,7 @@ public final class Series {
   public static final String FRAME_WAITS = "frameWaits";
   public static final String RETRIES = "retries";
 
-  /** What every series has; others are extra columns of a subcommand. */
+  /** The columns of every series; all others are extra columns of a subcommand. */
   public static final Set<String> STANDARD =
       Set.of(
           SECOND,
@@ -65,24 +65,24 @@ public final class Series {
   private final List<Mark> marks = new ArrayList<>();
 
   /**
-   * Something that happened at one moment.
+   * An event.
    *
-   * @param second from the beginning of the warm-up
-   * @param text what it was, in a few words
+   * @param second seconds from the start of the warm-up
+   * @param text a short label
    */
   public record Mark(double second, String text) {}
 
-  /** Without an interval, and with no column. */
+  /** Creates a series without intervals and columns. */
   public Series(double intervalSeconds) {
     this.intervalSeconds = intervalSeconds;
   }
 
-  /** How long an interval is meant to be. */
+  /** Returns the intended length of an interval. */
   public double intervalSeconds() {
     return intervalSeconds;
   }
 
-  /** How much of the beginning was warm-up; 0 if nothing was. */
+  /** Returns the length of the warm-up; 0 if there was none. */
   public double warmupSeconds() {
     return warmupSeconds;
   }
@@ -91,12 +91,12 @@ public final class Series {
     warmupSeconds = seconds;
   }
 
-  /** How many intervals there are. */
+  /** Returns the number of intervals. */
   public int size() {
     return columns.isEmpty() ? 0 : columns.values().iterator().next().size();
   }
 
-  /** The columns' names in the order in which they came. */
+  /** Returns the names of the columns in the order of their creation. */
   public Set<String> names() {
     return Collections.unmodifiableSet(columns.keySet());
   }
@@ -106,9 +106,9 @@ public final class Series {
   }
 
   /**
-   * A column's values.
+   * Returns the values of a column.
    *
-   * @throws IllegalArgumentException if there is none of that name
+   * @throws IllegalArgumentException if there is no such column
    */
   public double[] column(String name) {
     List<Double> column = columns.get(name);
@@ -118,7 +118,7 @@ public final class Series {
     return column.stream().mapToDouble(Double::doubleValue).toArray();
   }
 
-  /** Adds an interval's value to a column; each column gets one for each interval. */
+  /** Adds the value of an interval to a column. Each column gets one per interval. */
   public void add(String name, double value) {
     columns.computeIfAbsent(name, n -> new ArrayList<>()).add(value);
   }
@@ -131,7 +131,7 @@ public final class Series {
     marks.add(new Mark(second, text));
   }
 
-  /** The {@code series} of a report. */
+  /** Returns the {@code series} of a report. */
   public JsonObject toJson() {
     JsonObject o = new JsonObject();
     o.add("intervalSeconds", number(intervalSeconds));
@@ -145,7 +145,7 @@ public final class Series {
     return o;
   }
 
-  /** The {@code marks} of a report. */
+  /** Returns the {@code marks} of a report. */
   public JsonArray marksToJson() {
     JsonArray array = new JsonArray(marks.size());
     for (Mark mark : marks) {
@@ -166,10 +166,10 @@ public final class Series {
   }
 
   /**
-   * Reads what a report holds.
+   * Reads the series of a report.
    *
-   * @param report the whole of it
-   * @throws IllegalArgumentException if it has no series, or one that is none
+   * @param report the whole report
+   * @throws IllegalArgumentException if it has no series, or a broken one
    */
   public static Series of(JsonObject report) {
     if (!(report.get("series") instanceof JsonObject o)) {

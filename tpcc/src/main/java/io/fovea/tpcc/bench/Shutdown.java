@@ -7,20 +7,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Turns a signal into an orderly end: workers stop, the user is told what there is so far, the
- * database is closed, and only then does the JVM go. Without it an interrupted run would leave an
- * unclean file.
+ * Turns a signal into an orderly end: workers stop, the results so far are shown, the database is
+ * closed, and only then does the JVM exit. Otherwise an interrupted run would leave an unclean
+ * file.
  *
  * <pre>
  *   the command's thread                      the hook, started by the signal
  *   load, warm up, measure, check             requested = true
- *   {@link #check} or {@link #results} says what is left, and throws
+ *   {@link #check} or {@link #results} shows the results, and throws
  *   the database is closed
  *   {@link #close}         ----------------&gt;  ends, and the JVM with it
  * </pre>
  *
- * <p>What is printed after {@link #close} is lost more often than not. So the stop is said by the
- * two methods above, and not where the exception is shown.
+ * <p>Output after {@link #close} is usually lost. So those two methods report the stop, not the
+ * code that shows the exception.
  */
 public final class Shutdown implements AutoCloseable {
   private static final long GRACE_SECONDS = 60;
@@ -33,7 +33,7 @@ public final class Shutdown implements AutoCloseable {
     Runtime.getRuntime().addShutdownHook(hook);
   }
 
-  /** What the signal does. Tests of other packages call it through a class of this one. */
+  /** The effect of the signal. Tests of other packages call it through a class of this one. */
   void request() {
     requested = true;
     System.err.println("tpcc: stopping");
@@ -55,10 +55,10 @@ public final class Shutdown implements AutoCloseable {
   }
 
   /**
-   * Ends the command where a signal has come.
+   * Ends the command if a signal has arrived.
    *
-   * @param meaning what that means for the user: what is incomplete
-   * @throws DriverException if a signal has come
+   * @param meaning the consequence for the user: what is incomplete
+   * @throws DriverException if a signal has arrived
    */
   public void check(Progress progress, String meaning) {
     if (requested) {
@@ -67,15 +67,14 @@ public final class Shutdown implements AutoCloseable {
   }
 
   /**
-   * Shows what a run has measured, and ends the command where a signal has stopped it.
+   * Shows the results of a run, and ends the command if a signal has stopped it.
    *
-   * @param operations how many were measured: the table of a run that was stopped is shown if it is
-   *     of any
-   * @param table of what was measured
-   * @param seconds how long was measured
-   * @param planned how long was to be measured
-   * @param missing what a stopped run has not done besides, such as ", and nothing was checked"
-   * @throws DriverException if a signal has come
+   * @param operations the number measured; a stopped run shows its table only if this is positive
+   * @param table the table of results
+   * @param seconds the measured time
+   * @param planned the planned time
+   * @param missing what else a stopped run omitted, such as ", and nothing was checked"
+   * @throws DriverException if a signal has arrived
    */
   public void results(
       Progress progress,
@@ -98,7 +97,7 @@ public final class Shutdown implements AutoCloseable {
         progress,
         String.format(
             Locale.ROOT,
-            " after %.1f of %.1f s: the table is of these%s",
+            " after %.1f of %.1f s; the table covers this time%s",
             seconds,
             planned.toNanos() / 1e9,
             missing));
@@ -109,14 +108,14 @@ public final class Shutdown implements AutoCloseable {
     return new DriverException(Exit.INTERRUPTED, "stopped by a signal");
   }
 
-  /** The program is through, in whatever way. */
+  /** The program has ended, normally or not. */
   @Override
   public void close() {
     done.countDown();
     try {
       Runtime.getRuntime().removeShutdownHook(hook);
     } catch (IllegalStateException e) {
-      // the JVM is on its way out already
+      // the JVM is already shutting down
     }
   }
 }

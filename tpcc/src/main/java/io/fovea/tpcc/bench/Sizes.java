@@ -2,14 +2,14 @@ package io.fovea.tpcc.bench;
 
 import java.util.Locale;
 
-/** Sizes in bytes as people write them. */
+/** Parses and formats sizes in bytes. */
 public final class Sizes {
   private static final String UNITS = "kmgt";
 
   private Sizes() {}
 
   /**
-   * Reads 4096, 4k, 512m, 1g or 1GiB; units are powers of 1,024.
+   * Parses 4096, 4k, 512m, 1g or 1GiB; units are powers of 1,024.
    *
    * @throws IllegalArgumentException with a message for the user
    */
@@ -24,13 +24,13 @@ public final class Sizes {
         return n << shift;
       }
     } catch (NumberFormatException e) {
-      // the message below says it
+      // reported below
     }
     throw new IllegalArgumentException(
-        "'" + text + "' is no size: expected a number of bytes, or one with k, m, g or t");
+        "'" + text + "' is not a size: expected a number of bytes, or one with k, m, g or t");
   }
 
-  /** The shortest exact form: 4096 is 4k. */
+  /** Returns the shortest exact form: 4096 is 4k. */
   public static String format(long bytes) {
     int unit = 0;
     while (unit < UNITS.length() && bytes != 0 && bytes % 1_024 == 0) {

@@ -9,28 +9,28 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
 /**
- * {@code --then}: further runs on the same open database, so that loading it and starting a JVM are
- * paid for once. Each has the options of the first, but for those that it names.
+ * {@code --then}: further runs on the same open database, which save loading and starting a JVM.
+ * Each has the options of the first run, except those that it overrides.
  */
 public final class Then {
   @Option(
       names = "--then",
       paramLabel = "OPTIONS",
       description =
-          "after that, on the same database, another run with these options in place of those given"
-              + " otherwise, such as 'threads=16 json=second.json'; as often as there are runs")
+          "afterwards, do another run on the same database, with these options instead of those given;"
+              + " such as 'threads=16 json=second.json'; repeatable")
   private List<String> runs = new ArrayList<>();
 
-  /** Made by the command line. */
+  /** Called by picocli. */
   public Then() {}
 
   /**
-   * The commands of the further runs.
+   * Returns the commands of the further runs.
    *
-   * @param spec of the command that was parsed, which has this as a mixin
-   * @param make makes a command without options
-   * @return a command for each of them, parsed
-   * @throws ParameterException where their options make no sense
+   * @param spec the spec of the parsed command, which has this as a mixin
+   * @param make creates a command without options
+   * @return a parsed command for each run
+   * @throws ParameterException if their options are invalid
    */
   public <T> List<T> parse(CommandSpec spec, Supplier<T> make) {
     List<String> args = spec.commandLine().getParseResult().originalArgs();

@@ -13,31 +13,31 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * For how long each thread of this process had a processor, and for how long it could have used one
- * and had none, as Linux counts it ({@code /proc/self/task/N/schedstat}). What is left of the time
- * it slept: waited for the device, for another thread, or for work.
+ * Measures for how long each thread of this process had a processor, and for how long it was ready
+ * without one, as counted by Linux ({@code /proc/self/task/N/schedstat}). The rest of the time it
+ * slept, waiting for the device, another thread, or work.
  *
- * <p>Elsewhere, and where the kernel does not count, there is nothing. One thread.
+ * <p>Empty on other systems, and if the kernel does not count. One thread.
  */
 public final class ThreadTimes {
   private static final Path TASKS = Path.of("/proc/self/task");
 
-  /** By number of the thread: its name, and nanoseconds with a processor and ready for one. */
+  /** By thread id: name, and nanoseconds with a processor and ready. */
   private final Map<String, Sample> begin = samples();
 
   private record Sample(String name, long processorNanos, long readyNanos) {}
 
   /**
-   * Threads whose names differ in their numbers, in the measured time.
+   * Threads whose names differ only in their numbers.
    *
-   * @param name without the number; what Linux keeps of it, fifteen characters
-   * @param threads how many
-   * @param processorSeconds in which they had a processor, together
-   * @param readySeconds in which they waited for one, together
+   * @param name without the number; truncated by Linux to fifteen characters
+   * @param threads the number of threads
+   * @param processorSeconds total time with a processor
+   * @param readySeconds total time ready without a processor
    */
   public record Group(String name, int threads, double processorSeconds, double readySeconds) {}
 
-  /** What has been counted since this object was made; those that ended since are not in it. */
+  /** Returns the times since this object was created, without threads that have ended since. */
   public List<Group> since() {
     Map<String, List<Sample>> groups = new TreeMap<>();
     samples()
@@ -63,7 +63,7 @@ public final class ThreadTimes {
         .toList();
   }
 
-  /** For a report; threads that did nothing are left out. */
+  /** Returns the groups for a report, without idle threads. */
   public static JsonArray json(List<Group> groups) {
     JsonArray list = new JsonArray();
     for (Group g : groups) {
@@ -86,7 +86,7 @@ public final class ThreadTimes {
         sample(task, samples);
       }
     } catch (IOException e) {
-      return Map.of(); // no Linux
+      return Map.of(); // not Linux
     }
     return samples;
   }
@@ -99,7 +99,7 @@ public final class ThreadTimes {
           task.getFileName().toString(),
           new Sample(name, Long.parseLong(counted[0]), Long.parseLong(counted[1])));
     } catch (IOException | RuntimeException e) {
-      // It has ended, or the kernel does not count.
+      // The thread has ended, or the kernel does not count.
     }
   }
 }

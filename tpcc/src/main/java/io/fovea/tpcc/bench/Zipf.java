@@ -1,11 +1,10 @@
 package io.fovea.tpcc.bench;
 
 /**
- * Zipf-distributed ranks by rejection inversion (Hörmann and Derflinger, "Rejection-inversion to
- * generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact, without a
- * table and without a sum over all ranks, at some 1.1 draws of the generator for a rank.
- *
- * <p>A value; any thread.
+ * Draws Zipf-distributed ranks by rejection inversion (Hörmann and Derflinger, "Rejection-inversion
+ * to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact,
+ * without a table or a sum over all ranks, with about 1.1 draws of the generator per rank.
+ * Immutable; any thread.
  */
 public final class Zipf {
   private static final double TAYLOR_BELOW = 1e-8;
@@ -17,9 +16,9 @@ public final class Zipf {
   private final double accept;
 
   /**
-   * A distribution in which rank k has the weight 1 / k^theta.
+   * Creates a distribution in which rank k has the weight 1 / k^theta.
    *
-   * @param n how many ranks there are, at least 1
+   * @param n the number of ranks, at least 1
    * @param theta above 0
    */
   public Zipf(long n, double theta) {
@@ -30,7 +29,7 @@ public final class Zipf {
     accept = 2 - integralInverse(integral(2.5) - weight(2));
   }
 
-  /** A rank from 0, the most frequent one. */
+  /** Draws a rank; 0 is the most frequent one. */
   public long next(Rng rng) {
     while (true) {
       double u = integralAtLast + rng.unit() * (integralAtFirst - integralAtLast);
@@ -46,7 +45,10 @@ public final class Zipf {
     return Math.exp(-theta * Math.log(x));
   }
 
-  /** The integral of the weights up to x, (x^(1-theta) - 1) / (1-theta), and log x for theta 1. */
+  /**
+   * Returns the integral of the weights up to x, (x^(1-theta) - 1) / (1-theta), or log x for theta
+   * 1.
+   */
   private double integral(double x) {
     double log = Math.log(x);
     return expm1Quotient((1 - theta) * log) * log;

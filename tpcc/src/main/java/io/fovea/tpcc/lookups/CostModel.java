@@ -3,34 +3,30 @@ package io.fovea.tpcc.lookups;
 import java.util.List;
 
 /**
- * What the miss ratio alone explains: a lookup that hits takes t_hit, one that misses takes t_miss,
- * and a thread does one after the other.
+ * A model of throughput by miss ratio alone: a lookup that hits takes t_hit, one that misses takes
+ * t_miss, and a thread runs them sequentially.
  *
  * <pre>
  *   t(m) = (1 - m) t_hit + m t_miss          throughput(m) = threads / t(m)
  * </pre>
  *
- * <p>The two times come from two of the points that were measured, that with the fewest misses and
- * that with the most, so that the model meets both; what is between them is compared with it. A
- * point below the model pays for something that is not a miss of its own: a wait for a frame, or
- * for a latch.
- *
- * @param hitNanos a lookup without a miss
- * @param missNanos a lookup with one
+ * <p>The two times come from the measured points with the fewest and the most misses, so the model
+ * matches both. The points between are compared with it. A point below the model pays for more than
+ * misses, such as waits for a frame or a latch.
  */
 record CostModel(double hitNanos, double missNanos) {
-  /** Fewer misses in a lookup than this at the most say nothing about what a miss costs. */
+  /** If all points have fewer misses per lookup, they do not determine the cost of a miss. */
   private static final double MISSES_MIN = 0.01;
 
   /**
    * A measured point.
    *
-   * @param misses in a lookup
-   * @param nanos that a thread took for a lookup
+   * @param misses misses per lookup
+   * @param nanos time per lookup and thread
    */
   record Point(double misses, double nanos) {}
 
-  /** Fits it to points; null where they don't determine it. */
+  /** Fits the model to points; null if they do not determine it. */
   static CostModel of(List<Point> points) {
     if (points.isEmpty()) {
       return null;
@@ -50,12 +46,14 @@ record CostModel(double hitNanos, double missNanos) {
     return new CostModel(hit, hit + slope);
   }
 
-  /** What a thread takes for a lookup with so many misses. */
+  /** Returns the time per lookup and thread for a number of misses per lookup. */
   double nanos(double misses) {
     return hitNanos + misses * (missNanos - hitNanos);
   }
 
-  /** The throughput of a point as a part of what the model says; 1 is what the misses explain. */
+  /**
+   * Returns the throughput of a point relative to the model; 1 means that the misses explain it.
+   */
   double measuredByModel(Point p) {
     return nanos(p.misses) / p.nanos;
   }

@@ -15,13 +15,15 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code lookups} beside those of {@link EngineOptions}. */
+/** The options of {@code lookups}, in addition to {@link EngineOptions}. */
 final class LookupArguments {
   private static final int DEFAULT_VALUE_BYTES = 120;
   private static final int MAX_DEPTH = 4_096;
   private static final double MAX_THETA = 10;
 
-  /** What a record takes beside its value: key, slot, timestamps, and its part of inner nodes. */
+  /**
+   * Size of a record in addition to its value: key, slot, timestamps, and its share of inner nodes.
+   */
   private static final int RECORD_OVERHEAD_BYTES = 40;
 
   @Mixin final RecordOptions store = new RecordOptions();
@@ -31,26 +33,26 @@ final class LookupArguments {
   @Option(
       names = "--value-bytes",
       paramLabel = "N",
-      description = "the size of a record beside its key of 8 (default: 120)")
+      description = "size of a value; the key takes 8 more bytes (default: 120)")
   private int valueBytes = DEFAULT_VALUE_BYTES;
 
   @Option(
       names = "--depth",
       paramLabel = "D",
-      description = "how many keys a transaction reads at once (default: 1)")
+      description = "keys that a transaction reads at once (default: 1)")
   private int depth = 1;
 
   @Option(
       names = "--writes",
       paramLabel = "P",
-      description = "how many of 100 keys are not only read but changed (default: 0)")
+      description = "percentage of the keys that are also updated (default: 0)")
   private int writes;
 
   @Option(
       names = "--theta",
       paramLabel = "T",
       description =
-          "keys are zipf-distributed over a working set that stays as it is, scrambled (default:"
+          "draw keys from a scrambled Zipf distribution over a fixed working set (default:"
               + " uniform)")
   private double theta;
 
@@ -59,34 +61,34 @@ final class LookupArguments {
       paramLabel = "SIZE",
       converter = ShareConverter.class,
       description =
-          "the neighbouring records that are looked up: 1.1 for as many as 1.1 pools hold, 50%% for"
-              + " half of all (default: 100%%)")
+          "size of the range of records to look up: 1.1 means 1.1 times the pool, 50%% means half"
+              + " of the records (default: 100%%)")
   private Share workingSet;
 
   @Option(
       names = "--grow",
       paramLabel = "FROM..TO",
       converter = GrowthConverter.class,
-      description = "the working set goes from one size to the other in the measured time")
+      description = "change the size of the working set linearly over the measured time")
   private List<Share> grow;
 
   @Option(
       names = "--shrink",
-      description = "with --grow: and back again, in the second half of the measured time")
+      description = "with --grow: shrink back in the second half of the measured time")
   private boolean shrink;
 
   @Option(
       names = "--drift",
       paramLabel = "PERCENT",
       converter = PartConverter.class,
-      description = "so much of the working set is replaced at every interval, such as 25%%")
+      description = "part of the working set to replace at every interval, such as 25%%")
   private double drift;
 
   @Option(
       names = "--interval",
       paramLabel = "TIME",
       converter = DurationConverter.class,
-      description = "with --drift: the time between two replacements (default: 10s)")
+      description = "with --drift: time between two replacements (default: 10s)")
   private Duration interval;
 
   @Option(
@@ -95,11 +97,10 @@ final class LookupArguments {
       split = ",",
       converter = ShareConverter.class,
       description =
-          "measure these working sets one after the other, each for --duration, and hold them"
-              + " against what their misses explain, such as 0.5,0.9,1.0,1.1,2,3")
+          "measure these working sets in turn, each for --duration, and compare them with a"
+              + " cost model based on misses, such as 0.5,0.9,1.0,1.1,2,3")
   private List<Share> sizes;
 
-  /** The mistakes that a look at the options alone shows; a message, or null. */
   String mistake(EngineOptions engine) {
     if (valueBytes < LookupTable.VALUE_BYTES_MIN || valueBytes > LookupTable.VALUE_BYTES_MAX) {
       return "--value-bytes: " + LookupTable.VALUE_BYTES_MIN + " to " + LookupTable.VALUE_BYTES_MAX;
@@ -109,7 +110,7 @@ final class LookupArguments {
       return mistake;
     }
     if (run.virtual != (run.clients != null)) {
-      return "--clients and --virtual go together: clients without --virtual are --threads";
+      return "--clients and --virtual need each other; without them there is one client per thread";
     }
     if (Mistakes.outside(depth, MAX_DEPTH)) {
       return "--depth: 1 to " + MAX_DEPTH;
@@ -121,7 +122,7 @@ final class LookupArguments {
       return "--theta: 0 (uniform) to 10";
     }
     if (run.duration.isZero()) {
-      return "--duration: more than 0";
+      return "--duration must be more than 0";
     }
     mistake = workingSetMistake();
     if (mistake == null) {
@@ -158,15 +159,14 @@ final class LookupArguments {
       return "--interval needs --drift";
     }
     if (interval != null && interval.isZero()) {
-      return "--interval: more than 0";
+      return "--interval must be more than 0";
     }
     if (theta > 0 && (drifts || grow != null)) {
-      return "--theta needs a working set that stays as it is, without --grow and --drift";
+      return "--theta excludes --grow and --drift";
     }
     return null;
   }
 
-  /** Fills in the defaults. */
   LookupSettings settle(EngineOptions engine) {
     List<Share> shares = sizes;
     if (shares == null) {
@@ -215,25 +215,26 @@ final class LookupArguments {
     }
   }
 
-  /** 0.5..3, or 10%..90%. */
+  /** Parses 0.5..3, or 10%..90%. */
   static final class GrowthConverter implements ITypeConverter<List<Share>> {
     @Override
     public List<Share> convert(String value) {
       String[] ends = value.split("\\.\\.", -1);
       if (ends.length != 2) {
         throw new TypeConversionException(
-            "'" + value + "' is no growth: expected two sizes, such as 0.5..3");
+            "'" + value + "' is not a growth: expected two sizes, such as 0.5..3");
       }
       ShareConverter share = new ShareConverter();
       List<Share> growth = List.of(share.convert(ends[0]), share.convert(ends[1]));
       if (growth.getFirst().equals(growth.getLast())) {
-        throw new TypeConversionException("'" + value + "' is no growth: it ends where it begins");
+        throw new TypeConversionException(
+            "'" + value + "' is not a growth: both sizes are the same");
       }
       return growth;
     }
   }
 
-  /** 25% or 0.25; not more than all. */
+  /** Parses 25% or 0.25; at most 1. */
   static final class PartConverter implements ITypeConverter<Double> {
     @Override
     public Double convert(String value) {
@@ -243,10 +244,10 @@ final class LookupArguments {
           return part;
         }
       } catch (IllegalArgumentException e) {
-        // the message below says it
+        // reported below
       }
       throw new TypeConversionException(
-          "'" + value + "' is no part: expected one such as 25% or 0.25");
+          "'" + value + "' is not a fraction: expected one such as 25% or 0.25");
     }
   }
 }

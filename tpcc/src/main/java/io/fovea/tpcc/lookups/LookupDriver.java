@@ -16,7 +16,7 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What {@code lookups} does, from opening the database to the exit code. */
+/** Implements {@code lookups}, from opening the database to the exit code. */
 final class LookupDriver {
   private final Progress progress;
   private final LookupSettings settings;
@@ -44,7 +44,7 @@ final class LookupDriver {
     return Exit.OK;
   }
 
-  /** The records of these options. */
+  /** The records that the options ask for. */
   private final class Ours implements Opening.Contents {
     @Override
     public String owner() {
@@ -65,7 +65,7 @@ final class LookupDriver {
       if (shape.records() != settings.records() || shape.valueBytes() != settings.valueBytes()) {
         throw new DriverException(
             Exit.UNUSABLE,
-            "%s has %,d records of %d bytes, not %,d of %d; give another --path, or --fresh"
+            "%s has %,d records of %d bytes, not %,d of %d; choose another --path, or use --fresh"
                 .formatted(
                     settings.path(),
                     shape.records(),
@@ -95,7 +95,7 @@ final class LookupDriver {
 
   private void measure(Database db, JsonReport json, Shutdown shutdown) {
     LookupTable lookup = LookupTable.open(db, shape());
-    // All of them now: one that does not fit should not come to light after the others.
+    // Validate all sizes first, so that an invalid one does not appear after the others ran.
     settings.shares().forEach(s -> settings.workingSet(s, lookup.poolRecords()));
     progress.say(
         "looking up on %s: %,d records of %.1f bytes, %s on %s, %s at a time, buffer %,d MiB of %s"
@@ -123,7 +123,7 @@ final class LookupDriver {
         results.add(result);
       }
       if (stopped) {
-        break; // the sizes so far are worth a table
+        break; // show the sizes so far
       }
     }
     int left = settings.shares().size() - results.size();

@@ -11,27 +11,25 @@ import io.fovea.tpcc.bench.Shutdown;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Fills an empty table: each thread a part of the keys, in their order and in transactions of some
- * thousand, which leaves full pages.
+ * Fills an empty table. Each thread loads a range of keys in order, in transactions of a few hundred
+ * rows, which leaves full pages.
  */
 final class LookupLoader {
   private static final long POLL_NANOS = 100_000_000;
   private static final int ROWS_PER_TRANSACTION = 500;
 
-  /** How many pages a commit is promised for a row, at most: it gives back what it did not need. */
+  /** Pages that a commit reserves per row, at most; it returns what it does not need. */
   private static final int PAGES_PROMISED = 3;
 
   private LookupLoader() {}
 
-  /** Bytes that a load needs beside its records while it runs. */
+  /** Returns the bytes that a load needs temporarily, in addition to its records. */
   static long room(int threads, int pageSize) {
     return (long) threads * ROWS_PER_TRANSACTION * PAGES_PROMISED * pageSize;
   }
 
   /**
-   * Loads.
-   *
-   * @throws DriverException if a thread failed or was told to stop; the load is then incomplete
+   * Loads the table. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
    */
   static Loaded load(
       Database db, LookupTable.Shape shape, int threads, Progress progress, Shutdown shutdown) {

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Locale;
 import org.HdrHistogram.Histogram;
 
-/** What {@code lookups} prints at the end, and its part of the JSON. */
+/** Formats the output of {@code lookups} and its part of the JSON. */
 final class LookupReport {
   private static final MathContext DIGITS = new MathContext(6);
 
@@ -22,7 +22,6 @@ final class LookupReport {
 
   // -------------------------------------------------------------------------------------- screen
 
-  /** The closing table of a run with one working set. */
   static String table(LookupResult r) {
     StringBuilder b = new StringBuilder();
     line(b, "");
@@ -43,21 +42,21 @@ final class LookupReport {
         r.get(What.RETRIES));
     line(
         b,
-        "%,.0f device reads/s, %,.0f writes/s, %.4f misses a lookup; the working set was %.3f of"
-            + " the pool at the end",
+        "%,.0f device reads/s, %,.0f writes/s, %.4f misses per lookup; working set at the end: %.3f of"
+            + " the pool",
         r.deviceReads() / r.seconds(),
         r.deviceWrites() / r.seconds(),
         r.missesPerLookup(),
         r.ratio());
     line(
         b,
-        "%.2f us of processor time a lookup, %.2f a device read (all of the process)",
+        "%.2f us of processor time per lookup, %.2f per device read (whole process)",
         r.cpuMicrosPerLookup(),
         r.cpuMicrosPerDeviceRead());
     line(
         b,
-        "%.2f %% of the page accesses were led by a hint; %.2f %% of the others found the page where"
-            + " predicted, %.2f %% of the pages in the pool are there, %.2f bytes copied an access",
+        "page accesses by hint: %.2f %%; of the others, %.2f %% found the page in the preferred"
+            + " frame; %.2f %% of the pages in the pool are in it, %.2f bytes copied per access",
         100 * r.hintedShare(),
         100 * r.predictedShare(),
         100 * r.preferredShare(),
@@ -66,7 +65,6 @@ final class LookupReport {
     return b.toString();
   }
 
-  /** The table of several working sets beside the model. */
   static String table(List<LookupResult> results, CostModel model) {
     StringBuilder b = new StringBuilder();
     line(b, "");
@@ -100,11 +98,11 @@ final class LookupReport {
           r.copiedBytesPerAccess());
     }
     if (model == null) {
-      line(b, "no model: the working sets are too much alike in their misses");
+      line(b, "no model: the working sets differ too little in their misses");
     } else {
       line(
           b,
-          "model: a lookup takes a client %.2f us, one with a miss %.2f us",
+          "model: %.2f us per lookup and client without a miss, %.2f us with a miss",
           model.hitNanos() / 1e3,
           model.missNanos() / 1e3);
     }
@@ -135,7 +133,6 @@ final class LookupReport {
 
   // ---------------------------------------------------------------------------------------- JSON
 
-  /** Begins a report. */
   static JsonReport json(LookupSettings s) {
     JsonObject o = new JsonObject();
     o.addProperty("path", s.inMemory() ? null : s.path().toString());
@@ -160,7 +157,6 @@ final class LookupReport {
     return new JsonReport("lookups", o, s.engine().logged());
   }
 
-  /** The figures of one working set. */
   static JsonObject figures(LookupResult r) {
     JsonObject o = new JsonObject();
     o.addProperty("workingSet", r.share().toString());
@@ -212,7 +208,6 @@ final class LookupReport {
     kinds.add(name, o);
   }
 
-  /** The figures of several working sets, and the model of their costs. */
   static void sizes(JsonReport json, List<LookupResult> results, CostModel model) {
     JsonArray sizes = new JsonArray();
     for (LookupResult r : results) {
@@ -233,7 +228,7 @@ final class LookupReport {
     }
   }
 
-  /** Six digits; null for what there is none of. */
+  /** Rounds to six decimals; null for NaN. */
   private static JsonElement number(double value) {
     if (!Double.isFinite(value)) {
       return JsonNull.INSTANCE;

@@ -6,22 +6,12 @@ import io.fovea.tpcc.lookups.LookupTally.What;
 import org.HdrHistogram.Histogram;
 
 /**
- * What was measured of one working set, or of one that moved; the warm-up is not part of it.
+ * The results for one working set, without the warm-up.
  *
- * @param share what the size was given as
- * @param ratio the size in pools at the end of the measured time
- * @param seconds the measured time
- * @param clients how many looked up
- * @param virtual whether they were virtual threads
- * @param counts what they counted
- * @param reads latencies of transactions that only read, in nanoseconds
- * @param changes latencies of those that changed something
- * @param before the engine's statistics as the measured time began
- * @param after the engine's statistics as it ended
- * @param placedBefore where the pages lay as it began
- * @param placedAfter where they lay as it ended
- * @param cpuNanos processor time of the whole process; 0 where the JVM doesn't say
- * @param series what happened in each second, those of the warm-up included
+ * @param ratio the size at the end, in multiples of the pool
+ * @param reads latencies of read-only transactions, in nanoseconds
+ * @param cpuNanos processor time of the whole process; 0 if the JVM does not provide it
+ * @param series values per second, including the warm-up
  */
 record LookupResult(
     Share share,
@@ -43,7 +33,6 @@ record LookupResult(
     return counts.get(what);
   }
 
-  /** Transactions that only read. */
   long readingOperations() {
     return get(What.OPERATIONS) - get(What.CHANGES);
   }
@@ -76,19 +65,19 @@ record LookupResult(
     return after.buffer().hits() - before.buffer().hits();
   }
 
-  /** Processor time of everything that the process did, its own threads and the engine's. */
+  /** Returns the processor time of the whole process per lookup, including the engine's threads. */
   double cpuMicrosPerLookup() {
     return cpuNanos / 1e3 / get(What.LOOKUPS);
   }
 
-  /** The same time, as if it had all been spent for reading; NaN where nothing was read. */
+  /** Returns the same time per device read; NaN if there was none. */
   double cpuMicrosPerDeviceRead() {
     return deviceReads() == 0 ? Double.NaN : cpuNanos / 1e3 / deviceReads();
   }
 
   /**
-   * The part of the page accesses that found the page in the frame that was looked at first, of
-   * those that no hint led to their frame.
+   * Returns the share of the page accesses without a hint that found the page in its preferred
+   * frame.
    */
   double predictedShare() {
     long predicted = after.buffer().predicted() - before.buffer().predicted();
@@ -97,20 +86,19 @@ record LookupResult(
     return all == 0 ? Double.NaN : (double) predicted / all;
   }
 
-  /** The part of the page accesses that a hint led to their frame. */
+  /** Returns the share of the page accesses that a hint led to the frame. */
   double hintedShare() {
     long hinted = after.buffer().hinted() - before.buffer().hinted();
     return hits() == 0 ? Double.NaN : (double) hinted / hits();
   }
 
-  /** The part of the pages in the pool that lay in their preferred frame at the end. */
+  /** Returns the share of the pages in the pool that were in their preferred frame at the end. */
   double preferredShare() {
     return placedAfter.pages() == 0
         ? Double.NaN
         : (double) placedAfter.pagesInPreferredFrame() / placedAfter.pages();
   }
 
-  /** What was copied from frame to frame, in bytes for each page access. */
   double copiedBytesPerAccess() {
     long pages =
         placedAfter.promotions()
@@ -120,7 +108,7 @@ record LookupResult(
     return (double) pages * after.buffer().pageSize() / Math.max(1, hits() + misses());
   }
 
-  /** Of a client, for each of its look-ups: what {@link CostModel} explains. */
+  /** Returns the point to compare with {@link CostModel}: per lookup and client. */
   CostModel.Point point() {
     return new CostModel.Point(
         missesPerLookup(), clients * seconds * 1e9 / Math.max(1, get(What.LOOKUPS)));

@@ -21,12 +21,14 @@ import java.util.List;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.SingleWriterRecorder;
 
-/** One run with one working set: the pool is filled, a warm-up, a measured time, its numbers. */
+/**
+ * Executes one run with one working set: fills the pool, warms up, measures, and returns the
+ * results.
+ */
 final class LookupRunner {
-  /** Sets the random numbers of clients apart from all others of the seed. */
+  /** Separates the random numbers of clients from all others of the seed. */
   private static final long PART = 2_000;
 
-  /** How many keys are read at once to fill the pool. */
   private static final int FILL_DEPTH = 64;
 
   private final LookupSettings settings;
@@ -43,18 +45,17 @@ final class LookupRunner {
   private final Histogram changes;
   private final Histogram interval;
 
-  /** Where the clients look; written by the thread that measures. */
+  /** The current working set; written by the measuring thread. */
   private volatile WorkingSet.Range range;
 
   private LookupTally.Totals counts;
 
-  /** A worker's histograms of the interval before, to be used for the next. */
+  /** A worker's histograms of the previous interval, for reuse. */
   private static final class Recycled {
     private Histogram reads;
     private Histogram changes;
   }
 
-  /** Makes a run with one of the sizes of {@link LookupSettings#shares}. */
   LookupRunner(
       LookupSettings settings,
       LookupTable lookup,
@@ -81,16 +82,17 @@ final class LookupRunner {
   }
 
   /**
-   * Runs.
+   * Runs the workload.
    *
-   * @return what was measured, until a signal came if one did: nothing, if that was earlier
+   * @return the results, up to the signal if there was one; with zero operations if it came during
+   *     the warm-up
    * @throws DriverException if a client failed
    */
   LookupResult run() {
     if (settings.shared() && !virtual) {
       progress.say(
-          "the JDK's scheduler of virtual threads is set to another number of threads than %d:"
-              + " each client has a thread of its own",
+          "the JDK's scheduler of virtual threads cannot be set to %d threads:"
+              + " each client gets its own platform thread",
           settings.threads());
     }
     fill();
@@ -111,13 +113,13 @@ final class LookupRunner {
   }
 
   /**
-   * Reads a key of each page of the working set, as far as the pool goes: what is measured of a set
-   * that fits the pool begins without a miss, of a larger one with a full pool.
+   * Reads a key of each page of the working set, up to the size of the pool. A set that fits the
+   * pool then starts without misses, a larger one with a full pool.
    */
   private void fill() {
     long start = System.nanoTime();
     int pageSize = settings.engine().pageSize();
-    // Twice a page, for pages are not equally full.
+    // Two keys per page on average, since pages are not equally full.
     long step = Math.max(1, (long) (pageSize / lookup.bytesPerRecord() / 2));
     long first = range.first();
     long size = Math.min(range.size(), poolRecords);
@@ -142,7 +144,7 @@ final class LookupRunner {
   }
 
   private LookupResult measure(Crew crew) {
-    collect(); // and forget: the first interval begins here
+    collect(); // discard: the first interval begins here
     counts = counts();
     Sampler sampler =
         new Sampler(lookup.database::stats, get(What.OPERATIONS), get(What.RETRIES))
@@ -182,7 +184,7 @@ final class LookupRunner {
         sampler.series());
   }
 
-  /** Of all threads of the process; 0 where the JVM doesn't say. */
+  /** Returns the processor time of the process; 0 if the JVM does not provide it. */
   private static long cpuNanos() {
     return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean os
         ? Math.max(0, os.getProcessCpuTime())
@@ -190,8 +192,7 @@ final class LookupRunner {
   }
 
   /**
-   * Waits so long, moving the working set, sampling and showing progress; true if the clients ended
-   * before, or a signal came. The working set begins to move with the measured time.
+   * Waits for a phase to end, moving the working set, sampling and reporting progress. The working set starts to move with the measured time. Returns true if the clients ended early or a signal arrived.
    */
   private boolean phase(Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp) {
     long from = sampler.nanos();
@@ -206,7 +207,7 @@ final class LookupRunner {
       if (ended && warmingUp) {
         return true;
       }
-      sample(sampler, warmingUp); // where they ended, what there is so far
+      sample(sampler, warmingUp); // the results so far
       if (ended) {
         return true;
       }
@@ -236,7 +237,7 @@ final class LookupRunner {
     return crew.endsWithin(until - System.nanoTime());
   }
 
-  /** Waits until a moment, moving the working set; true if the clients ended before. */
+  /** Waits until a time, moving the working set; true if the clients ended before. */
   private boolean moved(Crew crew, long from, long until) {
     while (true) {
       long now = System.nanoTime();
@@ -271,7 +272,6 @@ final class LookupRunner {
     return LookupTally.Totals.of(workers.stream().map(w -> w.tally).toList());
   }
 
-  /** Takes the latencies recorded since the last call. */
   private void collect() {
     interval.reset();
     for (int i = 0; i < workers.size(); i++) {

@@ -9,22 +9,18 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * The options in force for {@code lookups}, defaults filled in.
+ * The effective options of {@code lookups}, with defaults filled in.
  *
  * @param path the file; null for a database in memory
- * @param records how many
  * @param valueBytes the size of a record without its key
  * @param threads threads that load, and that run or carry the clients
- * @param clients how many look up; more than threads are virtual ones
- * @param depth how many keys a transaction reads at once
- * @param writes how many of 100 keys are changed
- * @param theta of the zipf distribution over the working set; 0 where it is uniform
- * @param shares the sizes of the working set: one, or those that are measured one after the other
- * @param growTo where the only size goes to, or null
- * @param shrink whether it comes back from there
- * @param drift the part of the working set that is replaced at a time, 0 where none is
- * @param interval the time between two replacements
- * @param json where to write a report, or null
+ * @param clients the number of clients; if more than threads, they are virtual threads
+ * @param writes percentage of the keys that are updated
+ * @param theta skew of the Zipf distribution over the working set; 0 for uniform
+ * @param shares the size of the working set, or several to measure in turn
+ * @param growTo the final size of a growing working set, or null
+ * @param drift the part of the working set replaced at a time; 0 for none
+ * @param json file of the report, or null
  */
 record LookupSettings(
     Path path,
@@ -50,21 +46,18 @@ record LookupSettings(
     return path == null;
   }
 
-  /** Whether several clients share a thread. */
   boolean shared() {
     return clients > threads;
   }
 
-  /** The engine's options. */
   Options engineOptions() {
     return engine.options(clients);
   }
 
   /**
-   * The working set for one of the {@link #shares}.
+   * Returns the working set for one of the {@link #shares}.
    *
-   * @param poolRecords how many records the pool holds
-   * @throws DriverException if there are not enough records for it
+   * @throws DriverException if there are too few records
    */
   WorkingSet workingSet(Share share, long poolRecords) {
     long size = records(share, poolRecords);
@@ -77,9 +70,9 @@ record LookupSettings(
       if (size + step > records) {
         throw new DriverException(
             Exit.USAGE,
-            "--drift: beside the working set of %,d records there are not %,d others to replace it;"
+            "--drift: outside the working set of %,d records there are fewer than %,d others;"
                     .formatted(size, step)
-                + " give more --records or a smaller --working-set");
+                + " use more --records or a smaller --working-set");
       }
       return new WorkingSet.Drifting(records, size, step, interval.toNanos());
     }
@@ -91,7 +84,7 @@ record LookupSettings(
     if (n > records) {
       throw new DriverException(
           Exit.USAGE,
-          "a working set of %s pools has %,d records, and there are %,d: give more --records or a"
+          "a working set of %s pools has %,d records, but there are only %,d: use more --records or a"
                   .formatted(share, n, records)
               + " smaller --buffer");
     }

@@ -13,14 +13,14 @@ import io.fovea.schema.TableSpec;
 import java.util.Set;
 
 /**
- * The table that is looked into: records with the keys 0, 1, 2 and so on, each with its own number
- * in it, which every look-up checks, and with the number of its updates.
+ * The table: records with the keys 0, 1, 2 and so on. A record holds its own number, which every
+ * lookup checks, and the number of its updates.
  */
 final class LookupTable {
-  /** A number, a count and a filling of one byte, whose length takes two. */
+  /** A number, a count, and a filling of one byte with a length of two bytes. */
   static final int VALUE_BYTES_MIN = 19;
 
-  /** What fits a page of 4 KiB several times. */
+  /** Several such values fit in a page of 4 KiB. */
   static final int VALUE_BYTES_MAX = 1_000;
 
   private static final String NAME = "lookup_records";
@@ -56,19 +56,13 @@ final class LookupTable {
     table = database.table(TableSpec.of(NAME, KeySpec.of(FieldType.INT64), b.build()));
   }
 
-  /**
-   * What a load has made or is to make.
-   *
-   * @param complete whether the load came to its end
-   * @param records how many
-   * @param valueBytes the size of a record without its key
-   */
+  /** The records of a load. */
   record Shape(boolean complete, long records, int valueBytes) {
     Shape completed() {
       return new Shape(true, records, valueBytes);
     }
 
-    /** Writes it as a load begins and as it ends. */
+    /** Writes the shape, at the start and at the end of a load. */
     void write(Database db) {
       RowTable t = db.table(META);
       db.run(
@@ -82,12 +76,11 @@ final class LookupTable {
     }
   }
 
-  /** Whether a database has tables that no load of look-ups has made. */
   static boolean foreign(Database db) {
     return !Set.of(NAME, META.name()).containsAll(db.tables());
   }
 
-  /** What was loaded; null where nothing was. */
+  /** Reads the shape of a load; null if there is none. */
   static Shape shape(Database db) {
     if (!db.tables().contains(META.name())) {
       return null;
@@ -107,18 +100,17 @@ final class LookupTable {
         });
   }
 
-  /** Drops what a load has left that did not come to its end. */
+  /** Drops the result of an interrupted load. */
   static void drop(Database db) {
     db.dropTable(NAME);
     db.dropTable(META.name());
   }
 
-  /** Opens the records, or makes an empty table. */
   static LookupTable open(Database db, Shape shape) {
     return new LookupTable(db, shape);
   }
 
-  /** Makes the row of a record that nobody has changed yet. */
+  /** Creates the row of an unchanged record. */
   Row row() {
     byte[] bytes = new byte[filling.width()];
     for (int i = 0; i < bytes.length; i++) {
@@ -127,13 +119,12 @@ final class LookupTable {
     return table.row().setBytes(filling, bytes);
   }
 
-  /** The file's bytes for a record, inner nodes and free space in pages included. */
+  /** Returns the bytes of the file per record, including inner nodes and free space in pages. */
   double bytesPerRecord() {
     DatabaseStats.Storage s = database.stats().storage();
     return (double) (s.bytes() - s.freeBytes()) / records;
   }
 
-  /** How many records fit the pool, when the pages of their neighbours don't have to. */
   long poolRecords() {
     DatabaseStats.Buffer b = database.stats().buffer();
     return Math.max(1, (long) (b.frames() * (double) b.pageSize() / bytesPerRecord()));

@@ -4,19 +4,17 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * One worker's counters: the worker writes, anyone reads, opaque accesses are all that is asked
- * for.
+ * The counters of one worker. Written by the worker, read by any thread; opaque accesses suffice.
  */
 final class LookupTally {
-  /** What is counted. */
+  /** The counters. */
   enum What {
-    /** Transactions that committed. */
+    /** Committed transactions. */
     OPERATIONS,
-    /** Those of them that changed something. */
+    /** Committed transactions with updates. */
     CHANGES,
-    /** Keys that were read, those that were changed among them. */
+    /** Keys read, including those updated. */
     LOOKUPS,
-    /** Keys that were changed. */
     UPDATES,
     /** Attempts after the first. */
     RETRIES
@@ -31,13 +29,13 @@ final class LookupTally {
 
   private final long[] cells = new long[PADDING + WHATS + PADDING];
 
-  /** The worker only. */
+  /** Adds to a counter. Worker only. */
   void add(What what, long n) {
     int i = PADDING + what.ordinal();
     CELL.setOpaque(cells, i, cells[i] + n);
   }
 
-  /** The counters of several workers, added up at one moment. */
+  /** A sum of the counters of several workers. */
   static final class Totals {
     private final long[] sums = new long[WHATS];
 
@@ -51,7 +49,6 @@ final class LookupTally {
       return t;
     }
 
-    /** What has been counted since an earlier moment. */
     Totals since(Totals earlier) {
       Totals t = new Totals();
       for (int i = 0; i < WHATS; i++) {

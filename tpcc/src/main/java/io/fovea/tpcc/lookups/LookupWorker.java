@@ -16,21 +16,20 @@ import java.util.function.Supplier;
 import org.HdrHistogram.SingleWriterRecorder;
 
 /**
- * One client's stream of look-ups, each transaction begun when the one before has ended. A
- * transaction that changes nothing is read-only. One thread.
+ * Runs the lookups of one client, one transaction after another. A transaction without updates is
+ * read-only. One thread.
  */
 final class LookupWorker implements Task<RuntimeException> {
-  /** How long a virtual thread goes on without giving way to the others on its carrier. */
+  /** How long a virtual thread runs before it yields to others on its carrier. */
   private static final long TURN_NANOS = 1_000_000;
 
   private static final long GIVE_WAY_NANOS = 1_000;
 
   final LookupTally tally = new LookupTally();
 
-  /** Of transactions that only read, in nanoseconds. */
+  /** Latencies of read-only transactions, in nanoseconds. */
   final SingleWriterRecorder reads;
 
-  /** Of those that change something. */
   final SingleWriterRecorder changes;
 
   private final Crew crew;
@@ -43,7 +42,7 @@ final class LookupWorker implements Task<RuntimeException> {
   private final boolean turns;
   private final long[] keys;
 
-  /** The keys to be changed, a part of the keys; no key twice. */
+  /** The keys to update: a subset of the keys, without duplicates. */
   private final long[] changing;
 
   private int changingCount;
@@ -51,15 +50,12 @@ final class LookupWorker implements Task<RuntimeException> {
   private final Key key;
   private final Row row;
 
-  /** Where a transaction has several keys. */
   private final Batch batch;
 
   /**
-   * Makes one.
+   * Creates a worker.
    *
-   * @param range where the keys are now
-   * @param zipf the distribution over the range, or null where it is uniform
-   * @param turns whether it shares its thread with others
+   * @param zipf the distribution over the range, or null for uniform
    */
   LookupWorker(
       Crew crew,
@@ -87,7 +83,6 @@ final class LookupWorker implements Task<RuntimeException> {
     this.changes = new SingleWriterRecorder(Percentiles.LATENCY_MAX_NANOS, digits);
   }
 
-  /** Works until the crew stops. */
   void work() {
     TxOptions reading = TxOptions.forReading();
     TxOptions writing = TxOptions.defaults();
@@ -129,7 +124,7 @@ final class LookupWorker implements Task<RuntimeException> {
   }
 
   private long draw(WorkingSet.Range now) {
-    // The high half of a product: uniform but for a part in 2^64 / size.
+    // The high half of a product: uniform up to a bias of size / 2^64.
     long random = zipf == null ? rng.nextLong() : Rng.derive(zipf.next(rng), 0, 0, 0);
     long at = now.first() + Math.unsignedMultiplyHigh(random, now.size());
     return at < lookup.records ? at : at - lookup.records;
@@ -144,7 +139,7 @@ final class LookupWorker implements Task<RuntimeException> {
     return false;
   }
 
-  /** An attempt at a transaction. */
+  /** Runs one attempt. */
   @Override
   public void run(Transaction tx) {
     attempts++;
@@ -174,8 +169,8 @@ final class LookupWorker implements Task<RuntimeException> {
     if (!found || row.getLong(lookup.number) != k) {
       throw new IllegalStateException(
           found
-              ? "record " + k + " says that it is number " + row.getLong(lookup.number)
-              : "there is no record " + k);
+              ? "record " + k + " holds the number " + row.getLong(lookup.number)
+              : "missing record " + k);
     }
   }
 }

@@ -13,8 +13,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "lookups",
     description =
-        "Looks up single records of a table, of a working set that fits the pool or does not, or"
-            + " moves. Loads first where the records are not there.",
+        "Looks up single records at random in a working set of fixed, growing or drifting range."
+            + " Loads the records first if they are missing.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class)
 public final class LookupsCommand implements Callable<Integer> {
@@ -22,7 +22,7 @@ public final class LookupsCommand implements Callable<Integer> {
   @Mixin private final EngineOptions engine = new EngineOptions();
   @Mixin private final LookupArguments lookups = new LookupArguments();
 
-  /** Made by the command line. */
+  /** Called by picocli. */
   public LookupsCommand() {}
 
   @Override

@@ -3,20 +3,19 @@ package io.fovea.tpcc.lookups;
 import java.util.Locale;
 
 /**
- * How large a part of the records is, as people write it: {@code 1.1} is what 1.1 pools hold,
- * {@code 50%} is half of the records.
+ * A size of a working set, as written by users: {@code 1.1} is 1.1 times the pool, {@code 50%} is
+ * half of the records.
  *
  * @param value a factor, above 0
- * @param ofData whether it is one of the data, and not of the pool
+ * @param ofData whether it refers to the data instead of the pool
  */
 record Share(double value, boolean ofData) {
   private static final double MAX = 1e6;
 
-  /** All records. */
   static final Share ALL = new Share(1, true);
 
   /**
-   * Reads one.
+   * Parses a share.
    *
    * @throws IllegalArgumentException with a message for the user
    */
@@ -30,18 +29,16 @@ record Share(double value, boolean ofData) {
       throw new IllegalArgumentException(
           "'"
               + text
-              + "' is no size: expected a share of the pool such as 1.1, or of the data such"
+              + "' is not a size: expected a share of the pool such as 1.1, or of the data such"
               + " as 50%");
     }
     return new Share(value, ofData);
   }
 
   /**
-   * How many records that is.
+   * Returns the size as a number of records.
    *
-   * @param poolRecords how many the pool holds
-   * @param records how many there are
-   * @return at least 1; more than there are where it is a share of the pool
+   * @return at least 1; may exceed {@code records} for a share of the pool
    */
   long records(long poolRecords, long records) {
     return Math.max(1, Math.round(value * (ofData ? records : poolRecords)));

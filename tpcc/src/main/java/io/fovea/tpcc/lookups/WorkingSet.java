@@ -5,9 +5,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Which records are looked up at each moment of a run. Records are numbered in the order of their
- * keys, and the working set is a range of them, which goes on at the beginning when it passes the
- * end.
+ * The records that are looked up at each time of a run. Records are numbered in key order. The
+ * working set is a range of them that wraps around at the end.
  *
  * <pre>
  *   0          first                  first + size             records
@@ -16,12 +15,11 @@ import java.util.Locale;
  *                                           ◄──────── shrink
  * </pre>
  *
- * <p>Values that depend on the time alone, so that what a run did can be said without having run
- * it. Any thread.
+ * <p>Immutable, and a function of the time only. Any thread.
  */
 sealed interface WorkingSet {
   /**
-   * So many records from this one on.
+   * A range of records.
    *
    * @param first from 0
    * @param size at least 1
@@ -29,30 +27,28 @@ sealed interface WorkingSet {
   record Range(long first, long size) {}
 
   /**
-   * A moment at which something changes.
+   * An event of the working set.
    *
-   * @param nanos from the beginning of the measured time
-   * @param text what a plot says there
+   * @param nanos time from the start of the measured time
    */
   record Mark(long nanos, String text) {}
 
   /**
-   * The range at a moment.
+   * Returns the range at a time.
    *
-   * @param nanos from the beginning of the measured time
+   * @param nanos time from the start of the measured time
    */
   Range at(long nanos);
 
-  /** The next moment after this one at which the range is another; MAX_VALUE where none is. */
+  /** Returns the next time at which the range changes, or MAX_VALUE. */
   long nextChange(long nanos);
 
-  /** What is worth a mark in a measured time of such a length, in order. */
+  /** Returns the notable events in a measured time of this length, in order. */
   List<Mark> marks(long durationNanos);
 
-  /** The largest that it will be. */
   long sizeMax();
 
-  /** Always the same records. */
+  /** A constant range. */
   record Fixed(long size) implements WorkingSet {
     @Override
     public Range at(long nanos) {
@@ -76,8 +72,7 @@ sealed interface WorkingSet {
   }
 
   /**
-   * A set that grows (or shrinks) at a steady pace over the whole time, or that is back where it
-   * began at the end.
+   * A set that grows or shrinks linearly over the whole time, or returns to its first size.
    *
    * <pre>
    *   to    .          ____
@@ -86,18 +81,16 @@ sealed interface WorkingSet {
    *         0     .4  .5    .9    1
    * </pre>
    *
-   * @param from the size at the beginning
    * @param to the size at the end, or in the middle
-   * @param back whether it goes back
-   * @param durationNanos the measured time
-   * @param poolRecords how many records the pool holds: to pass it is worth a mark
+   * @param back whether it returns to the first size
+   * @param poolRecords the number of records that fit in the pool; passing it is an event
    */
   record Growing(long from, long to, boolean back, long durationNanos, long poolRecords)
       implements WorkingSet {
-    /** How often the size follows the line. */
+    /** The interval at which the size is updated. */
     static final long STEP_NANOS = 50_000_000;
 
-    /** Where the parts end, with a way back: grown, still grown, back. */
+    /** The ends of the parts if it returns: growing, constant, shrinking. */
     private static final double[] PARTS = {0.4, 0.5, 0.9};
 
     private double moved(double time) {
@@ -160,14 +153,10 @@ sealed interface WorkingSet {
   }
 
   /**
-   * A set of constant size of which a part is replaced at intervals: the records that were in it
-   * longest leave, as many new ones come (Graefe et al., "In-Memory Performance for Big Data", VLDB
-   * 2015, 5.3.3).
+   * A set of constant size of which a part is replaced at intervals: new records replace those that
+   * were in it longest (Graefe et al., "In-Memory Performance for Big Data", VLDB 2015, 5.3.3).
    *
-   * @param records how many there are
-   * @param size how many are in the set
-   * @param step how many of them are replaced at a time, size + step &lt;= records
-   * @param intervalNanos the time between two replacements
+   * @param step the number replaced at a time, size + step &lt;= records
    */
   record Drifting(long records, long size, long step, long intervalNanos) implements WorkingSet {
     @Override

@@ -3,33 +3,33 @@ package io.fovea.tpcc.plot;
 /**
  * An axis.
  *
- * @param label what is on it, with its unit
- * @param scale how values are laid out
+ * @param label the label, with a unit
+ * @param scale the scale
  * @since 0.1.0
  */
 public record Axis(String label, Scale scale) {
 
   /**
-   * How values are laid out.
+   * A scale.
    *
    * @since 0.1.0
    */
   public enum Scale {
-    /** In proportion, from 0 on. */
+    /** Linear, from 0. */
     LINEAR,
-    /** A decade takes as much room as any other. Values that are not positive are left out. */
+    /** Logarithmic. Values that are not positive are omitted. */
     LOG,
     /**
-     * Percentiles as nines: 0, 90, 99, 99.9 % and so on at equal distances, as HdrHistogram's plots
-     * have them. Values are percentiles below 100; for x axes.
+     * Percentiles as nines: 0, 90, 99, 99.9 % and so on at equal distances, as in HdrHistogram's
+     * plots. For x axes; values are percentiles below 100.
      */
     NINES
   }
 
   /**
-   * An axis from 0 on.
+   * Returns a linear axis from 0.
    *
-   * @param label what is on it, with its unit
+   * @param label the label, with a unit
    * @return the axis
    */
   public static Axis linear(String label) {
@@ -37,9 +37,9 @@ public record Axis(String label, Scale scale) {
   }
 
   /**
-   * An axis of decades.
+   * Returns a logarithmic axis.
    *
-   * @param label what is on it, with its unit
+   * @param label the label, with a unit
    * @return the axis
    */
   public static Axis log(String label) {

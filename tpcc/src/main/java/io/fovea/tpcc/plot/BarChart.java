@@ -11,7 +11,7 @@ import org.jfree.chart.renderer.category.StandardBarPainter;
 import org.jfree.chart.ui.RectangleInsets;
 import org.jfree.data.category.DefaultCategoryDataset;
 
-/** A panel of bars as a chart of JFreeChart's. One thread. */
+/** Renders a panel of bars with JFreeChart. One thread. */
 final class BarChart {
   private static final int LABEL_LINES = 2;
 

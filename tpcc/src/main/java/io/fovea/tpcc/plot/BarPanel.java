@@ -17,11 +17,11 @@ public final class BarPanel {
   record Bars(String name, double[] values, Look.Hue hue) {}
 
   /**
-   * A panel without bars.
+   * Creates a panel without bars.
    *
-   * @param title what it shows
-   * @param groups what stands below the groups; all different
-   * @param label of the y axis, with its unit
+   * @param title the title
+   * @param groups the labels below the groups; all different
+   * @param label the label of the y axis, with a unit
    */
   public BarPanel(String title, List<String> groups, String label) {
     this.title = title;
@@ -32,11 +32,11 @@ public final class BarPanel {
   /**
    * Adds a bar to each group.
    *
-   * @param name what the legend says
-   * @param values by group; no bar where one is NaN
-   * @param hue their colour
+   * @param name the name in the legend
+   * @param values by group; NaN for no bar
+   * @param hue the color
    * @return this
-   * @throws IllegalArgumentException if there are not as many values as groups
+   * @throws IllegalArgumentException if the number of values is not that of the groups
    */
   public BarPanel bars(String name, double[] values, Look.Hue hue) {
     if (values.length != groups.size()) {

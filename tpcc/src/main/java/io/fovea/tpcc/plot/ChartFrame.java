@@ -21,21 +21,19 @@ import org.jfree.chart.ui.HorizontalAlignment;
 import org.jfree.chart.ui.RectangleEdge;
 import org.jfree.chart.ui.RectangleInsets;
 
-/**
- * What panels of lines and of bars have in common: their place, their colours, title and legend.
- */
+/** The common parts of panels: position, colors, title and legend. */
 final class ChartFrame {
   static {
-    // Text up the y axis stays text: the workaround draws the outlines of its letters.
+    // Keeps rotated text as text: the workaround would draw outlines of letters.
     TextUtils.setUseDrawRotatedStringWorkaround(false);
   }
 
-  /** The y axes of all panels are at the same place. */
+  /** The left margin, the same for all panels so that their y axes align. */
   static final double LEFT_SPACE = 84;
 
   static final double RIGHT_MARGIN = 20;
 
-  /** Above the highest value. */
+  /** The highest value times this is the upper end of an axis. */
   static final double HEADROOM = 1.06;
 
   static final Color GRID = new Color(0xDDDDDD);
@@ -48,7 +46,7 @@ final class ChartFrame {
     return new DecimalFormat("#,##0.######", DecimalFormatSymbols.getInstance(Locale.ROOT));
   }
 
-  /** An axis from 0 to a little above the highest value. */
+  /** Creates an axis from 0 to slightly above the highest value. */
   static NumberAxis linear(String label, double max, double headroom) {
     NumberAxis axis = new NumberAxis(label);
     axis.setStandardTickUnits(NumberAxis.createStandardTickUnits(Locale.ROOT));
@@ -69,7 +67,6 @@ final class ChartFrame {
     plot.setInsets(RectangleInsets.ZERO_INSETS);
   }
 
-  /** The room beside the area of the values. */
   static AxisSpace space(double right) {
     AxisSpace space = new AxisSpace();
     space.setLeft(LEFT_SPACE);
@@ -77,7 +74,6 @@ final class ChartFrame {
     return space;
   }
 
-  /** Draws a plot with a title and a legend above it. */
   static void draw(Plot plot, String title, Graphics2D g, Rectangle2D area) {
     JFreeChart chart = new JFreeChart(null, null, plot, false);
     chart.setBackgroundPaint(null);

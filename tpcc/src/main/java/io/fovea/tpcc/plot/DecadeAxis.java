@@ -13,16 +13,16 @@ import org.jfree.chart.ui.RectangleEdge;
 import org.jfree.chart.ui.TextAnchor;
 
 /**
- * An axis of common logarithms with the numbers themselves as labels. The library's own axis of
- * this kind draws its labels as outlines of letters.
+ * A logarithmic axis labelled with the numbers themselves. The library's own logarithmic axis draws
+ * its labels as outlines of letters.
  */
 final class DecadeAxis extends NumberAxis {
   private static final long serialVersionUID = 1L;
 
-  /** Of fewer decades than these, 2 and 5 have labels, too. */
+  /** With fewer decades than this, 2 and 5 are labelled too. */
   private static final double FEW = 2.2;
 
-  /** Of a logarithm, so that a label at an end is not rounded away. */
+  /** Tolerance for a logarithm, so that rounding does not drop a label at an end. */
   private static final double GRACE = 1e-6;
 
   private static final int[] STEPS = {1, 2, 5};
@@ -30,12 +30,7 @@ final class DecadeAxis extends NumberAxis {
   private final transient DoubleFunction<String> name;
   private final boolean parts;
 
-  /**
-   * Makes one.
-   *
-   * @param name the label of a logarithm
-   * @param parts whether there are lines between the decades
-   */
+  /** Creates an axis. */
   DecadeAxis(String label, double lower, double upper, DoubleFunction<String> name, boolean parts) {
     super(label);
     this.name = name;
@@ -43,7 +38,10 @@ final class DecadeAxis extends NumberAxis {
     setRange(lower - GRACE, upper + GRACE);
   }
 
-  /** The logarithm of 1, 2 or 5 times a power of ten that is no larger than a number. */
+  /**
+   * Returns the logarithm of the largest 1, 2 or 5 times a power of ten that is at most {@code
+   * number}.
+   */
   static double below(double number) {
     double decade = Math.floor(Math.log10(number));
     double found = decade;
@@ -56,7 +54,10 @@ final class DecadeAxis extends NumberAxis {
     return found;
   }
 
-  /** The logarithm of 1, 2 or 5 times a power of ten that is no smaller than a number. */
+  /**
+   * Returns the logarithm of the smallest 1, 2 or 5 times a power of ten that is at least {@code
+   * number}.
+   */
   static double above(double number) {
     double decade = Math.floor(Math.log10(number));
     for (int step : STEPS) {

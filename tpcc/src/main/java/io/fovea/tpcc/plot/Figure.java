@@ -15,16 +15,16 @@ import java.util.List;
 import javax.imageio.ImageIO;
 
 /**
- * Panels one below the other, under a title. The same panels give the same bytes on machines with
- * the same fonts. One thread.
+ * Panels stacked under a title. The same panels give the same bytes on machines with the same
+ * fonts. One thread.
  *
  * @since 0.1.0
  */
 public final class Figure {
-  /** Of the whole, in pixels of an SVG; a PNG has {@link #PNG_SCALE} times as many. */
+  /** The width in pixels of an SVG; a PNG has {@link #PNG_SCALE} times as many. */
   public static final int WIDTH = 960;
 
-  /** How many pixels of a PNG make one of the SVG, for screens and prints of today. */
+  /** The number of PNG pixels per SVG pixel. */
   public static final int PNG_SCALE = 2;
 
   private static final int PANEL_HEIGHT = 290;
@@ -38,19 +38,19 @@ public final class Figure {
   private final List<String> subtitles;
   private final List<Part> parts = new ArrayList<>();
 
-  /** Whether a panel has a second y axis, so that all leave room for it. */
+  /** Whether a panel has a second y axis; all panels then reserve space for it. */
   private boolean right;
 
-  /** A panel, whatever is in it. */
+  /** A panel of any kind. */
   private interface Part {
     void draw(Graphics2D g, Rectangle2D area);
   }
 
   /**
-   * A figure without panels.
+   * Creates a figure without panels.
    *
-   * @param title what it shows
-   * @param subtitles more about it, a line each
+   * @param title the title
+   * @param subtitles further lines below the title
    */
   public Figure(String title, List<String> subtitles) {
     this.title = title;
@@ -58,7 +58,7 @@ public final class Figure {
   }
 
   /**
-   * Checks that this machine can draw.
+   * Checks that this machine can draw text.
    *
    * @throws NoFontsException if it cannot
    */
@@ -90,7 +90,7 @@ public final class Figure {
   }
 
   /**
-   * How many panels there are.
+   * Returns the number of panels.
    *
    * @return their number
    */
@@ -99,7 +99,7 @@ public final class Figure {
   }
 
   /**
-   * How high it is, in pixels of an SVG.
+   * Returns the height in pixels of an SVG.
    *
    * @return the height
    */
@@ -112,10 +112,10 @@ public final class Figure {
   }
 
   /**
-   * Draws it as SVG.
+   * Renders the figure as SVG.
    *
    * @return the document
-   * @throws NoFontsException if this machine cannot draw
+   * @throws NoFontsException if this machine cannot draw text
    */
   public String svg() {
     Fonts.require();
@@ -126,10 +126,10 @@ public final class Figure {
   }
 
   /**
-   * Draws it as an image, {@link #PNG_SCALE} times as large as the SVG.
+   * Renders the figure as an image, {@link #PNG_SCALE} times as large as the SVG.
    *
    * @return the image
-   * @throws NoFontsException if this machine cannot draw
+   * @throws NoFontsException if this machine cannot draw text
    */
   public BufferedImage image() {
     Fonts.require();
@@ -144,11 +144,11 @@ public final class Figure {
   }
 
   /**
-   * Writes it as SVG.
+   * Writes the figure as SVG.
    *
-   * @param file the file, which is made anew
+   * @param file the file, replaced if it exists
    * @throws IOException if it cannot be written
-   * @throws NoFontsException if this machine cannot draw
+   * @throws NoFontsException if this machine cannot draw text
    */
   public void writeSvg(Path file) throws IOException {
     String svg = svg();
@@ -156,18 +156,18 @@ public final class Figure {
   }
 
   /**
-   * Writes it as PNG.
+   * Writes the figure as PNG.
    *
-   * @param file the file, which is made anew
+   * @param file the file, replaced if it exists
    * @throws IOException if it cannot be written
-   * @throws NoFontsException if this machine cannot draw
+   * @throws NoFontsException if this machine cannot draw text
    */
   public void writePng(Path file) throws IOException {
     BufferedImage image = image();
     ImageIO.setUseCache(false);
     try (OutputStream out = Files.newOutputStream(file)) {
       if (!ImageIO.write(image, "png", out)) {
-        throw new IOException("this JDK writes no PNG");
+        throw new IOException("this JDK cannot write PNG");
       }
     }
   }
@@ -177,7 +177,7 @@ public final class Figure {
     g.setRenderingHint(RenderingHints.KEY_STROKE_CONTROL, RenderingHints.VALUE_STROKE_PURE);
     g.setRenderingHint(
         RenderingHints.KEY_TEXT_ANTIALIASING, RenderingHints.VALUE_TEXT_ANTIALIAS_ON);
-    // What text is measured with: the same for both formats, and for letters of any size.
+    // Text measurement: the same for both formats, and for letters of any size.
     g.setRenderingHint(
         RenderingHints.KEY_FRACTIONALMETRICS, RenderingHints.VALUE_FRACTIONALMETRICS_ON);
     g.setPaint(Color.WHITE);

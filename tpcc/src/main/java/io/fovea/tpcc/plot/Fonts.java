@@ -5,9 +5,12 @@ import java.awt.Font;
 import java.awt.Graphics2D;
 import java.awt.image.BufferedImage;
 
-/** The fonts of this machine: servers often have none, and then Java cannot even measure text. */
+/**
+ * Checks the fonts of this machine. Servers often have none, and then Java cannot even measure
+ * text.
+ */
 final class Fonts {
-  /** Where it is missing, Java takes the sans-serif font that there is. */
+  /** If this family is missing, Java substitutes an installed sans-serif font. */
   static final String FAMILY = "DejaVu Sans";
 
   private Fonts() {}
@@ -21,9 +24,7 @@ final class Fonts {
   }
 
   /**
-   * Checks that text can be drawn, and keeps Java from looking for a screen.
-   *
-   * @throws NoFontsException if it cannot
+   * Checks that text can be drawn, and switches Java to headless mode. Throws NoFontsException if text cannot be drawn.
    */
   static void require() {
     System.setProperty("java.awt.headless", "true");

@@ -4,36 +4,36 @@ import java.awt.BasicStroke;
 import java.awt.Color;
 
 /**
- * How a line is drawn.
+ * The style of a line.
  *
- * @param hue what is told apart by colour
- * @param dash what is told apart by dashes
+ * @param hue the color
+ * @param dash the stroke
  * @since 0.1.0
  */
 public record Look(Hue hue, Dash dash) {
 
   /**
-   * Colours that people who see few colours can tell apart, too: those of Okabe and Ito, "Color
-   * Universal Design", 2008, without the yellow, which is hard to see on white.
+   * Colors that people with color vision deficiency can distinguish: those of Okabe and Ito, "Color
+   * Universal Design", 2008, without yellow, which is hard to see on white.
    *
    * @since 0.1.0
    */
   public enum Hue {
-    /** For what matters most. */
+    /** For the most important line. */
     BLUE(0x0072B2),
-    /** For what is set against it. */
+    /** For the line to compare with. */
     VERMILION(0xD55E00),
-    /** A third. */
+    /** Third color. */
     GREEN(0x009E73),
-    /** A fourth. */
+    /** Fourth color. */
     PURPLE(0xCC79A7),
-    /** A fifth. */
+    /** Fifth color. */
     ORANGE(0xE69F00),
-    /** A sixth, close to the first only in name. */
+    /** Sixth color. */
     SKY(0x56B4E9),
-    /** For what is beside the point. */
+    /** For unimportant lines. */
     GRAY(0x777777),
-    /** For the sum of the others. */
+    /** For a sum of other lines. */
     BLACK(0x000000);
 
     final Color color;
@@ -44,18 +44,18 @@ public record Look(Hue hue, Dash dash) {
   }
 
   /**
-   * The stroke.
+   * A stroke.
    *
    * @since 0.1.0
    */
   public enum Dash {
-    /** All of it. */
+    /** Solid. */
     SOLID(1.6f),
-    /** Long strokes. */
+    /** Long dashes. */
     DASHED(1.6f, 7, 4),
-    /** Short strokes. */
+    /** Dots. */
     DOTTED(1.2f, 2, 3),
-    /** All of it, thin. */
+    /** Solid and thin. */
     THIN(0.8f);
 
     final BasicStroke stroke;
@@ -73,20 +73,20 @@ public record Look(Hue hue, Dash dash) {
   }
 
   /**
-   * A solid line.
+   * Returns a solid line.
    *
-   * @param hue its colour
-   * @return the look
+   * @param hue the color
+   * @return the style
    */
   public static Look solid(Hue hue) {
     return new Look(hue, Dash.SOLID);
   }
 
   /**
-   * A line of long strokes.
+   * Returns a dashed line.
    *
-   * @param hue its colour
-   * @return the look
+   * @param hue the color
+   * @return the style
    */
   public static Look dashed(Hue hue) {
     return new Look(hue, Dash.DASHED);

@@ -1,7 +1,7 @@
 package io.fovea.tpcc.plot;
 
 /**
- * Text cannot be drawn on this machine. The message says what to install.
+ * Thrown if text cannot be drawn on this machine. The message says what to install.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ public final class NoFontsException extends RuntimeException {
 
   NoFontsException(Throwable cause) {
     super(
-        "plots need fonts, and Java finds none: install the packages fontconfig and"
+        "plots need fonts, but Java found none: install the packages fontconfig and"
             + " fonts-dejavu-core (on Debian: apt-get install fontconfig fonts-dejavu-core)",
         cause);
   }

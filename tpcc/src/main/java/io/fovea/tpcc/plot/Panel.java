@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Lines over one x axis, on one y axis or two. One thread.
+ * Lines over one x axis, on one or two y axes. One thread.
  *
  * @since 0.1.0
  */
@@ -26,9 +26,9 @@ public final class Panel {
   record Mark(double at, String text) {}
 
   /**
-   * A panel without lines.
+   * Creates a panel without lines.
    *
-   * @param title what it shows
+   * @param title the title
    * @param x the x axis
    * @param left the y axis
    */
@@ -41,12 +41,12 @@ public final class Panel {
   /**
    * Adds a line.
    *
-   * @param name what the legend says
-   * @param xs where its points are, ascending
-   * @param ys their values; the line has a gap where one is NaN
-   * @param look how it is drawn
+   * @param name the name in the legend
+   * @param xs the x values, ascending
+   * @param ys the y values; NaN makes a gap
+   * @param look the style
    * @return this
-   * @throws IllegalArgumentException if there are not as many of these as of those
+   * @throws IllegalArgumentException if the arrays differ in length
    */
   public Panel line(String name, double[] xs, double[] ys, Look look) {
     lines.add(new Line(name, xs, requireAsMany(xs, ys), look));
@@ -54,16 +54,15 @@ public final class Panel {
   }
 
   /**
-   * Adds a line to the second y axis, which is on the right; the axis of the last such line is the
-   * one that is drawn.
+   * Adds a line to the second y axis, on the right. The axis of the last such line is drawn.
    *
    * @param axis the second y axis
-   * @param name what the legend says
-   * @param xs where its points are, ascending
-   * @param ys their values; the line has a gap where one is NaN
-   * @param look how it is drawn
+   * @param name the name in the legend
+   * @param xs the x values, ascending
+   * @param ys the y values; NaN makes a gap
+   * @param look the style
    * @return this
-   * @throws IllegalArgumentException if there are not as many of these as of those
+   * @throws IllegalArgumentException if the arrays differ in length
    */
   public Panel rightLine(Axis axis, String name, double[] xs, double[] ys, Look look) {
     right = axis;
@@ -79,9 +78,9 @@ public final class Panel {
   }
 
   /**
-   * Says how far the x axis goes at least.
+   * Sets the least upper end of the x axis.
    *
-   * @param end the place
+   * @param end the x value
    * @return this
    */
   public Panel until(double end) {
@@ -90,11 +89,11 @@ public final class Panel {
   }
 
   /**
-   * Sets a part of the x axis apart.
+   * Shades a part of the x axis.
    *
-   * @param from where it begins
-   * @param to where it ends
-   * @param text what it is
+   * @param from its start
+   * @param to its end
+   * @param text its label
    * @return this
    */
   public Panel shade(double from, double to, String text) {
@@ -103,10 +102,10 @@ public final class Panel {
   }
 
   /**
-   * Marks a place on the x axis.
+   * Marks a point on the x axis.
    *
-   * @param at the place
-   * @param text what is there
+   * @param at the x value
+   * @param text its label
    * @return this
    */
   public Panel mark(double at, String text) {

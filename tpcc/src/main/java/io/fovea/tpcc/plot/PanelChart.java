@@ -31,11 +31,10 @@ import org.jfree.chart.ui.RectangleInsets;
 import org.jfree.chart.ui.TextAnchor;
 import org.jfree.data.xy.DefaultXYDataset;
 
-/** One panel as a chart of JFreeChart's. One thread. */
+/** Renders one panel of lines with JFreeChart. One thread. */
 final class PanelChart {
   private static final double RIGHT_SPACE = 84;
 
-  /** About how high the area of the lines is. */
   private static final double PLOT_HEIGHT = 210;
 
   private static final int LEGEND_LINE = 26;
@@ -52,13 +51,13 @@ final class PanelChart {
   private final Rectangle2D area;
   private final double rightSpace;
 
-  /** How many rows of texts are above the lines. */
+  /** The rows of labels above the lines. */
   private int textRows;
 
   /**
-   * Makes one.
+   * Creates a chart.
    *
-   * @param rightSpaced whether there is to be room for a second y axis, be there one or not
+   * @param rightSpaced whether to reserve space for a second y axis, even if there is none
    */
   PanelChart(Panel panel, Rectangle2D area, boolean rightSpaced) {
     this.panel = panel;
@@ -111,7 +110,7 @@ final class PanelChart {
     plot.mapDatasetToRangeAxis(index, index);
   }
 
-  /** A name that another line may have, too. */
+  /** A name that another line may share. */
   private record Name(int index, String name) implements Comparable<Name> {
     @Override
     public int compareTo(Name o) {
@@ -128,7 +127,7 @@ final class PanelChart {
     return new double[][] {placed(panel.x, line.xs()), placed(axis, line.ys())};
   }
 
-  /** Where values are on an axis; NaN for what is nowhere. */
+  /** Returns the positions of values on an axis; NaN for values that it cannot show. */
   private static double[] placed(Axis axis, double[] values) {
     return Arrays.stream(values).map(v -> placed(axis.scale(), v)).toArray();
   }
@@ -184,7 +183,7 @@ final class PanelChart {
     return a;
   }
 
-  /** 0 %, 90 %, 99 %, 99.9 %. */
+  /** Formats nines as 0 %, 90 %, 99 %, 99.9 %. */
   private static String percentile(double nines) {
     int n = (int) Math.round(nines);
     return switch (n) {
@@ -215,7 +214,10 @@ final class PanelChart {
     }
   }
 
-  /** Texts that would run into each other go on rows, and those for which there is none away. */
+  /**
+   * Draws marks. Labels that would overlap go to different rows; if no row is free, they are
+   * omitted.
+   */
   private void marks(XYPlot plot, Graphics2D g, ValueAxis x) {
     Font font = Fonts.plain(MARK_TEXT_SIZE);
     double pixels =

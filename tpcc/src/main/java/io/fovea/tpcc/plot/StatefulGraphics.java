@@ -29,15 +29,14 @@ import java.text.AttributedCharacterIterator;
 import java.util.Map;
 
 /**
- * The part of a {@link Graphics2D} that is no drawing: the state, which another one keeps, and the
- * many ways to draw, which become shapes that are drawn or filled. Clips are rectangles. One
- * thread.
+ * The state of a {@link Graphics2D}, delegated to another instance, and the drawing methods,
+ * reduced to drawing or filling shapes. Clips are rectangles. One thread.
  */
 abstract class StatefulGraphics extends Graphics2D {
-  /** Keeps font, stroke, paint, composite, hints and transform; nothing is drawn on it. */
+  /** Holds font, stroke, paint, composite, hints and transform; nothing is drawn on it. */
   final Graphics2D state;
 
-  /** Where drawing is seen, in coordinates of the document: the whole of it at most. */
+  /** The visible part, in document coordinates. */
   Rectangle2D clip;
 
   private final Rectangle2D whole;
@@ -53,7 +52,7 @@ abstract class StatefulGraphics extends Graphics2D {
   @Override
   public void clip(Shape shape) {
     if (shape == null) {
-      throw new NullPointerException("a clip of nothing");
+      throw new NullPointerException("a null clip");
     }
     clip = clip.createIntersection(inDocument(shape));
   }
@@ -66,7 +65,7 @@ abstract class StatefulGraphics extends Graphics2D {
   private Rectangle2D inDocument(Shape shape) {
     AffineTransform t = state.getTransform();
     if (!(shape instanceof Rectangle2D) || t.getShearX() != 0 || t.getShearY() != 0) {
-      throw new UnsupportedOperationException("a clip that is no rectangle");
+      throw new UnsupportedOperationException("a clip that is not a rectangle");
     }
     return t.createTransformedShape(shape).getBounds2D();
   }
@@ -184,7 +183,7 @@ abstract class StatefulGraphics extends Graphics2D {
     drawString(text, (float) x, (float) y);
   }
 
-  // What no chart needs.
+  // Operations that charts do not need.
 
   private static UnsupportedOperationException unsupported(String what) {
     return new UnsupportedOperationException(what);

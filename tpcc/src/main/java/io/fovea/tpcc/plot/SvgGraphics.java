@@ -21,24 +21,24 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Writes SVG of what is drawn: shapes in plain colours, lines, text and rectangular clips, which is
- * all that charts need. Text stays text. The same drawing gives the same bytes: there are no times
- * and no names but numbers in it.
+ * Writes drawings as SVG: shapes in plain colors, lines, text and rectangular clips, which is all
+ * that charts need. Text stays text. The output is deterministic: no times, and only numbers as
+ * ids.
  *
- * <p>JFreeChart draws the charts; this class is the paper under them. Libraries for that exist and
- * were not taken: JFreeSVG is under the GPL, VectorGraphics2D has had no release since 2017, and
- * Batik brings a DOM in some ten jars.
+ * <p>This is the drawing target of JFreeChart. Existing libraries were rejected: JFreeSVG is under
+ * the GPL, VectorGraphics2D has had no release since 2017, and Batik brings a DOM in about ten
+ * jars.
  *
- * <p>Images, gradients, XOR and clips of other forms are refused with {@link
- * UnsupportedOperationException}. One thread.
+ * <p>Images, gradients, XOR and other clips throw {@link UnsupportedOperationException}. One
+ * thread.
  */
 final class SvgGraphics extends StatefulGraphics {
-  /** What a viewer takes, whose letters are about as wide as those that the layout is made with. */
+  /** Families for viewers, with letters about as wide as those of the layout. */
   private static final String FONTS = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
 
   private static final double OPAQUE = 255;
 
-  /** Of coordinates: a tenth of a pixel, or half of it to the next one. */
+  /** Inverse of the precision of coordinates: a tenth of a pixel. */
   private static final double PRECISION = 10;
 
   private final int width;
@@ -46,12 +46,7 @@ final class SvgGraphics extends StatefulGraphics {
   private final StringBuilder body;
   private final Map<String, String> clips;
 
-  /**
-   * An empty drawing.
-   *
-   * @param width in pixels
-   * @param height in pixels
-   */
+  /** Creates an empty drawing. */
   SvgGraphics(int width, int height) {
     super(
         new BufferedImage(1, 1, BufferedImage.TYPE_INT_ARGB).createGraphics(),
@@ -73,17 +68,13 @@ final class SvgGraphics extends StatefulGraphics {
     this.clip = parent.clip;
   }
 
-  /** Draws into the same document, with a state of its own. */
+  /** Returns a graphics object that draws into the same document, with separate state. */
   @Override
   public Graphics create() {
     return new SvgGraphics(this);
   }
 
-  /**
-   * The document.
-   *
-   * @param title for those who cannot see it
-   */
+  /** Returns the document. */
   String document(String title) {
     StringBuilder svg = new StringBuilder();
     svg.append("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"").append(width);
@@ -148,7 +139,10 @@ final class SvgGraphics extends StatefulGraphics {
     body.append(style).append(clipped(bounds)).append("/>\n");
   }
 
-  /** Whether anything is to be seen; a line has bounds without area, which intersect nothing. */
+  /**
+   * Tells whether anything would be visible. A line has bounds without area, which intersect
+   * nothing.
+   */
   private boolean touches(Rectangle2D bounds) {
     return bounds.getMaxX() >= clip.getMinX()
         && bounds.getMinX() <= clip.getMaxX()
@@ -173,7 +167,7 @@ final class SvgGraphics extends StatefulGraphics {
         + '"';
   }
 
-  /** Nothing where a shape is within the clip anyway. */
+  /** Returns a clip attribute, or nothing if the shape is inside the clip. */
   private String clipped(Rectangle2D bounds) {
     if (bounds.getMinX() >= clip.getMinX()
         && bounds.getMaxX() <= clip.getMaxX()
@@ -185,7 +179,10 @@ final class SvgGraphics extends StatefulGraphics {
     return " clip-path=\"url(#" + id + ")\"";
   }
 
-  /** Absolute moves, lines and curves; of points that round to the same, the first. */
+  /**
+   * Writes a path of absolute moves, lines and curves, without points that round to the previous
+   * one.
+   */
   private static String path(Shape shape) {
     StringBuilder d = new StringBuilder();
     double[] c = new double[6];
@@ -243,7 +240,7 @@ final class SvgGraphics extends StatefulGraphics {
     if (font.isBold()) {
       body.append(" font-weight=\"bold\"");
     }
-    // Other letters than those of the layout are set as wide as it has them.
+    // Forces the width of the layout on other fonts.
     body.append(" textLength=\"").append(number(textWidth)).append('"');
     body.append(color("fill")).append('>').append(escape(text)).append("</text>\n");
   }
@@ -274,7 +271,7 @@ final class SvgGraphics extends StatefulGraphics {
     return rounded == Math.rint(rounded) ? Long.toString((long) rounded) : Double.toString(rounded);
   }
 
-  /** Text as XML may have it: characters that it may not have are left out. */
+  /** Escapes text for XML, and removes characters that XML forbids. */
   private static String escape(String text) {
     StringBuilder s = new StringBuilder(text.length());
     text.codePoints()

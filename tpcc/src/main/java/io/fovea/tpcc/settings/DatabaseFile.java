@@ -9,15 +9,15 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** The files of a database. */
+/** Opens and deletes the files of a database. */
 public final class DatabaseFile {
   private DatabaseFile() {}
 
   /**
-   * Opens or makes a database.
+   * Opens or creates a database.
    *
-   * @param path null for one in memory
-   * @throws DriverException if the options do not suit it
+   * @param path the file; null for a database in memory
+   * @throws DriverException if the options do not fit the database
    */
   public static Database open(Path path, Options options) {
     try {
@@ -27,7 +27,7 @@ public final class DatabaseFile {
     }
   }
 
-  /** What the engine says of its options, with those of the driver. */
+  /** Replaces the engine's names of options in a message by those of the driver. */
   private static String words(String message) {
     return message
         .replace("Options.bufferBytes", "--buffer")
@@ -35,12 +35,15 @@ public final class DatabaseFile {
   }
 
   /**
-   * Deletes a database that was opened for writing and closed, the file by which it is known last.
-   * The opening has found that the log and the double-write area belong to it.
+   * Deletes a database that was opened for writing and closed; the data file goes last. Opening it
+   * verified that the log and the double-write area belong to it.
    */
   public static void delete(Path path) {
     try {
-      Path file = Files.exists(path) ? path.toRealPath() : path; // the others lie beside that
+      Path file =
+          Files.exists(path)
+              ? path.toRealPath()
+              : path; // the companion files are next to the real path
       Files.deleteIfExists(file.resolveSibling(file.getFileName() + ".log"));
       Files.deleteIfExists(file.resolveSibling(file.getFileName() + ".dwb"));
       Files.deleteIfExists(file);
@@ -50,8 +53,8 @@ public final class DatabaseFile {
   }
 
   /**
-   * Deletes the data file of a database that can't be opened. What lies beside it may be of another
-   * database: the engine deletes or refuses that when the file is created again.
+   * Deletes only the data file of a database that cannot be opened. Its companions may belong to
+   * another database: the engine deletes or rejects them when the file is created again.
    */
   public static void deleteUnusable(Path path) {
     try {

@@ -5,7 +5,7 @@ import java.util.Locale;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** 10, 10s, 1.5s, 500ms, 5m, 1h. */
+/** Parses durations: 10, 10s, 1.5s, 500ms, 5m, 1h. */
 public final class DurationConverter implements ITypeConverter<Duration> {
   @Override
   public Duration convert(String value) {
@@ -21,7 +21,7 @@ public final class DurationConverter implements ITypeConverter<Duration> {
     double nanos = number.matches("\\d+(\\.\\d+)?") ? Double.parseDouble(number) * scale : -1;
     if (nanos < 0 || nanos > Duration.ofDays(365).toNanos()) {
       throw new TypeConversionException(
-          "'" + value + "' is no time: expected seconds, or a number with ms, s, m or h");
+          "'" + value + "' is not a duration: expected seconds, or a number with ms, s, m or h");
     }
     return Duration.ofNanos((long) nanos);
   }

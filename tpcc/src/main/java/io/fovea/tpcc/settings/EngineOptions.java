@@ -13,16 +13,16 @@ import java.nio.file.Path;
 import java.util.function.LongSupplier;
 import picocli.CommandLine.Option;
 
-/** How a database is opened, and where the report goes; null where not given. */
+/** The options of a database and of the report; null if not given. */
 public class EngineOptions {
-  /** A run that was killed goes on where it was, and the figures are those of an engine at work. */
+  /** Lets a killed run continue, and makes the figures those of an engine at work. */
   private static final Durability DEFAULT_DURABILITY = Durability.ASYNC;
 
   @Option(
       names = "--buffer",
       paramLabel = "SIZE",
       converter = SizeConverter.class,
-      description = "the buffer pool, such as 512m or 2g (default: what the data needs)")
+      description = "size of the buffer pool, such as 512m or 2g (default: fits the data)")
   public Long buffer;
 
   @Option(
@@ -45,7 +45,7 @@ public class EngineOptions {
       paramLabel = "KIND",
       completionCandidates = TranslationConverter.class,
       converter = TranslationConverter.class,
-      description = "how pages are found: ${COMPLETION-CANDIDATES} (default: predictive)")
+      description = "page translation: ${COMPLETION-CANDIDATES} (default: predictive)")
   private Translation translation = Options.defaults().experiments().translation();
 
   @Option(
@@ -54,8 +54,8 @@ public class EngineOptions {
       defaultValue = "true",
       fallbackValue = "true",
       description =
-          "whether the buffer asks for huge pages (default: yes); with --no-huge-pages it is seen"
-              + " what the processor's page table costs")
+          "use huge pages for the buffer (default: yes); --no-huge-pages shows the cost of the"
+              + " processor's page table")
   private boolean hugePages;
 
   @Option(
@@ -64,7 +64,7 @@ public class EngineOptions {
       completionCandidates = HintConverter.class,
       converter = HintConverter.class,
       description =
-          "which places are remembered: ${COMPLETION-CANDIDATES}: frames of children, places of"
+          "hints to use: ${COMPLETION-CANDIDATES}; frame: frames of child pages, page: locations of"
               + " records (default: all)")
   private HintKind hints = HintKind.ALL;
 
@@ -73,14 +73,14 @@ public class EngineOptions {
       paramLabel = "KIND",
       completionCandidates = ReplacementConverter.class,
       converter = ReplacementConverter.class,
-      description =
-          "which pages leave the buffer: ${COMPLETION-CANDIDATES} (default: second-chance)")
+      description = "page replacement policy: ${COMPLETION-CANDIDATES} (default: second-chance)")
   private Replacement replacement = Options.defaults().experiments().replacement();
 
   @Option(
       names = "--reads",
       paramLabel = "N",
-      description = "how many pages a thread has read at a time, 1 to 64 (default: 64)")
+      description =
+          "most concurrent page reads of a thread in a batch of lookups, 1 to 64 (default: 64)")
   private int reads = Options.defaults().device().maxInFlightReads();
 
   @Option(
@@ -88,8 +88,7 @@ public class EngineOptions {
       paramLabel = "KIND",
       completionCandidates = ProtocolConverter.class,
       converter = ProtocolConverter.class,
-      description =
-          "what makes transactions serializable: ${COMPLETION-CANDIDATES} (default: tictoc)")
+      description = "concurrency control protocol: ${COMPLETION-CANDIDATES} (default: tictoc)")
   private Protocol protocol;
 
   @Option(
@@ -98,7 +97,7 @@ public class EngineOptions {
       completionCandidates = TimestampConverter.class,
       converter = TimestampConverter.class,
       description =
-          "where timestamps of keys out of use are: ${COMPLETION-CANDIDATES} (default:"
+          "store for the timestamps of inactive keys: ${COMPLETION-CANDIDATES} (default:"
               + " focus-sketch)")
   private TimestampStore timestamps = Options.defaults().experiments().timestamps();
 
@@ -106,7 +105,7 @@ public class EngineOptions {
       names = "--sketch-bytes",
       paramLabel = "SIZE",
       converter = SizeConverter.class,
-      description = "how large a sketch or a cache of timestamps is (default: 32k)")
+      description = "initial size of the sketch or cache of timestamps (default: 32k)")
   private long sketchBytes = Options.defaults().memory().sketchBytesMin();
 
   @Option(
@@ -114,16 +113,14 @@ public class EngineOptions {
       paramLabel = "SIZE",
       converter = SizeConverter.class,
       description =
-          "up to which size a sketch grows where it makes transactions abort (default: it does"
-              + " not)")
+          "size up to which a sketch grows when it causes aborts (default: it does" + " not)")
   private Long sketchBytesMax;
 
   @Option(
       names = "--active-timestamp-bytes",
       paramLabel = "SIZE",
       converter = SizeConverter.class,
-      description =
-          "how large the region of exact timestamps is (default: 512k; beside a cache 128k)")
+      description = "size of the table of exact timestamps (default: 512k, with a cache 128k)")
   private Long activeTimestampBytes;
 
   @Option(
@@ -131,28 +128,28 @@ public class EngineOptions {
       paramLabel = "SIZE",
       converter = SizeConverter.class,
       description =
-          "what exact timestamps may take at most; memory needs 64 bytes for each key (default:"
+          "limit for the memory of exact timestamps; memory needs 64 bytes per key (default:"
               + " 256m)")
   private long timestampBytes = Options.defaults().memory().timestampBytes();
 
   @Option(
       names = "--evict-immediately",
       description =
-          "exact timestamps leave as soon as no transaction uses the key (default: when their"
-              + " place is wanted)")
+          "evict exact timestamps as soon as no transaction uses the key (default: when their"
+              + " slot is needed)")
   private boolean evictImmediately;
 
   @Option(
       names = "--timestamps-in-buffer",
       description =
-          "the memory of timestamps is a part of the buffer, whatever the store (default: beside"
+          "take the memory of timestamps from the buffer, for any store (default: separate"
               + " it)")
   private boolean timestampsInBuffer;
 
   @Option(
       names = "--places",
       description =
-          "point reads begin where a record was seen last: in all tables and indexes (default:"
+          "cache the locations of keys in all tables and indexes, for point reads (default:"
               + " in none)")
   private boolean places;
 
@@ -162,7 +159,7 @@ public class EngineOptions {
       completionCandidates = PlaceConverter.class,
       converter = PlaceConverter.class,
       description =
-          "with --places, how they lie in memory: ${COMPLETION-CANDIDATES}, behind a directory of"
+          "with --places, layout of the cache: ${COMPLETION-CANDIDATES}; shortcut: a directory of"
               + " virtual memory (default: flat)")
   private PlaceDirectory placeDirectory;
 
@@ -172,7 +169,7 @@ public class EngineOptions {
       completionCandidates = LocksConverter.class,
       converter = LocksConverter.class,
       description =
-          "off: no concurrency control, for what it costs; with one thread only, and without"
+          "off: no concurrency control, to measure its cost; needs one thread, and no"
               + " --protocol (default: on)")
   private Locks locks = Locks.ON;
 
@@ -182,7 +179,7 @@ public class EngineOptions {
       completionCandidates = DurabilityConverter.class,
       converter = DurabilityConverter.class,
       description =
-          "what a commit survives: ${COMPLETION-CANDIDATES} (default: async; with --io memory"
+          "durability of commits: ${COMPLETION-CANDIDATES} (default: async; with --io memory"
               + " none)")
   public Durability durability;
 
@@ -191,42 +188,45 @@ public class EngineOptions {
       paramLabel = "SIZE",
       converter = SizeConverter.class,
       description =
-          "how much log an opening may have to read: less of it, more checkpoints (default:"
+          "most log to read at recovery; a smaller value means more checkpoints (default:"
               + " 512m)")
   public Long log;
 
-  @Option(names = "--json", paramLabel = "FILE", description = "write a report in JSON to FILE")
+  @Option(names = "--json", paramLabel = "FILE", description = "write a JSON report to FILE")
   public Path json;
 
   public int pageSize() {
     return pageSize != null ? Math.toIntExact(pageSize) : Options.defaults().device().pageSize();
   }
 
-  /** Whether there is no file at all. */
+  /** Tells whether the database is in memory only. */
   public boolean inMemory() {
     return io == IoKind.MEMORY;
   }
 
-  /** What is wrong, or null. */
+  /** Returns a message for a mistake, or null. */
   public String mistake() {
     if (reads < 1 || reads > Options.defaults().device().maxInFlightReads()) {
-      return "--reads is 1 to " + Options.defaults().device().maxInFlightReads() + ", not " + reads;
+      return "--reads must be 1 to "
+          + Options.defaults().device().maxInFlightReads()
+          + ", not "
+          + reads;
     }
     if (placeDirectory != null && !places) {
-      return "--place-directory is of --places, which is not given";
+      return "--place-directory needs --places";
     }
     if (locks == Locks.OFF && protocol != null) {
-      return "--locks off has no protocol: leave --protocol out";
+      return "--locks off excludes --protocol";
     }
     return inMemory() && durability != null && durability != Durability.NONE
-        ? "--io memory has no log: --durability none is all there is"
+        ? "--io memory has no log: use --durability none"
         : null;
   }
 
-  /** What is wrong with so many threads or clients, or null. */
+  /** Returns a message if the options do not allow this many threads or clients, or null. */
   public String mistake(int threads, int clients) {
     return locks == Locks.OFF && Math.max(threads, clients) > 1
-        ? "--locks off is for one thread, which has nobody beside it: --threads 1, and no --clients"
+        ? "--locks off needs a single client: use --threads 1 without --clients"
         : null;
   }
 
@@ -257,7 +257,7 @@ public class EngineOptions {
         hugePages);
   }
 
-  /** What a file's name says of pages that are not of the usual size. */
+  /** Returns a suffix for file names of databases with unusual page sizes. */
   public static String pages(int pageSize) {
     return pageSize == Options.defaults().device().pageSize()
         ? ""
@@ -306,7 +306,7 @@ public class EngineOptions {
     }
   }
 
-  /** Whether transactions are told apart. */
+  /** The values of {@code --locks}. */
   enum Locks {
     ON,
     OFF

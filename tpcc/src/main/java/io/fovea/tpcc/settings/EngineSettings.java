@@ -13,21 +13,22 @@ import io.fovea.config.Translation;
 import io.fovea.tpcc.bench.JsonReport;
 
 /**
- * How a database is opened, defaults filled in: what all subcommands have in common.
+ * The effective options of a database, common to all subcommands.
  *
- * @param logBytes how much log an opening may have to read
- * @param bufferBytes the buffer pool
- * @param io ignored in memory
- * @param sketchBytes of a sketch or a cache of timestamps, to begin with
- * @param sketchBytesMax up to which a sketch may grow
- * @param activeTimestampBytes of the region of exact timestamps; 0 for what suits the store
- * @param timestampBytes what exact timestamps may take at most
- * @param evictImmediately whether exact timestamps leave as soon as no transaction uses the key
- * @param timestampsInBuffer whether the memory of timestamps is a part of the buffer
- * @param places whether all tables are remembered
- * @param placeDirectory how their places lie in memory
- * @param locks whether there is concurrency control; without, one client runs at a time
- * @param hugePages whether the buffer asks for huge pages
+ * @param logBytes the most log to read at recovery
+ * @param bufferBytes the size of the buffer pool
+ * @param io ignored for a database in memory
+ * @param sketchBytes the initial size of a sketch or cache of timestamps
+ * @param sketchBytesMax the size up to which a sketch may grow
+ * @param activeTimestampBytes the size of the table of exact timestamps; 0 for the store's default
+ * @param timestampBytes the limit for the memory of exact timestamps
+ * @param evictImmediately whether exact timestamps are evicted as soon as no transaction uses the
+ *     key
+ * @param timestampsInBuffer whether the memory of timestamps is part of the buffer
+ * @param places whether key locations of all tables are cached
+ * @param placeDirectory the layout of the cache of key locations
+ * @param locks whether there is concurrency control; without it, one client runs at a time
+ * @param hugePages whether the buffer uses huge pages
  */
 public record EngineSettings(
     Durability durability,
@@ -53,7 +54,7 @@ public record EngineSettings(
     boolean hugePages) {
   private static final long LOG_BYTES_MIN = 256 << 10;
 
-  /** The same with another durability. */
+  /** Returns a copy with another durability. */
   public EngineSettings with(Durability other) {
     return new EngineSettings(
         other,
@@ -79,15 +80,15 @@ public record EngineSettings(
         hugePages);
   }
 
-  /** Whether there is a log. */
+  /** Tells whether there is a log. */
   public boolean logged() {
     return durability != Durability.NONE;
   }
 
-  /** The engine's options for so many clients. */
+  /** Returns the engine's options for a number of clients. */
   public Options options(int clients) {
     Options defaults = Options.defaults();
-    // Several segments, and a buffer that is a part of it: what the engine asks for.
+    // The engine requires several segments, and a log buffer no larger than a segment.
     long quarter = Long.highestOneBit(Math.max(logBytes, LOG_BYTES_MIN) / 4);
     return defaults
         .log(
@@ -125,7 +126,7 @@ public record EngineSettings(
                         : 1));
   }
 
-  /** Adds them to the options of a report. */
+  /** Adds the settings to the options of a report. */
   public void addTo(JsonObject report, boolean inMemory) {
     report.addProperty("durability", JsonReport.lower(durability));
     report.addProperty("logBytesMax", logged() ? logBytes : null);

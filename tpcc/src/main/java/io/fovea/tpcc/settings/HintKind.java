@@ -2,17 +2,17 @@ package io.fovea.tpcc.settings;
 
 import io.fovea.Hints;
 
-/** The hints of an engine, by the names of the figures that compare them. */
+/** The kinds of hints, named as in the figures that compare them. */
 public enum HintKind {
-  /** Every access begins at a root, every page is looked up by its id. */
+  /** No hints: every access starts at the root and translates every page id. */
   NONE(Hints.NONE),
-  /** "BP skipping": frames of children. */
+  /** "BP skipping": frames of child pages. */
   FRAME(Hints.FRAME),
-  /** "Index skipping": places of records. */
+  /** "Index skipping": locations of records. */
   PAGE(Hints.PAGE),
-  /** The two together. */
+  /** Both of the above. */
   BOTH(Hints.BOTH),
-  /** Whatever there is. */
+  /** All hints. */
   ALL(Hints.ALL);
 
   private final Hints hints;

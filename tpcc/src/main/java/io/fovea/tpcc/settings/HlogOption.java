@@ -3,11 +3,11 @@ package io.fovea.tpcc.settings;
 import java.nio.file.Path;
 import picocli.CommandLine.Option;
 
-/** Where histograms go; null where they are not wanted. */
+/** The option for a file of histograms; null if not given. */
 public final class HlogOption {
   @Option(
       names = "--hlog",
       paramLabel = "FILE",
-      description = "write latencies in HdrHistogram's log format to FILE")
+      description = "write interval histograms in HdrHistogram's log format to FILE")
   public Path file;
 }

@@ -1,6 +1,6 @@
 package io.fovea.tpcc.settings;
 
-/** {@code --io}: the engine's kinds, and no file at all. */
+/** Values of {@code --io}: the engine's I/O backends, and a database in memory. */
 public enum IoKind {
   AUTO,
   URING,

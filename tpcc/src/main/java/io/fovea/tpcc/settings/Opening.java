@@ -11,11 +11,10 @@ import java.nio.file.Path;
 import java.util.function.Consumer;
 
 /**
- * Opens a database of records that a subcommand keeps for itself, which are loaded where they are
- * not there.
+ * Opens a subcommand's own database of records, and loads them if they are missing.
  *
- * <p>A load into a file runs without a log, whatever the durability of the run is, and closes the
- * database afterwards: it is done again where it was cut short.
+ * <p>A load into a file runs without a log, whatever the durability of the run, and then closes the
+ * database. An interrupted load starts over.
  */
 public final class Opening {
   private final Path path;
@@ -27,12 +26,12 @@ public final class Opening {
   private final Progress progress;
 
   /**
-   * Opens nothing yet.
+   * Stores the parameters; opens nothing.
    *
    * @param path the file; null for a database in memory
-   * @param clients the most that any run on the database has
-   * @param given whether the user has named the file, so that it is not the driver's to delete, and
-   *     wants it made anew
+   * @param clients the most clients of any run on the database
+   * @param given the record options: whether the user named the file (the driver then must not
+   *     delete it), and whether to recreate it
    */
   public Opening(
       Path path,
@@ -50,26 +49,26 @@ public final class Opening {
     this.progress = progress;
   }
 
-  /** What a database is found to hold. */
+  /** Tells what a database contains. */
   public interface Contents {
-    /** The subcommand that the records are of. */
+    /** Returns the subcommand that owns the records. */
     String owner();
 
-    /** Whether it holds tables of something else. */
+    /** Tells whether the database has tables of another owner. */
+
     boolean foreign(Database db);
 
     /**
-     * Whether it holds the records that are wanted.
-     *
-     * @throws DriverException if it has others instead
+     * Tells whether the database has the wanted records. Throws DriverException if it has others instead.
      */
     boolean complete(Database db);
 
-    /** Drops what a load that was cut short has left. */
+    /** Drops the result of an interrupted load. */
+
     void drop(Database db);
   }
 
-  /** Opens a database that has the records. */
+  /** Opens a database with the records, loading them if necessary. */
   public Database ready(Consumer<Database> load) {
     if (path == null) {
       return filled(load);
@@ -101,7 +100,7 @@ public final class Opening {
     }
   }
 
-  /** Opens a file that has the records; null, and closed, where they are to be loaded. */
+  /** Opens a file with the records; returns null, with the file closed, if they must be loaded. */
   public Database loaded() {
     if (!Files.exists(path)) {
       return null;
@@ -112,9 +111,9 @@ public final class Opening {
     } catch (UncleanShutdownException e) {
       if (named && !fresh) {
         throw new DriverException(
-            Exit.UNUSABLE, e.getMessage() + " --fresh deletes it and loads it anew.");
+            Exit.UNUSABLE, e.getMessage() + " Use --fresh to delete it and load it again.");
       }
-      progress.say("%s was left without a log: it is loaded again", path);
+      progress.say("%s was in use without a log when its process died; it is loaded again", path);
       DatabaseFile.deleteUnusable(path);
       return null;
     }
@@ -124,7 +123,10 @@ public final class Opening {
       if (!kept && contents.foreign(db)) {
         throw new DriverException(
             Exit.UNUSABLE,
-            path + " has other tables than those of " + contents.owner() + "; give another --path");
+            path
+                + " has tables that do not belong to "
+                + contents.owner()
+                + "; choose another --path");
       }
     } finally {
       if (!kept) {

@@ -3,7 +3,7 @@ package io.fovea.tpcc.settings;
 import java.nio.file.Path;
 import picocli.CommandLine.Option;
 
-/** Which records a subcommand keeps for itself, and where; null where not given. */
+/** The records of a subcommand and their file; null if not given. */
 public final class RecordOptions {
   public static final long DEFAULT_RECORDS = 1_000_000;
   private static final long MAX_RECORDS = 100_000_000_000L;
@@ -18,16 +18,16 @@ public final class RecordOptions {
 
   @Option(
       names = "--fresh",
-      description = "delete the database and load it anew, also where it has the right records")
+      description = "delete the database and load it again, even if it has the right records")
   public boolean fresh;
 
   @Option(
       names = "--records",
       paramLabel = "N",
-      description = "how many; must be those of FILE where it has some (default: 1000000)")
+      description = "number of records; must match those of an existing FILE (default: 1000000)")
   public long records = DEFAULT_RECORDS;
 
-  /** What is wrong with them, or with how many work on them; or null. */
+  /** Returns a message for a mistake in these options, or in the threads and clients, or null. */
   public String mistake(WorkOptions work, RunOptions run) {
     if (records < 1 || records > MAX_RECORDS) {
       return "--records: 1 to " + MAX_RECORDS;
@@ -42,14 +42,14 @@ public final class RecordOptions {
     return null;
   }
 
-  /** What is wrong with where they are, or null. */
+  /** Returns a message for a mistake in the location, or null. */
   public String mistake(EngineOptions engine) {
     return engine.inMemory() && (path != null || fresh)
         ? "--io memory excludes --path and --fresh"
         : engine.mistake();
   }
 
-  /** Where they are; null for a database in memory. */
+  /** Returns the file; null for a database in memory. */
   public Path path(EngineOptions engine, Path otherwise) {
     return engine.inMemory() ? null : path != null ? path : otherwise;
   }

@@ -3,7 +3,7 @@ package io.fovea.tpcc.settings;
 import java.time.Duration;
 import picocli.CommandLine.Option;
 
-/** Who works in a run, and for how long; null where not given. */
+/** The clients and the duration of a run; null if not given. */
 public final class RunOptions {
   public static final Duration DEFAULT_DURATION = Duration.ofSeconds(10);
   private static final Duration DEFAULT_WARMUP = Duration.ofSeconds(3);
@@ -12,32 +12,32 @@ public final class RunOptions {
       names = "--clients",
       paramLabel = "N",
       description =
-          "how many clients run transactions, each waiting for its own to be durable; more than"
-              + " threads share them (default: one a thread)")
+          "number of clients, each waiting until its transaction is durable; more clients than"
+              + " threads share the threads (default: one per thread)")
   public Integer clients;
 
   @Option(
       names = "--virtual",
       description =
-          "clients that share threads are virtual threads, and lookups has no others; else a thread"
-              + " works for one while the commit of another becomes durable")
+          "run clients that share threads as virtual threads, the only way for lookups; otherwise"
+              + " a thread serves one client while the commit of another becomes durable")
   public boolean virtual;
 
   @Option(
       names = "--duration",
       paramLabel = "TIME",
       converter = DurationConverter.class,
-      description = "the measured time, such as 30, 30s or 5m (default: 10s)")
+      description = "measured time, such as 30, 30s or 5m (default: 10s)")
   public Duration duration = DEFAULT_DURATION;
 
   @Option(
       names = "--warmup",
       paramLabel = "TIME",
       converter = DurationConverter.class,
-      description = "the time before it (default: 3s)")
+      description = "warm-up before the measured time (default: 3s)")
   public Duration warmup = DEFAULT_WARMUP;
 
-  /** Those that were given, or one a thread. */
+  /** Returns the given number of clients, or one per thread. */
   public int clients(int threads) {
     return clients != null ? clients : threads;
   }

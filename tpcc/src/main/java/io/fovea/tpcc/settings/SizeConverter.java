@@ -4,7 +4,7 @@ import io.fovea.tpcc.bench.Sizes;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** 4096, 4k, 1g. */
+/** Parses sizes: 4096, 4k, 1g. */
 public final class SizeConverter implements ITypeConverter<Long> {
   @Override
   public Long convert(String value) {

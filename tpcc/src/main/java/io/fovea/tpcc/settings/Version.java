@@ -2,7 +2,7 @@ package io.fovea.tpcc.settings;
 
 import picocli.CommandLine.IVersionProvider;
 
-/** What {@code --version} says. */
+/** Provides the output of {@code --version}. */
 public final class Version implements IVersionProvider {
   @Override
   public String[] getVersion() {

@@ -7,7 +7,7 @@ import java.util.stream.Stream;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** An enum's constants as {@code lower-case-words}. */
+/** Converts the constants of an enum from and to {@code lower-case-words}. */
 public abstract class WordConverter<E extends Enum<E>>
     implements ITypeConverter<E>, Iterable<String> {
   private final E[] constants;

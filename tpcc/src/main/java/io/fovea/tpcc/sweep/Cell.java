@@ -10,14 +10,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
-/** One combination of the options, and what its rounds have measured. One thread. */
+/** One combination of options, with the results of its rounds. One thread. */
 final class Cell {
   final Map<String, String> options;
 
-  /** The reports of the rounds that ended well. */
   private final List<JsonObject> reports = new ArrayList<>();
 
-  /** Exit codes of the others. */
   private final List<Integer> failures = new ArrayList<>();
 
   Cell(Map<String, String> options) {
@@ -36,23 +34,28 @@ final class Cell {
     return failures;
   }
 
-  /** Transactions a second that committed, in each round. */
+  /** Returns committed transactions per second, by round. */
   double[] goodput() {
     return values(
         r -> first(r, "goodputPerSecond", "transactionsPerSecond", "operationsPerSecond"));
   }
 
-  /** Operations of these, in each round; NaN where the report has none. */
+  /**
+   * Returns operations per second in committed transactions, by round; NaN if the report has none.
+   */
   double[] operations() {
     return values(r -> first(r, "operationsPerSecond", "lookupsPerSecond"));
   }
 
-  /** The part of the attempts that were aborted, in each round; NaN where it is not known. */
+  /** Returns the share of aborted attempts, by round; NaN if unknown. */
   double[] abortRate() {
     return values(Cell::abortRate);
   }
 
-  /** A percentile of all transactions in microseconds; NaN where the report has none. */
+  /**
+   * Returns a latency percentile of all transactions in microseconds, by round; NaN if the report
+   * has none.
+   */
   double[] latency(String percentile) {
     return values(
         r ->
@@ -93,7 +96,7 @@ final class Cell {
     return sum == 0 ? 0 : sum / (sum + commits);
   }
 
-  /** The one in the middle, or between the two; NaN of none, or where one is NaN. */
+  /** Returns the median; NaN if there are no values or one is NaN. */
   static double median(double[] values) {
     double[] sorted = values.clone();
     Arrays.sort(sorted);

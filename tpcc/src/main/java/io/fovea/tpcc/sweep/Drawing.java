@@ -10,9 +10,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.ToDoubleFunction;
 
-/** A pivot as lines over one option, or as groups of bars over several: goodput and abort rate. */
+/**
+ * Draws a pivot as lines over one option, or as groups of bars over several: goodput and abort
+ * rate.
+ */
 final class Drawing {
-  /** From here on between the largest and the smallest, an axis has decades. */
+  /** If the largest value exceeds the smallest by this factor, the axis is logarithmic. */
   private static final double DECADES = 16;
 
   private static final List<Look.Hue> HUES =
@@ -90,7 +93,7 @@ final class Drawing {
     return panel;
   }
 
-  /** 64, 0.5, 32k or 10 %; NaN of anything else. */
+  /** Parses 64, 0.5, 32k or 10 %; NaN for anything else. */
   static double number(String value) {
     if (!value.matches("\\d+(\\.\\d+)?[kmg%]?")) {
       return Double.NaN;

@@ -21,14 +21,14 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code tpcc.sh figure}; opens no database. */
+/** {@code tpcc.sh figure}. Opens no database. */
 @Command(
     name = "figure",
     description = {
-      "Draws what sweeps have left, goodput and abort rate, and writes the same as tables in"
-          + " Markdown, with the commands that made them.",
-      "Lines over one option that is a number, bars over several or over words. What has no value"
-          + " there is a reference: a dashed line."
+      "Draws goodput and abort rate of sweeps, and writes them as Markdown tables,"
+          + " with the commands that produced them.",
+      "Lines over one numeric option, bars over several options or over words. A point without"
+          + " a value on the x axis is drawn as a dashed reference line."
     },
     mixinStandardHelpOptions = true,
     versionProvider = Version.class)
@@ -38,7 +38,7 @@ public final class FigureCommand implements Callable<Integer> {
   @Parameters(
       arity = "1..*",
       paramLabel = "FILE",
-      description = "each a sweep.json; the rounds of all of them count")
+      description = "files named sweep.json; their rounds are merged")
   private List<Path> files;
 
   @Option(
@@ -46,21 +46,21 @@ public final class FigureCommand implements Callable<Integer> {
       paramLabel = "OPTION",
       split = ",",
       required = true,
-      description = "the options on the x axis, such as threads, or protocol,threads")
+      description = "options on the x axis, such as threads, or protocol,threads")
   private List<String> over;
 
   @Option(
       names = "--series",
       paramLabel = "OPTION",
       split = ",",
-      description = "the options that are told apart by colour, and have a column each")
+      description = "options with one color and table column per value")
   private List<String> series = new ArrayList<>();
 
   @Option(
       names = "--each",
       paramLabel = "OPTION",
       split = ",",
-      description = "the options whose values have a figure each")
+      description = "options with one figure per value")
   private List<String> each = new ArrayList<>();
 
   @Option(
@@ -68,38 +68,35 @@ public final class FigureCommand implements Callable<Integer> {
       paramLabel = "OPTION=VALUE",
       split = ",",
       description =
-          "what the others are compared with, such as protocol=tictoc,timestamps=memory: each cell"
-              + " of the table has its ratio to the one that differs from it in these options only")
+          "baseline, such as protocol=tictoc,timestamps=memory: each table cell shows its ratio to"
+              + " the cell that differs only in these options")
   private Map<String, String> beside = new LinkedHashMap<>();
 
   @Option(
       names = "--name",
       paramLabel = "VALUE=NAME",
       split = ",",
-      description = "what values are called in the figure, such as occ=OCC")
+      description = "names for values in the figure, such as occ=OCC")
   private Map<String, String> names = new LinkedHashMap<>();
 
   @Option(
       names = "--out",
       paramLabel = "PREFIX",
       required = true,
-      description = "writes PREFIX.md and PREFIX.svg, or PREFIX-VALUE.svg for each value")
+      description = "write PREFIX.md and PREFIX.svg, or PREFIX-VALUE.svg for each value of --each")
   private Path out;
 
-  @Option(
-      names = "--title",
-      paramLabel = "TEXT",
-      description = "what stands above them (default: the prefix)")
+  @Option(names = "--title", paramLabel = "TEXT", description = "title (default: the prefix)")
   private String title;
 
-  /** Made by the command line. */
+  /** Called by picocli. */
   public FigureCommand() {}
 
   @Override
   public Integer call() throws IOException {
     Path folder = out.toAbsolutePath().getParent();
     if (folder == null || !Files.isDirectory(folder)) {
-      throw mistake("--out: there is no folder " + folder);
+      throw mistake("--out: no such folder: " + folder);
     }
     Results results = Results.read(files);
     Map<String, List<Point>> figures = new LinkedHashMap<>();

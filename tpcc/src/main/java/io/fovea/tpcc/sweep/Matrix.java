@@ -7,13 +7,11 @@ import java.util.Map;
 
 /**
  * Options with several values each, and their combinations. The first option varies slowest.
- * Options that are joined by a plus vary together, and the value {@link #NONE} leaves one out. A
- * value.
+ * Options joined by a plus vary together, and the value {@link #NONE} omits one. Immutable.
  *
- * @param values by the options' names, in the order in which they were given
+ * @param values by option name, in the given order
  */
 record Matrix(Map<String, List<String>> values) {
-  /** The value of an option that is not given. */
   static final String NONE = "-";
 
   private static final String TOGETHER = "+";
@@ -23,7 +21,7 @@ record Matrix(Map<String, List<String>> values) {
   }
 
   /**
-   * Reads what stands after {@code --vary}.
+   * Parses the values of {@code --vary}.
    *
    * @param options such as {@code threads=2,16,64} or {@code protocol+timestamps=sto+disk,occ+-}
    * @throws IllegalArgumentException with a message for the user
@@ -41,7 +39,7 @@ record Matrix(Map<String, List<String>> values) {
         throw new IllegalArgumentException(
             "'"
                 + option
-                + "' varies nothing: expected an option and values, such as threads=2,16, or some"
+                + "' varies nothing: expected an option and values, such as threads=2,16, or several options"
                 + " and as many values, such as protocol+timestamps=sto+disk,occ+-");
       }
       for (String name : parts(names)) {
@@ -59,7 +57,7 @@ record Matrix(Map<String, List<String>> values) {
     return List.of(joined.split("\\" + TOGETHER, -1));
   }
 
-  /** All combinations: values by single options. */
+  /** Returns all combinations, as values by single option. */
   List<Map<String, String>> cells() {
     List<Map<String, String>> cells = List.of(Map.of());
     for (Map.Entry<String, List<String>> option : values.entrySet()) {
@@ -79,12 +77,11 @@ record Matrix(Map<String, List<String>> values) {
     return cells;
   }
 
-  /** The single options. */
   List<String> names() {
     return values.keySet().stream().flatMap(n -> parts(n).stream()).toList();
   }
 
-  /** As it was given, behind so many times the option's name. */
+  /** Returns the values as given, after repetitions of {@code option} with the name. */
   String text(String option) {
     StringBuilder b = new StringBuilder();
     values.forEach(
@@ -96,7 +93,6 @@ record Matrix(Map<String, List<String>> values) {
     return String.join(",", values);
   }
 
-  /** The arguments that make a cell. */
   static List<String> arguments(Map<String, String> cell) {
     List<String> args = new ArrayList<>();
     cell.forEach(
@@ -108,7 +104,7 @@ record Matrix(Map<String, List<String>> values) {
     return args;
   }
 
-  /** The option, the last of those, all of whose values are numbers; null where there is none. */
+  /** Returns the last option whose values are all numbers; null if there is none. */
   String axis() {
     String axis = null;
     for (Map.Entry<String, List<String>> option : values.entrySet()) {
@@ -120,7 +116,6 @@ record Matrix(Map<String, List<String>> values) {
     return axis;
   }
 
-  /** What a file of a cell is called. */
   static String name(Map<String, String> cell) {
     List<String> values = cell.values().stream().filter(v -> !v.equals(NONE)).toList();
     return values.isEmpty() ? "run" : String.join("-", values).replaceAll("[^A-Za-z0-9.-]", "_");

@@ -14,31 +14,27 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
- * Points in rows and columns. A point without a value on the x axis is a reference: what the others
- * of its series are held against. A value.
+ * Points in rows and columns. A point without a value on the x axis is a reference for the others
+ * of its series. Immutable.
  */
 final class Pivot {
-  /** Behind the name of a row that is a reference. */
+  /** Appended to the name of a reference row. */
   private static final String REFERENCE = "(reference)";
 
   final List<String> x;
   final List<String> columns;
   final List<String> rows;
 
-  /** The rows that are on the x axis, and not references. */
   final List<String> onAxis;
 
   private final Map<List<String>, Point> cells = new LinkedHashMap<>();
   private final Map<String, String> beside;
 
   /**
-   * Sorts points.
+   * Arranges points.
    *
-   * @param x the options of rows
-   * @param series the options of columns
-   * @param names what values are called, of those that have another name
-   * @param beside the options of what the others are compared with; none for no comparison
-   * @throws IllegalArgumentException if two points are in one place
+   * @param beside the options of the baseline; empty for no comparison
+   * @throws IllegalArgumentException if two points share a cell
    */
   Pivot(
       List<Point> points,
@@ -82,19 +78,18 @@ final class Pivot {
         .collect(Collectors.joining(" "));
   }
 
-  /** Null where there is none. */
+  /** Returns the point of a cell, or null. */
   Point at(String row, String column) {
     return cells.get(List.of(row, column));
   }
 
-  /** The references. */
   List<String> references() {
     return rows.stream().filter(r -> !onAxis.contains(r)).toList();
   }
 
   /**
-   * Goodput in thousands a second, with the least and the most of the rounds, the part of the
-   * attempts that were aborted, and the median of the rounds' ratios to what it is compared with.
+   * Returns a table of goodput in thousands per second with the minimum and maximum of the rounds,
+   * the share of aborted attempts, and the median of the rounds' ratios to the baseline.
    */
   String markdown() {
     StringBuilder b = new StringBuilder("| ").append(String.join(", ", x)).append(" |");
@@ -135,7 +130,7 @@ final class Pivot {
     return String.format(Locale.ROOT, v < 10 ? "%.2f" : "%.1f", v);
   }
 
-  /** Nothing for a point that is compared with itself, or has nothing to be compared with. */
+  /** Returns the ratio to the baseline; empty for the baseline and for points without one. */
   private String ratio(Point p) {
     Map<String, String> options = new LinkedHashMap<>(p.options());
     options.putAll(beside);
@@ -153,7 +148,7 @@ final class Pivot {
     return String.format(Locale.ROOT, " · %.2f", ratio);
   }
 
-  /** The points of a column by row; null where there is none. */
+  /** Returns the points of a column by row; null where there is none. */
   List<Point> column(String column, List<String> of) {
     List<Point> list = new ArrayList<>();
     of.forEach(row -> list.add(at(row, column)));

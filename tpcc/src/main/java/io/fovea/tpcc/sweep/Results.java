@@ -14,19 +14,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * What sweeps have left; the rounds of a combination that several of them have are put together.
- */
+/** The results of sweeps. Rounds of the same combination are merged. */
 final class Results {
-  /**
-   * One combination of options.
-   *
-   * @param options their values
-   * @param goodput in each round
-   * @param abortRate in each round
-   */
+  /** One combination of options. */
   record Point(Map<String, String> options, List<Double> goodput, List<Double> abortRate) {
-    /** Of an option; {@link Matrix#NONE} where the sweep did not vary it. */
+    /** Returns the value of an option; {@link Matrix#NONE} if the sweep did not vary it. */
     String get(String option) {
       return options.getOrDefault(option, Matrix.NONE);
     }
@@ -46,14 +38,9 @@ final class Results {
 
   final List<Point> points = new ArrayList<>();
 
-  /** The commands that made them. */
   final List<String> commands = new ArrayList<>();
 
-  /**
-   * Reads them.
-   *
-   * @throws DriverException if a file is not there or not a sweep's
-   */
+  /** Reads files. Throws DriverException if a file does not exist or is not a sweep's. */
   static Results read(List<Path> files) {
     Results results = new Results();
     Map<Map<String, String>, Point> byOptions = new LinkedHashMap<>();
@@ -75,7 +62,8 @@ final class Results {
       } catch (IOException e) {
         throw new DriverException(Exit.UNUSABLE, "cannot read " + file + ": " + e);
       } catch (RuntimeException e) {
-        throw new DriverException(Exit.UNUSABLE, file + " is no sweep.json: " + e.getMessage(), e);
+        throw new DriverException(
+            Exit.UNUSABLE, file + " is not a sweep.json: " + e.getMessage(), e);
       }
     }
     results.points.addAll(byOptions.values());

@@ -24,16 +24,15 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * The runs of a matrix: round after round, in each of them one of each combination, so that a slow
- * minute of the machine slows all of them. One thread.
+ * Runs a matrix in rounds. Each round runs every combination once, so that a slow phase of the
+ * machine affects all of them. One thread.
  */
 final class Sweep {
   /** Runs a command of the driver. */
   interface Start {
     /**
-     * Runs it to its end.
+     * Runs a command to its end.
      *
-     * @param output where what it prints goes
      * @return its exit code
      */
     int run(List<String> args, Path output) throws IOException;
@@ -41,7 +40,7 @@ final class Sweep {
 
   private final Matrix matrix;
 
-  /** What varies within a JVM, one after the other. */
+  /** The options that vary within a JVM, in turn. */
   private final Matrix then;
 
   private final int rounds;
@@ -50,7 +49,6 @@ final class Sweep {
   private final Progress progress;
   private final List<Cell> cells = new ArrayList<>();
 
-  /** The cells that share a JVM. */
   private final List<List<Cell>> groups = new ArrayList<>();
 
   Sweep(
@@ -78,7 +76,7 @@ final class Sweep {
     }
   }
 
-  /** Runs all of it, and returns the worst exit code. */
+  /** Runs the whole matrix, and returns the highest exit code. */
   int run(Start start) throws IOException {
     Files.createDirectories(folder);
     int worst = Exit.OK;
@@ -106,7 +104,7 @@ final class Sweep {
     return options;
   }
 
-  /** Without the dashes of the options: a value may not look like one. */
+  /** Writes options without dashes: picocli would reject a value that looks like an option. */
   private static String then(Cell cell, Path json) {
     return "--then="
         + options(cell, json).stream().map(o -> o.substring(2)).collect(Collectors.joining(" "));
@@ -119,8 +117,8 @@ final class Sweep {
       Files.deleteIfExists(json);
       args.addAll(options(group.getFirst(), json));
     } else {
-      // The first and the last are run before, and forgotten: what comes first would be measured
-      // while the JVM still compiles.
+      // Runs the first and the last cell beforehand and discards the results: the JVM is still
+      // compiling then.
       Path forgotten = file(group.getFirst(), round, ".first");
       args.addAll(options(group.getFirst(), forgotten));
       args.add(then(group.getLast(), forgotten));
@@ -159,7 +157,6 @@ final class Sweep {
 
   // ------------------------------------------------------------------------------------- results
 
-  /** The table in Markdown. */
   String markdown(String title) {
     StringBuilder b = new StringBuilder();
     b.append("# ").append(title).append("\n\n```sh\ntpcc/tpcc.sh sweep --rounds ").append(rounds);
@@ -207,7 +204,6 @@ final class Sweep {
     return cell.failures().isEmpty() ? "" : " (ended with " + cell.failures() + ")";
   }
 
-  /** The same for programs. */
   String json(String title) {
     JsonObject o = new JsonObject();
     o.addProperty("title", title);
@@ -221,7 +217,7 @@ final class Sweep {
     return new GsonBuilder().setPrettyPrinting().serializeNulls().create().toJson(o) + "\n";
   }
 
-  /** Goodput and abort rate over the option that is a number; null where none is varied. */
+  /** Plots goodput and abort rate over the numeric option; null if none is varied. */
   Figure figure(String title) {
     String axis = then.axis() != null ? then.axis() : matrix.axis();
     if (axis == null) {
@@ -256,7 +252,7 @@ final class Sweep {
     return new Figure(title, List.of(String.join(" ", command))).add(goodput).add(aborts);
   }
 
-  /** Six colours, and the same dashed and dotted. */
+  /** Returns one of six colors, then the same dashed and dotted. */
   private static Look look(int n) {
     Look.Hue[] hues = {
       Look.Hue.BLUE,
@@ -270,7 +266,7 @@ final class Sweep {
     return new Look(hues[n % hues.length], dashes[n / hues.length % dashes.length]);
   }
 
-  /** Writes table, JSON and, where something can be drawn, a figure into the folder. */
+  /** Writes table, JSON and, if possible, a figure into the folder. */
   void write(String title) throws IOException {
     write("sweep.md", markdown(title));
     write("sweep.json", json(title));

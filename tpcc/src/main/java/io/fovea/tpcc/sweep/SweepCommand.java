@@ -22,9 +22,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "sweep",
     description =
-        "Runs another subcommand with all combinations of some options, in turn and several times,"
-            + " each in a JVM of its own, and writes a table of the medians in Markdown and JSON,"
-            + " with a figure where one of the options is a number.",
+        "Runs another subcommand with all combinations of option values, in several rounds,"
+            + " each in a separate JVM. Writes the medians as a table in Markdown and as JSON,"
+            + " with a figure if an option is numeric.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class)
 public final class SweepCommand implements Callable<Integer> {
@@ -42,35 +42,35 @@ public final class SweepCommand implements Callable<Integer> {
       names = "--then",
       paramLabel = "OPTION=VALUES",
       description =
-          "options that vary in one JVM, on one open database, for a subcommand that takes --then:"
-              + " loading and starting are paid for once")
+          "options to vary within one JVM and open database, to load only once; needs a"
+              + " subcommand with --then")
   private List<String> then = new ArrayList<>();
 
   @Option(
       names = "--rounds",
       paramLabel = "N",
-      description = "how often each combination runs (default: ${DEFAULT-VALUE})")
+      description = "runs of each combination (default: ${DEFAULT-VALUE})")
   private int rounds = 3;
 
   @Option(
       names = "--out",
       paramLabel = "FOLDER",
-      description = "where everything goes (default: sweep in the current folder)")
+      description = "output folder (default: sweep in the current folder)")
   private Path out = Path.of("sweep");
 
   @Option(
       names = "--title",
       paramLabel = "TEXT",
-      description = "what stands above table and figure (default: the subcommand)")
+      description = "title of table and figure (default: the subcommand)")
   private String title;
 
   @Parameters(
       arity = "1..*",
       paramLabel = "SUBCOMMAND",
-      description = "a subcommand that takes --json, and its other options: ycsb run --workload a")
+      description = "a subcommand with --json, and its fixed options: ycsb run --workload a")
   private List<String> command;
 
-  /** Made by the command line. */
+  /** Called by picocli. */
   public SweepCommand() {}
 
   @Override
@@ -78,16 +78,17 @@ public final class SweepCommand implements Callable<Integer> {
     Matrix matrix = parse("--vary", vary);
     Matrix within = parse("--then", then);
     if (matrix.names().stream().anyMatch(within.names()::contains)) {
-      throw new ParameterException(spec.commandLine(), "--then: what is varied already");
+      throw new ParameterException(spec.commandLine(), "--then repeats an option of --vary");
     }
     if (!then.isEmpty() && out.toString().matches(".*\\s.*")) {
-      throw new ParameterException(spec.commandLine(), "--out: no spaces, with --then");
+      throw new ParameterException(
+          spec.commandLine(), "--out must not contain spaces if --then is used");
     }
     if (rounds < 1 || rounds > MAX_ROUNDS) {
       throw new ParameterException(spec.commandLine(), "--rounds: 1 to " + MAX_ROUNDS);
     }
     if (Files.exists(out) && !Files.isDirectory(out)) {
-      throw new ParameterException(spec.commandLine(), "--out: " + out + " is no folder");
+      throw new ParameterException(spec.commandLine(), "--out: " + out + " is not a folder");
     }
     Progress progress = new Progress(spec.commandLine().getOut());
     Sweep sweep = new Sweep(matrix, within, rounds, command, out, progress);
@@ -104,7 +105,7 @@ public final class SweepCommand implements Callable<Integer> {
     }
   }
 
-  /** Runs a command of the program that this is a subcommand of, in a JVM with the same options. */
+  /** Runs a command of this program in a JVM with the same options. */
   private int elsewhere(List<String> args, Path output) throws IOException {
     Process process =
         Jvm.like(spec.root().userObject().getClass(), args)

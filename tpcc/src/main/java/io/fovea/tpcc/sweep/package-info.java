@@ -1,5 +1,5 @@
 /**
- * Runs another subcommand with all combinations of some options, in turn and several times, and
- * makes a table of the medians. Knows nothing of what the options mean.
+ * Runs another subcommand with all combinations of option values, in several rounds, and tabulates
+ * the medians. Independent of the meaning of the options.
  */
 package io.fovea.tpcc.sweep;

@@ -13,21 +13,22 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Reads all records when nobody writes, and holds them against what clients were told.
+ * Reads all records of an idle database and compares them with the clients' counts.
  *
  * <ol>
- *   <li>There are as many records as were loaded and inserted, and each is under its own key.
- *   <li>Fields were replaced as often as committed transactions have done it: no update is lost,
- *       none of an aborted transaction is there. It can't be said where records were also written
- *       whole, without having been read.
- *   <li>A record that was written whole was written by an attempt that has committed.
+ *   <li>The number of records is that of the loaded and inserted ones, and each is under its own
+ *       key.
+ *   <li>Fields were replaced as often as committed transactions did: no update is lost, and none of
+ *       an aborted transaction is visible. Unknown if records were also written whole without being
+ *       read.
+ *   <li>A record that was written whole was written by a committed attempt.
  * </ol>
  */
 final class Check {
   private static final int EXAMPLES_MAX = 5;
   private static final int ROWS_PER_TRANSACTION = 2_000;
 
-  /** What is found in a part of the keys, or in all of them. */
+  /** The findings for a part of the keys, or for all. */
   static final class Found {
     long records;
     long counted;
@@ -53,35 +54,32 @@ final class Check {
   }
 
   /**
-   * What came out.
+   * The result.
    *
-   * @param found what there is
-   * @param expected how many records there have to be
-   * @param counted what the records' counts have to add up to, or -1 where that is not known
+   * @param counted the expected sum of the records' counts, or -1 if unknown
    */
   record Result(Found found, long expected, long counted) {
     boolean holds() {
       return complaints().isEmpty();
     }
 
-    /** What is wrong, a line each. */
+    /** Returns the violations, one line each. */
     List<String> complaints() {
       List<String> wrong = new ArrayList<>();
       if (found.records != expected) {
-        wrong.add(text("%,d records are there, and %,d have to be", found.records, expected));
+        wrong.add(text("found %,d records, expected %,d", found.records, expected));
       }
       if (found.misplaced > 0) {
-        wrong.add(text("%,d records are not those of their keys", found.misplaced));
+        wrong.add(text("%,d records are under a wrong key", found.misplaced));
       }
       if (counted >= 0 && found.counted != counted) {
         wrong.add(
             text(
-                "fields were replaced %,d times, and committed transactions have done it %,d times",
+                "fields were replaced %,d times, expected %,d times from committed transactions",
                 found.counted, counted));
       }
       if (found.foreign > 0) {
-        wrong.add(
-            text("%,d records were written by attempts that have not committed", found.foreign));
+        wrong.add(text("%,d records were written by attempts that did not commit", found.foreign));
       }
       return wrong;
     }
@@ -95,23 +93,14 @@ final class Check {
   private final int run;
   private final Stamps[] clients;
 
-  /**
-   * Makes a check.
-   *
-   * @param run the run whose stamps the clients know
-   * @param clients its clients
-   */
+  /** Creates a check. */
   Check(Records records, int run, Stamps[] clients) {
     this.records = records;
     this.run = run;
     this.clients = clients;
   }
 
-  /**
-   * Reads everything.
-   *
-   * @throws io.fovea.tpcc.bench.DriverException if a thread failed or a signal came
-   */
+  /** Reads all records. Throws DriverException if a thread failed or a signal arrived. */
   Found read(int threads, Progress progress, Shutdown shutdown) {
     Found all = new Found();
     long start = System.nanoTime();
@@ -126,23 +115,21 @@ final class Check {
     while (!crew.await(Progress.INTERVAL_NANOS)) {
       progress.say("%6.0f s  checking", (System.nanoTime() - start) / 1e9);
     }
-    crew.check(progress, "not all records were read");
+    crew.check(progress, "the check is incomplete");
     return all;
   }
 
-  /** The first hash of a part, in the order of keys. */
+  /** Returns the first hash of a part, in key order. */
   private static long border(int part, int parts) {
     return Long.divideUnsigned(-1L, parts) * part ^ Long.MIN_VALUE;
   }
 
-  /**
-   * A transaction for each piece: one that has read everything would have to remember all of it.
-   */
+  /** Reads in pieces, one transaction each: a single one would have to track everything it read. */
   private Found read(int part, int parts, Crew crew) {
     Found found = new Found();
     Key from = Records.setHash(records.table.key(), border(part, parts));
     Key to = records.table.key();
-    // The last part ends with all keys of the largest hash, the others below the next part.
+    // The last part includes all keys of the largest hash; the others exclude the next border.
     boolean closed = part == parts - 1;
     Records.setHash(to, closed ? Long.MAX_VALUE : border(part + 1, parts));
     Key last = records.table.key();

@@ -2,7 +2,7 @@ package io.fovea.tpcc.ycsb;
 
 import java.util.Arrays;
 
-/** The numbers that a transaction has drawn already. One thread. */
+/** The set of numbers that a transaction has drawn. One thread. */
 final class Distinct {
   private static final long NONE = -1;
   private static final long GOLDEN = 0x9e37_79b9_7f4a_7c15L;
@@ -10,7 +10,6 @@ final class Distinct {
   private final long[] slots;
   private final int shift;
 
-  /** Has room for so many. */
   Distinct(int max) {
     int size = Integer.highestOneBit(Math.max(1, max)) << 2;
     slots = new long[size];
@@ -22,7 +21,7 @@ final class Distinct {
     Arrays.fill(slots, NONE);
   }
 
-  /** Adds one from 0 on; false where it was there. */
+  /** Adds a non-negative number; false if it was present. */
   boolean add(long number) {
     for (int i = (int) (number * GOLDEN >>> shift); ; i = (i + 1) & (slots.length - 1)) {
       if (slots[i] == number) {

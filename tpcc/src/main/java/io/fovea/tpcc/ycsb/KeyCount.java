@@ -4,20 +4,20 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * How many records there are while clients insert more: numbers are given out in order, and all
- * below {@link #limit} are committed, so that whoever draws one below it finds the record.
+ * Counts records while clients insert more. Numbers are issued in order, and all below {@link
+ * #limit} are committed, so a reader that draws a number below it finds the record.
  *
  * <pre>
  *   0          limit            issued
  *   |##########|#.##..#.........|            # committed
  * </pre>
  *
- * <p>Who commits the number at the limit moves it on past all that were committed before it. A slot
- * of the window holds the number + 1 that was committed last of those that share it, so nothing has
- * to be cleared; numbers are not given out further ahead than the window is long. Any thread.
+ * <p>The client that commits the number at the limit advances it past all committed numbers. A slot
+ * of the window holds 1 + the last committed number among those that share it, so slots need no
+ * clearing. Numbers are issued at most one window ahead of the limit. Any thread.
  */
 final class KeyCount {
-  /** Clients have one insert under way each, and there are fewer of them. */
+  /** Each client has one insert in flight, and there are fewer clients than this. */
   private static final int WINDOW = 1 << 16;
 
   private final AtomicLongArray committed = new AtomicLongArray(WINDOW);
@@ -29,15 +29,13 @@ final class KeyCount {
     limit = new AtomicLong(count);
   }
 
-  /** How many records there are at least, without a gap. */
+  /** Returns a lower bound of the number of records: all numbers below it are committed. */
   long limit() {
     return limit.get();
   }
 
   /**
-   * Takes the number of a record to be inserted; it must be committed at last.
-   *
-   * @return -1 where the window is full: somebody has been at the record of the limit for long
+   * Issues the number of a record to insert. The caller must commit it eventually. Returns -1 if the window is full, because the record at the limit takes long.
    */
   long take() {
     while (true) {
@@ -51,12 +49,11 @@ final class KeyCount {
     }
   }
 
-  /** Notes that a record is there. */
+  /** Records a committed number. */
   void committed(long number) {
     committed.set(slot(number), number + 1);
-    // Volatile, and each stores before it reads: of two neighbours that commit at the same time,
-    // one
-    // finds the other's slot, or the other finds the limit that the one has moved.
+    // Volatile: each client stores its slot before it reads. Of two clients that commit neighboring
+    // numbers concurrently, one sees the other's slot, or the other sees the advanced limit.
     for (long at = limit.get(); committed.get(slot(at)) == at + 1; at = limit.get()) {
       limit.compareAndSet(at, at + 1);
     }

@@ -4,43 +4,40 @@ import io.fovea.tpcc.bench.Rng;
 import io.fovea.tpcc.bench.Zipf;
 
 /**
- * Draws the numbers of records, from 0 to one below how many there are at that moment.
+ * Draws record numbers below the current number of records.
  *
- * <p>YCSB scrambles the ranks of its zipf distribution by a hash of them modulo the number of
- * records, which lets some records have several ranks and others none. Here the rank is the number,
- * and the key is a bijection of it ({@link Records#hash}): as scattered, and exactly the
- * distribution. The normalisation is that of the number of records there are: {@link Zipf} needs no
- * sum over all ranks for it, so that a table that grows costs a few logarithms where YCSB adds to
- * its sum.
+ * <p>YCSB scrambles Zipf ranks by a hash modulo the number of records, which gives some records
+ * several ranks and others none. Here the rank is the record number, and the key is a bijection of
+ * it ({@link Records#hash}): equally scattered, and the distribution is exact. {@link Zipf} needs
+ * no sum over all ranks, so a growing table costs a few logarithms per draw.
  *
  * <p>One thread.
  */
 abstract class Keys {
-  /** How popular which records are. */
+  /** The shapes of the distribution. */
   enum Shape {
-    /** Rank k has the weight 1 / k^theta; which records those are does not change. */
+    /** Rank k has the weight 1 / k^theta; the ranks of records are fixed. */
     ZIPFIAN,
-    /** The same, where the newest record has the first rank. */
+    /** Zipfian, with the newest record first. */
     LATEST,
-    /** All alike. */
+    /** All records with the same probability. */
     UNIFORM,
     /** A part of the records gets a part of the operations, uniform within both. */
     HOTSPOT
   }
 
   /**
-   * Draws one.
+   * Draws a number.
    *
-   * @param count how many records there are, at least 1 and never fewer than before
+   * @param count the number of records, at least 1, never decreasing
    */
   abstract long next(Rng rng, long count);
 
   /**
-   * Makes a generator.
+   * Creates a generator.
    *
-   * @param theta of the zipf distributions, above 0
-   * @param hotKeys the part of the records that is hot, above 0 and below 1
-   * @param hotOperations the part of the operations that they get
+   * @param theta skew of Zipf distributions, above 0
+   * @param hotKeys the hot part of the records, above 0 and below 1
    */
   static Keys of(Shape shape, double theta, double hotKeys, double hotOperations) {
     return switch (shape) {
@@ -51,7 +48,7 @@ abstract class Keys {
     };
   }
 
-  /** The high half of a product: uniform but for a part in 2^64 / count. */
+  /** The high half of a product: uniform up to a bias of count / 2^64. */
   static long uniform(Rng rng, long count) {
     return Math.unsignedMultiplyHigh(rng.nextLong(), count);
   }

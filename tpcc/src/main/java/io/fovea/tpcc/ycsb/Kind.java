@@ -6,25 +6,24 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * One kind of transactions of a workload: so many of these operations and so many of those, in a
- * random order; or a number of operations each of which is drawn.
+ * A kind of transactions: fixed numbers of operations in random order, or a number of operations
+ * that are drawn individually.
  *
- * <p>A value; any thread.
+ * <p>Immutable; any thread.
  */
 final class Kind {
-  /** In reports. */
   final String id;
 
-  /** How many of 100 transactions are of this kind. */
+  /** The percentage of transactions of this kind. */
   final int percent;
 
-  /** The operations that each has; empty where they are drawn. */
+  /** The fixed operations; empty if operations are drawn. */
   private final Op[] fixed;
 
-  /** How many are drawn; 0 where they are fixed. */
+  /** The number of drawn operations; 0 if they are fixed. */
   private final int draws;
 
-  /** By {@link Op}, of 100. */
+  /** Percentages by {@link Op}. */
   private final int[] percents;
 
   private Kind(String id, int percent, Op[] fixed, int draws, int[] percents) {
@@ -35,7 +34,6 @@ final class Kind {
     this.percents = percents;
   }
 
-  /** So many reads and so many writes. */
   static Kind of(String id, int percent, int reads, int writes, Op write) {
     Op[] ops = new Op[reads + writes];
     Arrays.fill(ops, 0, reads, Op.READ);
@@ -43,22 +41,18 @@ final class Kind {
     return new Kind(id, percent, ops, 0, new int[Op.COUNT]);
   }
 
-  /** A single operation. */
   static Kind single(Op op, int percent) {
     return new Kind(op.id, percent, new Op[] {op}, 0, new int[Op.COUNT]);
   }
 
-  /** Operations that are drawn, each by the percentages. */
   static Kind drawn(int draws, int[] percents) {
     return new Kind("transaction", 100, new Op[0], draws, percents.clone());
   }
 
-  /** How many operations it has. */
   int size() {
     return fixed.length + draws;
   }
 
-  /** The operations that may be in it. */
   Set<Op> ops() {
     Set<Op> ops = EnumSet.noneOf(Op.class);
     ops.addAll(Arrays.asList(fixed));
@@ -70,7 +64,6 @@ final class Kind {
     return ops;
   }
 
-  /** Fills in the operations of the next transaction. */
   void draw(Rng rng, Op[] out) {
     System.arraycopy(fixed, 0, out, 0, fixed.length);
     for (int i = fixed.length - 1; i > 0; i--) {

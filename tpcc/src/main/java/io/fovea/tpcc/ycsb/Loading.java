@@ -13,11 +13,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Fills an empty table in the order of its keys, which leaves full pages and reads none again.
+ * Fills an empty table in key order, which leaves full pages and reads none twice.
  *
- * <p>Keys are hashes of the numbers, so their order has to be found: the range of hashes is cut
- * into parts of some hundred thousand records; a thread looks through all numbers for those of a
- * part, at a nanosecond each, and sorts them. What is loaded depends on the number of records only.
+ * <p>Keys are hashes of the numbers. The range of hashes is cut into parts of a few hundred
+ * thousand records. A thread scans all numbers for those of its part, at about a nanosecond each,
+ * and sorts them. The contents depend only on the number of records.
  */
 final class Loading {
   private static final long POLL_NANOS = 100_000_000;
@@ -37,10 +37,7 @@ final class Loading {
   }
 
   /**
-   * Loads.
-   *
-   * @throws io.fovea.tpcc.bench.DriverException if a thread failed or was told to stop; the load is
-   *     then incomplete
+   * Loads the table. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
    */
   static Loaded load(
       Database db, int fields, long count, int threads, Progress progress, Shutdown shutdown) {
@@ -90,7 +87,7 @@ final class Loading {
     }
   }
 
-  /** Makes the records that are missing of some numbers. */
+  /** Inserts the missing records of a range of numbers. */
   static void fillGaps(Records records, long from, long to) {
     byte[] filling = new byte[Records.FILLING_MAX];
     Key key = records.table.key();
@@ -113,12 +110,11 @@ final class Loading {
     }
   }
 
-  /** The part of a hash, in the order of the hashes. */
   private static long part(long hash, int parts) {
     return Math.unsignedMultiplyHigh(hash ^ Long.MIN_VALUE, parts);
   }
 
-  /** The hashes of a part of the numbers below count, in order. */
+  /** Returns the hashes of a part of the numbers below count, in order. */
   static long[] hashes(int part, int parts, long count) {
     long[] found = new long[Math.toIntExact(count / parts + count / parts / 8 + 16)];
     int n = 0;

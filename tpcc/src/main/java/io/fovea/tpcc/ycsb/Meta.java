@@ -12,16 +12,9 @@ import io.fovea.schema.TableSpec;
 import java.util.Set;
 
 /**
- * What is known about a database.
+ * Facts about a database.
  *
- * @param complete whether its load came to the end
- * @param fields fields of a record
- * @param loaded how many records were loaded
- * @param count how many there are, when no run is under way
- * @param counted the sum of the records' counts, when no run is under way; -1 after a run that has
- *     not been checked, where only the records know
- * @param runs how many runs have begun
- * @param running whether the last of them is under way, or did not come to its end
+ * @param counted the sum of the records' counts, when no run is active; -1 (unknown) after an unchecked run
  */
 record Meta(
     boolean complete,
@@ -53,38 +46,33 @@ record Meta(
     SPEC = TableSpec.of("ycsb_driver", KeySpec.of(FieldType.INT32), b.build());
   }
 
-  /** As a load begins. */
   static Meta loading(int fields, long records) {
     return new Meta(false, fields, records, records, 0, 0, false);
   }
 
-  /** As it ends. */
   Meta completed() {
     return new Meta(true, fields, loaded, count, counted, runs, false);
   }
 
-  /** As a run begins. */
   Meta begun() {
     return new Meta(complete, fields, loaded, count, counted, runs + 1, true);
   }
 
-  /** As a run ends. */
   Meta ended(long nowCount, long nowCounted) {
     return new Meta(complete, fields, loaded, nowCount, nowCounted, runs, false);
   }
 
-  /** Whether a database has tables that are not of this driver. */
   static boolean foreign(Database db) {
     return !Set.of(Records.NAME, SPEC.name()).containsAll(db.tables());
   }
 
-  /** Drops what a load has left that did not come to its end. */
+  /** Drops the result of an interrupted load. */
   static void drop(Database db) {
     db.dropTable(Records.NAME);
     db.dropTable(SPEC.name());
   }
 
-  /** Reads it; null where nothing was loaded. */
+  /** Reads the facts; null if nothing was loaded. */
   static Meta read(Database db) {
     if (!db.tables().contains(SPEC.name())) {
       return null;
@@ -108,7 +96,6 @@ record Meta(
         });
   }
 
-  /** Writes it. */
   void write(Database db) {
     RowTable t = db.table(SPEC);
     db.run(

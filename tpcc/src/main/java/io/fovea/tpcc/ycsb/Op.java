@@ -1,23 +1,21 @@
 package io.fovea.tpcc.ycsb;
 
-/** What a transaction does with a record. */
+/** An operation on a record. */
 enum Op {
-  /** Reads it. */
+  /** Reads a record. */
   READ("read", false),
-  /** Writes it whole, without having read it. */
+  /** Writes a record whole, without reading it. */
   WRITE("write", true),
-  /** Replaces one field of it. */
+  /** Replaces one field. */
   UPDATE("update", true),
-  /** Reads all of it and replaces one field. */
+  /** Reads a record and replaces one field. */
   MODIFY("readModifyWrite", true),
-  /** Makes a new one. */
   INSERT("insert", true),
-  /** Reads some that follow each other. */
+  /** Reads consecutive records. */
   SCAN("scan", false);
 
   static final int COUNT = values().length;
 
-  /** In reports. */
   final String id;
 
   final boolean writes;

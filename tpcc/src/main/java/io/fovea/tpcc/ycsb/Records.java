@@ -11,7 +11,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 
 /**
- * The table: records numbered from 0, each of one field or ten, of 100 bytes each.
+ * The table: records numbered from 0, with one or ten fields of 100 bytes.
  *
  * <pre>
  *   key           "ycsbuser" 8 | hash of the number 8 | number 8                  24 bytes
@@ -19,8 +19,8 @@ import io.fovea.schema.TableSpec;
  *   other fields  count 8 | length 2, filling 90                                 100
  * </pre>
  *
- * <p>A count is how often its field was replaced; a write of the whole record sets it to 0. The
- * stamp says which attempt of which client wrote the whole record last, 0 where none did.
+ * <p>A count is the number of replacements of its field; a write of the whole record resets it to
+ * 0. The stamp names the attempt that last wrote the whole record; 0 if none did.
  */
 final class Records {
   static final String NAME = "ycsb_records";
@@ -55,12 +55,10 @@ final class Records {
     table = database.table(TableSpec.of(NAME, key, b.build()));
   }
 
-  /** Opens the table, or makes it. */
   static Records open(Database db, int fields) {
     return new Records(db, fields);
   }
 
-  /** A record's bytes with its key. */
   static long bytes(int fields) {
     return 24 + (long) fields * FIELD_BYTES;
   }
@@ -71,7 +69,7 @@ final class Records {
 
   // -------------------------------------------------------------------------------------- keys
 
-  /** Scatters numbers: the finaliser of SplitMix64, which is a bijection. */
+  /** Scatters numbers with the finalizer of SplitMix64, which is a bijection. */
   static long hash(long number) {
     long z = number;
     z = (z ^ (z >>> 30)) * 0xbf58_476d_1ce4_e5b9L;
@@ -79,7 +77,9 @@ final class Records {
     return z ^ (z >>> 31);
   }
 
-  /** The number of a hash: the same steps back, by the inverses of the factors modulo 2^64. */
+  /**
+   * Returns the number of a hash: the inverse steps, with the inverses of the factors modulo 2^64.
+   */
   static long number(long hash) {
     long z = hash;
     z = (z ^ (z >>> 31) ^ (z >>> 62)) * 0x3196_42b2_d24d_8ec3L;
@@ -87,12 +87,11 @@ final class Records {
     return z ^ (z >>> 30) ^ (z >>> 60);
   }
 
-  /** Sets a key to a record's. */
   static Key set(Key key, long number) {
     return key.clear().int64(PREFIX).int64(hash(number)).int64(number);
   }
 
-  /** Sets a key to what the keys of all records with this hash begin with. */
+  /** Sets a key to the common prefix of the keys with this hash. */
   static Key setHash(Key key, long hash) {
     return key.clear().int64(PREFIX).int64(hash);
   }
@@ -102,7 +101,7 @@ final class Records {
   /**
    * Fills a row with a new record.
    *
-   * @param filling at least {@link #FILLING_MAX} bytes from {@code at} on
+   * @param filling at least {@link #FILLING_MAX} bytes from {@code at}
    */
   void fill(Row row, long recordNumber, long by, byte[] filling, int at) {
     row.setLong(number, recordNumber);
@@ -113,16 +112,14 @@ final class Records {
     }
   }
 
-  /** The widest filling. */
   static final int FILLING_MAX = FIELD_BYTES - COUNT_BYTES - LENGTH_BYTES;
 
-  /** Replaces a field of a row that was read. */
   void replace(Row row, int field, byte[] filling, int at) {
     row.setLong(counts[field], row.getLong(counts[field]) + 1);
     row.setBytes(fillings[field], filling, at, fillings[field].width());
   }
 
-  /** How often the fields of a record were replaced. */
+  /** Returns the sum of the counts of a record. */
   long count(Row row) {
     long sum = 0;
     for (Field c : counts) {

@@ -6,22 +6,14 @@ import java.util.List;
 import org.HdrHistogram.Histogram;
 
 /**
- * What was measured; the warm-up is not part of it.
+ * The results of a run, without the warm-up unless stated.
  *
- * @param seconds the measured time
- * @param threads what clients ran on: platform, virtual or pipelined
- * @param kinds the kinds of transactions
- * @param counts what the clients counted
  * @param latencies of transactions in nanoseconds by kind, retries included
- * @param opLatencies of operations, by {@link Op}; null where the workload has none of it
- * @param before the engine's statistics as the measured time began
- * @param after the engine's statistics as it ended
- * @param series what happened in each second, those of the warm-up included
- * @param replaced fields that were replaced by committed transactions, the warm-up and the end of
- *     the run included, as in the next
- * @param inserted records that were made
- * @param wroteWhole whether records were written without having been read
- * @param stamps who wrote what
+ * @param opLatencies of operations, by {@link Op}; null for those outside the workload
+ * @param series values per second, including the warm-up
+ * @param replaced fields replaced by committed transactions in the whole run
+ * @param inserted records inserted in the whole run
+ * @param wroteWhole whether records were written without being read
  */
 record Result(
     double seconds,
@@ -38,17 +30,14 @@ record Result(
     boolean wroteWhole,
     Stamps[] stamps) {
 
-  /** Transactions a second that committed. */
   double goodput() {
     return counts.get(Tally.What.COMMITS) / seconds;
   }
 
-  /** Operations a second of these. */
   double operationsPerSecond() {
     return counts.operations() / seconds;
   }
 
-  /** Commits that had something to write. */
   long writingCommits() {
     long sum = 0;
     for (int k = 0; k < kinds.size(); k++) {

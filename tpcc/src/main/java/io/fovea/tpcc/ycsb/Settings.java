@@ -8,24 +8,17 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * The options in force, defaults filled in.
+ * The effective options, with defaults filled in.
  *
  * @param path the file; null for a database in memory
- * @param records how many are loaded
  * @param threads threads that load, and that run or carry the clients
- * @param clients how many run transactions, one after the other; more than threads share them
- * @param virtual whether clients that share threads are virtual threads
- * @param ops operations of a transaction, of the workloads A to F
- * @param readFirst whether the writes of the other workloads read the record first
- * @param keys which keys are drawn
- * @param theta of zipf distributions
- * @param hotKeys the part of the records that is hot
- * @param hotOperations the part of the operations that they get
- * @param retries how often a transaction is done again at most
- * @param backoff the first wait before it is; zero for the engine's own
- * @param check whether all records are read after a run
- * @param json where to write a report, or null
- * @param hlog where to write histograms, or null
+ * @param clients clients that run transactions; if more than threads, they share threads
+ * @param ops operations per transaction of workloads A to F
+ * @param readFirst whether writes of the other workloads read the record first
+ * @param theta skew of Zipf distributions
+ * @param backoff the first wait before a retry; zero for the engine's own backoff
+ * @param json file of the report, or null
+ * @param hlog file of the histograms, or null
  */
 record Settings(
     Path path,
@@ -50,7 +43,7 @@ record Settings(
     Path json,
     Path hlog) {
 
-  /** Whether a run with the other options can be one on the database that these have opened. */
+  /** Tells whether a run with other options may use the database opened with these. */
   boolean sameDatabase(Settings other) {
     return Objects.equals(path, other.path)
         && records == other.records
@@ -62,12 +55,11 @@ record Settings(
     return path == null;
   }
 
-  /** Whether several clients share a thread. */
   boolean shared() {
     return clients > threads;
   }
 
-  /** Whether a thread works for one of its clients while another waits for the log. */
+  /** Tells whether a thread serves other clients while one waits for the log. */
   boolean pipelined() {
     return shared() && !virtual;
   }

@@ -3,15 +3,15 @@ package io.fovea.tpcc.ycsb;
 import java.util.Arrays;
 
 /**
- * Who wrote a record: which attempt of which client of which run, so that a value that no committed
- * transaction has written can be told from one that some has.
+ * Stamps identify the writer of a record by run, client and attempt, to detect values that no
+ * committed transaction has written.
  *
  * <pre>
  *   run 16 | client 12 | attempt 36
  * </pre>
  *
- * <p>One client's: it notes which of its attempts have committed, a bit each. Others read when it
- * has ended.
+ * <p>An instance belongs to one client and has one bit per attempt: whether it committed. Other
+ * threads read it after the client has ended.
  */
 final class Stamps {
   static final int CLIENTS_MAX = 1 << 12;
@@ -28,12 +28,11 @@ final class Stamps {
     base = (long) (run % RUNS) << RUN_AT | (long) client << CLIENT_AT;
   }
 
-  /** The stamp of an attempt that begins now. */
   long next() {
     return base | ++attempt;
   }
 
-  /** Notes that the newest attempt has committed. */
+  /** Records that the last attempt committed. */
   void commit() {
     int word = Math.toIntExact(attempt >>> 6);
     if (word >= committed.length) {
@@ -42,15 +41,14 @@ final class Stamps {
     committed[word] |= 1L << attempt;
   }
 
-  /** Whether an attempt has committed. */
   private boolean committed(long stamp) {
     long n = stamp & ATTEMPTS;
     return n >>> 6 < committed.length && (committed[(int) (n >>> 6)] >>> n & 1) != 0;
   }
 
   /**
-   * Whether a stamp that was found is one that a committed attempt may have left: of this run, that
-   * one of its clients has committed; of another run, there is nobody to ask.
+   * Tells whether a stamp may have been left by a committed attempt. Known for this run only;
+   * stamps of other runs are accepted.
    */
   static boolean plausible(long stamp, int run, Stamps[] clients) {
     if (stamp == 0 || stamp >>> RUN_AT != run % RUNS) {
@@ -60,7 +58,6 @@ final class Stamps {
     return client < clients.length && clients[client].committed(stamp);
   }
 
-  /** For messages. */
   static String text(long stamp) {
     return "attempt "
         + (stamp & ATTEMPTS)

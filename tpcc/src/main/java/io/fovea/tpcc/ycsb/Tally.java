@@ -5,17 +5,16 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * One client's counters by kind of transaction. The client writes, anyone reads: opaque accesses
- * make each value whole and recent, and nothing else is asked for.
+ * The counters of one client, by kind of transaction. Written by the client, read by any thread.
+ * Opaque accesses suffice: each value must be whole and recent, without order between them.
  */
 final class Tally {
-  /** What is counted; the causes of aborts follow these, and then the operations. */
+  /** The counters, followed by those of abort causes and operations. */
   enum What {
-    /** Transactions that committed. */
     COMMITS,
     /** Attempts of these after the first. */
     RETRIES,
-    /** Transactions that were aborted too often. */
+    /** Transactions abandoned after too many aborts. */
     GIVEN_UP
   }
 
@@ -24,7 +23,7 @@ final class Tally {
   private static final int OPS_AT = CAUSES_AT + CAUSES.length;
   private static final int STRIDE = OPS_AT + Op.COUNT;
 
-  /** Two cache lines and their prefetched neighbours on both sides. */
+  /** Two cache lines, with their prefetched neighbors, on both sides. */
   private static final int PADDING = 32;
 
   private static final VarHandle CELL = MethodHandles.arrayElementVarHandle(long[].class);
@@ -42,22 +41,21 @@ final class Tally {
     CELL.setOpaque(cells, i, cells[i] + n);
   }
 
-  /** The client only, as all that count. */
+  /** Adds to a counter. Client only, like all that count. */
   void add(int kind, What what, long n) {
     add(kind, what.ordinal(), n);
   }
 
-  /** Counts an attempt that was aborted. */
   void aborted(int kind, AbortCause cause) {
     add(kind, CAUSES_AT + cause.ordinal(), 1);
   }
 
-  /** Counts operations of a transaction that committed. */
+  /** Counts operations of a committed transaction. */
   void operations(int kind, Op op, long n) {
     add(kind, OPS_AT + op.ordinal(), n);
   }
 
-  /** The counters of several clients, added up at one moment. */
+  /** A sum of the counters of several clients. */
   static final class Totals {
     private final long[] sums;
     private final int kinds;
@@ -77,7 +75,6 @@ final class Tally {
       return t;
     }
 
-    /** What has been counted since an earlier moment. */
     Totals since(Totals earlier) {
       Totals t = new Totals(kinds);
       for (int i = 0; i < sums.length; i++) {
@@ -114,7 +111,6 @@ final class Tally {
       return all(OPS_AT + op.ordinal());
     }
 
-    /** Operations of all transactions that committed. */
     long operations() {
       long sum = 0;
       for (Op op : Op.values()) {
@@ -123,7 +119,6 @@ final class Tally {
       return sum;
     }
 
-    /** Attempts that were aborted, for whatever reason. */
     long aborts() {
       long sum = 0;
       for (AbortCause cause : CAUSES) {
@@ -132,7 +127,7 @@ final class Tally {
       return sum;
     }
 
-    /** The part of the attempts that were aborted. */
+    /** Returns the share of attempts that were aborted. */
     double abortRate() {
       long aborts = aborts();
       return aborts == 0 ? 0 : (double) aborts / (aborts + get(What.COMMITS));

@@ -3,45 +3,43 @@ package io.fovea.tpcc.ycsb;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The workloads; their names are what the command line takes, in lower case and with hyphens. */
+/** The workloads. On the command line, their names are in lower case with hyphens. */
 enum Workload {
   /** Update heavy: a session store. */
   A(Keys.Shape.ZIPFIAN, .99, Op.READ, 50, Op.UPDATE, 50),
-  /** Read mostly: tags of photos. */
+  /** Read mostly: photo tagging. */
   B(Keys.Shape.ZIPFIAN, .99, Op.READ, 95, Op.UPDATE, 5),
-  /** Read only: a cache of profiles. */
+  /** Read only: a user profile cache. */
   C(Keys.Shape.ZIPFIAN, .99, Op.READ, 100, Op.UPDATE, 0),
-  /** Read the latest: status updates. */
+  /** Read latest: status updates. */
   D(Keys.Shape.LATEST, .99, Op.READ, 95, Op.INSERT, 5),
-  /** Short ranges: threads of conversations. */
+  /** Short ranges: threaded conversations. */
   E(Keys.Shape.ZIPFIAN, .99, Op.SCAN, 95, Op.INSERT, 5),
-  /** Read, modify, write: a store of users. */
+  /** Read-modify-write: a user database. */
   F(Keys.Shape.ZIPFIAN, .99, Op.READ, 50, Op.MODIFY, 50),
 
   /** 8 reads and 8 writes, high contention. */
   WRITE_INTENSIVE_HIGH(.99, transaction(100, 8, 8)),
   /** 8 reads and 8 writes, medium contention. */
   WRITE_INTENSIVE_MEDIUM(.6, transaction(100, 8, 8)),
-  /** 15 reads and a write, high contention. */
+  /** 15 reads and 1 write, high contention. */
   READ_INTENSIVE_HIGH(.99, transaction(100, 15, 1)),
-  /** 15 reads and a write, medium contention. */
+  /** 15 reads and 1 write, medium contention. */
   READ_INTENSIVE_MEDIUM(.6, transaction(100, 15, 1)),
-  /** Four of five 2 reads and 2 writes, the others 28 reads; high contention. */
+  /** 80 % with 2 reads and 2 writes, 20 % with 28 reads; high contention. */
   MIXED_HIGH(.9, transaction(80, 2, 2), transaction(20, 28, 0)),
-  /** The same, medium contention. */
+  /** The same with medium contention. */
   MIXED_MEDIUM(.6, transaction(80, 2, 2), transaction(20, 28, 0)),
-  /** One of twenty 1,000 reads, the others 8 reads and 8 writes. */
+  /** 5 % with 1,000 reads, 95 % with 8 reads and 8 writes. */
   LONG(.9, transaction(95, 8, 8), transaction(5, 1_000, 0));
 
-  /** How many records a scan reads at most. */
   static final int SCAN_MAX = 100;
 
   private static final int CLASSIC_FIELDS = 10;
 
-  /** Fields of 100 bytes that a record has. */
+  /** The number of fields of a record, 100 bytes each. */
   final int fields;
 
-  /** Which keys are drawn, unless the user wants others. */
   final Keys.Shape keys;
 
   final double theta;
@@ -52,7 +50,7 @@ enum Workload {
   /**
    * A kind of transactions.
    *
-   * @param percent how many of 100 there are
+   * @param percent the percentage of transactions of this kind
    */
   private record Part(int percent, int reads, int writes) {
     String id() {
@@ -80,15 +78,15 @@ enum Workload {
     this.parts = parts;
   }
 
-  /** Whether it is one of the dissertation, whose transactions have a size of their own. */
+  /** Tells whether it is one of the dissertation, with fixed transaction sizes. */
   boolean transactional() {
     return parts.length > 0;
   }
 
   /**
-   * Its kinds of transactions.
+   * Returns the kinds of transactions.
    *
-   * @param ops how many operations a transaction of A to F has
+   * @param ops operations per transaction of A to F
    * @param readFirst whether writes read the record first
    */
   List<Kind> kinds(int ops, boolean readFirst) {

@@ -16,27 +16,30 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code ycsb} beside those of {@link EngineOptions}; null where not given. */
+/** The options of {@code ycsb}, in addition to {@link EngineOptions}; null if not given. */
 final class YcsbArguments {
   private static final int MAX_OPS = 1_000;
   private static final int MAX_RETRIES = 1_000_000;
   private static final double MAX_THETA = 10;
 
-  /** Distinct keys are drawn again and again where they are nearly all. */
+  /**
+   * Records needed per key of a transaction: drawing distinct keys from too few takes many
+   * attempts.
+   */
   private static final int RECORDS_PER_KEY = 4;
 
-  /** What a record takes beside its key and fields. */
+  /** Overhead of a record in addition to key and fields. */
   private static final int RECORD_OVERHEAD_BYTES = 16;
 
-  /** What a page has beside records: header and fence keys. */
+  /** Overhead of a page: header and fence keys. */
   private static final int PAGE_OVERHEAD_BYTES = 128;
 
-  /** Of the pool, for what inserts and half-empty pages need. */
+  /** Factor on the size of the pool, for inserts and half-empty pages. */
   private static final double ROOM = 1.3;
 
   private static final int DEFAULT_RETRIES = 5;
 
-  /** Which records, and where. */
+  /** The options of the database. */
   static final class Store {
     @Mixin final RecordOptions where = new RecordOptions();
     @Mixin private final WorkOptions work = new WorkOptions();
@@ -53,11 +56,11 @@ final class YcsbArguments {
         names = "--pool",
         paramLabel = "PART",
         converter = PartConverter.class,
-        description = "instead of --buffer: a part of what the records take, such as 10%%")
+        description = "instead of --buffer: size of the pool as a part of the data, such as 10%%")
     Double pool;
   }
 
-  /** What is done with them. */
+  /** The options of a measurement. */
   static final class Measure {
     @Mixin private final RunOptions run = new RunOptions();
     @Mixin private final HlogOption hlog = new HlogOption();
@@ -65,13 +68,13 @@ final class YcsbArguments {
     @Option(
         names = "--ops",
         paramLabel = "N",
-        description = "operations of a transaction of the workloads a to f (default: 1)")
+        description = "operations per transaction of workloads a to f (default: 1)")
     Integer ops;
 
     @Option(
         names = "--read-first",
         description =
-            "writes of the other workloads read the record before, and replace a part of it"
+            "writes of the other workloads read the record first, and replace a part of it"
                 + " (default: they write it whole)")
     boolean readFirst;
 
@@ -80,33 +83,34 @@ final class YcsbArguments {
         paramLabel = "KIND",
         completionCandidates = ShapeConverter.class,
         converter = ShapeConverter.class,
-        description = "which keys: ${COMPLETION-CANDIDATES} (default: the workload's)")
+        description = "distribution of keys: ${COMPLETION-CANDIDATES} (default: the workload's)")
     Keys.Shape keys;
 
     @Option(
         names = "--theta",
         paramLabel = "T",
-        description = "of the distributions zipfian and latest (default: the workload's)")
+        description = "skew of the distributions zipfian and latest (default: the workload's)")
     Double theta;
 
     @Option(
         names = "--hot-keys",
         paramLabel = "PART",
         converter = PartConverter.class,
-        description = "with --distribution hotspot: how many keys are hot (default: 20%%)")
+        description = "with --distribution hotspot: part of the keys that are hot (default: 20%%)")
     Double hotKeys;
 
     @Option(
         names = "--hot-operations",
         paramLabel = "PART",
         converter = PartConverter.class,
-        description = "and how many of the operations they get (default: 80%%)")
+        description =
+            "with --distribution hotspot: part of the operations on hot keys (default: 80%%)")
     Double hotOperations;
 
     @Option(
         names = "--retries",
         paramLabel = "N",
-        description = "how often an aborted transaction is done again at most (default: 5)")
+        description = "most retries of an aborted transaction (default: 5)")
     int retries = DEFAULT_RETRIES;
 
     @Option(
@@ -114,7 +118,7 @@ final class YcsbArguments {
         paramLabel = "TIME",
         converter = DurationConverter.class,
         description =
-            "the wait before that, doubled each time, such as 0.1ms (default: the engine's own,"
+            "first wait before a retry, doubled each time, such as 0.1ms (default: the engine's own,"
                 + " which is short)")
     Duration backoff = Duration.ZERO;
 
@@ -124,14 +128,13 @@ final class YcsbArguments {
         defaultValue = "true",
         fallbackValue = "true",
         description =
-            "read all records after the run and hold them against what was committed (default);"
-                + " with --no-check the report says nothing of that")
+            "read all records after the run and compare them with committed transactions (default);"
+                + " with --no-check, the report omits the result")
     boolean check = true;
   }
 
   private YcsbArguments() {}
 
-  /** The mistakes that a look at the options alone shows; a message, or null. */
   static String mistake(EngineOptions engine, Store store, Measure measure) {
     String mistake = store.where.mistake(store.work, measure.run);
     if (mistake == null) {
@@ -165,21 +168,21 @@ final class YcsbArguments {
       return "--ops: 1 to " + MAX_OPS;
     }
     if (measure.ops != null && store.workload.transactional()) {
-      return "--ops is for the workloads a to f: transactions of the others have a size";
+      return "--ops works only with workloads a to f: the others have fixed transaction sizes";
     }
     if (measure.readFirst && !store.workload.transactional()) {
-      return "--read-first is not for the workloads a to f: their updates read the record anyway";
+      return "--read-first does not work with workloads a to f: their updates read the record anyway";
     }
     Keys.Shape keys = measure.keys != null ? measure.keys : store.workload.keys;
     boolean zipf = keys == Keys.Shape.ZIPFIAN || keys == Keys.Shape.LATEST;
     if (measure.theta != null && !zipf) {
-      return "--theta is for the distributions zipfian and latest";
+      return "--theta works only with the distributions zipfian and latest";
     }
     if (measure.theta != null && !(measure.theta > 0 && measure.theta <= MAX_THETA)) {
-      return "--theta: more than 0, and 10 at most; --distribution uniform is 0";
+      return "--theta must be more than 0 and at most 10; for 0, use --distribution uniform";
     }
     if ((measure.hotKeys != null || measure.hotOperations != null) && keys != Keys.Shape.HOTSPOT) {
-      return "--hot-keys and --hot-operations are for --distribution hotspot";
+      return "--hot-keys and --hot-operations need --distribution hotspot";
     }
     if (measure.retries < 0 || measure.retries > MAX_RETRIES) {
       return "--retries: 0 to " + MAX_RETRIES;
@@ -191,14 +194,13 @@ final class YcsbArguments {
     if (most > 1 && store.where.records < (long) most * RECORDS_PER_KEY) {
       return "--records: at least "
           + most * RECORDS_PER_KEY
-          + ", for a transaction uses up to "
+          + ", because a transaction uses up to "
           + most
           + " different ones";
     }
     return null;
   }
 
-  /** Fills in the defaults. */
   static Settings settle(EngineOptions engine, Store store, Measure measure) {
     int threads = store.work.threads();
     int fields = store.workload.fields;
@@ -231,7 +233,7 @@ final class YcsbArguments {
         measure.hlog.file);
   }
 
-  /** What so many records take in full pages; the nodes above them are less than a hundredth. */
+  /** Returns the size of the leaves when full; inner nodes add less than 1 %. */
   private static long dataBytes(long records, int fields, int pageSize) {
     long perPage =
         (pageSize - PAGE_OVERHEAD_BYTES) / (Records.bytes(fields) + RECORD_OVERHEAD_BYTES);
@@ -260,7 +262,7 @@ final class YcsbArguments {
     }
   }
 
-  /** 25% or 0.25; above 0 and below 1. */
+  /** Parses 25% or 0.25; above 0 and below 1. */
   static final class PartConverter implements ITypeConverter<Double> {
     @Override
     public Double convert(String value) {
@@ -271,7 +273,7 @@ final class YcsbArguments {
       part = percent ? part / 100 : part;
       if (part <= 0 || part >= 1) {
         throw new TypeConversionException(
-            "'" + value + "' is no part: expected one such as 10% or 0.1");
+            "'" + value + "' is not a fraction: expected one such as 10% or 0.1");
       }
       return part;
     }

@@ -22,26 +22,27 @@ import java.util.concurrent.locks.LockSupport;
 import org.HdrHistogram.SingleWriterRecorder;
 
 /**
- * One client's stream of transactions, each begun when the one before has ended. What a transaction
- * does is drawn before its first attempt; all attempts do the same.
+ * Runs the transactions of one client, one after another. A transaction is drawn before its first
+ * attempt; all attempts do the same.
  */
 final class YcsbClient implements Client, Task<RuntimeException> {
-  /** The operations of one transaction of so many are timed: the clock costs as much as a read. */
+  /**
+   * One in this many transactions times its operations: reading the clock costs as much as a read.
+   */
   static final int TIMED_OF = 16;
 
-  /** How long a client on a virtual thread goes on without giving way. */
+  /** How long a client on a virtual thread runs before it yields. */
   private static final long TURN_NANOS = 1_000_000;
 
-  /** Long enough to park: a virtual thread that only yields may be taken up again at once. */
+  /** Long enough to park: a virtual thread that only yields may be rescheduled at once. */
   private static final long GIVE_WAY_NANOS = 1_000;
 
   private static final long BACKOFF_MAX_NANOS = 100_000_000;
   private static final int BACKOFF_DOUBLINGS_MAX = 20;
 
-  /** Bytes that fillings are cut from. */
   private static final int RANDOM_BYTES = 4_096;
 
-  /** Out of the body of a transaction that was aborted too often. */
+  /** Leaves the body of a transaction that was aborted too often. */
   private static final class GivenUp extends RuntimeException {
     private static final long serialVersionUID = 1;
     private static final GivenUp SIGN = new GivenUp();
@@ -75,13 +76,13 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   private final Distinct drawn;
   private final byte[] random = new byte[RANDOM_BYTES + Records.FILLING_MAX];
 
-  // The transaction at hand.
+  // The current transaction.
   private int kind;
   private int size;
   private final Op[] ops;
   private final long[] numbers;
 
-  /** Records of a scan, the field of an update, where a filling begins. */
+  /** Per operation: records of a scan, field of an update, or offset of a filling. */
   private final int[] details;
 
   private final long[] opNanos;
@@ -93,18 +94,15 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   private long start;
   private CommitHandle commitHandle;
 
-  /** Numbers that were taken and are not committed yet. */
+  /** Numbers issued and not committed yet. */
   private final long[] pending;
 
   private int pendingCount;
 
-  /** How many of them the transaction at hand inserts. */
   private int inserts;
 
-  /** Fields that its committed transactions have replaced: what the records have to show. */
   private long replaced;
 
-  /** Records that its committed transactions have made. */
   private long inserted;
 
   YcsbClient(
@@ -158,32 +156,33 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     }
   }
 
-  /** The latencies of a kind of transactions, retries included. */
   SingleWriterRecorder latencies(int kindIndex) {
     return latencies[kindIndex];
   }
 
-  /** The latencies of an operation, of the attempts that committed; null where there is none. */
+  /** Returns the latencies of an operation in committed attempts; null if the workload has none. */
   SingleWriterRecorder latencies(Op op) {
     return opLatencies[op.ordinal()];
   }
 
-  /** When it has ended: fields that its committed transactions have replaced. */
+  /** Returns the fields replaced by committed transactions. After the client has ended. */
   long replaced() {
     return replaced;
   }
 
-  /** When it has ended: records that its committed transactions have made. */
+  /** Returns the records inserted by committed transactions. After the client has ended. */
   long inserted() {
     return inserted;
   }
 
-  /** When it has ended: the numbers of records that are still to be made. */
+  /**
+   * Returns the numbers of records that were issued but not inserted. After the client has ended.
+   */
   long[] pending() {
     return Arrays.copyOf(pending, pendingCount);
   }
 
-  /** Works until the crew stops; of a client with a thread of its own. */
+  /** Works until the crew stops, on the client's own thread. */
   void work() {
     long turnEnds = System.nanoTime() + TURN_NANOS;
     while (!crew.stopping()) {
@@ -248,7 +247,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     return end;
   }
 
-  /** Draws the next transaction; false where it is not possible now. */
+  /** Draws the next transaction; false if none is possible now. */
   private boolean prepare() {
     kind = 0;
     for (int left = rng.below(100) - kinds[0].percent; left >= 0; ) {
@@ -286,7 +285,6 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     return number >= 0;
   }
 
-  /** Whether the transaction at hand writes. */
   private boolean writes() {
     stamped = false;
     boolean writes = false;
@@ -297,7 +295,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     return writes;
   }
 
-  /** Notes what the records have to show from now on. */
+  /** Updates the expected state of the records. */
   private void committed() {
     if (stamped) {
       stamps.commit();
@@ -312,12 +310,12 @@ final class YcsbClient implements Client, Task<RuntimeException> {
         default -> {}
       }
     }
-    // Those that remain are of an earlier transaction that had more and was given up.
+    // Numbers that remain are from an abandoned transaction with more inserts.
     pendingCount -= inserts;
     System.arraycopy(pending, inserts, pending, 0, pendingCount);
   }
 
-  /** An attempt. */
+  /** Runs one attempt. */
   @Override
   public void run(Transaction tx) {
     attempts = tx.attempt();
@@ -348,8 +346,8 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   }
 
   /**
-   * Waits before an attempt that is not the first, twice as long each time and at random from half
-   * of that on. Nothing is held meanwhile: the attempt has not read anything yet.
+   * Waits before a retry: twice as long each time, times a random factor from a half to one. Holds
+   * nothing, since the attempt has not read yet.
    */
   private void backOff() {
     if (backoffNanos > 0) {
@@ -396,8 +394,8 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     if (!found || row.getLong(records.number) != number) {
       throw new IllegalStateException(
           found
-              ? "record " + number + " says that it is number " + row.getLong(records.number)
-              : "there is no record " + number);
+              ? "record " + number + " holds the number " + row.getLong(records.number)
+              : "missing record " + number);
     }
   }
 }

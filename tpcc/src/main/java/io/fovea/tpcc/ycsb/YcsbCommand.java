@@ -16,7 +16,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "ycsb",
     description =
-        "Transactional YCSB: the workloads a to f, and seven whose transactions have several"
+        "Transactional YCSB: workloads a to f, and seven whose transactions have several"
             + " operations.",
     subcommands = {YcsbCommand.Load.class, YcsbCommand.Run.class},
     mixinStandardHelpOptions = true,
@@ -24,21 +24,20 @@ import picocli.CommandLine.Spec;
 public final class YcsbCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
-  /** Made by the command line. */
+  /** Called by picocli. */
   public YcsbCommand() {}
 
   @Override
   public Integer call() {
-    throw new ParameterException(spec.commandLine(), "a subcommand is missing: load or run");
+    throw new ParameterException(spec.commandLine(), "no subcommand given; choose load or run");
   }
 
-  /** What the subcommands share. */
+  /** The common part of the subcommands. */
   abstract static class Subcommand implements Callable<Integer> {
     @Spec private CommandSpec spec;
     @Mixin final EngineOptions engine = new EngineOptions();
     @Mixin final YcsbArguments.Store store = new YcsbArguments.Store();
 
-    /** The options in force, if they make sense. */
     Settings settings(YcsbArguments.Measure measure, CommandSpec of) {
       String mistake = YcsbArguments.mistake(engine, store, measure);
       if (mistake != null) {
@@ -62,14 +61,14 @@ public final class YcsbCommand implements Callable<Integer> {
 
   @Command(
       name = "load",
-      description = "Makes a database and loads it.",
+      description = "Creates a database and loads it.",
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Load extends Subcommand {
     @Override
     public Integer call() {
       if (engine.inMemory()) {
-        throw mistake("--io memory is for run: nothing of it stays");
+        throw mistake("--io memory works only with run: the database is lost at the end");
       }
       return driver(settings(new YcsbArguments.Measure(), spec())).load(store.where);
     }
@@ -77,7 +76,8 @@ public final class YcsbCommand implements Callable<Integer> {
 
   @Command(
       name = "run",
-      description = "Runs and measures, then checks. Loads first where the records are not there.",
+      description =
+          "Runs the workload, measures and checks. Loads the records first if they are missing.",
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Run extends Subcommand {
@@ -92,12 +92,12 @@ public final class YcsbCommand implements Callable<Integer> {
       for (Run run : then.parse(spec(), Run::new)) {
         Settings settings = run.settings(run.measure, spec());
         if (!settings.sameDatabase(first)) {
-          throw mistake("--then: it is the database that is open, and as it was opened");
+          throw mistake("--then cannot change options of the open database");
         }
         runs.add(settings);
       }
       if (runs.stream().anyMatch(s -> s.duration().isZero())) {
-        throw mistake("--duration: more than 0");
+        throw mistake("--duration must be more than 0");
       }
       return driver(first).run(store.where, runs);
     }

@@ -13,7 +13,7 @@ import io.fovea.tpcc.settings.RecordOptions;
 import java.io.PrintWriter;
 import java.util.List;
 
-/** What {@code ycsb} does, from opening the database to the exit code. */
+/** Implements {@code ycsb}, from opening the database to the exit code. */
 final class YcsbDriver {
   private static final int CHECKERS = 16;
 
@@ -27,7 +27,7 @@ final class YcsbDriver {
     this.settings = settings;
   }
 
-  /** Loads, and refuses where there is something already. */
+  /** Loads a database; refuses one that is already loaded. */
   int load(RecordOptions given) {
     JsonReport json = YcsbReport.json("ycsb load", settings);
     Opening opening = opening(settings.clients(), given);
@@ -36,7 +36,7 @@ final class YcsbDriver {
         if (db != null) {
           throw new DriverException(
               Exit.UNUSABLE,
-              settings.path() + " holds a load already; give another --path, or --fresh");
+              settings.path() + " is already loaded; choose another --path, or use --fresh");
         }
       }
       opening.load(d -> load(d, json, shutdown));
@@ -45,9 +45,9 @@ final class YcsbDriver {
   }
 
   /**
-   * Runs.
+   * Executes runs.
    *
-   * @param runs one after the other, all on the database of the first
+   * @param runs in order, all on the database of the first
    */
   int run(RecordOptions given, List<Settings> runs) {
     JsonReport first = YcsbReport.json(YcsbReport.COMMAND, settings);
@@ -77,7 +77,7 @@ final class YcsbDriver {
     return new Opening(settings.path(), settings.engine(), clients, given, new Ours(), progress);
   }
 
-  /** The records of these options. */
+  /** The records that the options ask for. */
   private final class Ours implements Opening.Contents {
     @Override
     public String owner() {
@@ -98,7 +98,7 @@ final class YcsbDriver {
       if (meta.loaded() != settings.records() || meta.fields() != settings.workload().fields) {
         throw new DriverException(
             Exit.UNUSABLE,
-            "%s was loaded with %,d records of %s, not %,d of %d; give another --path, or --fresh"
+            "%s was loaded with %,d records of %s, not %,d of %d; choose another --path, or use --fresh"
                 .formatted(
                     settings.path(),
                     meta.loaded(),
@@ -169,17 +169,20 @@ final class YcsbDriver {
     return check.holds();
   }
 
-  /** What the records' counts have to add up to after a run; -1 where only the records know. */
+  /** Returns the expected sum of the records' counts after a run; -1 if unknown. */
   private static long counted(Meta meta, Result result) {
     return result.wroteWhole() || meta.counted() < 0 ? -1 : meta.counted() + result.replaced();
   }
 
-  /** Threads that check: where the data is larger than the pool they wait for the device. */
+  /**
+   * Returns the threads of the check; more if the data exceeds the pool, since they then wait for
+   * the device.
+   */
   private int checkers() {
     return Math.max(CHECKERS, settings.threads());
   }
 
-  /** Holds the records against what the clients were told, and says what came out. */
+  /** Compares the records with the clients' counts, and reports the result. */
   private Check.Result check(Records records, Meta meta, Result result, Shutdown shutdown) {
     long start = System.nanoTime();
     Check.Found found =
@@ -197,9 +200,9 @@ final class YcsbDriver {
     return check;
   }
 
-  /** After a run that did not come to its end: what there is counts, and gaps are filled. */
+  /** After an interrupted run, counts the records and fills gaps. */
   private Meta takenStock(Records records, Meta meta, Shutdown shutdown) {
-    progress.say("the last run did not come to its end: counting what is there");
+    progress.say("the last run was interrupted: counting records");
     Check.Found found =
         new Check(records, meta.runs() + 1, new Stamps[0]).read(checkers(), progress, shutdown);
     long count = Math.max(meta.count(), found.numberMax + 1);

@@ -12,28 +12,25 @@ import io.fovea.tpcc.bench.Sizes;
 import java.util.Locale;
 import org.HdrHistogram.Histogram;
 
-/** What {@code ycsb} prints at the end, and its part of the JSON. */
+/** Formats the output of {@code ycsb} and its part of the JSON. */
 final class YcsbReport {
-  /** The {@code command} of a report of a run. */
   static final String COMMAND = "ycsb run";
 
   private final StringBuilder text = new StringBuilder();
 
   private YcsbReport() {}
 
-  /** As the command line takes it. */
+  /** Returns a constant as written on the command line. */
   static String name(Enum<?> constant) {
     return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
-  /** For reports: sync, async or none. */
   static String level(Settings s) {
     return name(s.engine().durability());
   }
 
   // -------------------------------------------------------------------------------------- screen
 
-  /** The closing table of a run. */
   static String table(Settings settings, Result result) {
     YcsbReport r = new YcsbReport();
     r.transactions(result);
@@ -55,7 +52,7 @@ final class YcsbReport {
     Tally.Totals counts = r.counts();
     StringBuilder head = new StringBuilder();
     head.append(
-        String.format("%-16s %11s %9s %9s", "transactions", "commits", "retries", "given up"));
+        String.format("%-16s %11s %9s %9s", "transactions", "commits", "retries", "abandoned"));
     for (AbortCause cause : Tally.CAUSES) {
       if (shown(cause, counts)) {
         head.append(String.format(" %10s", name(cause)));
@@ -112,8 +109,8 @@ final class YcsbReport {
   private void figures(Settings s, Result r) {
     Tally.Totals counts = r.counts();
     line(
-        "goodput %,.0f tx/s, %,.0f operations/s, abort rate %.3f %%, %,d of %,d transactions given"
-            + " up, workload %s, durability %s",
+        "goodput %,.0f tx/s, %,.0f operations/s, abort rate %.3f %%, %,d of %,d transactions"
+            + " abandoned, workload %s, durability %s",
         r.goodput(),
         r.operationsPerSecond(),
         100 * counts.abortRate(),
@@ -156,7 +153,6 @@ final class YcsbReport {
     }
   }
 
-  /** The distribution in words. */
   static String keys(Settings s) {
     return switch (s.keys()) {
       case ZIPFIAN, LATEST -> String.format(Locale.ROOT, "%s %.2f", name(s.keys()), s.theta());
@@ -177,7 +173,6 @@ final class YcsbReport {
 
   // ---------------------------------------------------------------------------------------- JSON
 
-  /** Begins a report. */
   static JsonReport json(String command, Settings s) {
     JsonObject o = new JsonObject();
     o.addProperty("path", s.inMemory() ? null : s.path().toString());
@@ -204,7 +199,6 @@ final class YcsbReport {
     return new JsonReport(command, o, s.engine().logged());
   }
 
-  /** Adds what was measured. */
   static void run(JsonReport json, Result r) {
     Tally.Totals counts = r.counts();
     long commits = counts.get(Tally.What.COMMITS);
@@ -264,7 +258,7 @@ final class YcsbReport {
     return o;
   }
 
-  /** With what the engine itself has counted of aborts. */
+  /** Returns the engine's figures, including its own counts of aborts. */
   private static JsonObject engine(Result r) {
     JsonObject o = JsonReport.engine(r.before(), r.after());
     JsonObject aborts = new JsonObject();
@@ -277,7 +271,6 @@ final class YcsbReport {
     return o;
   }
 
-  /** Adds what the check after a run has found. */
   static void check(JsonReport json, Check.Result c) {
     json.add("consistent", c.holds());
     JsonObject o = new JsonObject();

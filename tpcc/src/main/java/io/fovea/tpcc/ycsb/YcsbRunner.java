@@ -21,9 +21,9 @@ import java.util.function.DoubleSupplier;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.SingleWriterRecorder;
 
-/** One run: clients, a warm-up, a measured time, and the numbers of it. */
+/** Executes one run: starts the clients, warms up, measures, and returns the results. */
 final class YcsbRunner {
-  /** Sets the random numbers of clients apart from all others of the seed. */
+  /** Separates the random numbers of clients from all others of the seed. */
   private static final long PART = 3_000;
 
   private final Settings settings;
@@ -37,21 +37,15 @@ final class YcsbRunner {
   private final List<YcsbClient> clients = new ArrayList<>();
   private final Stamps[] stamps;
 
-  /** Of the measured time: by kind, and behind them by {@link Op}; null where there is none. */
+  /** Latencies of the measured time: by kind, followed by {@link Op}; null if there are none. */
   private final Histogram[] totals;
 
-  /** Of all kinds in one interval. */
   private final Histogram interval;
 
   private final Histogram[][] recycled;
   private Tally.Totals counts;
 
-  /**
-   * Makes a run.
-   *
-   * @param number of the run
-   * @param count how many records there are
-   */
+  /** Creates a run. */
   YcsbRunner(
       Settings settings,
       Records records,
@@ -81,17 +75,18 @@ final class YcsbRunner {
   }
 
   /**
-   * Runs.
+   * Runs the workload.
    *
-   * @return what was measured, until a signal came if one did: nothing, if that was earlier
+   * @return the results, up to the signal if there was one; with zero operations if it came during
+   *     the warm-up
    * @throws DriverException if a client failed or a file could not be written
    */
   Result run() {
     boolean pipelined = settings.pipelined();
     if (settings.shared() && settings.virtual() && !virtual) {
       progress.say(
-          "the JDK's scheduler of virtual threads is set to another number of threads than %d:"
-              + " each client has a thread of its own",
+          "the JDK's scheduler of virtual threads cannot be set to %d threads:"
+              + " each client gets its own platform thread",
           settings.threads());
     }
     int threads = pipelined ? settings.threads() : settings.clients();
@@ -129,7 +124,7 @@ final class YcsbRunner {
   }
 
   private Result measure(Crew crew) {
-    collect(); // and forget: the first interval begins here
+    collect(); // discard: the first interval begins here
     counts = counts();
     Sampler sampler = new Sampler(records.database::stats, operations(), retries());
     sampler.gauge("abortRate", new AbortRate());
@@ -150,7 +145,7 @@ final class YcsbRunner {
     Tally.Totals countsAfter = counts;
     crew.end(ended);
     if (!shutdown.requested()) {
-      fillGaps(); // else the next run counts what is there, and fills them
+      fillGaps(); // otherwise, the next run counts the records and fills the gaps
     }
     Histogram[] byKind = new Histogram[kinds.size()];
     Histogram[] byOp = new Histogram[Op.COUNT];
@@ -172,7 +167,7 @@ final class YcsbRunner {
         stamps);
   }
 
-  /** Of each interval, for the series. */
+  /** The abort rate of each interval, for the series. */
   private final class AbortRate implements DoubleSupplier {
     private Tally.Totals before = counts;
 
@@ -186,7 +181,7 @@ final class YcsbRunner {
 
   private long filled;
 
-  /** Makes the records of transactions that were given up last: numbers have no gaps. */
+  /** Inserts the records of abandoned transactions, so that numbers have no gaps. */
   private void fillGaps() {
     for (YcsbClient client : clients) {
       for (long number : client.pending()) {
@@ -208,8 +203,7 @@ final class YcsbRunner {
   }
 
   /**
-   * Waits so long, sampling and showing progress; true if the clients ended before, or a signal
-   * came.
+   * Waits for a phase to end, sampling and reporting progress. Returns true if the clients ended early or a signal arrived.
    */
   private boolean phase(
       Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {
@@ -223,7 +217,7 @@ final class YcsbRunner {
       if (ended && warmingUp) {
         return true;
       }
-      sample(sampler, warmingUp, hlog); // where they ended, what there is so far
+      sample(sampler, warmingUp, hlog); // the results so far
       if (ended) {
         return true;
       }
@@ -269,7 +263,7 @@ final class YcsbRunner {
     }
   }
 
-  /** What a series calls operations are transactions here. */
+  /** Counts transactions, as the operations of the series. */
   private long operations() {
     return counts.get(Tally.What.COMMITS);
   }
@@ -282,7 +276,6 @@ final class YcsbRunner {
     return Tally.Totals.of(clients.stream().map(c -> c.tally).toList(), kinds.size());
   }
 
-  /** Takes the latencies recorded since the last call. */
   private Histogram[] collect() {
     Histogram[] intervals = new Histogram[totals.length];
     for (int i = 0; i < totals.length; i++) {

@@ -29,12 +29,12 @@ class CarriersTest {
               }
             });
         while (!crew.await(1_000_000_000)) {
-          // they come to their end
+          // until the end
         }
         crew.end(false);
       }
       assertEquals(0, running.get());
-      // Those that are too many leave when they find nothing to do, which may take a moment.
+      // Excess carriers end when they find no work, which may take some time.
       assertTrue(most.get() <= 3, most + " of " + carriers);
     }
   }

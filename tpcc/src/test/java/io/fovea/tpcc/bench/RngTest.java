@@ -26,7 +26,7 @@ class RngTest {
 
   @Test
   void belowIsEvenForABoundThatDividesNothing() {
-    // Chi-square with 2 degrees of freedom stays below 13.8 in 999 of 1,000 cases; the seed is set.
+    // Chi-square with 2 degrees of freedom is below 13.8 in 999 of 1,000 cases; the seed is fixed.
     int bound = 3;
     int draws = 300_000;
     int[] counts = new int[bound];

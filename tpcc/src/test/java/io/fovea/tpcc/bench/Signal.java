@@ -1,10 +1,10 @@
 package io.fovea.tpcc.bench;
 
-/** A signal that comes at a moment of the test's choice, and leaves the JVM where it is. */
+/** Simulates a signal that does not end the JVM. */
 public final class Signal {
   private Signal() {}
 
-  /** From now on the command is to end. */
+  /** Simulates the arrival of a signal. */
   public static void arrives(Shutdown shutdown) {
     shutdown.request();
   }

@@ -25,7 +25,7 @@ class ZipfTest {
     }
     for (int k = 1; k <= n; k++) {
       double expected = draws * Math.pow(k, -theta) / sum;
-      // Five standard deviations of a binomial distribution, and the seed is fixed.
+      // Five standard deviations of a binomial distribution; the seed is fixed.
       assertEquals(expected, counts[k - 1], 5 * Math.sqrt(expected) + 1, "rank " + k);
     }
   }

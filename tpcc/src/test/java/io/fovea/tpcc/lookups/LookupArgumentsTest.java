@@ -24,7 +24,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
 class LookupArgumentsTest {
-  /** All options, parsed as {@code lookups} parses them. */
+  /** All options, parsed as by {@code lookups}. */
   @Command
   private static final class All {
     @Mixin private final EngineOptions engine = new EngineOptions();

@@ -35,10 +35,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The subcommand as a user sees it, on some megabytes. */
+/** Tests the subcommand from arguments to output, on a few megabytes. */
 @Tag("slow")
 class LookupsTest {
-  /** 5.5 MB, of which the pool holds a third. */
+  /** 5.5 MB; the pool holds a third of it. */
   private static final int RECORDS = 40_000;
 
   private static final Options SMALL = Options.defaults().bufferBytes(2 << 20);
@@ -47,7 +47,7 @@ class LookupsTest {
 
   private final DriverCommand tpcc = new DriverCommand();
 
-  /** Runs it on the file, with options of its own where a test doesn't give them. */
+  /** Runs a command on the file, with default options unless a test overrides them. */
   private int lookups(String... more) {
     List<String> args = new ArrayList<>(List.of("lookups", "--path=" + file()));
     args.addAll(List.of(more));
@@ -79,7 +79,7 @@ class LookupsTest {
     return JsonParser.parseString(Files.readString(json())).getAsJsonObject();
   }
 
-  /** The updates that the records have counted. */
+  /** Returns the sum of the update counts in the records. */
   private long updates() {
     try (Database db = Database.open(file(), SMALL)) {
       LookupTable lookup = LookupTable.open(db, LookupTable.shape(db));
@@ -170,7 +170,7 @@ class LookupsTest {
       sum += kinds.getAsJsonObject(kind).get("operations").getAsLong();
     }
     assertEquals(r.get("operations").getAsLong(), sum);
-    // The clients go on for a moment before the first sample and after the last.
+    // The clients run before the first sample and after the last one.
     long found = updates();
     assertTrue(found >= updates && found > 0, found + " in the records, " + updates + " counted");
   }
@@ -194,7 +194,9 @@ class LookupsTest {
     assertTrue(report().get("cpuMicrosPerDeviceRead").isJsonNull());
   }
 
-  /** Of a translation whose file has to fit: with what commits of all threads are promised. */
+  /**
+   * For translations that bound the file: includes the pages reserved for commits of all threads.
+   */
   @Test
   void theDefaultBufferHasRoomForALoadByManyThreads() {
     String[] args = {"--io=memory", "--records=400000", "--translation=direct", "--threads=4"};
@@ -242,7 +244,7 @@ class LookupsTest {
 
   @Test
   void sizesAreHeldAgainstTheModel() throws IOException {
-    // So long that some lookups end in each of them, whatever else the machine does.
+    // Long enough for lookups in each of them, even on a busy machine.
     tpcc.expect(Exit.OK, lookups("--sizes=0.5,1.5,2.5", "--duration=1000ms"));
     JsonArray sizes = report().getAsJsonArray("sizes");
     assertEquals(3, sizes.size());
@@ -284,7 +286,7 @@ class LookupsTest {
     tpcc.expect(Exit.OK, lookups("--value-bytes=60", "--fresh"));
   }
 
-  /** Opened as others have left it, a file is too large for where all of it has to be in memory. */
+  /** A file left open by others may be too large for translations that need all of it in memory. */
   @Test
   void aFileThatATranslationHasNoRoomForIsRefused() {
     tpcc.expect(Exit.OK, lookups("--translation=swizzled"));
@@ -305,7 +307,7 @@ class LookupsTest {
     }
     tpcc.expect(Exit.UNUSABLE, lookups());
     tpcc.expect(Exit.UNUSABLE, lookups("--fresh"));
-    assertTrue(tpcc.err().contains("other tables"), tpcc.err());
+    assertTrue(tpcc.err().contains("do not belong"), tpcc.err());
     try (Database db = Database.open(file(), SMALL)) {
       assertTrue(db.tables().contains("item"), "nothing was deleted");
     }
@@ -321,7 +323,7 @@ class LookupsTest {
     assertEquals(0, updates());
   }
 
-  /** The log beside a file that was left open may be of another database. */
+  /** The log next to a file that was left open may belong to another database. */
   @Test
   void theLogOfAnotherDatabaseIsNotDeleted() throws IOException {
     Path original = folder.resolve("original.fovea");

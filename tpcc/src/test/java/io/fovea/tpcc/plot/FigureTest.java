@@ -54,7 +54,7 @@ class FigureTest {
                 .line("all", percentiles, micros, Look.solid(Hue.BLACK)));
   }
 
-  /** The lines of a panel are drawn as long paths in their colours. */
+  /** Returns the lines of a panel, which are long paths in their colors. */
   private static List<Element> lines(Svg svg, Hue hue) {
     String rgb = String.format("#%06x", hue.color.getRGB() & 0xFFFFFF);
     return svg.elements("path").stream()
@@ -164,7 +164,7 @@ class FigureTest {
             .map(e -> e.getAttribute("y"))
             .toList();
     assertTrue(rows.size() > 1 && rows.size() < 20, "as many as there is room for: " + rows);
-    assertEquals(rows.size(), rows.stream().distinct().count(), "each in a row of its own");
+    assertEquals(rows.size(), rows.stream().distinct().count(), "each in a separate row");
   }
 
   @Test

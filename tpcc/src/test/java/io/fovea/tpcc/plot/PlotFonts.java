@@ -2,7 +2,7 @@ package io.fovea.tpcc.plot;
 
 import org.junit.jupiter.api.Assumptions;
 
-/** Leaves tests that draw out where nothing can be drawn. */
+/** Skips drawing tests on machines without fonts. */
 public final class PlotFonts {
   private PlotFonts() {}
 

@@ -9,11 +9,11 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 import org.xml.sax.InputSource;
 
-/** Looks into an SVG. */
+/** Parses an SVG. */
 public final class Svg {
   private final Document document;
 
-  /** Reads one; fails if it is not well-formed. */
+  /** Parses a document; fails if it is not well-formed. */
   public Svg(String text) {
     try {
       DocumentBuilderFactory factory = DocumentBuilderFactory.newInstance();
@@ -37,7 +37,7 @@ public final class Svg {
     return elements;
   }
 
-  /** All text that is drawn. */
+  /** Returns all text in the drawing. */
   public List<String> texts() {
     return elements("text").stream().map(Element::getTextContent).toList();
   }

@@ -36,7 +36,7 @@ class SvgGraphicsTest {
     g.fill(new Rectangle2D.Double(1.04, 2.06, 3, 4.25));
     Path2D path = new Path2D.Double();
     path.moveTo(1, 1);
-    path.lineTo(1.01, 1.01); // the same to a tenth
+    path.lineTo(1.01, 1.01); // the same when rounded to a tenth
     path.lineTo(20.25, 30);
     path.closePath();
     g.setStroke(new BasicStroke(1.5f, BasicStroke.CAP_BUTT, 1, 1, new float[] {3, 2}, 0));
@@ -85,7 +85,7 @@ class SvgGraphicsTest {
   @Test
   void whatIsOutsideOfTheClipIsCutOffOrLeftOut() {
     g.clip(new Rectangle2D.Double(10, 10, 50, 50));
-    g.draw(new Line2D.Double(20, 20, 30, 20)); // within
+    g.draw(new Line2D.Double(20, 20, 30, 20)); // inside
     g.draw(new Line2D.Double(20, 20, 90, 20)); // across
     g.draw(new Line2D.Double(70, 20, 90, 20)); // outside
     g.draw(new Line2D.Double(20, 30, 95, 30)); // across, with the same clip

@@ -85,7 +85,7 @@ class SweepTest {
     assertTrue(Files.exists(folder.resolve("sweep.md")));
   }
 
-  /** One JVM for those that follow each other; the first and the last are also its warm-up. */
+  /** Consecutive cells share a JVM; the first and the last are also its warm-up. */
   @Test
   void cellsOfOneJvm() throws IOException {
     Sweep sweep =
@@ -150,7 +150,7 @@ class SweepTest {
     assertTrue(Double.isNaN(Drawing.number("disk")));
   }
 
-  /** The ratio is the median of the rounds' ratios, and not the ratio of the medians. */
+  /** The ratio is the median of the rounds' ratios, not the ratio of the medians. */
   @Test
   void cellsHaveTheSpreadOfTheirRoundsAndTheirRatioToOneOfThem() {
     List<Results.Point> points =
@@ -218,7 +218,7 @@ class SweepTest {
     assertTrue(Double.isNaN(Cell.median(new double[] {1, Double.NaN})));
   }
 
-  /** The reports of TPC-C have causes and no rate. */
+  /** TPC-C reports have abort causes, but no rate. */
   @Test
   void abortsOfTpcc() {
     Cell cell = new Cell(Map.of());
@@ -230,7 +230,7 @@ class SweepTest {
     assertEquals(.2, Cell.median(cell.abortRate()), 1e-9);
   }
 
-  /** With JVMs of their own, from the command line. */
+  /** With child JVMs, from the command line. */
   @Tag("slow")
   @Test
   void theRealThing() throws IOException {

@@ -11,11 +11,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Distributions, by Pearson's test with fixed seeds. */
+/** Tests distributions with Pearson's test and fixed seeds. */
 class KeysTest {
   private static final int DRAWS = 400_000;
 
-  /** Pearson's statistic of counts against the weights that were meant. */
+  /** Returns Pearson's statistic of counts against expected weights. */
   private static double chiSquare(long[] counts, double[] weights) {
     double sum = 0;
     for (double w : weights) {
@@ -29,7 +29,7 @@ class KeysTest {
     return statistic;
   }
 
-  /** Four standard deviations above the mean of the chi-square distribution. */
+  /** Returns four standard deviations above the mean of the chi-square distribution. */
   private static double limit(int cells) {
     return cells - 1 + 4 * Math.sqrt(2.0 * (cells - 1));
   }
@@ -72,7 +72,7 @@ class KeysTest {
     assertTrue(chiSquare(counts, mirrored) < limit(n));
   }
 
-  /** As YCSB's distribution is told of more records it has to be that of more records. */
+  /** If the number of records grows, the distribution must be that of the new number. */
   @ParameterizedTest
   @ValueSource(strings = {"ZIPFIAN", "LATEST"})
   void aTableThatGrowsIsNormalisedAnew(Keys.Shape shape) {
@@ -129,7 +129,7 @@ class KeysTest {
     assertEquals(share, (double) hits / DRAWS, tolerance);
   }
 
-  /** Popular records lie all over the key space: no tenth of it has much more than a tenth. */
+  /** Popular records are spread over the key space: no tenth of it has much more than a tenth. */
   @Test
   void popularRecordsAreScattered() {
     int[] tenths = new int[10];

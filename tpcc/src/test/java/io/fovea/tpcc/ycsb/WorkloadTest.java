@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What the transactions of a workload are made of. */
+/** Tests the composition of transactions. */
 class WorkloadTest {
   @ParameterizedTest
   @EnumSource(Workload.class)
@@ -131,7 +131,7 @@ class WorkloadTest {
     assertFalse(Stamps.plausible(late, 7, clients));
     assertFalse(Stamps.plausible(committed - (1L << 36), 7, clients), "of another client");
     assertTrue(Stamps.plausible(aborted, 8, clients), "of another run");
-    assertFalse(Stamps.plausible(new Stamps(7, 2).next(), 7, clients), "of nobody");
+    assertFalse(Stamps.plausible(new Stamps(7, 2).next(), 7, clients), "of an unknown client");
   }
 
   @Test

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The subcommand as a user sees it, on some megabytes. */
+/** Tests the subcommand from arguments to output, on a few megabytes. */
 @Tag("slow")
 class YcsbTest {
   private static final int RECORDS = 8_000;
@@ -57,7 +57,7 @@ class YcsbTest {
     return JsonParser.parseString(Files.readString(json())).getAsJsonObject();
   }
 
-  /** Runs it on the file, with options of its own where a test doesn't give them. */
+  /** Runs a command on the file, with default options unless a test overrides them. */
   private int onFile(String command, String... more) {
     List<String> args = new ArrayList<>(List.of("ycsb", command, "--path=" + file()));
     args.addAll(List.of(more));
@@ -82,7 +82,7 @@ class YcsbTest {
     tpcc.expect(Exit.OK, tpcc.run(args));
   }
 
-  /** A second of each, with more threads than processors. */
+  /** Runs each for a second, with more threads than processors. */
   @ParameterizedTest
   @EnumSource(Workload.class)
   void everyWorkload(Workload workload) throws IOException {
@@ -152,7 +152,7 @@ class YcsbTest {
     inMemory("--duration=300ms " + options);
   }
 
-  /** Loaded, run, run again on what is there, with each durability and a pool of a tenth. */
+  /** Loads, runs, and runs again on the result, with each durability and a pool of a tenth. */
   @ParameterizedTest
   @ValueSource(strings = {"sync", "async", "none"})
   void loadRunRunAgain(String level) throws IOException {
@@ -160,7 +160,7 @@ class YcsbTest {
     tpcc.expect(Exit.OK, onFile("load", "--workload=a", "--threads=2"));
     assertEquals(RECORDS, report().getAsJsonObject("load").get("rows").getAsLong());
     tpcc.expect(Exit.UNUSABLE, onFile("load", "--workload=a"));
-    assertTrue(tpcc.err().contains("holds a load already"), tpcc.err());
+    assertTrue(tpcc.err().contains("is already loaded"), tpcc.err());
 
     tpcc.expect(Exit.OK, onFile("run", "--workload=d", "--threads=2", "--clients=8", durability));
     long records = report().getAsJsonObject("check").get("records").getAsLong();
@@ -175,7 +175,7 @@ class YcsbTest {
     assertTrue(report().getAsJsonObject("check").get("fieldsReplaced").getAsLong() >= replaced);
   }
 
-  /** Several runs on one open database: each begins with what the one before has left. */
+  /** Several runs on one open database: each begins with the result of the previous one. */
   @Test
   void runsAndThenRuns() throws IOException {
     Path second = folder.resolve("second.json");
@@ -198,9 +198,9 @@ class YcsbTest {
     assertTrue(records > RECORDS && records(reports.get(2)) > records);
     assertEquals(3, reports.get(1).getAsJsonObject("options").get("threads").getAsInt());
     assertEquals(1, reports.get(2).getAsJsonObject("options").get("threads").getAsInt());
-    // The database that is there stays as it was opened.
+    // The database stays as it was opened.
     tpcc.expect(Exit.USAGE, onFile("run", "--workload=c", "--then", "buffer=8m"));
-    assertTrue(tpcc.err().contains("--then: it is the database that is open"), tpcc.err());
+    assertTrue(tpcc.err().contains("--then cannot change"), tpcc.err());
     tpcc.expect(Exit.USAGE, onFile("run", "--workload=c", "--then", "nonsense=1"));
     assertTrue(tpcc.err().contains("--then: "), tpcc.err());
   }
@@ -209,7 +209,7 @@ class YcsbTest {
     return report.getAsJsonObject("check").get("records").getAsLong();
   }
 
-  /** Of the first the records know what nobody has counted, of the second the runs do. */
+  /** After unchecked runs, the counts come from the records; after checked ones, from the runs. */
   @ParameterizedTest
   @ValueSource(strings = {"write-intensive-high", "a"})
   void aRunIsHeldAgainstThoseThatWereNotChecked(String workload) throws IOException {
@@ -237,7 +237,7 @@ class YcsbTest {
 
   // ------------------------------------------------------------------------ the check can fail
 
-  /** Changes a record behind the driver's back, and runs. */
+  /** Changes a record outside the driver, and runs. */
   private int runAfter(Workload workload, BiConsumer<Records, Database> change) {
     tpcc.expect(Exit.OK, onFile("load", "--workload=" + YcsbReport.name(workload)));
     try (Database db = Database.open(file(), SMALL)) {
@@ -246,7 +246,7 @@ class YcsbTest {
     return onFile("run", "--workload=" + YcsbReport.name(workload), "--duration=100ms");
   }
 
-  /** A number that a workload with this seed hardly ever draws. */
+  /** A number that a workload with this seed hardly draws. */
   private static final long RARE = RECORDS - 1;
 
   @Test
@@ -285,7 +285,7 @@ class YcsbTest {
               db.run(tx -> records.table.put(tx, Records.set(key, RECORDS + 5), row));
             });
     tpcc.expect(Exit.INCONSISTENT, code);
-    assertTrue(tpcc.out().contains("8,001 records are there"), tpcc.out());
+    assertTrue(tpcc.out().contains("found 8,001 records"), tpcc.out());
   }
 
   @Test
@@ -303,9 +303,7 @@ class YcsbTest {
     assertTrue(tpcc.out().contains("attempt 1 of client 77 of run 1"), tpcc.out());
   }
 
-  /**
-   * As a run leaves it that was killed while one insert was under way and a later one had ended.
-   */
+  /** As left by a run that was killed while one insert was in flight and a later one had ended. */
   @Test
   void gapsOfAKilledRunAreFilled() throws IOException {
     tpcc.expect(Exit.OK, onFile("load", "--workload=d"));
@@ -315,7 +313,7 @@ class YcsbTest {
       Loading.fillGaps(records, RECORDS + 3, RECORDS + 4);
     }
     tpcc.expect(Exit.OK, onFile("run", "--workload=c"));
-    assertTrue(tpcc.out().contains("did not come to its end"), tpcc.out());
+    assertTrue(tpcc.out().contains("was interrupted"), tpcc.out());
     assertEquals(RECORDS + 4, report().getAsJsonObject("check").get("records").getAsLong());
   }
 
@@ -338,7 +336,7 @@ class YcsbTest {
       db.table(TableSpec.of("mine", KeySpec.of(FieldType.INT32), b.build()));
     }
     tpcc.expect(Exit.UNUSABLE, onFile("run", "--fresh"));
-    assertTrue(tpcc.err().contains("other tables"), tpcc.err());
+    assertTrue(tpcc.err().contains("do not belong"), tpcc.err());
     try (Database db = Database.open(file(), SMALL)) {
       assertTrue(db.tables().contains("mine"));
     }
@@ -375,18 +373,18 @@ class YcsbTest {
             Map.entry("--threads=0", "--threads: 1 to"),
             Map.entry("--threads=4 --clients=2", "--clients: from"),
             Map.entry("--ops=0", "--ops: 1 to"),
-            Map.entry("--ops=2 --workload=long", "--ops is for"),
-            Map.entry("--read-first", "--read-first is not"),
-            Map.entry("--theta=0", "--theta: more than 0"),
-            Map.entry("--theta=.5 --distribution=uniform", "--theta is for"),
+            Map.entry("--ops=2 --workload=long", "--ops works only"),
+            Map.entry("--read-first", "--read-first does not"),
+            Map.entry("--theta=0", "--theta must be more than 0"),
+            Map.entry("--theta=.5 --distribution=uniform", "--theta works only"),
             Map.entry("--hot-keys=10%", "--hot-keys and"),
             Map.entry("--retries=-1", "--retries: 0 to"),
             Map.entry("--pool=10% --buffer=4m", "--pool and --buffer"),
-            Map.entry("--pool=100%", "'100%' is no part"),
+            Map.entry("--pool=100%", "'100%' is not a fraction"),
             Map.entry("--workload=g", "'g' is not one of a, b, c"),
             Map.entry("--io=memory --fresh", "--io memory excludes"),
             Map.entry("--io=memory --durability=sync", "--io memory has no log"),
-            Map.entry("--duration=0", "--duration: more than 0"));
+            Map.entry("--duration=0", "--duration must be more than 0"));
     mistakes.forEach(
         (options, message) -> {
           List<String> args = new ArrayList<>(List.of("ycsb", "run"));
