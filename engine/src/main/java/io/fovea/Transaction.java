@@ -726,7 +726,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *       never validated, so an exception that rests on it must not leave by itself.
    *   <li>A retryable abort of whatever origin has the body done again, unless the transaction has
    *       committed.
-   *   <li>Any other exception leaves if all that was read belongs to one state, and is durable.
+   *   <li>Any other exception leaves if all that was read belongs to one state, and is durable. If
+   *       the database was closed meanwhile, so that neither can be established, it is suppressed
+   *       in a {@link DatabaseClosedException}.
    * </ol>
    *
    * @return why the body is done again; null where what was thrown leaves
@@ -788,6 +790,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * @return whether the exception may leave, for all that was read belongs to one state, and is
    *     durable
    * @throws DurabilityLostException if it does, but can't be made durable any more
+   * @throws DatabaseClosedException if the database was closed
    */
   private boolean leaves(Throwable thrown) {
     boolean valid = true;
@@ -803,6 +806,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         } finally {
           statementContext.exit();
         }
+      } else if (!(thrown instanceof DatabaseClosedException)) {
+        refused = database.closedException(); // what was read can't be validated any more
       }
     } finally {
       abandon();

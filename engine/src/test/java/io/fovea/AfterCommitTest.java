@@ -30,7 +30,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** When the actions of a transaction run, and when not. */
+/** Tests when actions registered with {@code Transaction.afterCommit} run. */
 @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class AfterCommitTest {
   private static final TxOptions JOINING = TxOptions.defaults().joining();
@@ -39,7 +39,6 @@ class AfterCommitTest {
   private Database db = open();
   private Table<byte[], byte[]> table = db.table(TableSpec.bytes("t", 8)).bytes();
 
-  /** What has run. */
   private final List<String> ran = Collections.synchronizedList(new ArrayList<>());
 
   private Database open() {
@@ -75,7 +74,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void theyRunOnceInOrderWhenItHasCommitted() {
+  void actionsRunOnceInOrderAfterCommit() {
     Thread self = Thread.currentThread();
     Consumer<Transaction> body =
         tx -> {
@@ -111,7 +110,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void oneThatOnlyReadsHasThemToo() {
+  void readOnlyTransactionsRunActions() {
     db.read(
         tx -> {
           tx.afterCommit(() -> ran.add("read"));
@@ -127,7 +126,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void theyDoNotRunWhereNothingCommits() {
+  void actionsDoNotRunWithoutCommit() {
     Consumer<Transaction> body =
         tx -> {
           put(tx, 1);
@@ -193,7 +192,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void thoseOfAnAttemptThatWasAbortedDoNotRun() {
+  void actionsOfAbortedAttemptsDoNotRun() {
     db.run(
         tx -> {
           boolean there = isThere(tx, 1);
@@ -209,7 +208,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void thoseOfAPartAreTheWholes() {
+  void actionsOfJoinedPartsRunWithTheWhole() {
     db.run(
         tx -> {
           tx.afterCommit(() -> ran.add("whole"));
@@ -220,7 +219,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void theyWaitForDurability() throws Exception {
+  void actionsWaitForDurability() throws Exception {
     disk.hold(IoOp.SYNC);
     Thread runs =
         thread(
@@ -238,7 +237,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void theyDoNotRunWhereDurabilityIsLost() throws Exception {
+  void actionsDoNotRunIfDurabilityIsLost() throws Exception {
     disk.hold(IoOp.SYNC);
     CompletableFuture<Void> runs =
         CompletableFuture.runAsync(
@@ -270,7 +269,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void whatOneThrowsIsLoggedAndNoMore() {
+  void exceptionsOfActionsAreOnlyLogged() {
     List<String> lines =
         Logged.warnings(
             () -> {
@@ -300,7 +299,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void anActionMayRunTransactionsAndNotUseItsOwn() {
+  void actionsMayRunOtherTransactions() {
     TxOptions pessimistic = TxOptions.defaults().pessimisticAfterAborts(0);
     db.run(
         pessimistic,
@@ -326,11 +325,15 @@ class AfterCommitTest {
         });
     assertEquals(List.of("its own", "done"), ran());
     assertTrue(isThere(2) && isThere(3));
-    db.run(tx -> assertThrows(InvalidUseException.class, () -> db.run(x -> {}))); // a body again
+    db.run(
+        tx ->
+            assertThrows(
+                InvalidUseException.class,
+                () -> db.run(x -> {}))); // the thread may start another body
   }
 
   @Test
-  void onlyItsThreadAddsThemAndOnlyWhileItIsActive() {
+  void actionsAreAddedByTheOwnerWhileActive() {
     Transaction tx = db.begin();
     var e =
         assertThrows(
@@ -342,9 +345,8 @@ class AfterCommitTest {
     assertThrows(InvalidUseException.class, () -> tx.afterCommit(() -> {}));
   }
 
-  /** Nobody must be told of a commit before its receipt says so. */
   @Test
-  void aheadOfTheLogTheyAreRefused() {
+  void actionsAreRefusedAheadOfTheLog() {
     var refused =
         assertThrows(
             InvalidUseException.class,
@@ -366,7 +368,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void thoseOfSubmitRunBeforeTheStageIsComplete() {
+  void actionsOfSubmitRunBeforeTheStageCompletes() {
     disk.hold(IoOp.SYNC);
     var stage =
         db.submit(
@@ -382,7 +384,7 @@ class AfterCommitTest {
     disk.letGo();
     stage.join();
     assertEquals(List.of("action", "stage"), ran());
-    db.submit( // there is nothing to wait for
+    db.submit(
             TxOptions.defaults(),
             Runnable::run,
             tx -> {

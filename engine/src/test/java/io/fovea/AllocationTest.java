@@ -15,10 +15,7 @@ import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/**
- * Operations on rows make no garbage, compiled or not. (What a benchmark shows with {@code -prof
- * gc}, a test holds.)
- */
+/** Row operations allocate nothing, compiled or interpreted. */
 @Tag("slow")
 class AllocationTest {
   private static final int N = 2000;
@@ -40,9 +37,9 @@ class AllocationTest {
   }
 
   /**
-   * Bytes per operation of the best of some equal rounds, rolled back. What an operation allocates
-   * it allocates in each round; sets that grow, and stacks that the leak detector takes now and
-   * then, are in some.
+   * Returns the bytes per operation of the best of several equal rounds, rolled back. An operation
+   * that allocates does so in each round; growing sets and sampled stacks of the leak detector
+   * affect only some.
    */
   private static double perOperation(Database db, Work work) {
     long bytes = Long.MAX_VALUE;
@@ -56,20 +53,18 @@ class AllocationTest {
     return (double) bytes / N;
   }
 
-  /** The leak detector remembers where some transactions began. */
+  /** Keeps the leak detector from recording stacks of sampled transactions. */
   private static final Options QUIET =
       Options.defaults()
           .bufferBytes(16 << 20)
           .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 
   private static void assertNone(String what, double bytes) {
-    // A set that grows with the transaction is allowed a little.
-    assertTrue(bytes < 1, what + ": " + bytes + " bytes an operation");
+    assertTrue(bytes < 1, what + ": " + bytes + " bytes per operation");
   }
 
-  /** Fields of variable length: what is read goes into memory that is used again. */
   @Test
-  void rowsOfVariableLengthMakeNoGarbage() {
+  void variableRowsAllocateNothing() {
     Layout.Definition b = Layout.define();
     Field number = b.int32("number");
     Field note = b.varText("note", 500);
@@ -132,7 +127,7 @@ class AllocationTest {
   }
 
   @Test
-  void rowsMakeNoGarbage() {
+  void rowsAllocateNothing() {
     try (Database db = Database.inMemory(QUIET)) {
       RowTable t = db.table(SPEC);
       Key key = t.key();
@@ -205,7 +200,7 @@ class AllocationTest {
                 }
               }));
       assertNone(
-          "a step of a scan of an index",
+          "a step of an index scan",
           perOperation(
               db,
               tx -> {
@@ -220,9 +215,9 @@ class AllocationTest {
     }
   }
 
-  /** Nor do booleans, doubles and nulls; UUIDs, instants and decimals are objects when read. */
+  /** Booleans, doubles and nulls allocate nothing; UUIDs, instants and decimals become objects. */
   @Test
-  void nullsMakeNoGarbage() {
+  void nullsAllocateNothing() {
     Layout.Definition b = Layout.define();
     Field flag = b.nullable().bool("flag");
     Field rate = b.nullable().float64("rate");
@@ -274,7 +269,7 @@ class AllocationTest {
                 }
               }));
       assertNone(
-          "a step of a scan of an index",
+          "a step of an index scan",
           perOperation(
               db,
               tx -> {

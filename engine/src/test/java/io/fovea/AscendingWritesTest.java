@@ -27,9 +27,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Keys that come in order, within a transaction and from one to the next: what a commit takes over
- * from the entry before (the successor, that the key is not there, the leaf) is right, beside
- * sorted maps, under each protocol, with threads whose runs meet, and where runs are broken.
+ * Compares writes of ascending keys, within and across transactions, with sorted maps. A commit
+ * reuses what it knows from the previous entry (successor, absence of the key, leaf); this must
+ * hold under each protocol, when runs of several threads meet and when runs are interrupted.
  */
 @Timeout(120)
 class AscendingWritesTest {
@@ -57,7 +57,9 @@ class AscendingWritesTest {
     return value;
   }
 
-  /** Runs of keys: up, down, in steps, interleaved, over others, of prefixes of each other. */
+  /**
+   * Returns a run of keys: up, down, in steps, interleaved, overlapping, prefixes of each other.
+   */
   private static List<byte[]> run(Random random) {
     List<byte[]> keys = new ArrayList<>();
     int n = 1 + random.nextInt(120);
@@ -85,7 +87,7 @@ class AscendingWritesTest {
         }
       }
       case 4 -> {
-        // Each is a prefix of the next one; then those that lie between them.
+        // Each key is a prefix of the next; then keys between them.
         byte[] longest = new byte[KEY_MAX];
         Arrays.fill(longest, (byte) ('a' + random.nextInt(3)));
         for (int length = 1; length <= KEY_MAX; length++) {
@@ -198,8 +200,8 @@ class AscendingWritesTest {
   }
 
   /**
-   * Threads go up in ranges that lie inside each other, so that each meets keys of others in its
-   * gaps; who finds one there first is told by the number that each key counts up.
+   * Threads ascend in nested ranges, so each meets keys of others in its gaps. Every insert and
+   * update increments the key's counter, which shows whether the existing key was seen.
    */
   @ParameterizedTest
   @EnumSource
@@ -270,7 +272,6 @@ class AscendingWritesTest {
     }
   }
 
-  /** Who puts a key without reading it counts no record twice, wherever the key came from. */
   @Test
   void blindPutsCountOnce() throws Exception {
     try (Database db = open(Protocol.TICTOC)) {

@@ -24,17 +24,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A backup that begins at any step of a load or of a build of an index, and ends when that is
- * published, or has to wait for it: the copy has all or nothing, and what is added to it has all.
+ * A backup that starts at any step of a load or index build, and ends when the build is published
+ * or must wait for that. The copy holds all of the build or nothing, and its increment holds all.
  *
- * <p>Another load has begun before, and holds back the redo point for as long as the test likes.
+ * <p>An earlier load holds back the redo point for as long as the test needs.
  */
 class BackupBesideBuildTest {
   private static final int RECORDS = 20_000;
   private static final TableSpec OTHER = TableSpec.bytes("other", 8);
   private static final TableSpec PLAIN = TableSpec.bytes("t", 8);
 
-  /** The record at which the build comes to the gate. */
   private static final int HALF = RECORDS / 2;
 
   @TempDir Path dir;
@@ -56,21 +55,18 @@ class BackupBesideBuildTest {
                 return true;
               }));
 
-  /** Where the build is when the backup begins. */
+  /** The state of the build when the backup begins. */
   enum Step {
-    /** It has not begun. */
     NONE,
-    /** It has read half of its records. */
+    /** Half of the records have been read. */
     READING,
-    /** The catalog knows its trees, and the redo point has not passed them. */
+    /** The catalog knows its trees; the redo point has not passed them. */
     REDO,
-    /** It waits for a backup that began before. */
+    /** It waits for an earlier backup. */
     BACKUPS
   }
 
-  // -------------------------------------------------------------------------------------- held
-
-  /** Holds who comes until it is opened. */
+  /** Holds all threads that arrive until it is opened. */
   private static final class Gate {
     private final CountDownLatch reached = new CountDownLatch(1);
     private final CountDownLatch open = new CountDownLatch(1);
@@ -80,7 +76,7 @@ class BackupBesideBuildTest {
       await(open);
     }
 
-    void awaitSomebody() {
+    void awaitArrival() {
       await(reached);
     }
 
@@ -97,7 +93,6 @@ class BackupBesideBuildTest {
     }
   }
 
-  /** A thread whose failure is the test's. */
   private static final class Work {
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     final Thread thread;
@@ -107,7 +102,7 @@ class BackupBesideBuildTest {
       thread.setUncaughtExceptionHandler((t, e) -> failure.set(e));
     }
 
-    /** Waits until it is in a method of the trees that nobody knows yet, or has ended. */
+    /** Waits until the thread is in the given method of {@code FreshTrees} or has ended. */
     void awaitIn(String method) throws InterruptedException {
       while (thread.isAlive() && !isIn(method)) {
         Thread.sleep(1);
@@ -128,7 +123,7 @@ class BackupBesideBuildTest {
     }
   }
 
-  /** A backup that has its superblock, and copies no page before it may. */
+  /** A backup that has written its superblock and waits before it copies pages. */
   private static final class HeldBackup {
     private final Gate gate = new Gate();
     private final Work work;
@@ -146,7 +141,7 @@ class BackupBesideBuildTest {
     HeldBackup(Database db) {
       work = new Work(() -> report = db.backup(archive));
       work.thread.start();
-      gate.awaitSomebody();
+      gate.awaitArrival();
     }
 
     void end() throws InterruptedException {
@@ -162,8 +157,6 @@ class BackupBesideBuildTest {
       return new ByteArrayInputStream(archive.toByteArray());
     }
   }
-
-  // ------------------------------------------------------------------------------------ copies
 
   private static byte[] key(long i) {
     return ByteBuffer.allocate(8).putLong(i).array();
@@ -184,7 +177,7 @@ class BackupBesideBuildTest {
             });
   }
 
-  /** How many records of the table there are, each found by its key, and by the index. */
+  /** Checks that each record is found by key and by index; returns the number of records. */
   private long check(Path file, boolean index) {
     try (Database db = Database.open(file, Options.defaults())) {
       assertEquals(List.of(), db.verify().problems());
@@ -210,8 +203,6 @@ class BackupBesideBuildTest {
     return n;
   }
 
-  // ------------------------------------------------------------------------------------- tests
-
   @ParameterizedTest
   @EnumSource(Step.class)
   void besideALoad(Step step) throws Exception {
@@ -220,7 +211,7 @@ class BackupBesideBuildTest {
 
   @ParameterizedTest
   @EnumSource(Step.class)
-  void besideABuildOfAnIndex(Step step) throws Exception {
+  void besideAnIndexBuild(Step step) throws Exception {
     beside(step, true);
   }
 
@@ -257,13 +248,13 @@ class BackupBesideBuildTest {
                     .bytes()
                     .load(LoadOptions.defaults().ascending(true), into -> source.pass()));
     other.thread.start();
-    source.awaitSomebody();
+    source.awaitArrival();
 
     HeldBackup before = step == Step.BACKUPS ? new HeldBackup(db) : null;
     HeldBackup backup = step == Step.NONE ? new HeldBackup(db) : null;
     Work build = new Work(index ? () -> db.table(indexed) : () -> load(db));
     build.thread.start();
-    half.awaitSomebody();
+    half.awaitArrival();
     if (step == Step.READING) {
       backup = new HeldBackup(db);
     }
@@ -279,7 +270,7 @@ class BackupBesideBuildTest {
       assertTrue(build.thread.isAlive());
       backup = new HeldBackup(db);
       before.end();
-      build.join(); // it does not wait for one that has begun behind the redo point
+      build.join(); // it does not wait for a backup that began behind the redo point
     }
     HeldBackup held = Objects.requireNonNull(backup);
     held.end();

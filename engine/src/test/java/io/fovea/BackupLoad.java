@@ -21,9 +21,9 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writers whose traces tell whether a copy is what the database was at one moment: every
- * transaction takes the next number of all, counts for its writer, moves money, leaves a line in a
- * journal under its number, now and then deletes many old lines or replaces a long value.
+ * Writers that leave evidence of whether a copy is a consistent state of the database. Every
+ * transaction takes the next global number, increments its writer's counter, moves money, and adds
+ * a line to a journal under its number. Some delete many old lines or replace a long value.
  */
 final class BackupLoad implements AutoCloseable {
   private static final int ACCOUNTS = 40;
@@ -105,7 +105,6 @@ final class BackupLoad implements AutoCloseable {
     return this;
   }
 
-  /** How many transactions of each writer were acknowledged. */
   long[] acknowledged() {
     long[] all = new long[writers];
     for (int w = 0; w < writers; w++) {
@@ -114,7 +113,6 @@ final class BackupLoad implements AutoCloseable {
     return all;
   }
 
-  /** Waits until there are some more. */
   void awaitMore(long more) {
     long sum = sum();
     while (sum() < sum + more && failure.get() == null) {
@@ -234,10 +232,10 @@ final class BackupLoad implements AutoCloseable {
   }
 
   /**
-   * Checks that a database is one of the states that such writers make.
+   * Checks that a database is a state that these writers can produce.
    *
-   * @param least what each writer had been told when the copy was begun
-   * @param most what each had been told when it was done; one more each may have been under way
+   * @param least the acknowledged transactions per writer when the copy began
+   * @param most the same when it ended; one more per writer may have been in progress
    */
   static void check(Database copy, int writers, long[] least, long[] most) {
     assertEquals(List.of(), copy.verify().problems());

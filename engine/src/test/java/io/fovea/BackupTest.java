@@ -39,12 +39,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A backup is the database at one moment, whatever goes on beside it; or there is none. */
+/** A backup is a consistent state of the database under any concurrent operation, or it fails. */
 @Tag("slow")
 class BackupTest {
   private static final int WRITERS = 3;
 
-  /** A pool that is smaller than the data, a log that is checkpointed all the time. */
+  /** A pool smaller than the data, and a log that is checkpointed constantly. */
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(4 << 20)
@@ -75,8 +75,6 @@ class BackupTest {
     }
   }
 
-  // ------------------------------------------------------------------------------ under load
-
   @ParameterizedTest
   @CsvSource({"SYNC, 1, 4096", "ASYNC, 2, 4096", "SYNC, 3, 16384"})
   void underLoad(Durability durability, long seed, int pageSize) throws IOException {
@@ -101,7 +99,6 @@ class BackupTest {
     }
   }
 
-  /** Tables and indexes come and go while pages are copied. */
   @Test
   void whileTheSchemaChanges() throws Exception {
     Options options = SMALL.durability(Durability.SYNC);
@@ -173,7 +170,7 @@ class BackupTest {
       least = load.acknowledged();
       db.backup(out);
       most = load.acknowledged();
-      out.write(new byte[0]); // still open
+      out.write(new byte[0]); // throws if closed
     }
     Path to = Files.createDirectory(dir.resolve("to"));
     untar(tar, to);
@@ -181,7 +178,7 @@ class BackupTest {
     checkCopy(to.resolve("db"), options, least, most);
   }
 
-  /** By the tar of the machine; the format is simple enough to be read here where there is none. */
+  /** Unpacks with the machine's tar, or here if there is none. */
   private static void untar(Path tar, Path to) throws IOException, InterruptedException {
     try {
       Process p =
@@ -197,8 +194,6 @@ class BackupTest {
       }
     }
   }
-
-  // ------------------------------------------------------------------------------ without a log
 
   @ParameterizedTest
   @EnumSource(
@@ -241,7 +236,7 @@ class BackupTest {
   }
 
   @Test
-  void ofADatabaseThatNobodyWroteTo() {
+  void ofAnUnusedDatabase() {
     Path file = dir.resolve("db");
     for (Durability d : Durability.values()) {
       Path to = dir.resolve("copy" + d);
@@ -254,8 +249,6 @@ class BackupTest {
       }
     }
   }
-
-  // ------------------------------------------------------------------------------ what goes wrong
 
   @Test
   void nothingIsOverwritten() throws IOException {
@@ -277,7 +270,7 @@ class BackupTest {
     }
   }
 
-  /** A stream that takes so many bytes. */
+  /** A stream that is full after a number of bytes. */
   private static final class Full extends OutputStream {
     private long left;
 
@@ -300,7 +293,7 @@ class BackupTest {
   }
 
   @Test
-  void aFullTargetEndsTheBackupAndNothingElse() {
+  void aFullTargetFailsOnlyTheBackup() {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC));
         BackupLoad load = new BackupLoad(db, WRITERS, 8).start()) {
       load.awaitMore(200);
@@ -382,7 +375,7 @@ class BackupTest {
         Path to = dir.resolve("to" + pid);
         try {
           db.backup(to);
-          // It was in memory, or above the high-water mark: what was copied is whole.
+          // The page was in memory or above the high-water mark: the copy is intact.
           assertEquals(List.of(), FileReport.verify(to.resolve("db"), SMALL).problems());
         } catch (CorruptionException e) {
           found++;
@@ -396,14 +389,11 @@ class BackupTest {
     }
   }
 
-  // ------------------------------------------------------------------------------- torn reads
-
-  /** Files in memory, whose pages are sometimes read while they are half written, so to speak. */
+  /** Files in memory; the victim thread sometimes reads torn pages. */
   private static final class Tearing implements Storage {
     private final Map<String, MemoryDevice> files = new ConcurrentHashMap<>();
     final AtomicInteger torn = new AtomicInteger();
 
-    /** Whose reads are torn. */
     volatile Thread victim = new Thread();
 
     @Override
@@ -497,7 +487,7 @@ class BackupTest {
   }
 
   @Test
-  void tornReadsAreReadAgain() throws IOException {
+  void tornPagesAreReadAgain() throws IOException {
     Options options = SMALL.durability(Durability.SYNC);
     Tearing storage = new Tearing();
     try (Database db = Database.open(storage, options)) {

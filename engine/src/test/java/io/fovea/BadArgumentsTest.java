@@ -55,13 +55,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every public method of the exported packages, called with every kind of wrong argument (nothing,
- * too small, too large, another database's, closed), throws what is documented: an exception of
- * {@code io.fovea.error}, an {@link IllegalArgumentException}, an {@link IndexOutOfBoundsException}
- * for an offset, or a {@link NullPointerException} where an argument is null. Nothing of that is
- * damage.
+ * Calls every public method of the exported packages with wrong arguments (null, too small, too
+ * large, of another database, closed) and checks that each throws what is documented: an exception
+ * of {@code io.fovea.error}, an {@link IllegalArgumentException}, an {@link
+ * IndexOutOfBoundsException} for an offset, or a {@link NullPointerException} for null. None of
+ * them may damage the database.
  *
- * <p>{@code -Dmisuse.seed=N} for other combinations, {@code -Dmisuse.calls=N} for more of each
+ * <p>{@code -Dmisuse.seed=N} selects other combinations, {@code -Dmisuse.calls=N} more calls per
  * method.
  */
 @Tag("slow")
@@ -69,13 +69,13 @@ class BadArgumentsTest {
   private static final long SEED = Long.getLong("misuse.seed", 1);
   private static final int CALLS = Integer.getInteger("misuse.calls", 6);
 
-  /** After so many classes there are new objects: calls close them, or change them. */
+  /** Objects are replaced after this many classes, since calls close or change them. */
   private static final int FRESH = 6;
 
-  /** After so long a call that waits is interrupted. */
+  /** A call that waits longer is interrupted. */
   private static final long WAIT_MILLIS = 300;
 
-  /** What ends what the other calls need, or is no call of an application. */
+  /** Methods that would end what other calls need, or that applications don't call. */
   private static final Set<String> SKIPPED =
       Set.of("wait", "notify", "notifyAll", "getClass", "clone", "finalize");
 
@@ -139,8 +139,6 @@ class BadArgumentsTest {
   private static boolean isPublic(@Nullable Class<?> c) {
     return c == null || Modifier.isPublic(c.getModifiers()) && isPublic(c.getEnclosingClass());
   }
-
-  // --------------------------------------------------------------------------------------- calls
 
   private void call(ExecutorService worker, Class<?> type, Executable what) throws Exception {
     List<@Nullable Object> receivers = List.of("none");
@@ -206,7 +204,7 @@ class BadArgumentsTest {
     }
   }
 
-  /** Whether it is null, has nulls, or is a callback that returns them. */
+  /** Whether an argument is null, contains nulls or is a callback that returns null. */
   private static boolean hasNull(@Nullable Object o) {
     return o == null
         || Proxy.isProxyClass(o.getClass())
@@ -235,7 +233,7 @@ class BadArgumentsTest {
       return Arrays.stream(arguments).anyMatch(BadArgumentsTest::hasNull);
     }
     if (t instanceof ClassCastException || t instanceof ArrayStoreException) {
-      // Types that a compiler checks, and reflection does not.
+      // Types that the compiler checks and reflection doesn't.
       return Arrays.stream(what.getParameterTypes())
           .anyMatch(
               p ->
@@ -255,8 +253,6 @@ class BadArgumentsTest {
         || t instanceof UncheckedIOException
         || t instanceof IllegalStateException && !"Already closed".equals(t.getMessage());
   }
-
-  // -------------------------------------------------------------------------------------- values
 
   private List<@Nullable Object> values(Class<?> type) {
     List<@Nullable Object> of = new ArrayList<>();
@@ -296,7 +292,6 @@ class BadArgumentsTest {
       of.add(java.lang.reflect.Array.newInstance(type.getComponentType(), 2));
     } else if (type.isInterface() && type.getPackageName().startsWith("java.util.function")
         || type.isAnnotationPresent(FunctionalInterface.class)) {
-      // A callback that returns nothing where something is wanted.
       of.add(
           Proxy.newProxyInstance(
               BadArgumentsTest.class.getClassLoader(),
@@ -341,7 +336,6 @@ class BadArgumentsTest {
             txs -> txs.maxActive(8).timeout(Duration.ofMillis(200)).closeTimeout(Duration.ZERO));
   }
 
-  /** Objects of two databases, and of one that is closed. */
   private void fill() throws IOException {
     pool.clear();
     for (int i = 0; i < 3; i++) {

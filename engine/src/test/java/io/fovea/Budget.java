@@ -19,19 +19,20 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * A process that fills, reads, changes and scans a database of several times its buffer, and says
- * how much memory it has meanwhile. {@link BudgetTest} starts it and judges.
+ * Fills, reads, changes and scans a database several times larger than its buffer and prints the
+ * memory that the process uses. {@link BudgetTest} starts it and checks the numbers, which are
+ * bytes.
  *
  * <pre>
- *   small database: what the JVM needs for the code is there, and stays
- *   baseline N                          resident then
- *   load | get | update | scan: what N budget N
+ *   (a small database first, so that the JVM has loaded all code)
+ *   baseline N                              resident then
+ *   load | get | update | scan: N budget N  more than the baseline, and the limit
  *   close N
- *   reopened N                          more than before, with a buffer of {@link #LARGE_BYTES}
- *   buffer N                            which it has
+ *   reopened N                              more than before, with a buffer of {@link #LARGE_BYTES}
+ *   buffer N                                the size of that buffer
  * </pre>
  *
- * <p>Usage: {@code Budget DIRECTORY BUFFER_BYTES TIMES TRANSLATION}. All numbers are bytes.
+ * <p>Usage: {@code Budget DIRECTORY BUFFER_BYTES TIMES TRANSLATION}.
  */
 final class Budget {
   private static final int PAGE = 16384;
@@ -40,7 +41,7 @@ final class Budget {
   private static final int THREADS = 6;
   private static final int BATCH = 50;
 
-  /** Of the last opening. */
+  /** Buffer size of the last opening. */
   static final long LARGE_BYTES = 1L << 30;
 
   private static final Layout.Definition B = Layout.define();
@@ -70,7 +71,6 @@ final class Budget {
         .log(log -> log.maxBytes(32 << 20).bufferBytes(2 << 20).segmentBytes(4 << 20));
   }
 
-  /** What the kernel says of this process, in bytes. */
   static long status(String name) throws IOException {
     for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
       if (line.startsWith(name + ":")) {
@@ -84,7 +84,7 @@ final class Budget {
     void run(int from, int to, Random r);
   }
 
-  /** Every thread does its part of the rows; every second one is virtual. */
+  /** Divides the rows among threads; every second one is virtual. */
   private void inThreads(Body body) throws InterruptedException {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     List<Thread> threads = new ArrayList<>();

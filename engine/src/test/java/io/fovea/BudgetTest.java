@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A process stays within what its database was given and {@link #BEYOND_BYTES}, however large the
- * file: see docs/guide/operations.md, "Memory".
+ * A process uses at most its database's budget and {@link #BEYOND_BYTES}, however large the file:
+ * see docs/guide/operations.md, "Memory".
  */
 @Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES)
@@ -32,17 +32,14 @@ class BudgetTest {
   private static final int TIMES = Sample.rounds(3, 5);
 
   /**
-   * What the process may take beyond {@link DatabaseStats.Memory#maxBytes} and what it had before
-   * the database was opened: stacks of threads, rings, what malloc keeps, compiled code.
+   * The allowance beyond {@link DatabaseStats.Memory#maxBytes} and the baseline: thread stacks,
+   * rings, malloc caches, compiled code.
    */
   private static final long BEYOND_BYTES = 16 * MIB;
 
-  /** What is there again when it is closed. */
   private static final long LEFT_BYTES = 16 * MIB;
 
-  /**
-   * What an opening touches of a buffer that nobody has used: lines of frames, and what it reads.
-   */
+  /** What an opening may touch of an unused buffer: frame header lines and the pages it reads. */
   private static final long TOUCHED_BYTES = Budget.LARGE_BYTES / 16;
 
   @TempDir Path dir;
@@ -52,9 +49,7 @@ class BudgetTest {
       value = Translation.class,
       names = {"PREDICTIVE", "VIRTUAL"})
   void theProcessStaysWithinItsBudget(Translation translation) throws Exception {
-    assumeTrue(
-        Files.isReadable(Path.of("/proc/self/status")),
-        "no /proc here that tells what is resident");
+    assumeTrue(Files.isReadable(Path.of("/proc/self/status")), "no /proc with the resident size");
     Map<String, String> said = run(translation);
     long baseline = Long.parseLong(said.get("baseline"));
     assertTrue(
@@ -75,14 +70,14 @@ class BudgetTest {
     assertTrue(touched <= TOUCHED_BYTES, () -> "an opening touches its buffer: " + said);
   }
 
-  /** What the process said, by its lines' first words. */
+  /** Returns the output of the process: the first word of each line to the rest. */
   private Map<String, String> run(Translation translation) throws Exception {
     Path errors = dir.resolve("stderr");
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(
         List.of(
-            // All of the heap from the start, and one compiler: what grows is the engine's.
+            // A fixed heap and one compiler, so that only the engine grows.
             "-Xms64m",
             "-Xmx64m",
             "-XX:+AlwaysPreTouch",

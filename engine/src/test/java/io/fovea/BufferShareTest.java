@@ -39,10 +39,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Databases that share a buffer: all together stay below the limit, each has its part, and memory
- * goes to those that need it.
+ * Databases that share a buffer: together they stay below the limit, each gets its fair share, and
+ * memory moves to those that need it.
  */
-@Isolated // looks at the mappings of the process
+@Isolated // reads the mappings of the process
 @Tag("slow")
 @Timeout(value = 3, unit = TimeUnit.MINUTES)
 class BufferShareTest {
@@ -55,9 +55,9 @@ class BufferShareTest {
   private final List<Database> open = new ArrayList<>();
 
   /**
-   * Held exclusively while the system counts: it counts one mapping after the other, and a page
-   * that leaves one database for another meanwhile would count twice. What the databases do on
-   * their own gives memory back and takes none.
+   * Held exclusively while the kernel counts resident pages. It counts mapping by mapping, so a
+   * page that moves to another database meanwhile would count twice. Background work of the
+   * databases only releases memory.
    */
   private final ReentrantReadWriteLock working = new ReentrantReadWriteLock(true);
 
@@ -76,7 +76,7 @@ class BufferShareTest {
     return db;
   }
 
-  /** What a test leaves open as it fails would count in the next one. */
+  /** Databases left open by a failed test would count in the next one. */
   @AfterEach
   void close() {
     open.forEach(Database::close);
@@ -134,14 +134,13 @@ class BufferShareTest {
     return db.stats().memory().bufferBytes();
   }
 
-  /** Works until something is so; the test has a limit on time. */
   private static void until(BooleanSupplier so, Runnable work) {
     while (!so.getAsBoolean()) {
       work.run();
     }
   }
 
-  /** The memory behind shared buffers, as the system counts it; below 0 where it does not say. */
+  /** Returns the kernel's count of resident shared buffers; negative if unknown. */
   private static long residentBytes() throws IOException {
     Path smaps = Path.of("/proc/self/smaps");
     if (!Files.isReadable(smaps)) {
@@ -155,7 +154,7 @@ class BufferShareTest {
         rss = Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
       } else if (line.startsWith("VmFlags:")) {
         flags = true;
-        // Not for children, not for dumps, and without huge pages: nobody else has all three.
+        // Only shared buffers have all three: no fork, no dump, no huge pages.
         if (line.contains(" dc") && line.contains(" dd") && line.contains(" nh")) {
           all += rss;
         }
@@ -164,15 +163,12 @@ class BufferShareTest {
     return flags ? all : -1;
   }
 
-  // -------------------------------------------------------------------------------------- the
-  // limit
-
   @ParameterizedTest
   @EnumSource
   void allTogetherStayBelowTheLimit(Replacement replacement) throws Exception {
     BufferShare share = BufferShare.of(14 * MIB);
     int databases = 5;
-    int records = 12_000; // some 6 MiB each
+    int records = 12_000; // about 6 MiB each
     for (int i = 0; i < databases; i++) {
       open(i, options(share).experiments(exp -> exp.replacement(replacement)));
     }
@@ -207,7 +203,7 @@ class BufferShareTest {
                   } finally {
                     working.writeLock().unlock();
                   }
-                  LockSupport.parkNanos(10_000_000); // or nobody would get far
+                  LockSupport.parkNanos(10_000_000); // lets the others progress
                 }
                 return most;
               });
@@ -217,7 +213,7 @@ class BufferShareTest {
       end.set(true);
       resident = look.get();
     }
-    assertTrue(!over.get(), "more is used than there is");
+    assertTrue(!over.get(), "more is used than the limit");
     assertTrue(resident <= share.bytes(), "resident: " + resident + " of " + share.bytes());
     assertTrue(resident < 0 || resident > 8 * MIB, "resident: " + resident);
     long sum = open.stream().mapToLong(BufferShareTest::bytes).sum();
@@ -232,12 +228,8 @@ class BufferShareTest {
     assertTrue(residentBytes() <= 0);
   }
 
-  // ------------------------------------------------------------------------------------ who gets
-  // what
-
-  /** One has nearly all of it; another one that comes, and needs much, gets its due. */
   @Test
-  void aNewOneGetsItsDue() {
+  void aNewDatabaseGetsItsFairShare() {
     BufferShare share = BufferShare.of(8 * MIB);
     int records = 14_000;
     Database first = open(0, options(share));
@@ -261,9 +253,9 @@ class BufferShareTest {
     assertEquals(0, share.used());
   }
 
-  /** What is idle goes to who needs it, though that one has more than its due already. */
+  /** Idle memory goes to a database that needs it, even beyond its fair share. */
   @Test
-  void whatIsIdleGoesToWhoNeedsIt() {
+  void idleMemoryMoves() {
     BufferShare share = BufferShare.of(8 * MIB);
     int records = 14_000;
     Database idle = open(0, options(share));
@@ -278,12 +270,12 @@ class BufferShareTest {
     assertEquals(0, share.used());
   }
 
-  /** What is used all the time stays, though others would like to have it. */
+  /** Memory in constant use stays where it is, whatever others need. */
   @Test
-  void whatIsUsedStays() {
+  void usedMemoryStays() {
     BufferShare share = BufferShare.of(8 * MIB);
     int records = 14_000;
-    int few = 4_000; // some 2 MiB
+    int few = 4_000; // about 2 MiB
     Database small = open(0, options(share));
     Database large = open(1, options(share));
     fill(small, few);
@@ -300,11 +292,8 @@ class BufferShareTest {
     close();
   }
 
-  // -------------------------------------------------------------------------------- what is
-  // refused
-
   @Test
-  void morePromisesThanThereIsAreRefused() {
+  void overcommitmentIsRefused() {
     BufferShare share = BufferShare.of(3 * MIB);
     open(0, options(share));
     open(1, options(share));
@@ -315,7 +304,7 @@ class BufferShareTest {
     assertEquals(used, share.used());
     assertEquals(2, share.databases());
     assertThrows(DatabaseLockedException.class, () -> open(1, options(share)));
-    assertEquals(used, share.used(), "what failed has left nothing");
+    assertEquals(used, share.used(), "the failed opening took nothing");
     close();
     assertEquals(0, share.used());
     assertThrows(IllegalArgumentException.class, () -> BufferShare.of(0));
@@ -326,14 +315,14 @@ class BufferShareTest {
   }
 
   @Test
-  void whatCanNotBeOpenedTakesNothing() throws IOException {
+  void aFailedOpeningTakesNothing() throws IOException {
     BufferShare share = BufferShare.of(4 * MIB);
     fill(open(0, options(share)), 2_000);
     close();
     Path file = folder.resolve("db0");
     byte[] bytes = Files.readAllBytes(file);
     for (int i = 2 * PAGE + 100; i < 3 * PAGE; i++) {
-      bytes[i] ^= 1; // the root of the catalog
+      bytes[i] ^= 1; // damages the root of the catalog
     }
     Files.write(file, bytes);
     assertThrows(CorruptionException.class, () -> open(0, options(share)));
@@ -341,7 +330,7 @@ class BufferShareTest {
     assertEquals(0, share.databases());
   }
 
-  /** The parts that are their own, and nothing more. */
+  /** Only the parts that each database needs for itself. */
   @Test
   void asSmallAsCanBe() {
     BufferShare share = BufferShare.of(2 * MIB);

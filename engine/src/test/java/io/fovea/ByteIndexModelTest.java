@@ -38,11 +38,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Byte strings with indexes against sorted maps: while indexes come and go, the file is closed, and
- * the power fails; and beside other threads.
+ * Compares indexed byte strings with sorted maps while indexes are built and dropped, the file is
+ * closed and reopened, the power fails, and other threads write.
  *
- * <p>A value is a code, a length and a filling. Index {@code 0} is by the filling, {@code 1} by the
- * length of what is longer than nothing, {@code 2} by the code, where that is not negative.
+ * <p>A value is a code, a length and padding. Index {@code 0} is on the padding, {@code 1} on the
+ * length of non-empty values, {@code 2} on non-negative codes.
  */
 @Tag("slow")
 @net.jqwik.api.Tag("slow")
@@ -104,7 +104,7 @@ class ByteIndexModelTest {
     };
   }
 
-  /** The part of an index's order that is not the key; null for no entry. */
+  /** Returns the indexed part of an index key, without the primary key; null for no entry. */
   private static byte @Nullable [] place(int kind, byte[] key, byte[] value) {
     return switch (kind) {
       case 0 -> Arrays.copyOfRange(value, 4, Math.min(8, value.length));
@@ -119,7 +119,7 @@ class ByteIndexModelTest {
     };
   }
 
-  /** What an index has: its order is that of places, then of keys. */
+  /** Returns the entries of an index, ordered by indexed part and key. */
   private static List<Map.Entry<byte[], byte[]>> expected(int kind, TreeMap<byte[], byte[]> model) {
     record Entry(byte[] place, Map.Entry<byte[], byte[]> of) {}
     List<Entry> all = new ArrayList<>();
@@ -129,7 +129,7 @@ class ByteIndexModelTest {
         all.add(new Entry(place, e));
       }
     }
-    all.sort((a, b) -> Arrays.compareUnsigned(a.place, b.place)); // stable: keys are in order
+    all.sort((a, b) -> Arrays.compareUnsigned(a.place, b.place)); // stable: keys are already sorted
     return all.stream().map(Entry::of).toList();
   }
 
@@ -251,7 +251,6 @@ class ByteIndexModelTest {
       model.putAll(more);
     }
 
-    /** An index comes or goes. */
     private void indexes() {
       int i = r.nextInt(3);
       if (has[i]) {
@@ -271,7 +270,6 @@ class ByteIndexModelTest {
       has[i] = !refused;
     }
 
-    /** Closes, or fails, and opens again. */
     private void again() {
       if (r.nextInt(2) == 0) {
         db.close();
@@ -345,13 +343,10 @@ class ByteIndexModelTest {
     run.db.close();
   }
 
-  // ------------------------------------------------------------------------------- beside writers
-
   private static byte[] key(int n) {
     return ByteBuffer.allocate(4).putInt(n).array();
   }
 
-  /** Two threads write while indexes are built: they have what there is, under each protocol. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void indexesAreBuiltBesideWriters(Protocol protocol) throws Exception {
@@ -414,12 +409,12 @@ class ByteIndexModelTest {
     }
   }
 
-  /** What changes while the table is read is settled: there and back, gone, made, made again. */
+  /** Changes during the build's scan are applied: reverted, deleted, inserted, reinserted. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whatChangesMeanwhileIsSettled(Protocol protocol) throws Exception {
-    // A unique index is filled by transactions, one of which stands still here: no protocol that
-    // locks.
+  void concurrentChangesAreApplied(Protocol protocol) throws Exception {
+    // A unique index is filled by transactions, and one is suspended here, which only protocols
+    // without locks allow.
     for (boolean unique : protocol == Protocol.TICTOC ? List.of(false, true) : List.of(false)) {
       Options options =
           Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
@@ -465,12 +460,12 @@ class ByteIndexModelTest {
         there.await();
         for (int k = 0; k < 1_000; k += 10) {
           if (unique && k >= 370 && k < 630) {
-            continue; // the build holds what is in its piece, and would not let others go on
+            continue; // the build locks its piece and would block the writers
           }
           set(db, t, k, 5_000 + k);
           set(db, t, k + 1, 15_000 + k);
           set(db, t, k + 1, k + 1);
-          set(db, t, k + 2, -1); // no entry any more
+          set(db, t, k + 2, -1); // removes its entry
           remove(db, t, k + 3);
           remove(db, t, k + 4);
           set(db, t, k + 4, 35_000 + k);
@@ -488,7 +483,7 @@ class ByteIndexModelTest {
         assertEquals(List.of(), db.verify().problems());
         int tens = unique ? 74 : 100;
         Index<Key, byte[], byte[]> index = db.table(with).bytes().index("i", Key.class);
-        assertEquals(1_000 - tens, index.count()); // two less, one more
+        assertEquals(1_000 - tens, index.count()); // two removed, one added
         assertEquals(
             (long) 1_000 - tens,
             db.read(tx -> index.stream(tx, null, null, ScanOrder.ASCENDING).count()).longValue());
@@ -512,7 +507,6 @@ class ByteIndexModelTest {
     }
   }
 
-  /** Threads put values with few codes: each code has one record. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void aUniqueCodeHasOneRecord(Protocol protocol) throws Exception {
@@ -573,11 +567,9 @@ class ByteIndexModelTest {
     return r.nextInt(256);
   }
 
-  // ------------------------------------------------------------------------------------- crashes
-
-  /** Power that fails at any operation while indexes are built, used, renamed and dropped. */
+  /** The power fails at any operation while indexes are built, used, renamed and dropped. */
   @Test
-  void anyMomentIsOneOnTheWay() {
+  void crashesLeaveAConsistentState() {
     Options options =
         Options.defaults()
             .bufferBytes(600_000)
@@ -631,7 +623,7 @@ class ByteIndexModelTest {
   }
 
   private static void after(Database db, int done) {
-    // Without the extractors, when nobody has said them yet; and with them.
+    // Before the extractors are declared, and after.
     assertEquals(List.of(), db.verify().problems());
     TableSpec spec = PLAIN;
     for (IndexSpec i : db.describe("t").indexes()) {

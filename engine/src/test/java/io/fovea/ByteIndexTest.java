@@ -36,12 +36,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Secondary indexes of tables of byte strings. */
+/** Secondary indexes of byte-string tables. */
 class ByteIndexTest {
   private static final Options SMALL = Options.defaults().bufferBytes(4 << 20);
   private static final TableSpec PLAIN = TableSpec.bytes("t", 40);
 
-  /** By the length of the value; empty ones are not in it. */
+  /** By the length of the value; empty values have no entry. */
   private static final IndexSpec BY_LENGTH =
       IndexSpec.bytes(
           "by_length",
@@ -63,7 +63,7 @@ class ByteIndexTest {
             return true;
           });
 
-  /** By the value, which one record has; those with a dash are not in it. */
+  /** Unique, by the value; values with a dash have no entry. */
   private static final IndexSpec UNIQUE =
       IndexSpec.bytes(
           "unique",
@@ -229,7 +229,7 @@ class ByteIndexTest {
     }
   }
 
-  /** Keys of which one is the beginning of another, and with zeros: sorted as they are. */
+  /** Keys that are prefixes of others or contain zeros sort as unsigned bytes. */
   @Test
   void anyBytesAreSorted() {
     try (Database db = Database.inMemory(SMALL)) {
@@ -272,7 +272,7 @@ class ByteIndexTest {
   }
 
   @Test
-  void everyStatementKeepsIt() {
+  void everyStatementMaintainsTheIndex() {
     try (Database db = Database.inMemory(SMALL)) {
       Table<byte[], byte[]> t = db.table(SPEC).bytes();
       Index<Key, byte[], byte[]> byLength = t.index("by_length", Key.class);
@@ -284,7 +284,6 @@ class ByteIndexTest {
             assertTrue(t.delete(tx, bytes("b")));
             assertFalse(t.delete(tx, bytes("b")));
             t.insert(tx, bytes("f"), bytes("6"));
-            // What the transaction has written, before others see it.
             assertEquals("f=6", string(byLength.first(tx)));
             assertEquals("a=1111111", string(byLength.last(tx)));
             t.put(tx, bytes("f"), bytes("66"));
@@ -326,7 +325,7 @@ class ByteIndexTest {
   }
 
   @Test
-  void whoVisitsMayChange() {
+  void visitorsMayChangeTheTable() {
     try (Database db = Database.inMemory(SMALL)) {
       Table<byte[], byte[]> t = db.table(SPEC).bytes();
       Index<Key, byte[], byte[]> byLength = t.index("by_length", Key.class);
@@ -385,9 +384,9 @@ class ByteIndexTest {
     }
   }
 
-  /** What an extractor throws or leaves out is refused before anything is changed. */
+  /** If an extractor throws or omits a value, the call is refused before any change. */
   @Test
-  void anExtractorThatFails() {
+  void failingExtractorsAreRefused() {
     IndexSpec picky =
         IndexSpec.bytes(
             "picky",
@@ -521,7 +520,7 @@ class ByteIndexTest {
   }
 
   @Test
-  void loadsMakeEntries() {
+  void loadsAddEntries() {
     try (Database db = Database.inMemory(SMALL)) {
       Table<byte[], byte[]> t = db.table(SPEC).bytes();
       put(db, t, "b0=000");
@@ -552,7 +551,7 @@ class ByteIndexTest {
       put(db, db.table(SPEC).bytes(), "a=1", "b=22");
     }
     try (Database db = file()) {
-      requireSound(db); // nobody has said yet what the extractors are
+      requireSound(db); // no extractors declared yet
       assertThrows(IncompatibleSchemaException.class, () -> db.table(PLAIN));
       TableSpec described = db.describe("t");
       assertEquals(List.of("by_length", "by_value", "unique"), names(described));
@@ -601,7 +600,7 @@ class ByteIndexTest {
   }
 
   @Test
-  void aTransactionMakesATableWithIndexes() {
+  void aTransactionCreatesATableWithIndexes() {
     try (Database db = file()) {
       db.run(
           tx -> {
@@ -622,7 +621,6 @@ class ByteIndexTest {
     }
   }
 
-  /** Every kind of hint finds the records, also when they have moved. */
   @ParameterizedTest
   @EnumSource(EntryHints.class)
   void hintsInEntries(EntryHints hints) {

@@ -29,7 +29,7 @@ import net.jqwik.api.ShrinkingMode;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Byte strings, with values up to many pages, and Java objects over both kinds of tables. */
+/** Byte strings with values of up to many pages, and Java objects over both kinds of tables. */
 class ByteTableTest {
   private static final Options SMALL = Options.defaults().bufferBytes(4 << 20);
   private static final TableSpec SPEC = TableSpec.bytes("b", 40);

@@ -32,28 +32,27 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every call of a database and of a table in the body of a transaction, beside a load that goes on
- * for as long: each works or is refused at once. One that waited for its own thread, or for the
- * load, would not return.
+ * Makes every call of a database and of a table in the body of a transaction, while a load runs
+ * that lasts as long. Each call works or is refused at once; one that waited for its own thread or
+ * for the load would never return.
  */
 @Timeout(300)
 class CallsInABodyTest {
-  /** What comes of a call. */
+  /** The expected outcome of a call. */
   enum Answer {
     WORKS,
     REFUSED
   }
 
-  /** Does it. */
   private interface Call {
     @Nullable Object on(Database db, RowTable t, Table<byte[], byte[]> b) throws Exception;
   }
 
   /**
-   * A call.
+   * A call and its expected outcomes.
    *
-   * @param managed what comes of it in a body
-   * @param explicit what comes of it beside a transaction that the thread has begun
+   * @param managed the outcome in a body
+   * @param explicit the outcome while the thread has an explicit transaction
    */
   private record Case(String method, Answer managed, Answer explicit, Call call) {
     static Case of(String method, Answer both, Call call) {
@@ -140,7 +139,7 @@ class CallsInABodyTest {
     return all;
   }
 
-  /** In a body those take part in its transaction; beside an explicit one they begin another. */
+  /** Calls that take part in a body's transaction, and begin another next to an explicit one. */
   private static void transactions(List<Case> all) {
     TxOptions how = TxOptions.defaults();
     String of = "TransactionRunner.";
@@ -180,7 +179,7 @@ class CallsInABodyTest {
     return on.getClass().getMethod(method).invoke(on);
   }
 
-  /** An explicit transaction is no body: the close would abort it, and the test needs more. */
+  /** Skips the close in an explicit transaction: it would abort what the test still needs. */
   private static @Nullable Object closed(Database db) {
     if (!db.source.isInBody()) {
       throw new InvalidUseException("not tried");
@@ -189,7 +188,6 @@ class CallsInABodyTest {
     return null;
   }
 
-  /** None is left out. */
   @Test
   void allCallsAreTried() {
     Set<String> tried = new TreeSet<>();
@@ -203,7 +201,7 @@ class CallsInABodyTest {
           .filter(m -> isCall(m) && !List.of(m.getParameterTypes()).contains(Transaction.class))
           .forEach(m -> there.add(name(m)));
     }
-    // Without a transaction they only make another handle.
+    // Without a transaction these only create another handle.
     there.removeAll(Set.of("RowTable.as", "RowTable.index", "Table.as", "Table.index"));
     there.removeAll(tried);
     assertEquals(Set.of(), there);
@@ -255,7 +253,7 @@ class CallsInABodyTest {
       throw new AssertionError(c.method, e);
     }
     if (made instanceof CompletionStage<?>) {
-      return; // a transaction of another thread: a body must not wait for it
+      return; // transactions of another thread: a body must not wait for them
     }
     if (made instanceof AutoCloseable it) {
       it.close();

@@ -27,7 +27,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
 
-/** What the catalog keeps comes back, and bytes that make no sense are corruption, nothing else. */
+/** Catalog entries survive a round trip, and invalid bytes are reported as corruption only. */
 class CatalogEntryTest {
   private static final CatalogEntry.Extras NONE = CatalogEntry.Extras.NONE;
 
@@ -101,7 +101,7 @@ class CatalogEntryTest {
     }
   }
 
-  /** Byte strings have no fields that an index could be by. */
+  /** Byte strings have no fields to index. */
   @Test
   void anIndexByFieldsOfByteStringsIsDamage() {
     KeySpec key = KeySpec.ofBytes(9);
@@ -111,7 +111,7 @@ class CatalogEntryTest {
     assertThrows(CorruptionException.class, () -> CatalogEntry.decode(e.catalogKey(), e.encode()));
   }
 
-  /** A key of a page of 4 KiB has 512 bytes, and a name of 255 characters up to 765. */
+  /** A key in a page of 4 KiB has at most 512 bytes; a name of 255 characters takes up to 765. */
   @Test
   void keysOfLongNamesAreShort() {
     for (String name : List.of("t", "x".repeat(255), "ÿ".repeat(127), "漢".repeat(255))) {
@@ -124,7 +124,6 @@ class CatalogEntryTest {
     }
   }
 
-  /** What a newer version wrote is refused in words, and not taken for damage. */
   @Test
   void unknownSectionsAreRefused() {
     CatalogEntry e =
@@ -136,11 +135,11 @@ class CatalogEntryTest {
         assertThrows(
             IncompatibleFormatException.class, () -> CatalogEntry.decode(e.catalogKey(), more));
     assertTrue(refused.getMessage().contains("newer version"), refused::getMessage);
-    more[bytes.length] = 1; // the name, twice
+    more[bytes.length] = 1; // duplicates the name
     assertThrows(CorruptionException.class, () -> CatalogEntry.decode(e.catalogKey(), more));
   }
 
-  /** Older versions of Fovea read what they know, and say of others that they are newer. */
+  /** Older versions of Fovea read the entries they know and report others as newer. */
   @Test
   void onlyEntriesWithNewTypesHaveTheNewVersion() {
     Layout.Definition l = Layout.define();
@@ -151,7 +150,7 @@ class CatalogEntryTest {
     l.nullable().decimal("z", 10, 3);
     byte[] bytes = new CatalogEntry("t", 2, 3, key, l.build(), List.of(), NONE).encode();
     assertEquals(4, bytes[0]);
-    // name · 128 + 9 · 256 * precision + scale, and no index and no section
+    // name · 128 + 9 · 256 * precision + scale, no index, no section
     byte[] end = Arrays.copyOfRange(bytes, bytes.length - 10, bytes.length);
     assertArrayEquals(new byte[] {0, 1, 'z', (byte) 0x89, 0, 0, 10, 3, 0, 0}, end);
     assertEquals(
@@ -166,7 +165,7 @@ class CatalogEntryTest {
   }
 
   @Test
-  void differencesAreTold() {
+  void differencesAreDescribed() {
     Layout.Definition l = Layout.define();
     Field x = l.int32("x");
     Layout layout = l.build();

@@ -32,8 +32,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Changes of the catalog with records in random order: those of one thread against sorted maps,
- * through close, kill and open; those of several threads by what must hold between tables.
+ * Random catalog changes mixed with record changes: of one thread against sorted maps, across
+ * close, kill and open; of several threads against invariants between tables.
  */
 @Tag("slow")
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
@@ -76,9 +76,6 @@ class CatalogModelTest {
     return found;
   }
 
-  // ---------------------------------------------------------------------------------- one thread
-
-  /** What a database holds: names, and the records of each table. */
   private static NavigableMap<String, NavigableMap<Long, Long>> copy(
       NavigableMap<String, NavigableMap<Long, Long>> of) {
     NavigableMap<String, NavigableMap<Long, Long>> copy = new TreeMap<>();
@@ -115,7 +112,7 @@ class CatalogModelTest {
       if (session % 2 == 0) {
         db.close();
       } else {
-        db.checkpoint(); // all is durable up to here
+        db.checkpoint(); // everything up to here is durable
         SimDatabase.abandon(db);
       }
     }
@@ -176,11 +173,10 @@ class CatalogModelTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  // ------------------------------------------------------------------------------ several threads
-
   /**
-   * The table {@code current} is replaced again and again, and a record in another table says by
-   * which. All of its records have that number, whoever looks, by name or by an old handle.
+   * The table {@code current} is replaced repeatedly, and a record in another table holds the
+   * number of the current one. All of its records have that number, whether it was found by name or
+   * by an old handle.
    */
   @ParameterizedTest
   @EnumSource
@@ -251,7 +247,7 @@ class CatalogModelTest {
     seen.records.values().forEach(v -> assertEquals(seen.number, v));
   }
 
-  /** Looks for the table, before or after the number. */
+  /** Opens the table by name, before or after reading the number. */
   private static void byName(Database db, RowTable number, AtomicLong count) {
     boolean first = count.get() % 2 == 0;
     same(
@@ -264,7 +260,7 @@ class CatalogModelTest {
     count.incrementAndGet();
   }
 
-  /** Has a handle of the table, and the table goes meanwhile. */
+  /** Uses a handle of a table that is dropped meanwhile. */
   private static void byHandle(Database db, RowTable number, AtomicLong count) {
     RowTable current = db.table(spec("current"));
     try {
@@ -300,7 +296,6 @@ class CatalogModelTest {
     }
   }
 
-  /** Makes and drops another table, in a transaction and outside. */
   private static void bystander(Database db) {
     db.run(tx -> put(tx.table(spec("other")), tx, 1, 1));
     db.dropTable("other");

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Tables are created, dropped and renamed in transactions, under each protocol. */
+/** Tables created, dropped and renamed in transactions, under each protocol. */
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
 class CatalogTransactionTest {
   private static final Layout.Definition B = Layout.define();
@@ -88,11 +88,9 @@ class CatalogTransactionTest {
     return assertThrows(TransactionAbortedException.class, what::run).abortCause();
   }
 
-  // -------------------------------------------------------------------------------- one of them
-
   @ParameterizedTest
   @EnumSource
-  void aTableComesWithItsRecords(Protocol protocol) {
+  void aTableAppearsWithItsRecords(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable record = db.table(spec("record"));
       RowTable[] made = new RowTable[1];
@@ -128,7 +126,7 @@ class CatalogTransactionTest {
 
   @ParameterizedTest
   @EnumSource
-  void nothingRemainsOfWhatDoesNotCommit(Protocol protocol) {
+  void rolledBackTablesLeaveNothing(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable old = db.table(spec("old"));
       db.run(tx -> put(old, tx, 1, 1));
@@ -155,7 +153,7 @@ class CatalogTransactionTest {
             assertThrows(InvalidUseException.class, () -> db.run(tx -> get(made[0], tx, 1)));
         assertTrue(e.getMessage().contains("was never there"), e::getMessage);
       }
-      assertTrue(db.store().pool().allocatorState().highWater() < 200, "pages do not come back");
+      assertTrue(db.store().pool().allocatorState().highWater() < 200, "pages were not freed");
       verify(db);
     }
   }
@@ -210,7 +208,6 @@ class CatalogTransactionTest {
         RowTable t = db.table(spec(name));
         db.run(tx -> put(t, tx, 1, name.charAt(0)));
       }
-      // Two tables change places.
       db.run(
           tx -> {
             tx.renameTable("a", "x");
@@ -220,14 +217,13 @@ class CatalogTransactionTest {
       assertEquals(List.of("a", "b", "c"), db.tables());
       assertEquals((long) 'b', (long) db.call(tx -> get(tx.table(spec("a")), tx, 1)));
       assertEquals((long) 'a', (long) db.call(tx -> get(tx.table(spec("b")), tx, 1)));
-      // One is wiped: dropped, and made again.
       db.run(
           tx -> {
             tx.dropTable("c");
             assertNull(get(tx.table(spec("c")), tx, 1));
           });
       assertEquals(0, (long) db.call(tx -> count(db.table(spec("c")), tx)));
-      // What is made and dropped in one transaction was never there.
+      // A table created and dropped in one transaction never existed.
       db.run(
           tx -> {
             RowTable t = tx.table(spec("d"));
@@ -237,7 +233,7 @@ class CatalogTransactionTest {
             assertThrows(InvalidUseException.class, () -> get(t, tx, 1));
             assertEquals(List.of("a", "b", "c"), tx.tables());
           });
-      // There and back is nothing.
+      // A rename that is reverted has no effect.
       db.run(
           tx -> {
             tx.renameTable("a", "z");
@@ -265,11 +261,9 @@ class CatalogTransactionTest {
     }
   }
 
-  // ------------------------------------------------------------------------------ beside others
-
   @ParameterizedTest
   @EnumSource
-  void ofTwoThatMakeOneTableTheFirstWins(Protocol protocol) throws Exception {
+  void firstCreatorOfATableWins(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       try (Transaction mine = db.begin()) {
         put(mine.table(spec("t")), mine, 1, 1);
@@ -296,7 +290,7 @@ class CatalogTransactionTest {
 
   @ParameterizedTest
   @EnumSource
-  void whoHasUsedATableThatIsDroppedIsAborted(Protocol protocol) throws Exception {
+  void usersOfADroppedTableAreAborted(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable a = db.table(spec("a"));
       RowTable b = db.table(spec("b"));
@@ -336,10 +330,10 @@ class CatalogTransactionTest {
     }
   }
 
-  /** A scan of objects that found nothing is a use, whatever the table is behind them. */
+  /** A scan of objects that found nothing counts as a use, over any kind of table. */
   @ParameterizedTest
   @EnumSource
-  void whoHasScannedObjectsOfATableThatIsDroppedIsAborted(Protocol protocol) throws Exception {
+  void scannersOfADroppedTableAreAborted(Protocol protocol) throws Exception {
     ByteCodec<byte[]> same =
         new ByteCodec<>() {
           @Override
@@ -367,7 +361,7 @@ class CatalogTransactionTest {
 
   @ParameterizedTest
   @EnumSource
-  void whoHasNotUsedItCommits(Protocol protocol) throws Exception {
+  void othersCommitAfterADrop(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable a = db.table(spec("a"));
       db.table(spec("t"));
@@ -383,10 +377,10 @@ class CatalogTransactionTest {
     }
   }
 
-  /** Several tables are one bit of what a transaction remembers to have used. */
+  /** Uses are recorded in a bitmap: several tables share one bit. */
   @ParameterizedTest
   @EnumSource
-  void dropsOfLongAgoAbortNobody(Protocol protocol) {
+  void oldDropsAbortNoTransaction(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
       for (int i = 0; i < 70; i++) {
         db.table(TableSpec.bytes("t" + i, 9));
@@ -413,7 +407,7 @@ class CatalogTransactionTest {
 
   @ParameterizedTest
   @EnumSource
-  void whatWasLookedForIsCheckedAtTheCommit(Protocol protocol) throws Exception {
+  void lookupsAreValidatedAtCommit(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable a = db.table(spec("a"));
       for (int round = 0; round < 6; round++) {
@@ -439,7 +433,7 @@ class CatalogTransactionTest {
               .get(60, TimeUnit.SECONDS);
           assertEquals(AbortCause.CATALOG, refused(mine::commit));
         }
-        // One that is told of nothing else than what stays.
+        // A transaction affected by no change but the drop.
         try (Transaction mine = db.begin()) {
           mine.table(spec("a"));
           put(a, mine, 1, 1);
@@ -453,7 +447,7 @@ class CatalogTransactionTest {
 
   @ParameterizedTest
   @EnumSource
-  void whoWaitsForTransactionsIsInNobodysWay(Protocol protocol) throws Exception {
+  void waitingSchemaChangesBlockNoTransaction(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable a = db.table(spec("a"));
       Future<VerifyReport> verified;
@@ -473,7 +467,7 @@ class CatalogTransactionTest {
 
   @ParameterizedTest
   @EnumSource
-  void snapshotsHaveTheCatalogOfTheirMoment(Protocol protocol) {
+  void snapshotsHaveTheirOwnCatalog(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable a = db.table(spec("a"));
       db.run(tx -> put(a, tx, 1, 1));
@@ -500,10 +494,10 @@ class CatalogTransactionTest {
     }
   }
 
-  /** It has found the table by its name: that the table has gone is a conflict, and no misuse. */
+  /** The transaction found the table by name: a later drop is a conflict, not misuse. */
   @ParameterizedTest
   @EnumSource
-  void whoHasLookedForATableThatGoesIsAborted(Protocol protocol) throws Exception {
+  void lookupsOfADroppedTableAreAborted(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable old = db.table(spec("a"));
       Transaction looked = db.begin();
@@ -517,11 +511,9 @@ class CatalogTransactionTest {
     }
   }
 
-  // ---------------------------------------------------------------------------------- afterwards
-
   @ParameterizedTest
   @EnumSource
-  void aKilledProcessLeavesAllOfItOrNothing(Protocol protocol) {
+  void killedTransactionsAreAtomic(Protocol protocol) {
     SimDisk disk = new SimDisk(1);
     Database db = SimDatabase.open(new SimStorage(disk), options(protocol));
     RowTable a = db.table(spec("a"));

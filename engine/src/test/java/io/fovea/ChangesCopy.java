@@ -18,27 +18,24 @@ import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A copy of a database that follows its changes: what it holds, and up to where. It is kept beside
- * the database, and what happens to that does not happen to it.
- */
+/** A copy of a database that follows its change feed, independent of the database's crashes. */
 public final class ChangesCopy {
-  /** By table, by key: values, in hexadecimal digits. */
+  /** Values by table and key, as hexadecimal digits. */
   public final TreeMap<String, TreeMap<String, String>> tables = new TreeMap<>();
 
-  /** How many batches it has taken, and of how many tables it was told that they were loaded. */
+  /** The number of batches taken, and of notices that a table was loaded. */
   public long batches;
 
   public long loads;
 
-  /** Where it goes on; null before it has begun. */
+  /** Where the next batch starts; null before {@link #begin}. */
   public @Nullable ChangePosition position;
 
   private static String hex(byte[] bytes) {
     return HexFormat.of().formatHex(bytes);
   }
 
-  /** Begins with what a database is now. */
+  /** Starts from the current contents of a database. */
   public void begin(Database db) {
     try (Database then = db.snapshot()) {
       tables.clear();
@@ -47,7 +44,7 @@ public final class ChangesCopy {
     }
   }
 
-  /** All that a database holds, as it is in the trees; nobody writes. */
+  /** Reads the contents of all trees. The database must not be written to. */
   public static TreeMap<String, TreeMap<String, String>> read(Database db) {
     TreeMap<String, TreeMap<String, String>> all = new TreeMap<>();
     for (TableCore table : db.schema().tables()) {
@@ -61,7 +58,6 @@ public final class ChangesCopy {
     return all;
   }
 
-  /** As it is now: what becomes of one becomes not of the other. */
   public ChangesCopy copy() {
     ChangesCopy copy = new ChangesCopy();
     tables.forEach((name, records) -> copy.tables.put(name, new TreeMap<>(records)));
@@ -71,7 +67,7 @@ public final class ChangesCopy {
     return copy;
   }
 
-  /** Takes all that there is; of a database whose tables are loaded it reads these anew. */
+  /** Takes all available batches; after a load, reads the whole database again. */
   public void follow(Database db) {
     ChangePosition from = position;
     assertTrue(from != null);
@@ -79,7 +75,7 @@ public final class ChangesCopy {
       ChangeBatch batch;
       while ((batch = changes.poll(Duration.ZERO)) != null) {
         if (take(batch)) {
-          begin(db); // which has all that has been committed
+          begin(db); // covers all that has been committed
           return;
         }
       }
@@ -87,13 +83,13 @@ public final class ChangesCopy {
     }
   }
 
-  /** Follows the files of a database on a disk, as another process would, from where it is. */
+  /** Follows the files of a database from the current position, as another process would. */
   public FileChanges beside(SimDisk disk) {
     BlockDevice log = new SimStorage(disk).open(Storage.LOG);
     return beside(disk, () -> synced(log));
   }
 
-  /** The same, where somebody else syncs the log, and says whether that was possible. */
+  /** The same, with an external sync of the log that returns whether it succeeded. */
   public FileChanges beside(SimDisk disk, BooleanSupplier sync) {
     ChangePosition from = position;
     assertTrue(from != null);
@@ -112,10 +108,11 @@ public final class ChangesCopy {
   }
 
   /**
-   * Takes what there is from the files of a database on a disk.
+   * Takes batches from the files of a database on a disk.
    *
-   * @param most so many batches at most
-   * @return whether a table was loaded, which is not known here; nothing was taken behind that
+   * @param most the maximum number of batches
+   * @return whether a table was loaded; its records are not available here, and nothing behind the
+   *     load was taken
    */
   public boolean followBeside(SimDisk disk, int most) {
     try (FileChanges changes = beside(disk)) {
@@ -133,7 +130,7 @@ public final class ChangesCopy {
     return false;
   }
 
-  /** Follows from the files, and is then what the database is. */
+  /** Follows from the files and checks that the copy equals the database. */
   public void checkBeside(Database db, SimDisk disk) {
     long end = db.changesPosition().lsn();
     if (followBeside(disk, Integer.MAX_VALUE)) {
@@ -142,7 +139,7 @@ public final class ChangesCopy {
     equal(db, end);
   }
 
-  /** Takes a batch; says whether a table was loaded. */
+  /** Takes a batch; returns whether a table was loaded. */
   public boolean take(ChangeBatch batch) {
     ChangePosition before = position;
     assertTrue(before == null || batch.position().lsn() > before.lsn(), "a repetition");
@@ -180,9 +177,8 @@ public final class ChangesCopy {
     return records;
   }
 
-  /** Follows, and is then what the database is. */
   public void check(Database db) {
-    long end = db.changesPosition().lsn(); // what lies before is durable then
+    long end = db.changesPosition().lsn(); // all before is durable then
     follow(db);
     equal(db, end);
   }

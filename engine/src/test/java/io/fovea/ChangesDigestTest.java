@@ -21,7 +21,7 @@ import java.util.Random;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
-/** {@link Transaction#changesDigest}: equal where databases are changed alike, and only there. */
+/** {@link Transaction#changesDigest}: equal if and only if databases are changed alike. */
 class ChangesDigestTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field N = B.int64("n");
@@ -31,7 +31,6 @@ class ChangesDigestTest {
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 64);
   private static final TableSpec OTHERS = TableSpec.bytes("others", 64);
 
-  /** One of them has an index. */
   private static TableSpec rows(Database db) {
     boolean cuts = db.options().experiments().subtreeDeleteThreshold() == 1;
     return cuts ? ROWS : ROWS.with(IndexSpec.on("by n", N));
@@ -45,7 +44,7 @@ class ChangesDigestTest {
             .experiments(e -> e.subtreeDeleteThreshold(subtreeDeleteThreshold)));
   }
 
-  /** What a body changes, in two databases whose trees have other numbers and pages. */
+  /** Runs a body in two databases whose trees have different numbers and pages. */
   private static final class Two implements AutoCloseable {
     final Database a = open(1);
     final Database b = open(Integer.MAX_VALUE);
@@ -167,7 +166,7 @@ class ChangesDigestTest {
   }
 
   @Test
-  void whatWasNotChangedIsNothing() {
+  void unchangedRecordsDoNotCount() {
     try (Two two = new Two()) {
       assertEquals(0, two.alike((db, tx) -> {}));
       assertEquals(0, two.alike((db, tx) -> assertTrue(tx.tables().contains("rows"))));
@@ -185,7 +184,7 @@ class ChangesDigestTest {
   }
 
   @Test
-  void theOrderOfTheWritesMeansNothing() {
+  void theOrderOfWritesDoesNotMatter() {
     try (Two two = new Two()) {
       List<Integer> keys = new ArrayList<>();
       for (int i = 0; i < 100; i++) {
@@ -203,9 +202,9 @@ class ChangesDigestTest {
     }
   }
 
-  /** It goes over the network between releases. */
+  /** The digest is sent between releases. */
   @Test
-  void theDigestStaysWhatItIs() {
+  void theDigestIsStableAcrossReleases() {
     try (Two two = new Two()) {
       assertEquals(5597163665908690037L, two.alike((db, tx) -> put(tx, BYTES, 1, 2)));
     }

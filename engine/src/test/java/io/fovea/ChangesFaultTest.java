@@ -26,7 +26,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who follows changes on a disk that fails, is damaged, or is full. */
+/** Following changes on a disk that fails, is damaged or is full. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ChangesFaultTest {
   private static final TableSpec SPEC = TableSpec.bytes("b", 40);
@@ -59,16 +59,16 @@ class ChangesFaultTest {
         db.run(
             tx -> {
               tx.renameTable("b", "c");
-              t.put(tx, key, new byte[5000]); // long: its commit is read in two places
+              t.put(tx, key, new byte[5000]); // long: its commit is read from two places
             });
         db.run(tx -> tx.renameTable("c", "b"));
       }
     }
   }
 
-  /** Each read of the log fails once: the next call goes on, and nothing is left out. */
+  /** Each read of the log fails once: the next call continues and skips nothing. */
   @Test
-  void aReadThatFailsIsDoneAgain() {
+  void aFailedReadIsRetried() {
     SimDisk disk = new SimDisk(1);
     try (Database db = open(disk)) {
       db.table(SPEC);
@@ -105,9 +105,8 @@ class ChangesFaultTest {
     }
   }
 
-  /** Damage of what was durable is said, and not taken for the end. */
   @Test
-  void damageIsNoEnd() {
+  void damageIsNotTheEnd() {
     SimDisk disk = new SimDisk(2);
     try (Database db = open(disk)) {
       db.table(SPEC);
@@ -134,9 +133,9 @@ class ChangesFaultTest {
     }
   }
 
-  /** When nothing can become durable any more, what is durable comes, and then that is told. */
+  /** When nothing more can become durable, all durable changes are delivered before the error. */
   @Test
-  void theEndOfTheLogIsTold() {
+  void theEndOfTheLogIsReported() {
     SimDisk disk = new SimDisk(3);
     Database db = open(disk);
     Table<byte[], byte[]> t = db.table(SPEC).bytes();
@@ -155,9 +154,9 @@ class ChangesFaultTest {
     }
   }
 
-  /** A full disk lets go of what is kept for changes, before it refuses who writes. */
+  /** On a full disk the changes kept for subscribers are released before a write is refused. */
   @Test
-  void aFullDiskLetsGo() {
+  void aFullDiskReleasesChanges() {
     SimDisk disk = new SimDisk(4);
     try (Database db = open(disk)) {
       db.table(SPEC);
@@ -173,7 +172,6 @@ class ChangesFaultTest {
           db.run(tx -> t.put(tx, new byte[] {value[0]}, value));
           i++;
         } catch (StorageFullException e) {
-          // Until the checkpoint that lets go.
           assertTrue(refused++ < 2000, e.toString());
           LockSupport.parkNanos(5_000_000);
         }
@@ -193,7 +191,7 @@ class ChangesFaultTest {
           copy.check(db);
           done = true;
         } catch (StorageFullException | ChangesLostException e) {
-          // The disk is as full as before: it may be refused, or the log let go of, once more.
+          // The disk is as full as before: one more refusal or release is possible.
           assertTrue(refused++ < 2000, e.toString());
           LockSupport.parkNanos(5_000_000);
         }
@@ -202,11 +200,11 @@ class ChangesFaultTest {
   }
 
   /**
-   * All of the disk is full, pages included: who writes what needs no space goes on, by what was
-   * kept for changes; who follows is told so, and follows again when there is space.
+   * The disk is full, pages included. Writes that need no space continue in the space of the kept
+   * changes. The subscriber gets an error, and follows again when there is space.
    */
   @Test
-  void aFullDiskLetsGoOfWhatIsKeptAndNothingElse() {
+  void aFullDiskReleasesOnlyKeptChanges() {
     SimDisk disk = new SimDisk(5);
     byte[][] values = new byte[200][3000];
     ChangesCopy copy = new ChangesCopy();
@@ -229,7 +227,6 @@ class ChangesFaultTest {
           values[i % values.length] = value;
           i++;
         } catch (StorageFullException e) {
-          // Until the checkpoint that lets go.
           assertTrue(refused++ < 2000, e.toString());
           LockSupport.parkNanos(5_000_000);
         }

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Committed changes, as those who follow them get them. */
+/** The change feed, as its subscribers see it. */
 @Tag("slow")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ChangesTest {
@@ -93,7 +93,7 @@ class ChangesTest {
   }
 
   @Test
-  void eachCommitComesAsAWhole() {
+  void commitsAreDeliveredWhole() {
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       try (Changes changes = db.changes(db.changesPosition())) {
@@ -122,7 +122,6 @@ class ChangesTest {
         assertNull(all.get(1).changes().get(0).valueBytes());
         assertTrue(all.get(0).position().lsn() < all.get(1).position().lsn());
         assertEquals(all.get(1).position(), changes.position());
-        // From the position of the first, the second comes.
         try (Changes again = db.changes(ChangePosition.parse(all.get(0).position().toString()))) {
           assertEquals(1, all(again).size());
         }
@@ -130,9 +129,9 @@ class ChangesTest {
     }
   }
 
-  /** A row that is changed in part comes as a whole, and the index's entries don't come. */
+  /** A partially updated row is delivered whole, and index entries aren't delivered. */
   @Test
-  void rowsComeAsRows() {
+  void rowsAreDeliveredAsRows() {
     try (Database db = open()) {
       RowTable t = db.table(ROWS);
       Layout.Definition number = Layout.define();
@@ -166,7 +165,7 @@ class ChangesTest {
   }
 
   @Test
-  void objectsComeAsObjects() {
+  void objectsAreDeliveredAsObjects() {
     try (Database db = open()) {
       Table<Long, Account> t = db.table(ACCOUNTS);
       try (Changes changes = db.changes(db.changesPosition())) {
@@ -182,7 +181,7 @@ class ChangesTest {
     }
   }
 
-  /** Rows of an older layout come as rows of the newest; a handle of before is refused. */
+  /** Rows of an older layout are delivered in the newest; older handles are refused. */
   @Test
   void rowsOfOldLayouts() {
     try (Database db = open()) {
@@ -208,7 +207,6 @@ class ChangesTest {
     }
   }
 
-  /** Under each protocol rows that are changed in part come as a whole. */
   @Test
   void everyProtocol() throws Exception {
     for (Protocol protocol : Protocol.values()) {
@@ -253,7 +251,7 @@ class ChangesTest {
     }
   }
 
-  /** Rows that expire are there until they are swept; pages that move are nobody's business. */
+  /** Expired rows exist until they are swept; page moves aren't delivered. */
   @Test
   void sweepsAndCompactions() {
     Layout.Definition b = Layout.define();
@@ -320,7 +318,7 @@ class ChangesTest {
     }
   }
 
-  /** A commit has more pages of long values than a record of this log has room for ids. */
+  /** A commit has more pages of long values than one record of this log can name. */
   @Test
   void manyPagesOfLongValues() {
     Options options = options().log(l -> l.bufferBytes(64 << 10));
@@ -366,7 +364,6 @@ class ChangesTest {
           });
       copy.check(db);
       assertEquals("{b={78=79}, d={61=32, 62=32}}", copy.tables.toString());
-      // Another table takes the place of one, in one commit.
       db.run(
           tx -> {
             tx.dropTable("b");
@@ -386,7 +383,7 @@ class ChangesTest {
   }
 
   @Test
-  void loadsAreTold() throws Exception {
+  void loadsAreReported() throws Exception {
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       db.run(tx -> t.put(tx, bytes("z"), bytes("1")));
@@ -413,7 +410,7 @@ class ChangesTest {
   }
 
   @Test
-  void itGoesOnAfterACloseAndAfterACrash() {
+  void followingContinuesAfterCloseAndCrash() {
     ChangesCopy copy = new ChangesCopy();
     for (int round = 0; round < 12; round++) {
       Database db = open();
@@ -446,7 +443,7 @@ class ChangesTest {
     assertTrue(copy.batches > 200, copy.batches + " batches");
   }
 
-  /** The log goes round many times, with who follows it behind by less than it keeps. */
+  /** The log wraps around many times while the subscriber's lag stays below the retention. */
   @Test
   void theLogGoesRound() {
     try (Database db =
@@ -458,19 +455,19 @@ class ChangesTest {
       for (int i = 0; i < 4000; i++) {
         int n = i;
         db.run(tx -> t.put(tx, bytes("k" + n % 100), random(2000, n)));
-        if (i % 20 == 19) { // each writes a block of 4 KiB, and some of them images of two pages
+        if (i % 20 == 19) { // each writes a block of 4 KiB, and some write images of two pages
           copy.follow(db);
         }
       }
       copy.check(db);
       assertEquals(4000, copy.batches);
       long file = folder.resolve("db.log").toFile().length();
-      assertTrue(file < 4 << 20, file + " bytes"); // of 9 MiB that were written
+      assertTrue(file < 4 << 20, file + " bytes"); // of 9 MiB written
     }
   }
 
   @Test
-  void whoIsTooSlowIsTold() {
+  void lagBeyondTheRetentionIsReported() {
     ChangePosition from;
     try (Database db =
         Database.open(
@@ -500,9 +497,9 @@ class ChangesTest {
     }
   }
 
-  /** Opened once without the option, or without a log, nothing from before can be followed. */
+  /** After one opening without the option or without a log, earlier changes can't be followed. */
   @Test
-  void whatWasNotKeptIsLost() {
+  void changesThatWereNotKeptAreLost() {
     for (Options other :
         List.of(
             options().log(l -> l.changeRetentionBytes(0)), options().durability(Durability.NONE))) {
@@ -536,7 +533,7 @@ class ChangesTest {
   }
 
   @Test
-  void positionsOfOthersAreRefused() {
+  void positionsOfOtherDatabasesAreRefused() {
     ChangePosition from;
     Path backup = folder.resolve("backup");
     try (Database db = open()) {
@@ -571,7 +568,7 @@ class ChangesTest {
   }
 
   @Test
-  void whereItCantBe() {
+  void unsupportedUsesAreRefused() {
     try (Database db = Database.inMemory(options())) {
       assertThrows(InvalidUseException.class, db::changesPosition);
       try (Database then = db.snapshot()) {
@@ -595,10 +592,8 @@ class ChangesTest {
         IllegalArgumentException.class, () -> options().log(l -> l.changeRetentionBytes(-1)));
   }
 
-  // ------------------------------------------------------------------------------------ waiting
-
   @Test
-  void itWaitsForWhatComes() throws Exception {
+  void pollWaitsForChanges() throws Exception {
     for (boolean virtual : new boolean[] {false, true}) {
       try (Database db = open()) {
         Table<byte[], byte[]> t = db.table(BYTES).bytes();
@@ -666,9 +661,7 @@ class ChangesTest {
     }
   }
 
-  // ------------------------------------------------------------------------- beside everything
-
-  /** Many followers beside many writers, checkpoints, and tables that come and go. */
+  /** Many subscribers next to many writers, checkpoints, and creation and dropping of tables. */
   @Test
   void manyFollowWhileManyWrite() throws Exception {
     Options options =
@@ -748,7 +741,6 @@ class ChangesTest {
     }
   }
 
-  /** A snapshot has what lies before its position, and nothing else. */
   @Test
   void aSnapshotFitsItsPosition() throws Exception {
     try (Database db = open()) {

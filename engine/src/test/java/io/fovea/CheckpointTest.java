@@ -43,7 +43,7 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Checkpoints on demand, by bytes, and when something fails. */
+/** Checkpoints on demand, by log size, and after failures. */
 class CheckpointTest {
   private static final Options SMALL =
       Options.defaults()
@@ -76,8 +76,8 @@ class CheckpointTest {
   /**
    * The files of a disk.
    *
-   * @param before each call of a device it gets the suffix of the file and the name of the call,
-   *     {@code ".log write"}: it may wait, and throw
+   * @param before called before each call of a device with the file's suffix and the method's name,
+   *     such as {@code ".log write"}; may wait or throw
    */
   private record Stubborn(SimStorage files, Consumer<String> before) implements Storage {
     @Override
@@ -117,7 +117,7 @@ class CheckpointTest {
     return new StorageException("write", "db", -1, 5, "EIO (by the test)");
   }
 
-  /** Holds each write of a superblock until somebody says how it ends. */
+  /** Holds each write of a superblock until a test lets it succeed or fail. */
   private static final class Held implements Consumer<String> {
     private final SynchronousQueue<Boolean> ends = new SynchronousQueue<>();
     private final AtomicInteger held = new AtomicInteger();
@@ -143,14 +143,12 @@ class CheckpointTest {
       }
     }
 
-    /** Waits for the n-th write. */
     void await(int n) {
       while (held.get() < n) {
         Thread.onSpinWait();
       }
     }
 
-    /** Lets the write go on that is held, or fails it. */
     void end(boolean well) throws InterruptedException {
       ends.put(well);
     }
@@ -173,7 +171,7 @@ class CheckpointTest {
       thread = Thread.ofPlatform().start(result);
     }
 
-    /** What it throws, or null. */
+    /** Returns the exception of the caller, or null. */
     @Nullable Throwable failure() throws InterruptedException {
       try {
         result.get();
@@ -193,7 +191,7 @@ class CheckpointTest {
     return callers;
   }
 
-  /** Returns once the thread waits for its checkpoint, and not only for the lock before that. */
+  /** Returns once the thread waits for its checkpoint rather than for the lock before it. */
   private static void awaitRequest(Thread thread) {
     while (thread.isAlive()
         && Arrays.stream(thread.getStackTrace())
@@ -202,7 +200,7 @@ class CheckpointTest {
     }
   }
 
-  /** Of many callers, since the one that wakes last is the one that may get another's. */
+  /** Several callers, since the last to wake could get another's result. */
   @Test
   void eachCallerGetsTheResultOfItsOwnCheckpoint() throws InterruptedException {
     Held held = new Held();
@@ -212,7 +210,7 @@ class CheckpointTest {
       held.on = true;
       Caller zeroth = new Caller(db::checkpoint);
       held.await(1);
-      List<Caller> first = callers(db); // for the next one
+      List<Caller> first = callers(db);
       held.end(true);
       held.await(2);
       List<Caller> second = callers(db);
@@ -238,7 +236,7 @@ class CheckpointTest {
     }
   }
 
-  /** A thread that commits until the log is full, while the only checkpoint is held. */
+  /** Starts a thread that commits until the log is full, while the only checkpoint is held. */
   private Caller writer(Database db, Held held) {
     return writer(db, held, i -> put(db, i, i + 1));
   }
@@ -266,7 +264,7 @@ class CheckpointTest {
   }
 
   @Test
-  void aCheckpointWakesWhoWaitsForRoom() throws InterruptedException {
+  void aCheckpointWakesWaitersForLogSpace() throws InterruptedException {
     Held held = new Held();
     Storage files = new Stubborn(new SimStorage(new SimDisk(10)), held);
     try (Database db = Database.open(files, SMALL)) {
@@ -277,14 +275,14 @@ class CheckpointTest {
   }
 
   @Test
-  void anInterruptDoesNotEndTheWaitForRoom() throws InterruptedException {
+  void anInterruptDoesNotEndTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
     Storage files = new Stubborn(new SimStorage(new SimDisk(11)), held);
     try (Database db = Database.open(files, SMALL)) {
       Caller writer = writer(db, held);
       writer.thread.interrupt();
       while (writer.thread.isInterrupted()) {
-        Thread.onSpinWait(); // it puts its flag aside
+        Thread.onSpinWait(); // it stores the flag and clears it
       }
       awaitAsleep(writer.thread);
       assertFalse(writer.result.isDone());
@@ -295,7 +293,7 @@ class CheckpointTest {
   }
 
   @Test
-  void aCloseEndsTheWaitForRoom() throws InterruptedException {
+  void aCloseEndsTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
     Storage files = new Stubborn(new SimStorage(new SimDisk(12)), held);
     Database db =
@@ -308,7 +306,7 @@ class CheckpointTest {
   }
 
   @Test
-  void aFailureOfTheEngineEndsTheWaitForRoom() throws InterruptedException {
+  void aFailureOfTheEngineEndsTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
     Storage files = new Stubborn(new SimStorage(new SimDisk(13)), held);
     Database db = Database.open(files, SMALL);
@@ -320,7 +318,7 @@ class CheckpointTest {
   }
 
   @Test
-  void aFailureOfTheLogEndsTheWaitForRoom() throws InterruptedException {
+  void aFailureOfTheLogEndsTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
     Storage files = new Stubborn(new SimStorage(new SimDisk(14)), held);
     Database db = Database.open(files, SMALL);
@@ -340,7 +338,7 @@ class CheckpointTest {
   }
 
   @Test
-  void theTimeLimitEndsTheWaitForRoom() throws InterruptedException {
+  void theTimeoutEndsTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
     Storage files = new Stubborn(new SimStorage(new SimDisk(15)), held);
     Options limited = SMALL.transactions(txs -> txs.timeout(Duration.ofMillis(500)));
@@ -350,7 +348,7 @@ class CheckpointTest {
             try {
               put(db, i, i + 1);
             } catch (TransactionAbortedException e) {
-              // A machine that is busy may also be late elsewhere.
+              // A busy machine may time out elsewhere too.
               if (e.abortCause() != AbortCause.TIMEOUT
                   || String.valueOf(e.getMessage()).contains("room in the log")) {
                 throw e;
@@ -366,7 +364,7 @@ class CheckpointTest {
   }
 
   @Test
-  void aSyncThatFailsIsFinal() {
+  void aFailedSyncIsFinal() {
     SimDisk disk = new SimDisk(1);
     AtomicBoolean fails = new AtomicBoolean();
     Storage files =
@@ -413,7 +411,7 @@ class CheckpointTest {
       }
       DatabaseStats s = db.stats();
       assertTrue(s.log().bytes() > 2 * SMALL.log().maxBytes(), s::toString);
-      // A commit that was let in may append what it has, and so may those beside it.
+      // Admitted commits, of this and other threads, may still append their records.
       assertTrue(s.log().redoBytes() < SMALL.log().maxBytes() + (128 << 10), s::toString);
       assertTrue(s.storage().logBytes() < 4 * SMALL.log().maxBytes(), s::toString);
       assertTrue(s.checkpoints().made() >= 2, s::toString);
@@ -422,35 +420,34 @@ class CheckpointTest {
   }
 
   @Test
-  void onDemandItIsDoneWhenItReturns() {
+  void checkpointReturnsWhenComplete() {
     SimDisk disk = new SimDisk(3);
     Database db = Database.open(new SimStorage(disk), SMALL);
-    put(db, 0, 20); // less than what makes one due by itself, a block of the log each
+    put(db, 0, 20); // less than a checkpoint by size needs; each is one block of the log
     long made = db.stats().checkpoints().made();
     db.checkpoint();
     assertEquals(made + 1, db.stats().checkpoints().made());
-    // What it says of counts lies behind its redo point.
+    // Records of counts lie behind the redo point.
     assertTrue(db.stats().log().redoBytes() < 256, db.stats()::toString);
     db.checkpoint();
     assertEquals(0, db.stats().checkpoints().failed());
     db.close();
     assertThrows(DatabaseClosedException.class, db::checkpoint);
-    // Opened and not written to: nothing to do.
     try (Database again = Database.open(new SimStorage(disk), SMALL)) {
       again.checkpoint();
       assertEquals(0, again.stats().checkpoints().made());
     }
   }
 
-  /** An operation that takes long, as one that waits for the device, is no reason to write on. */
+  /** While a long operation holds the redo point back, checkpoints aren't repeated. */
   @Test
-  void whatGainsNothingIsNotRepeatedAtOnce() throws InterruptedException {
+  void uselessCheckpointsAreNotRepeated() throws InterruptedException {
     SimDisk disk = new SimDisk(8);
     try (Database db = Database.open(new SimStorage(disk), SMALL)) {
       put(db, 0, 10);
       LogSession session = db.store().newSession();
       session.begin(0);
-      Thread writer = Thread.ofPlatform().start(() -> put(db, 10, 2_000)); // waits for room
+      Thread writer = Thread.ofPlatform().start(() -> put(db, 10, 2_000));
       long before = db.stats().checkpoints().made();
       long began = System.nanoTime();
       Thread.sleep(500);
@@ -458,13 +455,13 @@ class CheckpointTest {
       long most = 3 + (System.nanoTime() - began) / 50_000_000;
       session.end();
       writer.join();
-      assertTrue(made <= most, made + " checkpoints, and no more than " + most + " are due");
+      assertTrue(made <= most, made + " checkpoints instead of at most " + most);
     }
   }
 
-  /** A page was given out and belongs to nobody: only the log from its session's start knows it. */
+  /** Only the log since the session's start knows an allocated page that is in no tree. */
   @Test
-  void noneIsMadeWhenAnOperationHasStoppedThePool() {
+  void aStoppedPoolIsNotCheckpointed() {
     SimDisk disk = new SimDisk(7);
     Database db = Database.open(new SimStorage(disk), SMALL);
     put(db, 0, 50);
@@ -521,7 +518,7 @@ class CheckpointTest {
     refused(SMALL.device(dev -> dev.pageSize(65536)).bufferBytes(16 << 20), "bufferBytes");
     refused(SMALL.log(log -> log.bufferBytes(1 << 20).maxBytes(8 << 20)), "segmentBytes");
     refused(SMALL.log(log -> log.segmentBytes(1 << 20)), "maxBytes(4194304)");
-    // Nothing is left that would be in the way.
+    // Nothing remains that could hold it back.
     SimDisk disk = new SimDisk(5);
     assertThrows(
         InvalidUseException.class,

@@ -14,8 +14,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * The strongly connected components of some classes (Tarjan 1972): from each class of a circle
- * there is a way to each other one. A nested class counts as its outermost one.
+ * Finds dependency cycles between classes: their strongly connected components (Tarjan 1972). A
+ * nested class counts as its outermost one.
  */
 final class Circles {
   private final Map<String, Set<String>> uses = new TreeMap<>();
@@ -38,7 +38,6 @@ final class Circles {
     }
   }
 
-  /** The circles of more than one class. */
   static List<Set<String>> of(Collection<JavaClass> classes) {
     Circles circles = new Circles(classes);
     for (String c : circles.uses.keySet()) {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Pages of long values move as other pages do, whatever goes on meanwhile. */
+/** Compaction moves pages of long values as it moves others, under any concurrent operation. */
 @Tag("slow")
 @Timeout(180)
 @Execution(ExecutionMode.CONCURRENT)
@@ -41,7 +41,7 @@ class CompactLongTest {
     return ByteBuffer.allocate(8).putInt(i * 0x9E3779B1).putInt(i).array();
   }
 
-  /** Of 5 to 60 KB, each eighth byte says whose it is. */
+  /** 5 to 60 KB; every eighth byte identifies the record. */
   private static byte[] value(int i, int version) {
     byte[] v = new byte[5_000 + (i * 7919 + version * 31) % 55_000];
     for (int at = 0; at + 8 <= v.length; at += 8) {
@@ -54,7 +54,6 @@ class CompactLongTest {
     return db.table(TableSpec.bytes(name, 8)).bytes();
   }
 
-  /** Between those that stay lie those that go. */
   private static void fill(Database db, Table<byte[], byte[]> stays, Table<byte[], byte[]> goes) {
     for (int i = 0; i < VALUES; i++) {
       int n = i;
@@ -129,7 +128,7 @@ class CompactLongTest {
     }
   }
 
-  /** Of a value that fills nearly all of the file only what is high moves. */
+  /** Of a value that fills nearly all of the file, only the pages at the end move. */
   @Test
   void oneVeryLongValue() {
     try (Database db = Database.open(dir.resolve("one.fovea"), OPTIONS)) {
@@ -148,7 +147,6 @@ class CompactLongTest {
     }
   }
 
-  /** The catalog's own long records move too. */
   @Test
   void aWideTable() {
     Path file = dir.resolve("wide.fovea");
@@ -175,7 +173,7 @@ class CompactLongTest {
     }
   }
 
-  /** A snapshot reads chains as they were; an increment has the pages where they are. */
+  /** A snapshot reads chains as they were; an increment has the pages at their new addresses. */
   @Test
   void besideASnapshotAndABackup() {
     Path file = dir.resolve("snapshot.fovea");
@@ -190,7 +188,7 @@ class CompactLongTest {
       try (Database then = db.snapshot()) {
         CompactReport report = db.compact(CompactOptions.defaults());
         assertTrue(report.bytesBefore() > 3 * report.bytesAfter(), report::toString);
-        fill(db, stays, goes); // over the pages where they were
+        fill(db, stays, goes); // reuses the old pages
         check(then, table(then, "stays"));
       }
       BackupPosition position = Objects.requireNonNull(first.position());
@@ -204,9 +202,8 @@ class CompactLongTest {
     }
   }
 
-  /** Nobody who follows changes is told that a page has moved. */
   @Test
-  void whoFollowsChangesIsToldNothing() {
+  void movesAreNotInTheChangeFeed() {
     Options followed = OPTIONS.log(l -> l.changeRetentionBytes(64 << 20));
     try (Database db = Database.open(dir.resolve("followed.fovea"), followed)) {
       Table<byte[], byte[]> stays = table(db, "stays");
@@ -226,7 +223,6 @@ class CompactLongTest {
     }
   }
 
-  /** Others read and write the same values meanwhile. */
   @ParameterizedTest
   @EnumSource(names = {"TICTOC", "MVTO", "TWO_PHASE_LOCKING"})
   void besideWriters(Protocol protocol) throws Exception {
@@ -247,7 +243,7 @@ class CompactLongTest {
                 () -> {
                   Random r = new Random(me);
                   try {
-                    do { // once at least, whenever it comes to run
+                    do { // at least once, even if scheduled late
                       work(db, stays, changes, me, r);
                       done.incrementAndGet();
                     } while (!stop.get());

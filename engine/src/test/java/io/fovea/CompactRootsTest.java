@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Roots of trees move as other pages do, whatever goes on meanwhile. */
+/** Compaction moves roots of trees as it moves other pages, under any concurrent operation. */
 @Tag("slow")
 @Timeout(180)
 @Execution(ExecutionMode.CONCURRENT)
@@ -71,7 +71,6 @@ class CompactRootsTest {
     }
   }
 
-  /** Behind many pages that become free: many small tables. */
   private static void small(Database db) {
     Table<byte[], byte[]> big = table(db, "big");
     fill(db, big);
@@ -116,7 +115,7 @@ class CompactRootsTest {
     }
   }
 
-  /** A snapshot finds its tables where they were, a backup and an increment where they are. */
+  /** A snapshot finds its tables at the old addresses, a backup and an increment at the new. */
   @Test
   void besideASnapshotAndABackup() {
     Path file = dir.resolve("snapshot.fovea");
@@ -128,7 +127,7 @@ class CompactRootsTest {
       try (Database then = db.snapshot()) {
         CompactReport report = db.compact(CompactOptions.defaults());
         assertTrue(report.bytesBefore() > 3 * report.bytesAfter(), report::toString);
-        fill(db, table(db, "big")); // over the pages where the roots were
+        fill(db, table(db, "big")); // reuses the old pages of the roots
         checkSmall(then);
       }
       try (Database now = db.snapshot()) {
@@ -145,7 +144,7 @@ class CompactRootsTest {
     }
   }
 
-  /** Trees get levels and lose them while their roots move, and tables are renamed and dropped. */
+  /** Trees gain and lose levels while their roots move; tables are renamed and dropped. */
   @Test
   void besideWriters() throws Exception {
     Path file = dir.resolve("writers.fovea");
@@ -203,7 +202,7 @@ class CompactRootsTest {
     }
   }
 
-  /** A tree of some leaves, looked at, and emptied again. */
+  /** Grows a tree to several leaves, reads it, and empties it. */
   private static void grow(Database db, Table<byte[], byte[]> table, Random r) {
     int n = 1 + r.nextInt(120);
     int first = r.nextInt(1000);

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A file that has free pages all over gets as short as what it holds, while it is used. */
+/** Compaction shrinks a file with free pages to the size of its contents, while in use. */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class CompactTest {
@@ -63,7 +63,6 @@ class CompactTest {
     }
   }
 
-  /** Nine of ten go, in the order of no key. */
   private static void thin(Database db, Table<byte[], byte[]> table) {
     for (int first = 0; first < RECORDS; first += 200) {
       int begin = first;
@@ -128,10 +127,7 @@ class CompactTest {
     }
   }
 
-  /**
-   * A pool that is much smaller than the free list: what is free is read in large pieces, and not
-   * page by page.
-   */
+  /** The pool is much smaller than the free list, which is read in large pieces, not by page. */
   @ParameterizedTest
   @ValueSource(ints = {1_000, 50_000})
   void freeSpaceIsReadInLargePieces(int length) {
@@ -175,13 +171,13 @@ class CompactTest {
   }
 
   /**
-   * Records come and go, and now and then the database is compacted beside that: when all is done
-   * the file has at most a third more than what it holds.
+   * Records are inserted and deleted, with occasional compactions. At the end the file exceeds its
+   * contents by at most a third.
    */
   @Test
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");
-    // Not synced: what a compaction moves and cuts off is the same.
+    // Not synced: that doesn't affect what a compaction moves and truncates.
     Options options = OPTIONS.bufferBytes(4 << 20).durability(Durability.ASYNC);
     try (Database db = Database.open(file, options)) {
       List<Table<byte[], byte[]>> tables = List.of(table(db, "a"), table(db, "b"));
@@ -218,7 +214,7 @@ class CompactTest {
     }
   }
 
-  /** Some hundred records more, or most of a part of them less. */
+  /** Inserts a few hundred records, or deletes most records of a range. */
   private static void churn(Database db, Table<byte[], byte[]> table, Random r) {
     int first = r.nextInt(8) * 500;
     if (r.nextInt(3) == 0) {
@@ -235,7 +231,7 @@ class CompactTest {
         });
   }
 
-  /** A backup holds the end of the file back; an increment has the pages where they are now. */
+  /** A backup keeps the end of the file; an increment has the pages at their new addresses. */
   @Test
   void besideABackup() {
     Path file = dir.resolve("backed.fovea");
@@ -258,7 +254,6 @@ class CompactTest {
     }
   }
 
-  /** A close ends a compaction, and waits for its end. */
   @Test
   void aCloseEndsIt() throws Exception {
     Path file = dir.resolve("closed.fovea");
@@ -289,7 +284,6 @@ class CompactTest {
     }
   }
 
-  /** Others read, write, open a snapshot; tables come and go. */
   @Test
   void besideEverythingElse() throws Exception {
     Path file = dir.resolve("beside.fovea");
@@ -310,7 +304,7 @@ class CompactTest {
                 () -> {
                   Random r = new Random(me);
                   try {
-                    do { // once at least, whenever it comes to run
+                    do { // at least once, even if scheduled late
                       work(db, still, moves, me, r);
                       done.incrementAndGet();
                     } while (!stop.get());

@@ -39,7 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Invariants that only hold if transactions are serializable, with many threads. */
+/** Invariants that hold only if transactions are serializable, with many threads. */
 @Tag("slow")
 class ConcurrencyTest {
   private static final int ACCOUNTS = 100;
@@ -56,7 +56,7 @@ class ConcurrencyTest {
 
   @TempDir Path dir;
 
-  /** Runs a job in some threads, each with its own number; throws what any of them threw. */
+  /** Runs a job in several threads, each with its number; throws what any of them threw. */
   private static void inThreads(int n, boolean virtual, Job job) throws Exception {
     inThreads(n, id -> virtual, job);
   }
@@ -150,7 +150,7 @@ class ConcurrencyTest {
         });
   }
 
-  /** Money moves; whoever adds it all up, by whichever index, finds the same. */
+  /** Money moves between accounts; the sum is constant over any index. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void scansOfMovingMoneySumToAConstant(boolean virtual) throws Exception {
@@ -189,8 +189,8 @@ class ConcurrencyTest {
                 assertEquals(
                     expected, (long) db.read(tx -> sumByIndex(tx, t.index("by_balance"), order)));
                 n++;
-                // Virtual threads that never wait keep the others from running at all: those that
-                // yield are taken up again before those that were woken.
+                // Virtual threads that never wait starve the others: a thread that yields is
+                // resumed before those that were unparked.
                 java.util.concurrent.locks.LockSupport.parkNanos(1_000);
               }
             }
@@ -202,7 +202,6 @@ class ConcurrencyTest {
     assertTrue(io.fovea.FileVerifier.verify(file).ok());
   }
 
-  /** Every increment counts once, under each translation. */
   @ParameterizedTest
   @EnumSource(Translation.class)
   void countersCountEveryIncrement(Translation translation) throws Exception {
@@ -235,7 +234,6 @@ class ConcurrencyTest {
     }
   }
 
-  /** Numbers taken from max + 1 are never taken twice, and leave no gap. */
   @Test
   void numbersAreUnique() throws Exception {
     int threads = 4;
@@ -276,7 +274,6 @@ class ConcurrencyTest {
     }
   }
 
-  /** A unique index lets one of many in, whatever they do at the same time. */
   @Test
   void aUniqueValueBelongsToOne() throws Exception {
     TableSpec spec =
@@ -309,9 +306,9 @@ class ConcurrencyTest {
     }
   }
 
-  /** Two who each look whether the other is there: at most one of them acts (write skew). */
+  /** Write skew: of two that each check that the other is absent, at most one acts. */
   @Test
-  void nobodyActsOnWhatIsNoLongerTrue() throws Exception {
+  void writeSkewIsImpossible() throws Exception {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
       RowTable t = db.table(ACCOUNT);
       int rounds = Sample.rounds(150, 300);
@@ -324,7 +321,7 @@ class ConcurrencyTest {
               int round = i;
               db.run(
                   tx -> {
-                    // Is anybody registered for this round? By the index: a phantom if not.
+                    // Whether another is registered for this round; overlooking it is a phantom.
                     boolean taken;
                     Key key = t.index("by_owner").key().set(round);
                     try (RowCursor c =
@@ -343,7 +340,6 @@ class ConcurrencyTest {
     }
   }
 
-  /** Interrupts end nothing and are kept. */
   @Test
   void interruptsDoNoHarm() throws Exception {
     Path file = dir.resolve("interrupts");
@@ -399,13 +395,13 @@ class ConcurrencyTest {
       TableSpec.of("wide", WIDE_KEY, W.build()).with(IndexSpec.on("by_money", IN_GROUP, MONEY));
 
   /**
-   * Eight threads, half of them virtual, on data of several times the pool: money moves within
-   * groups, whoever adds a group up finds what it began with, and increments count once. No frame
-   * is waited for in vain: {@code PoolExhaustedException} fails the test as anything else does.
+   * Eight threads, half of them virtual, on data several times larger than the pool. Money moves
+   * within groups, group sums are constant, and increments count once. Any exception fails the
+   * test, {@code PoolExhaustedException} included.
    */
   @ParameterizedTest
   @EnumSource
-  void moneyStaysWherever(Surroundings surroundings) {
+  void moneyIsConservedInAllSurroundings(Surroundings surroundings) {
     surroundings.each(
         1,
         (roughness, seed) -> {
@@ -428,7 +424,9 @@ class ConcurrencyTest {
             checkGroups(db, t, groups, increments.get());
             VerifyReport report = db.verify();
             assertTrue(report.ok(), report::toString);
-            assertTrue(!surroundings.smallest() || db.stats().buffer().misses() > 1000, "it fits");
+            assertTrue(
+                !surroundings.smallest() || db.stats().buffer().misses() > 1000,
+                "the data fits into the pool");
           } finally {
             db.close();
           }
@@ -452,8 +450,8 @@ class ConcurrencyTest {
   }
 
   /**
-   * As many threads as there are frames in the smallest pool, each of which needs more than one for
-   * the nodes that it splits: they wait in turn, and none in vain.
+   * As many threads as the smallest pool has frames, each of which needs several to split nodes.
+   * They wait for each other, and every wait ends.
    */
   @Test
   void asManyThreadsAsFrames() {
@@ -594,7 +592,7 @@ class ConcurrencyTest {
   /** One transaction at a time, whose thread sleeps in it. */
   @Test
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void whoWaitsToBeginLetsTheOthersComeBack() throws InterruptedException {
+  void waitersForAdmissionYieldTheirCarrier() throws InterruptedException {
     Options options =
         Options.defaults()
             .bufferBytes(1 << 20)

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Copies of files that are in use, made without the help of who uses them. */
+/** Copies of files in use, made without the cooperation of the process that uses them. */
 class CopyInUseTest {
   private static final int WRITERS = 2;
 
@@ -43,7 +43,7 @@ class CopyInUseTest {
     }
   }
 
-  /** Checkpoints come in between, and so some copies are begun again. */
+  /** Checkpoints intervene, so some copies restart. */
   @Tag("slow")
   @ParameterizedTest
   @ValueSource(longs = {1, 2})
@@ -80,7 +80,7 @@ class CopyInUseTest {
           check(to.resolve("db"), least, most);
           copied++;
         }
-        assertTrue(copied > 0, "Each copy met with too many checkpoints.");
+        assertTrue(copied > 0, "every copy was ended by too many checkpoints");
       } finally {
         done.set(true);
         checkpoints.join();
@@ -88,7 +88,6 @@ class CopyInUseTest {
     }
   }
 
-  /** A table that is loaded without a log, and tables that go, while pages are copied. */
   @Tag("slow")
   @Test
   void whileTablesAreLoadedAndDropped() throws Exception {
@@ -126,7 +125,7 @@ class CopyInUseTest {
           try {
             FileDump.backup(file, to, BackupOptions.defaults());
           } catch (StorageException e) {
-            continue; // there were too many checkpoints, of loads
+            continue; // too many checkpoints, made by loads
           }
           check(to.resolve("db"), least, load.acknowledged());
         }
@@ -179,7 +178,7 @@ class CopyInUseTest {
   }
 
   @Test
-  void whatIsRefused() throws IOException {
+  void unsupportedCopiesAreRefused() throws IOException {
     Path file = dir.resolve("db");
     assertThrows(
         IncompatibleFormatException.class,

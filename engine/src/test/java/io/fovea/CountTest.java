@@ -41,7 +41,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Counts of tables and indexes: what a scan would find, whatever has happened. */
+/** Row counts of tables and indexes equal what a scan would find, at any time. */
 class CountTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field CITY = B.text("city", 20);
@@ -62,9 +62,7 @@ class CountTest {
         .log(log -> log.bufferBytes(64 << 10).segmentBytes(64 << 10).maxBytes(1 << 20));
   }
 
-  // ------------------------------------------------------------------------------------- support
-
-  /** Some random changes, of some of which a transaction thinks better; long values among them. */
+  /** Makes random changes, long values among them; some transactions roll back or undo changes. */
   private static void change(Database db, Random r, int transactions) {
     RowTable t = db.table(SPEC);
     Table<byte[], byte[]> b = db.table(BYTES).bytes();
@@ -137,9 +135,9 @@ class CountTest {
         });
   }
 
-  /** The counts are known, and are those of the records; the verification thinks so as well. */
+  /** Checks that the counts are known and match the records, also for the verifier. */
   private static void check(Database db) {
-    assertTrue(isKnown(db), "they are known without being counted");
+    assertTrue(isKnown(db), "known without being counted");
     RowTable t = db.table(SPEC);
     RowTable b = db.table(BYTES);
     long[] n = scanned(db);
@@ -152,11 +150,9 @@ class CountTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  // -------------------------------------------------------------------------------------- commits
-
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void commitsKeepThem(Protocol protocol) {
+  void commitsMaintainCounts(Protocol protocol) {
     Options options = small().experiments(exp -> exp.protocol(protocol));
     Random r = new Random(protocol.ordinal());
     try (Database db = Database.inMemory(options)) {
@@ -168,7 +164,7 @@ class CountTest {
   }
 
   @Test
-  void whatATransactionWritesIsNotInThemBeforeItsCommit() {
+  void uncommittedWritesAreNotCounted() {
     try (Database db = Database.inMemory(small())) {
       RowTable t = db.table(SPEC);
       try (Transaction tx = db.begin()) {
@@ -191,11 +187,11 @@ class CountTest {
   }
 
   /**
-   * A record goes from hand to hand: one thread inserts it, another deletes it. At every moment it
-   * is there, or not. Who reads counters one after the other would see -1, or 2.
+   * A record exists or not: one thread inserts it, another deletes it. A reader that added up the
+   * counters one by one would see -1 or 2.
    */
   @Test
-  void theyAreOfAMoment() throws Exception {
+  void countsAreAtomic() throws Exception {
     try (Database db = Database.inMemory(small());
         ExecutorService pool = Executors.newCachedThreadPool()) {
       RowTable t = db.table(PLAIN);
@@ -209,7 +205,6 @@ class CountTest {
                   Key key = t.key();
                   Row row = t.row();
                   while (!stop.get()) {
-                    // One hand at a time, so that no more than one record is there.
                     synchronized (there) {
                       Long old = there.poll();
                       if (old == null) {
@@ -235,14 +230,14 @@ class CountTest {
       for (Future<?> f : others) {
         f.get();
       }
-      assertTrue(seen[0] > 0 && seen[1] > 0, "both were seen");
+      assertTrue(seen[0] > 0 && seen[1] > 0, "both counts were seen");
       assertTrue(db.verify().ok());
     }
   }
 
-  /** Cells that never pause: the reader has to stop them, and goes on nevertheless. */
+  /** Cells that are busy all the time: the reader has to stop the writers. */
   @Test
-  void readersGetThroughWhereChangesNeverPause() throws Exception {
+  void readersMakeProgressUnderConstantChanges() throws Exception {
     try (Database db = Database.inMemory(small());
         ExecutorService pool = Executors.newCachedThreadPool()) {
       TreeCounts counts = db.table(PLAIN).core().tree.counts();
@@ -271,7 +266,7 @@ class CountTest {
       long last = 0;
       for (int i = 0; i < 20_000; i++) {
         long n = counts.records();
-        assertTrue(n >= last, "counts of what only grows");
+        assertTrue(n >= last, "a growing count never falls");
         last = n;
       }
       stop.set(true);
@@ -309,7 +304,6 @@ class CountTest {
         work.run();
         return;
       } catch (io.fovea.error.TransactionAbortedException again) {
-        // another one's turn
       }
     }
   }
@@ -320,11 +314,9 @@ class CountTest {
     }
   }
 
-  // ------------------------------------------------------------------------------ close and crash
-
   @ParameterizedTest
   @EnumSource(Durability.class)
-  void theyOutliveAClose(Durability durability) {
+  void countsSurviveAClose(Durability durability) {
     Path file = dir.resolve("db");
     Random r = new Random(5);
     for (int i = 0; i < 4; i++) {
@@ -336,7 +328,6 @@ class CountTest {
         check(db);
       }
     }
-    // Opened with a log, and without one, in turn.
     for (Durability d : Durability.values()) {
       try (Database db = Database.open(file, small().durability(d))) {
         check(db);
@@ -350,11 +341,11 @@ class CountTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  /** Whatever was there of closes and checkpoints before: right after a crash they are there. */
+  /** Right after a crash the counts are known, whatever closes and checkpoints preceded it. */
   @Tag("slow")
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 3})
-  void theyAreThereAfterACrash(int seed) {
+  void countsSurviveACrash(int seed) {
     Random r = new Random(seed);
     SimDisk disk = new SimDisk(seed);
     boolean made = false;
@@ -371,7 +362,7 @@ class CountTest {
           db.checkpoint();
         }
       }
-      isKnown(db); // the tables are there, if nothing else
+      isKnown(db); // checks only that the tables exist
       made = true;
       if (r.nextInt(3) == 0) {
         db.close();
@@ -387,11 +378,11 @@ class CountTest {
   }
 
   /**
-   * A close, a crash before anything of what follows is durable, so that a recovery has the counts
-   * from the catalog; then a close that writes them anew and does not end.
+   * A close, then a crash before anything later is durable, so that recovery reads the counts from
+   * the catalog; then a close that rewrites them and doesn't finish.
    */
   @Test
-  void aCloseThatIsCutShortAfterARecoveryKeepsThem() {
+  void anIncompleteCloseAfterARecoveryKeepsCounts() {
     SimDisk disk = new SimDisk(10);
     Random r = new Random(10);
     Options late = small().durability(Durability.ASYNC);
@@ -416,9 +407,9 @@ class CountTest {
     }
   }
 
-  /** What follows when the file says that it is in use may fail: the log has the counts then. */
+  /** The first change fails after the file is marked in use: the log has the counts. */
   @Test
-  void aCloseThatIsCutShortAfterAFailureAtTheMarkKeepsThem() {
+  void anIncompleteCloseAfterAFailedFirstChangeKeepsCounts() {
     SimDisk disk = new SimDisk(11);
     Random r = new Random(11);
     try (Database db = Database.open(new SimStorage(disk), small())) {
@@ -444,9 +435,8 @@ class CountTest {
     }
   }
 
-  /** Without a log from a crash on: what a recovery has found is taken over. */
   @Test
-  void aRecoveryThatLeavesTheLogKeepsThem() {
+  void aRecoveryWithoutALogKeepsCounts() {
     SimDisk disk = new SimDisk(9);
     Random r = new Random(9);
     Database db = Database.open(new SimStorage(disk), small());
@@ -462,10 +452,8 @@ class CountTest {
     }
   }
 
-  // ------------------------------------------------------------------- snapshots, backups, schema
-
   @Test
-  void aSnapshotHasThoseOfItsMoment() {
+  void snapshotsHaveTheirOwnCounts() {
     Random r = new Random(3);
     try (Database db = Database.open(dir.resolve("db"), small())) {
       change(db, r, 50);
@@ -484,7 +472,7 @@ class CountTest {
   @Tag("slow")
   @ParameterizedTest
   @EnumSource(Durability.class)
-  void backupsHaveThem(Durability durability) {
+  void backupsHaveCounts(Durability durability) {
     Random r = new Random(4);
     Path copy = dir.resolve("copy");
     try (Database db = Database.open(dir.resolve("db"), small().durability(durability))) {
@@ -550,13 +538,10 @@ class CountTest {
     }
   }
 
-  // ------------------------------------------------------------------------- unknown, wrong,
-  // misuse
-
-  /** A file of format 3 says nothing: what there is is counted once, beside writers. */
+  /** Files of format 3 have no counts: records are counted once, next to writers. */
   @ParameterizedTest
   @ValueSource(strings = {"v3-closed", "v3-killed"})
-  void filesWithoutThemAreCountedOnce(String name) throws Exception {
+  void filesWithoutCountsAreCountedOnce(String name) throws Exception {
     Path file = GoldenFiles.unpack(name, dir);
     long people;
     try (Database db = Database.open(file, GoldenFiles.options().readOnly(true))) {
@@ -601,10 +586,10 @@ class CountTest {
     }
     try (Database db = Database.open(file, GoldenFiles.options())) {
       RowTable t = db.table(GoldenFiles.SPEC);
-      assertTrue(isKnown(t), "from then on they are kept");
+      assertTrue(isKnown(t), "kept from then on");
       assertEquals(people + 200, t.count());
       RowTable documents = db.table(GoldenFiles.BYTES);
-      assertFalse(isKnown(documents), "nobody has asked");
+      assertFalse(isKnown(documents), "not counted before the first use");
       db.run(tx -> documents.bytes().put(tx, new byte[] {9}, new byte[9]));
       db.checkpoint();
       db.abandon();
@@ -621,7 +606,7 @@ class CountTest {
   }
 
   @Test
-  void aWrongOneIsNoticed() throws IOException {
+  void wrongCountsAreDetected() throws IOException {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, small())) {
       change(db, new Random(1), 30);
@@ -644,7 +629,7 @@ class CountTest {
   }
 
   @Test
-  void theyEndWithTheDatabase() throws ExecutionException, InterruptedException {
+  void countingEndsWithTheDatabase() throws ExecutionException, InterruptedException {
     Database db = Database.inMemory(small());
     RowTable t = db.table(SPEC);
     db.close();

@@ -47,18 +47,18 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * The log of an abandoned database, cut behind a sample of its records: what a crash leaves that
- * comes right then. All that is in records up to there is found, nothing that is not, and every
- * page is in a tree or free.
+ * Cuts the log of an abandoned database behind a sample of its records, as a crash at that time
+ * would. Recovery finds exactly what the records up to the cut contain, and every page is in a tree
+ * or free.
  *
  * <p>The pages of the file are as old as the last checkpoint: the buffer is large enough, and
- * nothing else writes them. Group commit makes groups of records durable; here each record is the
- * end of one.
+ * nothing else writes them. Group commit makes groups of records durable; here each record ends
+ * one.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class CutLogTest {
-  /** Kept, for it would forget its level. */
+  /** Strongly referenced, so that it keeps its level. */
   private static final Logger QUIET = Logger.getLogger("io.fovea");
 
   private static final int BUFFER = 128 << 10;
@@ -97,7 +97,6 @@ class CutLogTest {
     return Database.open(new SimStorage(disk), OPTIONS);
   }
 
-  /** What a database holds, as a text: tables, indexes, records. */
   private static TreeMap<String, String> state(Database db) {
     TreeMap<String, String> state = new TreeMap<>();
     for (String name : db.tables()) {
@@ -149,8 +148,8 @@ class CutLogTest {
   }
 
   /**
-   * Whether a record changes what a database holds: commits and changes of the schema do, but for
-   * the one that says that a dropped tree has no pages any more.
+   * Whether a record changes the contents of a database: commits and schema changes, except the one
+   * that records that a dropped tree has no pages left.
    */
   private static boolean counts(LogReader r) {
     if (r.type() == RecordType.SCHEMA) {
@@ -161,13 +160,12 @@ class CutLogTest {
     return r.type() == RecordType.COMMIT;
   }
 
-  /** Steps, each of which has one record that counts or, where it has parts, ends with it. */
+  /** Steps that each end with one record that counts. */
   private static final class Steps {
     final SimDisk disk = new SimDisk(1);
     final Map<Long, TreeMap<String, String>> states = new TreeMap<>();
     Database db = CutLogTest.open(disk);
 
-    /** Until the end of the log now, this is what is there. */
     void did() {
       states.put(Objects.requireNonNull(db.store().journal()).log().tail(), state(db));
     }
@@ -178,10 +176,9 @@ class CutLogTest {
     }
   }
 
-  /** The end of each record, its type, and whether it counts. */
   private record Mark(long end, int type, boolean counts) {}
 
-  /** How many of a log's records are cut behind, beside those that count. */
+  /** The number of cuts behind records that don't count. */
   private static final int CUTS = 16;
 
   private static Superblock superblock(SimDisk disk) {
@@ -204,18 +201,16 @@ class CutLogTest {
     return marks;
   }
 
-  /** The disk with the log up to a position. */
   private static SimDisk cut(SimDisk disk, long end) {
     Superblock s = superblock(disk);
     SimDisk cut = disk.copy();
     cut.delete("db.log");
-    // The log of the cut is a new one, with segments of its own: what the file says of those that
-    // were there is not true of it, and how many those were depends on threads.
+    // The superblock describes the old segments, whose number depends on threads.
     SuperblockFile file = new SuperblockFile(new SimStorage(cut).open(Storage.DATA), "db");
     file.read();
     file.sync(file.stage(s.durable(Watermark.NONE)));
     BlockDevice to = new SimStorage(cut).open(Storage.LOG);
-    // Each incarnation has segments of its own, whose records are summed with its number.
+    // Each incarnation has its own segments; record checksums include its number.
     try (LogReader r =
         LogReader.open(new SimStorage(disk).open(Storage.LOG), s.id(), s.redoLsn())) {
       Log log =
@@ -238,7 +233,7 @@ class CutLogTest {
           continue;
         }
         session.begin(LogSession.space(r.bodyLength()));
-        // What lies between is void: a filler at the end of a lap, of the same size here.
+        // Fills gaps with a filler of the same size, as at the end of a lap.
         long at = session.reserve(r.type(), r.bodyLength());
         MemorySegment.copy(r.segment(), r.body(), session.buffer(), at, r.bodyLength());
         session.complete();
@@ -259,8 +254,8 @@ class CutLogTest {
   }
 
   /**
-   * Cuts behind a sample of the records, behind the first of each type and behind each that counts,
-   * and recovers; now and then cuts that recovery as well.
+   * Recovers from cuts behind a sample of the records, behind the first of each type and behind
+   * each that counts; occasionally cuts that recovery too.
    */
   private static void cutEverywhere(Steps steps, TreeMap<String, String> before) {
     steps.db.abandon();
@@ -274,7 +269,7 @@ class CutLogTest {
     for (int i = 0; i < marks.size(); i++) {
       Mark m = marks.get(i);
       if (m.counts()) {
-        // The step whose record this is, or one that has several and ends later.
+        // This record ends the step, unless a later record does.
         boolean last = true;
         for (int j = i + 1; j < marks.size() && marks.get(j).end() <= tails.get(step); j++) {
           last &= !marks.get(j).counts();
@@ -301,10 +296,10 @@ class CutLogTest {
             }
           });
     }
-    assertEquals(tails.size(), step, "all steps were met");
+    assertEquals(tails.size(), step, "every step was reached");
   }
 
-  /** A recovery that is abandoned, cut behind some of the records that it has appended. */
+  /** Cuts an abandoned recovery behind some of the records that it has appended. */
   private static void recoveryOfRecovery(
       SimDisk disk, TreeMap<String, String> expected, String what) {
     long began = marks(disk).getLast().end();
@@ -342,8 +337,6 @@ class CutLogTest {
           }
         });
   }
-
-  // ---------------------------------------------------------------------------------------- tests
 
   @Test
   void changesOfTheSchema() {
@@ -398,12 +391,12 @@ class CutLogTest {
     cutEverywhere(s, before);
   }
 
-  /** So many pages of long values that their ids are in parts of the commit. */
+  /** Enough pages of long values that their ids are in several parts of the commit. */
   @Test
   void pagesInParts() {
     Steps s = new Steps();
     s.db.abandon();
-    // Parts of 1 KiB: a record has the ids of 96 pages at most.
+    // Parts of 1 KiB: a record names at most 96 pages.
     s.db =
         SimDatabase.open(
             new SimStorage(s.disk),
@@ -465,7 +458,7 @@ class CutLogTest {
   }
 
   @Test
-  void theCutItselfIsRight() {
+  void aCutBehindTheLastRecordEqualsTheLog() {
     Steps s = new Steps();
     s.run(db -> db.table(BYTES));
     s.db.abandon();

@@ -17,7 +17,7 @@ import javax.management.ObjectName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The figures of a database for consoles. */
+/** The figures of a database in JMX. */
 class DatabaseBeanTest {
   private static final MBeanServer SERVER = ManagementFactory.getPlatformMBeanServer();
 

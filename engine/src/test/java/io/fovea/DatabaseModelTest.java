@@ -48,8 +48,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Whole databases against sorted maps: random operations, with random options, through close and
- * open, with the verifier after each.
+ * Compares whole databases with sorted maps: random operations and options, through close and open,
+ * with the verifier after each.
  */
 @Tag("slow")
 class DatabaseModelTest {
@@ -96,7 +96,6 @@ class DatabaseModelTest {
   /** The operations from this one on only read. */
   private static final int READS = 6;
 
-  /** Where a database is. */
   private interface Place {
     Database open(Options options);
 
@@ -115,7 +114,7 @@ class DatabaseModelTest {
     }
   }
 
-  /** On rough devices; the file that is verified is a copy. */
+  /** On devices with random faults; a copy of the file is verified. */
   private record OnDisk(SimDisk disk, Surroundings surroundings, Roughness roughness, Path copy)
       implements Place {
     @Override
@@ -135,7 +134,6 @@ class DatabaseModelTest {
     }
   }
 
-  /** A database, its model, and what they are driven by. */
   private static final class Run {
     private final Surroundings surroundings;
     private final Roughness roughness;
@@ -160,7 +158,7 @@ class DatabaseModelTest {
       this.keys = 1 + r.nextInt(400);
     }
 
-    /** With data of several times the smallest pool. */
+    /** With data several times larger than the smallest pool. */
     Run(long seed, Surroundings surroundings, Roughness roughness, Path dir) {
       this.surroundings = surroundings;
       this.roughness = roughness;
@@ -168,7 +166,7 @@ class DatabaseModelTest {
       this.padMax = 600;
       this.r = new Random(seed);
       int pageSize = surroundings.pageSize();
-      // Every one in turn. What is not durable is lost when the last page can't be written.
+      // Every durability in turn. Non-durable commits are lost if the last page can't be written.
       Durability durability =
           Durability.values()[(int) ((seed + surroundings.ordinal()) % Durability.values().length)];
       this.options =
@@ -187,7 +185,7 @@ class DatabaseModelTest {
       this.keys = 1000 * (pageSize / 4096);
     }
 
-    /** Before any translation wanted more. */
+    /** The size before a translation asked for more. */
     long bufferBytes;
 
     void changeOptions() {
@@ -218,20 +216,18 @@ class DatabaseModelTest {
                     : 8 << 20);
       }
       if (options.experiments().translation() == Translation.DIRECT) {
-        options = options.bufferBytes(64 << 20); // for all of the file
+        options = options.bufferBytes(64 << 20); // holds the whole file
       }
     }
 
-    /** Opens the database; a device that refuses may be asked again. */
+    /** Opens the database; retries after a device fault. */
     Database open() {
       Database[] db = new Database[1];
       surroundings.patiently(() -> db[0] = place.open(options));
       return db[0];
     }
 
-    /**
-     * Closes it. Where a page can't be written the log has it when the database is opened again.
-     */
+    /** Closes the database. Pages that can't be written are recovered from the log. */
     void close(Database db) {
       try {
         db.close();
@@ -282,15 +278,14 @@ class DatabaseModelTest {
       }
     }
 
-    /** The same with more data, and with devices that may refuse. */
-    void runWherever() {
+    void runInSurroundings() {
       session(surroundings.steps(20), this::fill);
       session(surroundings.steps(20), db -> {});
     }
 
     void session(int transactions, Consumer<Database> begin) {
       changeOptions();
-      // DIRECT has room for all of the file, or refuses it.
+      // DIRECT needs a pool for the whole file.
       boolean few =
           surroundings.smallest() && options.experiments().translation() != Translation.DIRECT;
       Database db = open();
@@ -313,13 +308,13 @@ class DatabaseModelTest {
         VerifyReport report = db.verify();
         assertTrue(report.ok(), report::toString);
         long misses = db.stats().buffer().misses();
-        assertTrue(!few || misses > 100, misses + " misses: it fits");
+        assertTrue(!few || misses > 100, misses + " misses: the data fits into the pool");
         roughness.faults(true);
       } finally {
         close(db);
       }
       if (surroundings.failsWrites()) {
-        // What a close has left undone, opening does.
+        // The opening completes what the close has left unfinished.
         roughness.faults(false);
         open().close();
       }
@@ -359,7 +354,7 @@ class DatabaseModelTest {
       model.putAll(put);
     }
 
-    /** Does something until no device refuses it, each time with the same random numbers. */
+    /** Repeats an action, with the same random numbers, until no device fault ends it. */
     void patiently(long once, Runnable what) {
       Random before = r;
       surroundings.patiently(
@@ -381,7 +376,7 @@ class DatabaseModelTest {
           if (what < READS) {
             write(what, tx, t, row, local);
           } else {
-            // A read that was refused is done again, and the transaction goes on.
+            // A failed read is repeated, and the transaction continues.
             patiently(r.nextLong(), () -> operation(what, tx, t, row, local));
           }
         }
@@ -397,7 +392,7 @@ class DatabaseModelTest {
       model.putAll(local);
     }
 
-    /** A write that was refused has done nothing, or its transaction can't commit. */
+    /** A write that fails either had no effect, or its transaction can't commit. */
     private void write(
         int what, Transaction tx, RowTable t, Row row, NavigableMap<Pk, Value> local) {
       try {
@@ -514,7 +509,7 @@ class DatabaseModelTest {
       assertEquals(Math.min(limit, wanted.size()), n);
     }
 
-    /** A short range as a rule, now and then a group, or everything below a key. */
+    /** Deletes a short range, rarely a group or everything below a key. */
     private void deleteRange(Transaction tx, RowTable t, NavigableMap<Pk, Value> local) {
       Pk a = pk();
       Pk b = local.isEmpty() ? a : local.floorEntry(local.lastKey()).getKey();
@@ -609,7 +604,7 @@ class DatabaseModelTest {
 
   @net.jqwik.api.Tag("slow")
   @Property(tries = 40, shrinking = ShrinkingMode.OFF)
-  void aDatabaseIsASortedMapThatLasts(@ForAll long seed) throws IOException {
+  void aDatabaseIsADurableSortedMap(@ForAll long seed) throws IOException {
     Path dir = Files.createTempDirectory("fovea-model");
     try {
       new Run(seed, dir.resolve("db")).run();
@@ -625,10 +620,10 @@ class DatabaseModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void aDatabaseIsASortedMapWherever(Surroundings surroundings, @TempDir Path dir) {
+  void aDatabaseIsASortedMapInAllSurroundings(Surroundings surroundings, @TempDir Path dir) {
     surroundings.each(
         2,
         (roughness, seed) ->
-            new Run(seed, surroundings, roughness, dir.resolve("db" + seed)).runWherever());
+            new Run(seed, surroundings, roughness, dir.resolve("db" + seed)).runInSurroundings());
   }
 }

@@ -92,10 +92,10 @@ class DatabaseTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  // ------------------------------------------------------------------------------------- records
+  // ----- records
 
   @Test
-  void whatIsPutIsThere() {
+  void putRecordsAreFound() {
     try (Database db = Database.inMemory(SMALL)) {
       RowTable t = db.table(STOCK);
       Key key = t.key();
@@ -111,7 +111,7 @@ class DatabaseTest {
                     .setLong(YTD, Long.MIN_VALUE)
                     .setText(NAME, "Äpfel")
                     .setBytes(DATA, new byte[] {1, 0, 2}));
-            assertTrue(t.get(tx, key, row)); // its own insert
+            assertTrue(t.get(tx, key, row));
             assertEquals(-1, row.getInt(QUANTITY));
           });
       Row other = t.row();
@@ -146,7 +146,7 @@ class DatabaseTest {
   }
 
   @Test
-  void anUpdateWritesWhatChangedAndNothingElse() {
+  void anUpdateWritesOnlyChangedFields() {
     try (Database db = Database.inMemory(SMALL)) {
       RowTable t = db.table(STOCK);
       fill(db, t, 0, 3);
@@ -160,8 +160,8 @@ class DatabaseTest {
             a.setInt(QUANTITY, 50);
             b.setText(NAME, "changed by b");
             t.update(tx, b);
-            t.update(tx, a); // must not bring the old name back
-            t.update(tx, a); // nothing is changed any more
+            t.update(tx, a); // must not restore the old name
+            t.update(tx, a); // nothing has changed since
           });
       db.read(
           tx -> {
@@ -281,7 +281,7 @@ class DatabaseTest {
   }
 
   @Test
-  void aProjectionReadsThatMuch() {
+  void aProjectionReadsOnlyItsFields() {
     try (Database db = Database.inMemory(SMALL)) {
       RowTable t = db.table(STOCK);
       fill(db, t, 0, 3);
@@ -418,7 +418,7 @@ class DatabaseTest {
     }
   }
 
-  // ------------------------------------------------------------------------------------- indexes
+  // ----- indexes
 
   @Test
   void indexesAreKeptUpToDate() {
@@ -493,7 +493,7 @@ class DatabaseTest {
   }
 
   @Test
-  void aUniqueIndexRefusesAndNothingIsHalfDone() {
+  void aUniqueViolationChangesNothing() {
     try (Database db = Database.inMemory(SMALL)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 0, 10);
@@ -515,10 +515,10 @@ class DatabaseTest {
             row.setLong(YTD, 1002).setText(NAME, "y");
             assertThrows(DuplicateKeyException.class, () -> t.update(tx, row));
             row.setLong(YTD, 1001);
-            t.update(tx, row); // only the name is new
+            t.update(tx, row);
             row.clear().setLong(YTD, 1002);
             assertThrows(DuplicateKeyException.class, () -> t.put(tx, key.set(1, 1), row));
-            t.put(tx, key.set(2, 2), row); // its own value
+            t.put(tx, key.set(2, 2), row);
           });
       verify(db);
       db.read(
@@ -561,13 +561,13 @@ class DatabaseTest {
   }
 
   @Test
-  void anIndexIsBuiltOverWhatIsThere() {
+  void anIndexIsBuiltOverExistingRecords() {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, SMALL)) {
       RowTable t = db.table(STOCK);
       fill(db, t, 0, 500);
       RowTable with = db.table(STOCK.with(BY_NAME));
-      // The older handle keeps the new index as well.
+      // The older handle maintains the new index too.
       db.run(
           tx -> {
             Row row = t.row().setText(NAME, "late").setLong(YTD, 3);
@@ -603,8 +603,8 @@ class DatabaseTest {
       db.table(STOCK);
       db.run(
           tx -> {
-            db.table(STOCK); // opening is fine
-            db.table(TableSpec.bytes("new", 20)); // so is creating
+            db.table(STOCK); // opening is allowed
+            db.table(TableSpec.bytes("new", 20));
             assertThrows(InvalidUseException.class, () -> db.table(INDEXED));
             assertThrows(InvalidUseException.class, () -> db.dropTable("stock"));
             assertThrows(InvalidUseException.class, db::verify);
@@ -612,10 +612,10 @@ class DatabaseTest {
     }
   }
 
-  // ------------------------------------------------------------------------------ open and close
+  // ----- open and close
 
   @Test
-  void everythingIsThereAgain() {
+  void contentsSurviveReopening() {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, SMALL)) {
       fill(db, db.table(INDEXED), 0, 2000);
@@ -663,7 +663,7 @@ class DatabaseTest {
   }
 
   @Test
-  void aDroppedTablesPagesAreUsedAgain() {
+  void pagesOfDroppedTablesAreReused() {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, SMALL)) {
       RowTable t = db.table(INDEXED);
@@ -683,7 +683,7 @@ class DatabaseTest {
   }
 
   @Test
-  void anotherSpecificationIsRefusedInWords() {
+  void anotherSpecificationIsRefused() {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, SMALL)) {
       db.table(INDEXED);
@@ -710,7 +710,7 @@ class DatabaseTest {
   }
 
   @Test
-  void filesThatAreNoDatabasesAreRefusedAndLeftAlone() throws IOException {
+  void foreignFilesAreRefusedAndUnchanged() throws IOException {
     Path file = dir.resolve("letter.txt");
     Files.writeString(file, "Dear Sir or Madam, ".repeat(1000));
     byte[] before = Files.readAllBytes(file);
@@ -760,12 +760,11 @@ class DatabaseTest {
     assertThrows(
         PoolTooSmallException.class,
         () -> Database.open(file, Options.defaults().bufferBytes(100_000)));
-    // It is not locked afterwards, and not a wreck either.
     Database.open(file, SMALL).close();
   }
 
   @Test
-  void moreMemoryThanThereIsIsRefused() {
+  void tooLargeBuffersAreRefused() {
     InvalidUseException e =
         assertThrows(
             InvalidUseException.class,
@@ -781,7 +780,7 @@ class DatabaseTest {
     Database.open(file, none).close();
     try (Database db = Database.open(file, none)) {
       Files.copy(file, copy);
-      Database.open(copy, none).close(); // so far nothing was written
+      Database.open(copy, none).close(); // nothing written so far
       fill(db, db.table(STOCK), 0, 10);
       Files.delete(copy);
       Files.copy(file, copy);
@@ -827,7 +826,7 @@ class DatabaseTest {
     assertThrows(DatabaseClosedException.class, () -> row.getInt(QUANTITY));
   }
 
-  // --------------------------------------------------------------------------------------- misuse
+  // ----- misuse
 
   @Test
   void objectsOfAnotherTableAreRefused() {
@@ -864,7 +863,7 @@ class DatabaseTest {
   }
 
   @Test
-  void rowsDieWithTheirTransaction() {
+  void rowsEndWithTheirTransaction() {
     try (Database db = Database.inMemory(SMALL)) {
       RowTable t = db.table(STOCK);
       fill(db, t, 0, 5);
@@ -971,7 +970,7 @@ class DatabaseTest {
   }
 
   @Test
-  void tooLongKeysAreRefused() {
+  void keysThatAreTooLongAreRefused() {
     KeySpec.Definition b = KeySpec.define();
     Field longText = b.text("long", 400);
     try (Database db = Database.inMemory(SMALL)) {

@@ -34,8 +34,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A dropped table is gone at once, whoever uses it or another; its pages come back later, all of
- * them, whatever happens in between.
+ * A dropped table disappears at once, even while it or others are in use. All of its pages are
+ * freed later, whatever happens in between.
  */
 @Tag("slow")
 @Timeout(300)
@@ -43,7 +43,7 @@ class DeferredDropsTest {
   private static final TableSpec DOOMED = TableSpec.bytes("doomed", 60);
   private static final TableSpec OTHER = TableSpec.bytes("other", 60);
 
-  /** Few frames, so that the pages of a table have to be read. */
+  /** Few frames, so that the pages of a table must be read. */
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(400_000)
@@ -67,7 +67,7 @@ class DeferredDropsTest {
     return Database.open(new SimStorage(disk), options);
   }
 
-  /** Records of all lengths: in leaves, and in chains of some pages. */
+  /** Fills a table with records of all lengths: in leaves, and in chains of several pages. */
   private static void fill(Database db, TableSpec spec, int records) {
     Table<byte[], byte[]> t = db.table(spec).bytes();
     for (int i = 0; i < records; i += 10) {
@@ -81,7 +81,6 @@ class DeferredDropsTest {
     }
   }
 
-  /** Pages that are neither free nor a superblock. */
   private static long pagesInUse(Database db) {
     AllocatorState s = db.store().pool().allocatorState();
     return s.highWater() - s.freePages() - 2;
@@ -89,7 +88,7 @@ class DeferredDropsTest {
 
   private static void awaitPages(Database db, long pages) throws InterruptedException {
     while (pagesInUse(db) != pages || catalogHasDrops(db)) {
-      Thread.sleep(1); // ends with the time limit of the test if it does not come true
+      Thread.sleep(1);
     }
     verify(db);
     assertEquals(pages, pagesInUse(db));
@@ -106,7 +105,7 @@ class DeferredDropsTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  /** Nothing but the catalog, and an empty table of another name. */
+  /** Returns the pages of a database with only the catalog and an empty table. */
   private static long pagesWithout(Options options) {
     try (Database db = open(new SimDisk(1), options)) {
       db.table(OTHER);
@@ -114,11 +113,8 @@ class DeferredDropsTest {
     }
   }
 
-  // ---------------------------------------------------------------------------- nobody stands
-  // still
-
   @Test
-  void othersGoOnWhilePagesAreFreed() throws Exception {
+  void othersContinueWhilePagesAreFreed() throws Exception {
     SimDisk disk = new SimDisk(1);
     try (Database db = open(disk, SMALL)) {
       fill(db, DOOMED, 600);
@@ -126,7 +122,7 @@ class DeferredDropsTest {
       Table<byte[], byte[]> other = db.table(OTHER).bytes();
       db.run(tx -> other.put(tx, key(1), new byte[1]));
       db.checkpoint();
-      // One read alone: a table that is made may need a page that has to be read, too.
+      // Only one read: a table that is created may need a page that must be read, too.
       disk.holdNext(IoOp.READ);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       Thread dropper =
@@ -140,7 +136,6 @@ class DeferredDropsTest {
               });
       dropper.start();
       disk.awaitHeld(1);
-      // The drop waits for a page. Nobody else does: neither records, nor tables.
       for (int i = 0; i < 200; i++) {
         byte[] value = {(byte) i};
         db.run(tx -> other.put(tx, key(1), value));
@@ -161,7 +156,7 @@ class DeferredDropsTest {
   }
 
   @Test
-  void aDropWaitsForNobodyAndPagesWaitForTransactions() throws Exception {
+  void dropsReturnAtOnceAndPagesWaitForTransactions() throws Exception {
     SimDisk disk = new SimDisk(1);
     try (Database db = open(disk, SMALL)) {
       fill(db, DOOMED, 60);
@@ -178,7 +173,7 @@ class DeferredDropsTest {
           });
       long before = pagesInUse(db);
       assertTrue(db.dropTable("doomed"));
-      // Others come and go; the one that may be at the table keeps its pages.
+      // Other transactions come and go; the one that may use the table keeps its pages.
       for (int i = 0; i < 50; i++) {
         db.run(tx -> other.put(tx, key(6), new byte[6]));
       }
@@ -194,7 +189,6 @@ class DeferredDropsTest {
     }
   }
 
-  /** A thread that does one thing after the other. */
   private static final class Worker {
     private final ExecutorService thread = Executors.newSingleThreadExecutor();
 
@@ -207,9 +201,7 @@ class DeferredDropsTest {
     }
   }
 
-  // -------------------------------------------------------------------------------------- crashes
-
-  /** A piece is some pages, however many there are: between them the redo point goes on. */
+  /** A piece is a few pages however large the table is: the redo point advances between pieces. */
   @Test
   void theRedoPointMovesOnBetweenPieces() throws Exception {
     SimDisk disk = new SimDisk(1);
@@ -224,7 +216,7 @@ class DeferredDropsTest {
       assertTrue(db.dropTable("doomed"));
       assertTrue(catalogHasDrops(db));
       long dropped = db.store().journal().log().tail();
-      // The drop is not over, and holds nothing back.
+      // The drop is incomplete and holds nothing back.
       db.checkpoint();
       db.checkpoint();
       long redo = dropped - db.stats().log().redoBytes();
@@ -240,9 +232,8 @@ class DeferredDropsTest {
     }
   }
 
-  /** Long values that are committed to the table after it was dropped are nobody's. */
   @Test
-  void whatIsCommittedAfterTheDropIsFreed() throws Exception {
+  void valuesCommittedAfterTheDropAreFreed() throws Exception {
     for (boolean checkpoint : new boolean[] {false, true}) {
       SimDisk disk = new SimDisk(1);
       long expected = pagesWithout(SMALL);
@@ -280,9 +271,7 @@ class DeferredDropsTest {
     }
   }
 
-  /**
-   * The power fails before any operation of a drop; then also before one of what goes on with it.
-   */
+  /** The power fails before any operation of a drop, then also before one of its continuation. */
   @Test
   void everyOperationOfADrop() throws Exception {
     long expected = pagesWithout(SMALL);
@@ -329,7 +318,7 @@ class DeferredDropsTest {
           }
           db2.dropTable("doomed");
         }
-        // Nothing new is written so far: a first change lets the rest go on.
+        // Nothing is written so far; the first change continues the drop.
         Table<byte[], byte[]> other = db2.table(OTHER).bytes();
         db2.run(tx -> other.put(tx, key(1), new byte[1]));
         awaitPages(db2, expected);
@@ -338,7 +327,6 @@ class DeferredDropsTest {
     assertTrue(crashes > 10, "crashes: " + crashes);
   }
 
-  /** The power fails once more, in the recovery or in what goes on with the drop. */
   private static SimDisk crashedAgain(SimDisk disk, long operations) throws InterruptedException {
     long end = disk.operations() + operations;
     disk.powerOffAt(end);
@@ -357,7 +345,7 @@ class DeferredDropsTest {
     return disk.crash(SimCrash.RANDOM);
   }
 
-  /** A close does not wait for the rest; with the next first change it goes on. */
+  /** A close doesn't wait for the rest; it continues at the first change after the next opening. */
   @Test
   void acrossCloses() throws Exception {
     for (Durability durability : Durability.values()) {
@@ -391,9 +379,8 @@ class DeferredDropsTest {
     }
   }
 
-  /** A backup is made while a drop is under way, by copies of pages and of the log. */
   @Test
-  void aBackupOfADatabaseThatFrees() throws Exception {
+  void aBackupDuringADrop() throws Exception {
     for (Durability durability : new Durability[] {Durability.SYNC, Durability.NONE}) {
       Options options = SMALL.durability(durability);
       long expected = pagesWithout(options);
@@ -414,11 +401,9 @@ class DeferredDropsTest {
     }
   }
 
-  // ---------------------------------------------------------------------------------------- errors
-
-  /** Reads fail, once each, at one place after the other: all pages come back all the same. */
+  /** Reads fail once each, at every position in turn: all pages are freed nevertheless. */
   @Test
-  void readsThatFail() throws Exception {
+  void failingReads() throws Exception {
     long expected = pagesWithout(SMALL);
     SimDisk filled = new SimDisk(7);
     try (Database db = open(filled, SMALL)) {
@@ -443,9 +428,9 @@ class DeferredDropsTest {
     }
   }
 
-  /** An interrupted thread leaves the rest to the background, and keeps its flag. */
+  /** An interrupted thread leaves the rest to the background and keeps its flag. */
   @Test
-  void anInterruptEndsTheOwnPart() throws Exception {
+  void anInterruptLeavesTheRestToTheBackground() throws Exception {
     try (Database db = open(new SimDisk(1), SMALL)) {
       fill(db, DOOMED, 300);
       db.table(OTHER);
@@ -457,7 +442,7 @@ class DeferredDropsTest {
     }
   }
 
-  /** Rows and index entries are never in chains: their leaves are not read. */
+  /** Rows and index entries never have chains: their leaves aren't read. */
   @Test
   void leavesWithoutLongValuesAreNotRead() throws Exception {
     Layout.Definition b = Layout.define();
@@ -465,7 +450,7 @@ class DeferredDropsTest {
     Field t = b.text("t", 400);
     TableSpec rows = TableSpec.of("rows", KeySpec.of(FieldType.INT64), b.build());
     SimDisk disk = new SimDisk(1);
-    // No checkpoint becomes due meanwhile: it would read free pages, to cut them off the file.
+    // Large enough to avoid a checkpoint, which would read free pages to truncate the file.
     Options options = SMALL.log(log -> log.maxBytes(64 << 20));
     try (Database db = open(disk, options)) {
       RowTable table = db.table(rows.with(IndexSpec.on("by_v", v)));

@@ -24,7 +24,7 @@ import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a file says of its tables is what they were made with, and opens them again. */
+/** The table specifications that a file describes equal the original ones and open the tables. */
 class DescribeTest {
   private static final Options SMALL = Options.defaults().bufferBytes(4 << 20);
   private static final KeySpec.Definition K = KeySpec.define();
@@ -44,7 +44,6 @@ class DescribeTest {
   private static final TableSpec EXPIRING =
       TableSpec.of("\u6f22".repeat(200), KEY, ROW).expireAfter(DUE, Duration.ofHours(2));
 
-  /** The length of the name. */
   private static final TableSpec EXTRACTED =
       TableSpec.of("extracted", KEY, ROW)
           .with(
@@ -93,7 +92,7 @@ class DescribeTest {
     }
   }
 
-  /** By names: fields of another layout are refused. */
+  /** By field names, since fields of another layout are refused. */
   private static Row row(RowTable t, String name) {
     Layout layout = t.spec().layout();
     return t.row().setText(layout.field("name"), name).setLong(layout.field("due"), 0);
@@ -145,15 +144,15 @@ class DescribeTest {
     }
   }
 
-  /** Which function makes its entries only a program knows. */
+  /** The file doesn't contain the function that computes the entries. */
   @Test
-  void aTableWithAnExtractorIsReadByWhoDoesNotKnowIt() {
+  void aTableIsReadableWithoutItsExtractor() {
     try (Database db = Database.open(file(), SMALL)) {
       RowTable t = db.table(EXTRACTED);
       put(db, t, 1, "abc");
       put(db, t, 2, "ab");
       RowTable same = db.table(described(db, "extracted"));
-      put(db, same, 3, "a"); // the extractor is known here
+      put(db, same, 3, "a");
       try (Database then = db.snapshot()) {
         assertEquals(List.of(3, 2, 1), shopsByLength(then));
       }
@@ -177,7 +176,7 @@ class DescribeTest {
     }
     try (Database db = Database.open(file(), SMALL.readOnly(true))) {
       assertEquals(List.of(4, 3, 2, 1), shopsByLength(db));
-      db.table(EXTRACTED); // and by who does
+      db.table(EXTRACTED);
       assertNotNull(db.table(described(db, "extracted")));
     }
   }

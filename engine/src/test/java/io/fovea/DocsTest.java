@@ -25,11 +25,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * Documents are held against the repository.
+ * Checks documents against the repository.
  *
  * <ol>
- *   <li>Each relative link of each Markdown file leads to a file, and its anchor to a heading
- *       there.
+ *   <li>Each relative link of each Markdown file names a file, and its anchor to a heading there.
  *   <li>Each {@code docs/….md} that a Java file names exists, with its anchor.
  *   <li>{@code docs/ARCHITECTURE.md} has each package of the engine in its map.
  *   <li>Each type, member and package that one of the pages {@link #NAMING} names exists.
@@ -46,16 +45,16 @@ import org.junit.jupiter.api.Test;
  *   <li>{@code io.fovea.xyz}: a package, or a package and a type.
  *   <li>{@code UpperCamelCase} with a small letter in it: a type of any module, tests included.
  *   <li>{@code Type.member}, {@code Type#member}: the type's file has the word {@code member}.
- *   <li>{@code room.Type}, {@code room/Type}: the file of that type lies in that room.
+ *   <li>{@code package.Type}, {@code package/Type}: that package of the engine has the type.
  *   <li>{@code lowerCamelCase}, with at least one capital: a word in some Java file.
  * </ul>
  *
- * Any other text in backticks is no name: constants, options of commands, file names, expressions.
- * In a block of code only words with a capital inside count as types ({@code BTreeNode}); in the
- * map of ARCHITECTURE each word with a capital does.
+ * Any other text in backticks isn't a name: constants, options of commands, file names,
+ * expressions. In a block of code only words with a capital inside count as types ({@code
+ * BTreeNode}); in the map of ARCHITECTURE each capitalized word does.
  */
 class DocsTest {
-  /** Pages whose names are held against the code; a folder stands for the pages in it. */
+  /** Pages whose names are checked against the code; a folder stands for its pages. */
   private static final List<String> NAMING =
       List.of(
           "docs/ARCHITECTURE.md",
@@ -70,7 +69,7 @@ class DocsTest {
           "docs/CONCURRENCY.md",
           "docs/concurrency");
 
-  /** Names of the JDK and of others' systems. */
+  /** Names of the JDK and of other systems. */
   private static final Set<String> FOREIGN =
       Set.of(
           "OutOfMemoryError",
@@ -178,11 +177,11 @@ class DocsTest {
     }
     Set<String> inMap = new TreeSet<>();
     each(PACKAGE, map(), m -> inMap.add(m.group()));
-    assertEquals(packages, inMap, "packages of the engine beside those in ARCHITECTURE's map");
+    assertEquals(packages, inMap, "packages of the engine and those in ARCHITECTURE's map");
   }
 
   @Test
-  void whatPagesNameExists() {
+  void namesInPagesExist() {
     Code code = new Code();
     String map = map();
     for (Path page : namingPages()) {
@@ -219,7 +218,7 @@ class DocsTest {
     nothingWrong();
   }
 
-  /** Where the lists of figures have what. */
+  /** The columns of the lists of figures. */
   private static final int NUMBER = 1;
 
   private static final int VERDICT = 6;
@@ -277,7 +276,7 @@ class DocsTest {
       wrong.add("no verdict: " + line);
     }
     if (verdict.startsWith("not ")) {
-      return; // nothing was made, and there is nothing to make it
+      return; // not reproduced, and needs no command
     }
     if (!LINK.matcher(cells[PAGE]).find()) {
       wrong.add("no page: " + line);
@@ -294,7 +293,6 @@ class DocsTest {
     }
   }
 
-  /** Types, with the text of their files, and all words of all sources. */
   private final class Code {
     private final Map<String, List<Path>> types = new HashMap<>();
     private final Map<Path, Set<String>> words = new HashMap<>();
@@ -323,7 +321,7 @@ class DocsTest {
       }
     }
 
-    /** Whether a type's file, or one of those that it extends, has a word. */
+    /** Whether a type's file, or that of a superclass, contains a word. */
     private boolean has(Path file, String word) {
       return words.get(file).contains(word)
           || types.getOrDefault(above.get(file), List.of()).stream()
@@ -351,7 +349,7 @@ class DocsTest {
         }
         String room = name.group(1);
         if (room != null && files.stream().noneMatch(f -> f.getParent().endsWith(room))) {
-          wrong.add(where(page) + ": no type " + name.group(2) + " in the room " + room);
+          wrong.add(where(page) + ": no type " + name.group(2) + " in package " + room);
         }
         each(
             WORD,
@@ -384,7 +382,7 @@ class DocsTest {
         Class.forName(room + "." + name);
         return true;
       } catch (ClassNotFoundException e) {
-        // in another one, or in none
+        // in another module, or missing
       }
     }
     return false;
@@ -404,7 +402,7 @@ class DocsTest {
     }
   }
 
-  /** Anchors as GitHub makes them of headings, and ids that are written down. */
+  /** Returns GitHub's anchors of the headings, and explicit ids. */
   private Set<String> anchors(Path page) {
     String text = FENCE.matcher(read(page)).replaceAll("");
     Set<String> anchors = new HashSet<>();
@@ -424,7 +422,6 @@ class DocsTest {
     return anchors;
   }
 
-  /** The block of code that begins with the topmost package. */
   private String map() {
     List<String> maps = new ArrayList<>();
     each(
@@ -445,7 +442,7 @@ class DocsTest {
       Path path = root.resolve(name);
       if (Files.isDirectory(path)) {
         pages.stream()
-            .filter(p -> p.startsWith(path) && !p.endsWith("kafka-streams.md")) // names of Kafka's
+            .filter(p -> p.startsWith(path) && !p.endsWith("kafka-streams.md")) // names of Kafka
             .forEach(found::add);
       } else if (Files.exists(path)) {
         found.add(path);

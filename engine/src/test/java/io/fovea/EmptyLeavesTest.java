@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Scans pass leaves without records, several times as many as the pool has frames. */
+/** Scans pass several times as many empty leaves as the pool has frames. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class EmptyLeavesTest {
   private static final TableSpec SPEC = TableSpec.bytes("t", 8);
@@ -39,7 +39,7 @@ class EmptyLeavesTest {
         .experiments(exp -> exp.protocol(protocol));
   }
 
-  /** Removes all but the first and the last, as merges that fail would leave it. */
+  /** Keeps the first and the last record, leaving empty leaves as failed merges would. */
   private static void empty(Database db) {
     BTree tree = db.schema().core("t").tree;
     try (Arena arena = Arena.ofConfined()) {
@@ -71,7 +71,7 @@ class EmptyLeavesTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void aScanPassesMoreThanThePoolHas(Protocol protocol) {
+  void aScanPassesMoreLeavesThanFrames(Protocol protocol) {
     try (Database db = SimDatabase.open(new SimStorage(new SimDisk(1)), options(protocol))) {
       Table<byte[], byte[]> t = db.table(SPEC).bytes();
       t.load(

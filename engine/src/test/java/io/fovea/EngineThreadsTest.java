@@ -32,9 +32,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The threads of a database: the n-th start of one fails, for all n, or a turn of one does. All
- * that was asked for ends: with the error, and then a second try succeeds; or as if nothing had
- * been.
+ * Faults of the engine's threads: the n-th start fails, for each n, or one iteration of a thread
+ * does. Every operation ends: with an error, after which a retry succeeds, or normally.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class EngineThreadsTest {
@@ -51,7 +50,7 @@ class EngineThreadsTest {
   private static final int RECORDS = 600;
   private static final int STARTS_MAX = 100;
 
-  /** The threads of a test are told by their group, which those that they start inherit. */
+  /** Identifies the threads of a test; threads that they start inherit it. */
   private final ThreadGroup group = new ThreadGroup("EngineThreadsTest");
 
   private final SetClock clock = new SetClock(1_000);
@@ -76,7 +75,6 @@ class EngineThreadsTest {
     return Thread.currentThread().getThreadGroup() == group;
   }
 
-  /** Does something on a thread of the group, whose error is the test's. */
   private void inGroup(Runnable work) throws InterruptedException {
     AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
     Thread thread =
@@ -97,7 +95,7 @@ class EngineThreadsTest {
     }
   }
 
-  /** Once more after an error of the JVM, which the start that fails throws. */
+  /** Retries once after an error of the JVM, which a failed start throws. */
   private <T> T again(Supplier<T> work) {
     try {
       return work.get();
@@ -148,7 +146,7 @@ class EngineThreadsTest {
     }
   }
 
-  /** All that threads are needed for; more than the log may have, several times. */
+  /** Everything that needs threads, with several times more changes than the log may hold. */
   private void everything(SimDisk disk, boolean allRun) {
     clock.set(1_000);
     try (Database db = again(() -> Database.open(new SimStorage(disk), options()))) {
@@ -173,14 +171,13 @@ class EngineThreadsTest {
       fill(db, PLAIN, RECORDS);
       db.checkpoint();
       if (allRun) {
-        awaits("rows go that have expired", () -> db.stats().expiredRows().swept() >= ROWS);
+        awaits("expired rows are swept", () -> db.stats().expiredRows().swept() >= ROWS);
         awaits("pages are free", () -> drops(db) == 0);
       }
       assertEquals(DatabaseStats.Health.OK, db.stats().health());
     }
   }
 
-  /** While a transaction is active, which leaves the pages to the background. */
   private void drop(Database db) {
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch dropped = new CountDownLatch(1);
@@ -213,7 +210,7 @@ class EngineThreadsTest {
     return n.get();
   }
 
-  /** What was left: a crash, a recovery, which has threads of its own, and a look at everything. */
+  /** Crashes, recovers (with new threads) and verifies everything. */
   private void after(SimDisk disk) {
     SimDisk left;
     Database db = again(() -> Database.open(new SimStorage(disk), options()));
@@ -233,7 +230,7 @@ class EngineThreadsTest {
   void everyStartFailsOnce() throws InterruptedException {
     int n = 1;
     for (boolean some = true; some; n++) {
-      assertTrue(n < STARTS_MAX, "there is no end of starts");
+      assertTrue(n < STARTS_MAX, "too many starts");
       int nth = n;
       try (ThreadStarts starts = ThreadStarts.failing(name -> own(), start -> start == nth)) {
         SimDisk disk = new SimDisk(n);
@@ -243,14 +240,14 @@ class EngineThreadsTest {
               everything(disk, false);
               after(disk);
             });
-        assertTrue(errors.get() <= 1, "the error came again");
+        assertTrue(errors.get() <= 1, "the error was repeated");
         some = starts.failed() > 0;
       }
     }
     assertTrue(n > 8, n + " starts");
   }
 
-  /** Whatever the others do: their n-th turn fails, for some n. */
+  /** The n-th iteration of a thread fails, for some n. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -272,8 +269,8 @@ class EngineThreadsTest {
               everything(disk, true);
               after(disk);
             });
-        assertEquals(0, errors.get(), "the error of a thread is nobody else's");
-        assertTrue(turns.failed() > 0, "no turn has failed");
+        assertEquals(0, errors.get(), "no caller observes a thread's error");
+        assertTrue(turns.failed() > 0, "no iteration failed");
       }
     }
   }

@@ -19,7 +19,7 @@ import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Estimates of ranges: beside what a scan of the same range counts. */
+/** Compares estimates of ranges with counts by scans. */
 class EstimateTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field CITY = B.text("city", 20);
@@ -39,7 +39,6 @@ class EstimateTest {
     db.close();
   }
 
-  /** 100 groups of so many. */
   private void load(int each) {
     for (int group = 0; group < 100; group++) {
       int g = group;
@@ -104,18 +103,18 @@ class EstimateTest {
   }
 
   @Test
-  void ofAFewRecordsItIsExact() {
+  void smallRangesAreExact() {
     compare(1, 0);
   }
 
   @Test
-  void ofManyItIsNear() {
+  void largeRangesAreClose() {
     compare(500, 0.5);
   }
 
-  /** Nothing is read: who changes the range meanwhile has no conflict, and neither has this one. */
+  /** An estimate reads nothing: concurrent changes of the range cause no conflict. */
   @Test
-  void isInNoConflict() throws InterruptedException {
+  void estimatesCauseNoConflict() throws InterruptedException {
     load(3);
     db.run(
         tx -> {
@@ -129,7 +128,7 @@ class EstimateTest {
                                 assertTrue(people.delete(own, people.key().set(1, 1)));
                               }));
           other.join();
-          // Committed since, and in it; written by this one, and not.
+          // Committed since, inside the range; written by this transaction, and not.
           people.insert(tx, people.key().set(200, 1), people.row());
           assertEquals(299, people.estimate(tx, Range.all()).count());
         });

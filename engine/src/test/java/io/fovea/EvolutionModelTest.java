@@ -42,8 +42,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Tables that evolve against sorted maps: random steps, changes, reads by key, by batch and by
- * index, closes, and crashes, also in the middle of a step.
+ * Compares evolving tables with sorted maps: random steps, changes, reads by key, batch and index,
+ * closes, and crashes, also within a step.
  */
 @Tag("slow")
 class EvolutionModelTest {
@@ -57,7 +57,6 @@ class EvolutionModelTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int KEYS = 150;
 
-  /** A table, its versions, and what it has to hold. */
   private static final class Run {
     private final Random r;
     private SimDisk disk;
@@ -114,7 +113,7 @@ class EvolutionModelTest {
       return List.copyOf(fields.keySet()).get(r.nextInt(fields.size()));
     }
 
-    /** One step, in the model too; null where none was found. */
+    /** Returns one step, applied to the model too; null if none was possible. */
     private Step step() {
       String f = any();
       Kind k = fields.get(f);
@@ -215,17 +214,17 @@ class EvolutionModelTest {
       }
     }
 
-    /** The power fails while it evolves: then it has one version or the other. */
+    /** The power fails during an evolution: the table has one version or the other. */
     private void crashWithin(TableSpec before) {
       disk.powerOffAt(disk.operations() + 1 + r.nextInt(25));
       try {
         db.table(spec);
       } catch (FoveaException e) {
-        // As it should.
+        // expected
       }
       crash();
       if (r.nextBoolean()) {
-        // The old specification is good as long as nothing has happened.
+        // The old specification is valid until the evolution has happened.
         int version = db.schema().core("t").history().version();
         assertTrue(version == before.version() || version == spec.version());
         if (version == before.version()) {
@@ -278,7 +277,7 @@ class EvolutionModelTest {
                 changeOne(tx, t, after, once);
               }
               if (aborts) {
-                throw new IllegalStateException("given up");
+                throw new IllegalStateException("too many attempts");
               }
             });
         model = after;
@@ -311,7 +310,7 @@ class EvolutionModelTest {
           }
         }
         case 4 -> {
-          // By the cursor of an index, which meets rows of all versions.
+          // With an index cursor, which meets rows of all versions.
           RowIndex i = t.index(indexes.firstKey());
           try (RowCursor c = i.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
             if (c.next()) {
@@ -369,7 +368,6 @@ class EvolutionModelTest {
       assertTrue(report.ok(), report::toString);
     }
 
-    /** Reads of some fields, by key and in a batch, and the change of one of them. */
     private void checkProjections(RowTable t) {
       List<String> some = new ArrayList<>(fields.keySet());
       Collections.shuffle(some, r);
@@ -411,7 +409,7 @@ class EvolutionModelTest {
       }
     }
 
-    /** Two rows of one record, each of which changes a field, in either order. */
+    /** Two row objects of one record each change a field, in either order. */
     void twoRows() {
       RowTable t = db.table(spec);
       if (model.isEmpty()) {
@@ -443,7 +441,7 @@ class EvolutionModelTest {
       }
     }
 
-    /** Of two changes of one field the last one counts that was one. */
+    /** Of two changes of one field the last effective one counts. */
     private Object value(Transaction tx, RowTable t, long id, String f) {
       Row row = t.row();
       t.get(tx, t.key().set(id), row);
@@ -501,7 +499,6 @@ class EvolutionModelTest {
     run.go();
   }
 
-  /** Power that fails at each operation of an evolution, and operations that fail. */
   @Test
   void everyOperationOfAnEvolution() {
     Layout.Definition first = Layout.define();
@@ -544,7 +541,7 @@ class EvolutionModelTest {
           done = true;
           over = disk.operations() < end;
         } catch (FoveaException e) {
-          // As it should.
+          // expected
         }
         SimDatabase.abandon(db);
         SimDisk crashed = disk.crash(n % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.RANDOM);
@@ -573,7 +570,7 @@ class EvolutionModelTest {
     assertTrue(olds > 3 && news > 3, olds + " and " + news);
   }
 
-  /** Version by version the fields lie elsewhere, and pads come and go. */
+  /** Each version moves the fields and adds or removes padding. */
   private static TableSpec turning(int version) {
     Layout.Definition b = Layout.define();
     if (version % 2 == 0) {
@@ -589,12 +586,12 @@ class EvolutionModelTest {
   }
 
   /**
-   * Writers whose handles grow old at any time: whatever they have committed is there, and a field
-   * never lies where another one was.
+   * Writers whose handles become outdated at any time: all that they commit is there, and no field
+   * is read at the offset of another version.
    */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void writersGoOnBesideEvolutions(Protocol protocol) throws Exception {
+  void writersContinueDuringEvolutions(Protocol protocol) throws Exception {
     Options options = SMALL.durability(Durability.ASYNC).experiments(e -> e.protocol(protocol));
     try (Database db = SimDatabase.open(new SimStorage(new SimDisk(5)), options)) {
       AtomicReference<RowTable> current = new AtomicReference<>(db.table(turning(1)));
@@ -652,7 +649,6 @@ class EvolutionModelTest {
     }
   }
 
-  /** Counts one up; false where the handle is an old one. */
   private static boolean count(Database db, RowTable t, Random r) {
     Field n = t.spec().layout().field("n");
     Field twice = t.spec().layout().field("twice");

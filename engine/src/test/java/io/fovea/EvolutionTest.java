@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Tables get other versions: each kind of step, what is refused, and who notices. */
+/** Versions of tables: each kind of step, what is refused, and the effect on other users. */
 @Timeout(120)
 class EvolutionTest {
   private static final Options SMALL =
@@ -46,7 +46,6 @@ class EvolutionTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int N = 300;
 
-  // Version 1.
   private static final Layout.Definition B1 = Layout.define();
   private static final Field FULLNAME = B1.text("fullname", 20);
   private static final Field VISITS1 = B1.int32("visits");
@@ -55,7 +54,6 @@ class EvolutionTest {
   private static final Layout LAYOUT1 = B1.build();
   private static final TableSpec V1 = TableSpec.of("people", KEY, LAYOUT1);
 
-  // Version 3, in another order.
   private static final Layout.Definition B3 = Layout.define();
   private static final Field EMAIL = B3.text("email", 30);
   private static final Field NAME = B3.text("name", 40);
@@ -182,7 +180,7 @@ class EvolutionTest {
             assertEquals("person 4", row.getText(NAME));
             assertThrows(InvalidUseException.class, () -> row.getLong(VISITS));
           });
-      // Some are new by now, and read as the others.
+      // Some rows are rewritten by now and read like the others.
       db.run(
           tx -> {
             Row row = t.row();
@@ -213,7 +211,7 @@ class EvolutionTest {
             assertTrue(t.get(tx, t.key().set(id), row));
             assertFalse(row.buffer().isPlain());
           }
-          // Of the cursor's row, of a row that was put, of one that was deleted and inserted.
+          // From the cursor's row, after a put, and after a delete and insert.
           try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             assertTrue(c.next());
             t.update(tx, c.row().setLong(VISITS, 1L << 40));
@@ -236,7 +234,7 @@ class EvolutionTest {
   }
 
   @Test
-  void rowsOfThreeVersionsLieSideBySide() {
+  void rowsOfThreeVersionsCoexist() {
     RowTable a = fill(V1);
     assertEquals(1, a.core().history().version());
     Layout two = layout(Map.of("x", "INT64"));
@@ -250,7 +248,7 @@ class EvolutionTest {
             Step.add("x", 2));
     RowTable b = db.table(second);
     db.run(tx -> b.put(tx, b.key().set(0L), b.row().setLong(two.field("x"), 20)));
-    // Another field of the same name and size: an old value is not its value.
+    // A new field of the same name and size: it doesn't get the old value.
     TableSpec thirdSpec =
         TableSpec.builder("people", KEY, two).version(3, Step.drop("x"), Step.add("x", 3)).build();
     RowTable c = db.table(thirdSpec);
@@ -270,7 +268,7 @@ class EvolutionTest {
         });
   }
 
-  /** A fresh row, filled and copied from another, of a table whose rows have bytes behind them. */
+  /** A fresh row filled from another, in a table whose stored rows have trailing bytes. */
   private static void t(Transaction tx, RowTable d, Row read) {
     Row fresh = d.row().set(read);
     d.insert(tx, d.key().set(1_000L), fresh.clear());
@@ -280,7 +278,7 @@ class EvolutionTest {
   }
 
   @Test
-  void aNameAloneChangesNoRow() {
+  void aRenameRewritesNoRow() {
     fill(V1.with(IndexSpec.on("by_name", FULLNAME)));
     Map<String, String> fields = first();
     fields.put("name", fields.remove("fullname"));
@@ -308,8 +306,6 @@ class EvolutionTest {
         });
   }
 
-  // ------------------------------------------------------------------------------------- indexes
-
   private static IndexSpec parity(Function<io.fovea.schema.RowReader, Long> visits) {
     return IndexSpec.extracted(
         "parity",
@@ -322,7 +318,7 @@ class EvolutionTest {
   }
 
   @Test
-  void indexesStayOrAreBuiltAnew() {
+  void indexesAreKeptOrRebuilt() {
     TableSpec old =
         V1.with(IndexSpec.on("by_visits", VISITS1))
             .with(IndexSpec.unique("by_name", FULLNAME))
@@ -382,7 +378,7 @@ class EvolutionTest {
     db.run(
         tx -> {
           Row row = t.row();
-          // Entries of old rows go with their values, by each of the ways.
+          // Entries of old rows are removed with their values, by every operation.
           assertTrue(t.get(tx, t.key().set(0L), row));
           t.update(tx, row.setLong(VISITS, 1L << 50).setText(NAME, "changed"));
           t.put(tx, t.key().set(1L), first3(t.row()));
@@ -399,7 +395,7 @@ class EvolutionTest {
   }
 
   @Test
-  void anIndexOnADroppedFieldIsToBeDroppedBefore() {
+  void anIndexOnADroppedFieldMustBeDroppedFirst() {
     fill(V1.with(IndexSpec.on("by_fax", FAX)));
     Map<String, String> fields = first();
     fields.remove("fax");
@@ -417,14 +413,12 @@ class EvolutionTest {
   }
 
   @Test
-  void aUniqueIndexOnANewFieldFindsItsDefaultTwice() {
+  void aUniqueIndexOnANewFieldFindsDuplicateDefaults() {
     fill(V1);
     TableSpec spec = third().index(IndexSpec.unique("by_since", SINCE)).build();
     assertThrows(DuplicateKeyException.class, () -> db.table(spec));
     assertNotNull(db.table(third().build()));
   }
-
-  // ------------------------------------------------------------------------------------ refusals
 
   private void refused(TableSpec spec, String... words) {
     IncompatibleSchemaException e =
@@ -437,7 +431,7 @@ class EvolutionTest {
   }
 
   @Test
-  void whatStepsDoNotLeadToIsRefusedInWords() {
+  void layoutsWithoutMatchingStepsAreRefused() {
     RowTable before = fill(V1);
     Map<String, String> more = first();
     more.put("x", "INT32");
@@ -472,7 +466,6 @@ class EvolutionTest {
     assertThrows(
         IncompatibleSchemaException.class,
         () -> db.table(TableSpec.builder("strings", KEY, same).version(2).build()));
-    // Nothing has happened.
     db.run(tx -> assertTrue(before.get(tx, before.key().set(0L), before.row())));
   }
 
@@ -493,7 +486,7 @@ class EvolutionTest {
   }
 
   @Test
-  void whoOnlyReadsDoesNotEvolve() {
+  void readersDoNotEvolve() {
     fill(V1);
     db.close();
     try (Database reading = Database.open(dir.resolve("db"), SMALL.readOnly(true))) {
@@ -514,7 +507,7 @@ class EvolutionTest {
   }
 
   @Test
-  void aSnapshotHasTheVersionOfItsMoment() {
+  void snapshotsHaveTheirOwnVersion() {
     fill(V1);
     try (Database then = db.snapshot()) {
       RowTable t = db.table(third().build());
@@ -576,8 +569,6 @@ class EvolutionTest {
     assertEquals(4, db.table(spec).core().history().version());
   }
 
-  // ------------------------------------------------------------------------------ beside others
-
   @Test
   void oldHandlesAreRefusedAndTransactionsAreWaitedFor() throws Exception {
     RowTable old = fill(V1.with(IndexSpec.on("by_visits", VISITS1)));
@@ -609,7 +600,7 @@ class EvolutionTest {
             while (!old.core().isRefused()) {
               Thread.onSpinWait();
             }
-            // It goes on with what it has begun, and begins nothing new.
+            // The transaction finishes what it has begun; new ones are refused.
             for (int i = 1; i < N; i++) {
               assertTrue(c.next());
               assertEquals("person " + i, c.row().getText(FULLNAME));
@@ -642,7 +633,7 @@ class EvolutionTest {
   }
 
   @Test
-  void whoIsInterruptedWhileItWaitsLeavesAllAsItWas() throws Exception {
+  void anInterruptedEvolutionChangesNothing() throws Exception {
     RowTable old = fill(V1);
     AtomicReference<Throwable> failure = new AtomicReference<>();
     Thread other =
@@ -675,7 +666,7 @@ class EvolutionTest {
   }
 
   @Test
-  void openersMeetAndAgree() throws Exception {
+  void concurrentOpenersAgree() throws Exception {
     fill(V1);
     Thread[] threads = new Thread[4];
     RowTable[] made = new RowTable[threads.length];

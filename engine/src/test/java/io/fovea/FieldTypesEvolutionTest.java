@@ -23,7 +23,7 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tables whose fields of each type come and grow; {@link EvolutionModelTest} does it at random. */
+/** Adds and widens fields of each type; {@link EvolutionModelTest} does it at random. */
 class FieldTypesEvolutionTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
   private static final UUID ID = UUID.fromString("00112233-4455-6677-8899-aabbccddeeff");
@@ -41,7 +41,6 @@ class FieldTypesEvolutionTest {
     return b.build();
   }
 
-  /** A table of one row, with the key 1, all zero. */
   private void begin(Layout layout, IndexSpec... indexes) {
     try (Database db = open()) {
       TableSpec spec = TableSpec.of("t", KEY, layout);
@@ -107,7 +106,7 @@ class FieldTypesEvolutionTest {
             });
       }
     }
-    // The default of a field that grows afterwards, and may be null then, is the same number.
+    // The default is the same number after the field is widened and made nullable.
     Layout.Definition c = Layout.define();
     Field wider = c.nullable().decimal("price", 30, 20);
     c.int32("n");
@@ -129,7 +128,7 @@ class FieldTypesEvolutionTest {
   }
 
   @Test
-  void decimalsGetMoreDigitsAndAnyFieldNull() {
+  void decimalsGetMoreDigitsAndFieldsBecomeNullable() {
     Layout.Definition b = Layout.define();
     Field small = b.decimal("price", 4, 2);
     Field flag = b.bool("flag");
@@ -182,7 +181,7 @@ class FieldTypesEvolutionTest {
   }
 
   @Test
-  void whatHasNoRoomIsRefused() {
+  void narrowingIsRefused() {
     begin(
         layout(
             b -> {

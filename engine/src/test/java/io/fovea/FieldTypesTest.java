@@ -35,9 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/**
- * Fields of each type in rows, keys and indexes: what is set is read, in order, and null is null.
- */
+/** Fields of each type in rows, keys and indexes: values, order and nulls. */
 class FieldTypesTest {
   private static final Options SMALL = Options.defaults().bufferBytes(8 << 20);
 
@@ -102,11 +100,9 @@ class FieldTypesTest {
         .flatMap(k -> Stream.of(k, k.orNull()));
   }
 
-  // ----------------------------------------------------------------------------------- properties
-
-  /** Keys of any parts: compared as their values, part by part; taken apart as they were set. */
+  /** Keys of any parts compare as their values, part by part, and return the parts as set. */
   @Property(tries = 2000)
-  void theOrderOfKeysIsThatOfValues(@ForAll long seed) {
+  void keysSortLikeTheirValues(@ForAll long seed) {
     Random r = new Random(seed);
     List<Kind> kinds = new ArrayList<>();
     for (int n = 1 + r.nextInt(4); n > 0; n--) {
@@ -145,9 +141,9 @@ class FieldTypesTest {
         Integer.signum(expected), Integer.signum(keys[0].compareTo(keys[1])), values::toString);
   }
 
-  /** Rows of any fields: what was set last is read, and no field touches another. */
+  /** Rows of any fields: the last value set is read, and no field affects another. */
   @Property(tries = 1000)
-  void rowsHoldWhatIsSet(@ForAll long seed) {
+  void rowsHoldTheValuesSet(@ForAll long seed) {
     Random r = new Random(seed);
     Layout.Definition b = Layout.define();
     List<Kind> kinds = new ArrayList<>();
@@ -171,10 +167,8 @@ class FieldTypesTest {
     assertEquals(row.toString(), copy.toString());
   }
 
-  // --------------------------------------------------------------------------------------- golden
-
   @Test
-  void keysHaveTheBytesThatTheFileFormatSays() {
+  void keysHaveTheDocumentedBytes() {
     Key bools = key(b -> b.bool("a"));
     assertEquals("00", hex(bools.clear().bool(false)));
     assertEquals("01", hex(bools.clear().bool(true)));
@@ -207,7 +201,7 @@ class FieldTypesTest {
   }
 
   @Test
-  void rowsHaveTheBytesThatTheFileFormatSays() {
+  void rowsHaveTheDocumentedBytes() {
     Row row = row();
     row.setBoolean(BOOL, true).setDouble(DOUBLE, -0.0).setUuid(UUID_, ID);
     row.setInstant(INSTANT, Instant.ofEpochSecond(1, 2)).setDecimal(DECIMAL, new BigDecimal("-1"));
@@ -225,8 +219,6 @@ class FieldTypesTest {
     assertEquals("000000", hex(row, AMOUNT));
     assertEquals(1 + 8 + 16 + 12 + 5 + 16 + 5 + 13 + 3 + 8, LAYOUT.size());
   }
-
-  // --------------------------------------------------------------------------------------- misuse
 
   @Test
   void aFreshRowIsZeroOrNull() {
@@ -261,7 +253,7 @@ class FieldTypesTest {
     assertTrue(never.contains("Field last INT64 can't be null"), never);
     assertThrows(NullPointerException.class, () -> row.setUuid(UUID_, null));
     assertThrows(NullPointerException.class, () -> row.setText(NAME, null));
-    // What is refused leaves it null.
+    // A refused value leaves the field null.
     assertThrows(ValueTooLargeException.class, () -> row.setText(NAME, "x".repeat(11)));
     assertThrows(ValueTooLargeException.class, () -> row.setBytes(NAME, new byte[11]));
     assertThrows(InvalidUseException.class, () -> row.setDecimal(AMOUNT, BigDecimal.ONE));
@@ -337,7 +329,7 @@ class FieldTypesTest {
   }
 
   @Test
-  void whatIsNoFieldIsRefused() {
+  void invalidFieldsAreRefused() {
     Layout.Definition b = Layout.define();
     assertThrows(IllegalArgumentException.class, () -> b.decimal("a", 0, 0));
     assertThrows(IllegalArgumentException.class, () -> b.decimal("a", 39, 0));
@@ -358,9 +350,6 @@ class FieldTypesTest {
     assertEquals("k0 UUID", KeySpec.of(FieldType.UUID).parts().getFirst().toString());
   }
 
-  // -------------------------------------------------------------------------------------- indexes
-
-  /** A table whose key is of the type, and indexes by a field of it. */
   @ParameterizedTest
   @MethodSource("kinds")
   void tablesAndIndexesOfEachType(Kind kind) {
@@ -432,7 +421,7 @@ class FieldTypesTest {
             for (int i = 0; i < values.size(); i++) {
               Key key = t.index("u").key();
               FieldValues.append(key, f, values.get(i));
-              // A unique index has no record with a null in one of its fields.
+              // A unique index has no entry for a record with a null in one of its fields.
               assertEquals(values.get(i) != null, t.index("u").get(tx, key.int32(i), row));
               if (values.get(i) != null) {
                 assertEquals(i, row.getInt(number));
@@ -479,7 +468,7 @@ class FieldTypesTest {
     return found;
   }
 
-  /** As in SQL: a value belongs to one record at most, and null to as many as like. */
+  /** As in SQL: a value belongs to at most one record, null to any number. */
   @Test
   void aUniqueIndexDoesNotCompareNulls() {
     Layout.Definition l = Layout.define();
@@ -496,7 +485,6 @@ class FieldTypesTest {
             t.insert(tx, t.key().set(2), row.clear());
             t.insert(tx, t.key().set(3), row.clear().setText(mail, "a@b"));
             assertThrows(DuplicateKeyException.class, () -> t.insert(tx, t.key().set(4), row));
-            // From null to a value, and back.
             assertTrue(t.get(tx, t.key().set(1), row));
             Row first = t.row();
             assertTrue(t.get(tx, t.key().set(1), first));
@@ -511,7 +499,7 @@ class FieldTypesTest {
     }
   }
 
-  /** An index that is built later, on a table that has records; and one that says null itself. */
+  /** Indexes built later, over existing records; one contains nulls itself. */
   @Test
   void indexesAreBuiltWithNulls() {
     Layout.Definition l = Layout.define();
@@ -564,7 +552,7 @@ class FieldTypesTest {
     }
   }
 
-  /** Changed fields are written alone: what says that there is a value goes with it. */
+  /** Changed fields are written alone, including their null bits. */
   @Test
   void updatesFollowNulls() {
     try (Database db = Database.inMemory(SMALL)) {

@@ -11,7 +11,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import org.junit.jupiter.api.Test;
 
-/** Chains make what builders make. */
+/** Fluent chains produce the same specifications as builders. */
 class FieldsBuilderTest {
   @Test
   void keys() {

@@ -30,10 +30,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Who follows the files of a database from beside, where reads and syncs fail, bits flip, and the
- * log is damaged. Each batch comes once and in its place, or an exception says why it does not.
+ * Follows the files of a database from outside, where reads and syncs fail, bits flip, and the log
+ * is damaged. Each batch comes once and in order, or an exception says why not.
  *
- * <p>{@code -Dcrash.seed=N}, {@code -Dcrash.flips=N} how many ways with bits that flip.
+ * <p>{@code -Dcrash.seed=N}; {@code -Dcrash.flips=N}: number of runs with flipped bits.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FileChangesFaultTest {
@@ -59,7 +59,7 @@ class FileChangesFaultTest {
     return Database.open(new SimStorage(disk), options(1 << 20));
   }
 
-  /** Commits with values in a page, long ones, and such as are read in two places. */
+  /** Commits values within a page, long values, and values that are read from two places. */
   private static void work(Database db, int from, int to) {
     Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
@@ -84,7 +84,7 @@ class FileChangesFaultTest {
     return start;
   }
 
-  /** Takes what there is, calling again after each failure; returns how many there were. */
+  /** Takes all batches, retrying after each failure; returns the number of failures. */
   private static int follow(FileChanges changes, ChangesCopy copy, int failuresMax) {
     int failures = 0;
     while (true) {
@@ -97,19 +97,18 @@ class FileChangesFaultTest {
         copy.take(batch);
       } catch (StorageException | CorruptionException e) {
         assertTrue(++failures <= failuresMax, e.toString());
-        assertEquals(at, changes.position(), "it is where it was");
+        assertEquals(at, changes.position(), "the position is unchanged");
       }
     }
   }
 
-  /** The reads that fail: the first few, which are of the opening, and a sample of the others. */
+  /** Returns the next read that fails: one of the opening, or of a sample of the others. */
   private static int next(int nth) {
     return nth < 6 ? nth + 1 : nth == 6 ? 7 + SAMPLE.first() : nth + SAMPLE.stride();
   }
 
-  /** Reads fail once, of the superblock and of the log: the next call goes on. */
   @Test
-  void aReadThatFailsIsDoneAgain() {
+  void aFailedReadIsRetried() {
     SimDisk disk = new SimDisk(SEED);
     try (Database db = open(disk)) {
       db.table(SPEC);
@@ -143,11 +142,11 @@ class FileChangesFaultTest {
   }
 
   /**
-   * A bit of a read flips once, of a superblock, of the header of a segment, of a group: the next
-   * call goes on. What is kept is never said to be lost, and who begins finds the beginning.
+   * One bit flips in one read, of a superblock, a segment header or a group: the next call
+   * continues. Retained changes are never reported lost, and a new subscriber finds the start.
    */
   @Test
-  void aReadThatIsDamagedIsDoneAgain() {
+  void aDamagedReadIsRetried() {
     SimDisk disk = new SimDisk(SEED);
     try (Database db = open(disk)) {
       db.table(SPEC);
@@ -167,7 +166,7 @@ class FileChangesFaultTest {
           disk.heal();
           follow(changes, copy, 0); // damage of the last group looks like the end
         } catch (CorruptionException e) {
-          follow(copy.beside(disk), copy, 0); // the first superblock says what database it is
+          follow(copy.beside(disk), copy, 0); // the first superblock identifies the database
         }
         hit = disk.faultsHit() > before;
         assertEquals(
@@ -179,11 +178,11 @@ class FileChangesFaultTest {
         disk.heal();
       }
       assertTrue(tried > 5, tried + " reads");
-      assertEquals(tried, first, "a look that was damaged is done again");
+      assertEquals(tried, first, "a damaged read is repeated");
     }
   }
 
-  /** Follows from the first list of tables on; false where that could not be read. */
+  /** Follows from the first list of tables; returns false if that could not be read. */
   private static boolean fromTheBeginning(SimDisk disk) {
     SimStorage files = new SimStorage(disk);
     try (FollowedFile followed =
@@ -195,10 +194,7 @@ class FileChangesFaultTest {
     }
   }
 
-  /**
-   * Where a follower can't sync, the last commits wait for the next group, and come then: a commit
-   * that nobody has synced is never told.
-   */
+  /** Without a sync the last commits come with the next group; unsynced ones never do. */
   @Test
   void withoutASyncTheLastGroupWaits() {
     SimDisk disk = new SimDisk(SEED);
@@ -212,7 +208,7 @@ class FileChangesFaultTest {
           db.run(tx -> t.put(tx, key, key));
           ChangeBatch batch = changes.poll();
           if (i == 0) {
-            assertNull(batch, "there is no group behind it");
+            assertNull(batch, "no group follows it");
           } else {
             assertNotNull(batch, "the one before");
             assertEquals(i - 1, batch.changes().getFirst().keyBytes()[0]);
@@ -227,7 +223,7 @@ class FileChangesFaultTest {
     }
   }
 
-  /** Both superblocks are being written when they are read: by who begins, and by who goes on. */
+  /** Both superblocks are being written while they are read, at the opening and later. */
   @Test
   void superblocksThatAreBeingWritten() {
     SimDisk disk = new SimDisk(SEED);
@@ -247,7 +243,7 @@ class FileChangesFaultTest {
     }
   }
 
-  /** The first reads of this thread find them torn. */
+  /** Tears the superblocks for the first reads of this thread. */
   private static void written(SimDisk disk, long[] places) {
     Runnable flip =
         () -> {
@@ -266,9 +262,8 @@ class FileChangesFaultTest {
         });
   }
 
-  /** Bits flip in what is read, and reads fail, at random, while the writer goes on. */
   @Test
-  void bitsThatFlipInReads() {
+  void flippedBitsInReads() {
     long failures = 0;
     long batches = 0;
     for (long seed = SEED; seed < SEED + WAYS; seed++) {
@@ -306,15 +301,14 @@ class FileChangesFaultTest {
       }
     }
     SoakReport.line(
-        "FileChangesFaultTest.bitsThatFlipInReads",
+        "FileChangesFaultTest.flippedBitsInReads",
         "seed " + SEED + ": " + WAYS + " ways, " + batches + " batches, " + failures + " failures");
     assertTrue(failures > 0);
   }
 
-  /** Damage of what a superblock says to be durable is said, and not taken for the end. */
   @Tag("slow")
   @Test
-  void damageIsNoEnd() {
+  void damageIsNotTheEnd() {
     SimDisk disk = new SimDisk(SEED);
     try (Database db = open(disk)) {
       db.table(SPEC);
@@ -341,7 +335,7 @@ class FileChangesFaultTest {
     }
   }
 
-  /** What was closed says so, and where it was. */
+  /** After a clean close the follower reports the end and its position. */
   @Test
   void nothingFollowsAClose() {
     SimDisk disk = new SimDisk(SEED);
@@ -360,7 +354,6 @@ class FileChangesFaultTest {
     }
   }
 
-  /** The writer dies of its disk: what was durable comes, the rest never does. */
   @Test
   void theWriterLosesItsLog() {
     SimDisk disk = new SimDisk(SEED);

@@ -28,12 +28,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Commits that are read from the files of a database, while it is open and afterwards. */
+/** Commits read from the files of a database, while it is open and afterwards. */
 @Timeout(300)
 class FileChangesTest {
   private static final TableSpec BYTES = TableSpec.bytes("b", 40);
 
-  /** How many are read beside a writer. */
   private static final int COMMITS = 1700;
 
   @TempDir Path folder;
@@ -109,9 +108,9 @@ class FileChangesTest {
     }
   }
 
-  /** An interrupt closes channels: they are opened again, that of the sync too. */
+  /** An interrupt closes channels: they are reopened, including the one for the sync. */
   @Test
-  void aThreadThatIsInterruptedGoesOn() {
+  void interruptedThreadsContinue() {
     try (Database db = open(8 << 20)) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       try (FileChanges changes = FileChanges.last(file())) {
@@ -130,7 +129,7 @@ class FileChangesTest {
   }
 
   @Test
-  void theSameAsFromWithin() {
+  void sameBatchesAsFromTheDatabase() {
     List<String> within = new ArrayList<>();
     ChangePosition from;
     try (Database db = open(8 << 20)) {
@@ -183,7 +182,7 @@ class FileChangesTest {
   }
 
   @Test
-  void whatCanNotBeFollowed() {
+  void unsupportedFilesAreRefused() {
     assertThrows(IncompatibleFormatException.class, () -> FileChanges.first(file()));
     try (Database db = open(0)) {
       db.table(BYTES);
@@ -206,7 +205,7 @@ class FileChangesTest {
   }
 
   @Test
-  void whoIsTooSlowIsTold() {
+  void lagBeyondTheRetentionIsReported() {
     try (Database db = open(128 << 10)) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       try (FileChanges changes = FileChanges.last(file())) {
@@ -220,7 +219,7 @@ class FileChangesTest {
     }
   }
 
-  /** The follower stays, and reads at any moment: in use, closed, and opened again. */
+  /** One follower reads at any time: while the database is in use, closed and reopened. */
   @Test
   void throughClosesAndOpenings() throws Exception {
     try (Database db = open(8 << 20)) {
@@ -268,7 +267,7 @@ class FileChangesTest {
     return Integer.parseInt(new String(key, 1, key.length - 1, StandardCharsets.UTF_8));
   }
 
-  /** Segments go round while they are read: what comes is what was committed, or it is lost. */
+  /** Segments are reused while read: the follower gets the changes or an error. */
   @Tag("slow")
   @Test
   void besideWriters() throws Exception {
@@ -309,7 +308,7 @@ class FileChangesTest {
               if (told % 400 == 399) {
                 long slow = written.get() + 1500;
                 while (written.get() < slow) {
-                  Thread.sleep(1); // the segments that were found have others by then
+                  Thread.sleep(1); // lets the segments be reused
                 }
               }
             }
@@ -317,7 +316,7 @@ class FileChangesTest {
             lost++;
           }
         }
-        assertTrue(lost > 0, "It was never too slow.");
+        assertTrue(lost > 0, "the follower was never too slow");
       } finally {
         done.set(true);
         writer.join();

@@ -18,9 +18,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The JDK, java.io and libc take a name for the same file, or it is refused: in processes of their
- * own, whose working directory is another one than {@code user.dir}, or whose encoding lacks the
- * letters of a name.
+ * The JDK, java.io and libc resolve a name to the same file, or it is refused. Runs in processes
+ * with a working directory other than {@code user.dir}, or with an encoding that lacks characters
+ * of a name.
  */
 @Tag("slow")
 class FileNamesTest {
@@ -33,7 +33,7 @@ class FileNamesTest {
         .experiments(exp -> exp.timestamps(TimestampStore.DISK));
   }
 
-  /** What is made by a relative name, where that leads; and nothing anywhere else. */
+  /** A relative name creates the file where the JDK resolves it and nowhere else. */
   @Test
   void relativeNamesLeadWhereTheJdkSays() throws IOException, InterruptedException {
     Path working = Files.createDirectory(folder.resolve("working"));
@@ -44,7 +44,7 @@ class FileNamesTest {
     assertEquals(List.of("rel", "rel.log", "rel.manifest"), list(user.resolve("backup")), said);
   }
 
-  /** A name that the encoding of the process can't have is refused, and no other file is made. */
+  /** A name that the process's encoding can't represent is refused; no file is created. */
   @Test
   void namesThatCannotBeEncodedAreRefused() throws IOException, InterruptedException {
     Path working = Files.createDirectory(folder.resolve("d\u00fcrr"));
@@ -89,11 +89,9 @@ class FileNamesTest {
     return said;
   }
 
-  /** Uses names; fails where that should not be, or should be and does not. */
   static final class Child {
     private Child() {}
 
-    /** Gets what to do. */
     public static void main(String[] args) throws IOException {
       if (args[0].equals("use")) {
         use();

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A file whose end is free gets shorter while the database is open. */
+/** A file with free pages at its end is truncated while the database is open. */
 @Timeout(60)
 class FileShrinksTest {
   private static final int RECORDS = 6000;

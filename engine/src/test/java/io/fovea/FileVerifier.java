@@ -5,10 +5,10 @@ import io.fovea.error.IncompatibleFormatException;
 import java.nio.file.Path;
 
 /**
- * Verifies the file of a database that nobody has open, after a test has closed it.
+ * Verifies the file of a closed database. Thread-safe.
  *
- * <p>Indexes by extractors are checked for their structure only, since a file does not hold the
- * extractors. Any thread.
+ * <p>Indexes by extractors are checked only for their structure, since a file doesn't contain the
+ * extractors.
  */
 public final class FileVerifier {
   private static final long BUFFER_BYTES = 32L << 20;
@@ -21,8 +21,7 @@ public final class FileVerifier {
    * @param file the file; it is not changed
    * @return what was found
    * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws FoveaException if it can't be looked at for another reason: it is open already, for
-   *     example
+   * @throws FoveaException if it can't be read, for example because it is open
    */
   public static VerifyReport verify(Path file) {
     FileReport report = FileReport.verify(file, options());
@@ -34,7 +33,7 @@ public final class FileVerifier {
         report.problems());
   }
 
-  /** What files are looked at with. */
+  /** Returns the options for opening files to verify. */
   static Options options() {
     return Options.defaults().bufferBytes(BUFFER_BYTES);
   }

@@ -13,20 +13,20 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * Where a lock is given back in a {@code finally}, nothing is called before it that could fail: any
- * call can, where the stack is at its end. A lock that stays locked stops all who come after.
+ * A {@code finally} block that releases a lock calls nothing before the release: any call can fail
+ * with a stack overflow, and a lock that stays held stops all later threads.
  *
- * <p>By the lines of the sources, as the formatter leaves them. {@code ErrorsUnderLatchTest} finds
- * the same where it happens to throw there.
+ * <p>Checks the formatted source lines. {@code ErrorsUnderLatchTest} finds such errors by throwing
+ * at calls.
  */
 class FinallyTest {
   private static final Pattern GIVES_BACK = Pattern.compile("\\bunlock\\w*\\(");
 
-  /** A condition of fields, which calls nothing. */
+  /** A condition on fields, without calls. */
   private static final Pattern CONDITION = Pattern.compile("if \\([!\\w\\s&|.=<>]*\\) \\{");
 
   @Test
-  void locksAreGivenBackFirst() throws IOException {
+  void locksAreReleasedFirst() throws IOException {
     List<String> wrong = new ArrayList<>();
     int blocks = 0;
     try (Stream<Path> files = Files.walk(Path.of("src/main/java"))) {

@@ -30,12 +30,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * The three forms of a table (rows, bytes, objects) do the same: point operations of each against a
- * sorted map, with own changes that have not been committed.
+ * Compares point operations of the three forms of a table (rows, bytes, objects) with a sorted map,
+ * including uncommitted own changes.
  */
 @Tag("slow")
 class FormsTest {
-  /** What is stored. */
   public record Note(@Id long number, String text) {}
 
   private static final Layout.Definition B = Layout.define();
@@ -66,7 +65,7 @@ class FormsTest {
                 new Codec<>() {
                   @Override
                   public void encode(Note note, Row row) {
-                    // A row does not know its number: it stands in the text.
+                    // A row has no access to its number, so the text contains it.
                     row.setText(TEXT, note.number + ":" + note.text);
                   }
 
@@ -123,7 +122,7 @@ class FormsTest {
 
   @TempDir Path dir;
 
-  /** The buffer holds a tenth of what is read, so that pages are missing for keys of a group. */
+  /** The buffer holds a tenth of the data, so that pages are missing for keys of a batch. */
   @ParameterizedTest
   @EnumSource
   void pointOperations(Form form) {
@@ -170,7 +169,7 @@ class FormsTest {
     List<Long> wanted = new ArrayList<>();
     List<@Nullable Note> found = new ArrayList<>();
     for (int i = 0; i < keys; i++) {
-      long number = r.nextInt(4_200); // some are behind all, some come twice
+      long number = r.nextInt(4_200); // some keys are beyond the last record or duplicates
       wanted.add(number);
       found.add(expected.get(number));
     }
@@ -204,7 +203,7 @@ class FormsTest {
       Table<byte[], byte[]> table = db.table(BYTES).bytes();
       byte[] a = {1};
       byte[] b = {2};
-      byte[] large = new byte[40_000]; // longer than a page, and than the stage
+      byte[] large = new byte[40_000]; // longer than a page and than the staging buffer
       large[39_999] = 7;
       db.run(
           tx -> {

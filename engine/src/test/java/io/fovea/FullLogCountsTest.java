@@ -19,8 +19,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * Checkpoints that have no room in the log for the counts of tables: after a crash these are not
- * known, and are counted, or they are right.
+ * Checkpoints without log space for the row counts of tables: after a crash the counts are unknown,
+ * and counted on demand, or correct.
  */
 class FullLogCountsTest {
   private static final Layout.Definition B = Layout.define();
@@ -28,7 +28,6 @@ class FullLogCountsTest {
   private static final Field PAD = B.bytes("pad", 200);
   private static final Layout LAYOUT = B.build();
 
-  /** Many of them: their counts need more than one record of the log. */
   private static final int TABLES = 12;
 
   private static TableSpec spec(int i) {
@@ -50,7 +49,7 @@ class FullLogCountsTest {
                     .checkpointInterval(Duration.ZERO));
   }
 
-  /** Changes some tables; returns whether there was room. */
+  /** Changes some tables; returns false if the log was full. */
   private static boolean change(Database db, Random r) {
     RowTable t = db.table(spec(r.nextInt(TABLES)));
     try {
@@ -71,7 +70,6 @@ class FullLogCountsTest {
     }
   }
 
-  /** Each count is the number of records that a scan meets. */
   private static void check(Database db) {
     for (int i = 0; i < TABLES; i++) {
       RowTable t = db.table(spec(i));
@@ -93,7 +91,7 @@ class FullLogCountsTest {
     assertTrue(report.ok(), () -> report.problems().toString());
   }
 
-  /** Changes a record in place, which takes no page; returns whether there was room in the log. */
+  /** Changes a record in place, which allocates no page; returns false if the log was full. */
   private static boolean patch(Database db, Random r, int bytes) {
     RowTable t = db.table(spec(r.nextInt(TABLES)));
     try {
@@ -113,15 +111,15 @@ class FullLogCountsTest {
   }
 
   @Test
-  void theyAreUnknownOrRight() {
+  void countsAreUnknownOrCorrect() {
     int unknown = 0;
     for (int seed = 1; unknown < 2 && seed <= 20; seed++) {
       unknown += areUnknown(seed) ? 1 : 0;
     }
-    assertTrue(unknown > 0, "the log always had room");
+    assertTrue(unknown > 0, "the log was never full");
   }
 
-  /** Whether they were, after a crash; those that were not have been compared. */
+  /** Returns whether counts were unknown after a crash; known ones are checked. */
   private static boolean areUnknown(int seed) {
     boolean unknown;
     Random r = new Random(seed);
@@ -139,14 +137,14 @@ class FullLogCountsTest {
       change(db, r);
     }
     disk.capacity(disk.bytes());
-    // Until the log takes nothing more, not even little.
+    // Until the log refuses even the smallest record.
     for (int bytes = 200; bytes > 0; bytes /= 5) {
       for (int i = 0; i < 2_000 && patch(db, r, bytes); i++) {}
     }
     try {
       db.checkpoint();
     } catch (StorageFullException e) {
-      // A page, or its copy, has no room either.
+      // A page or its image doesn't fit either.
     }
     disk.capacity(Long.MAX_VALUE);
     SimDisk left = disk.crash(r.nextBoolean() ? SimCrash.RANDOM : SimCrash.KEEP_ALL);

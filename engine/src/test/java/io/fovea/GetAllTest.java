@@ -33,7 +33,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Many keys at once, of pages that are not in memory. */
+/** Batch reads of keys whose pages are not in memory. */
 @Timeout(60)
 class GetAllTest {
   private static final int ROWS = 8000;
@@ -44,7 +44,7 @@ class GetAllTest {
   private static final Field TEXT = B.text("text", 80);
   private static final TableSpec SPEC = TableSpec.of("t", KeySpec.of(FieldType.INT32), B.build());
 
-  /** Files in memory that stay when they are closed. */
+  /** Files in memory that survive a close. */
   private static final class Files implements Storage {
     final Map<String, MemoryDevice> files = new HashMap<>();
     HeldDevice data = new HeldDevice();
@@ -85,7 +85,7 @@ class GetAllTest {
     table = db.table(SPEC);
   }
 
-  /** Rows with even keys below twice {@link #ROWS}; nothing of them is in memory. */
+  /** Writes rows with even keys below twice {@link #ROWS} and evicts them. */
   private void fill(long bufferBytes) {
     open(16 << 20);
     Row row = table.row();
@@ -136,7 +136,6 @@ class GetAllTest {
   void coldLeavesComeInBatches() {
     fill(16 << 20);
     Batch batch = table.batch(64);
-    // The root, and what is between it and the leaves.
     batch.add().set(0);
     check(batch);
     files.data.forget();
@@ -148,11 +147,11 @@ class GetAllTest {
     assertEquals(List.of(16, 16, 16, 16), files.data.batches);
     assertEquals(64, files.data.reads());
     assertEquals(64, check(batch));
-    assertEquals(64, files.data.reads(), "all are there now");
+    assertEquals(64, files.data.reads(), "all leaves are cached now");
   }
 
   @Test
-  void keysKeepTheirPlaces() {
+  void keysKeepTheirOrder() {
     fill(16 << 20);
     Random random = new Random(3);
     Batch batch = table.batch(300);
@@ -160,7 +159,6 @@ class GetAllTest {
       batch.clear();
       int n = 1 + random.nextInt(300);
       for (int i = 0; i < n; i++) {
-        // Absent ones, those beyond the end, and some twice.
         batch.add().set(random.nextInt(2 * ROWS + 100) - 50);
       }
       check(batch);
@@ -168,7 +166,7 @@ class GetAllTest {
     assertTrue(files.data.batches.getFirst() > 1, files.data.batches.toString());
   }
 
-  /** Inner nodes are missing too: a round for each level, and no page twice. */
+  /** Inner nodes are missing too: one round per level, and no page is read twice. */
   @Test
   void fromTheRootOn() {
     fill(16 << 20);
@@ -217,7 +215,7 @@ class GetAllTest {
   }
 
   @Test
-  void aPageThatCannotBeReadIsReportedAsEver() {
+  void unreadablePagesAreReported() {
     fill(16 << 20);
     Batch batch = table.batch(64);
     batch.add().set(0);
@@ -225,7 +223,7 @@ class GetAllTest {
     for (int i = 1; i < 64; i++) {
       batch.add().set(2 * (ROWS / 64 * i));
     }
-    // Every entry of the batch fails; then each single read as well.
+    // Every batched read fails, then each single read.
     files.data.readFails = offset -> true;
     assertThrows(StorageException.class, () -> check(batch));
     files.data.readFails = offset -> false;
@@ -233,12 +231,11 @@ class GetAllTest {
   }
 
   /**
-   * Those that failed are read again together, not one after the other: all second reads are under
-   * way at once while the first of them is held back. How they are divided into batches depends on
-   * the order in which the first reads end.
+   * Failed reads are repeated together: all second reads are in progress while the first of them is
+   * held. How they are divided into batches depends on the order in which the first reads end.
    */
   @Test
-  void thoseThatFailOnceAreReadAgain() throws Exception {
+  void failedReadsAreRetriedTogether() throws Exception {
     fill(16 << 20);
     Batch batch = table.batch(64);
     batch.add().set(0);
@@ -247,7 +244,7 @@ class GetAllTest {
       batch.add().set(2 * (ROWS / 64 * i));
     }
     files.data.forget();
-    // The first read of a page fails, in the batch; the second one does not.
+    // The first read of a page fails, in the batch; the second succeeds.
     LongPredicate fails = offset -> offset / 4096 % 3 == 0;
     files.data.readFails =
         offset -> files.data.readsAt.get(offset).get() == 1 && fails.test(offset);
@@ -256,7 +253,7 @@ class GetAllTest {
     Thread reader = Thread.ofPlatform().start(() -> found.set(check(batch)));
     int again = 0;
     try {
-      // Until as many are held as have failed, of all that there are.
+      // Until as many reads are held as have failed.
       for (int i = 0; i < 10_000 && (again == 0 || files.data.held.get() < again); i++) {
         Thread.sleep(1);
         again = files.data.readsAt.size() < 63 ? 0 : failing(fails);
@@ -272,14 +269,13 @@ class GetAllTest {
         (offset, n) -> assertEquals(fails.test(offset) ? 2 : 1, n.get(), "reads at " + offset));
   }
 
-  /** How many of the pages that were read are such that fail. */
   private int failing(LongPredicate fails) {
     return (int) files.data.readsAt.keySet().stream().filter(fails::test).count();
   }
 
-  /** While the keys of one batch are read, the next ones are under way. */
+  /** The reads of the next batch are in progress while the current one is processed. */
   @Test
-  void severalBatchesAreUnderWay() throws Exception {
+  void severalBatchesAreInProgress() throws Exception {
     fill(16 << 20);
     Batch batch = table.batch(256);
     batch.add().set(0);
@@ -305,7 +301,7 @@ class GetAllTest {
   }
 
   @Test
-  void damageIsReportedAsEver() {
+  void damageIsReported() {
     fill(16 << 20);
     Batch batch = table.batch(8);
     batch.add().set(0);
@@ -329,12 +325,12 @@ class GetAllTest {
     for (int i = 0; i < 8; i++) {
       again.add().set(2 * (100 + i));
     }
-    assertEquals(8, check(again), "the others are as they were");
+    assertEquals(8, check(again), "the other keys are unaffected");
   }
 
-  /** Slow, out of order and with errors, by several threads in a pool that is far too small. */
+  /** Slow reads, out of order and with errors, by several threads in a far too small pool. */
   @Test
-  void onADeviceThatDoesWhatItLikes() throws Exception {
+  void onAnUnreliableDevice() throws Exception {
     fill(SMALLEST);
     files.data.yieldsMax = 4;
     files.data.readFails =
@@ -357,7 +353,6 @@ class GetAllTest {
                 check(batch);
                 done++;
               } catch (StorageException e) {
-                // Again, with other keys.
               } catch (Throwable e) {
                 failure[0] = e;
                 return;
@@ -374,7 +369,7 @@ class GetAllTest {
     }
   }
 
-  /** By another thread, or by a body that is done again and shares the batch. */
+  /** The batch is cleared by another thread, or by a repeated body that shares it. */
   @Test
   void aBatchThatIsClearedMeanwhile() {
     fill(SMALLEST);

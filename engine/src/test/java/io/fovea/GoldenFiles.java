@@ -29,12 +29,12 @@ import java.util.zip.ZipInputStream;
 import java.util.zip.ZipOutputStream;
 
 /**
- * Databases that a release has made, kept as they were: {@code golden/v3-closed.zip} and {@code
- * golden/v3-killed.zip} beside the tests, of file format 3. What they hold is computed, so that
- * each record can be checked.
+ * Databases made by a release and kept unchanged: {@code golden/v3-closed.zip} and {@code
+ * golden/v3-killed.zip} in the test resources, of file format 3. Their contents are computed, so
+ * that each record can be checked.
  *
- * <p>{@link #main} makes those of the format that the engine has now. It is run once for a format,
- * before the next one begins; its files are never made again.
+ * <p>{@link #main} makes the files of the current format. It runs once per format, before the next
+ * begins; its files are never made again.
  */
 public final class GoldenFiles {
   static final int PEOPLE = 120;
@@ -73,9 +73,7 @@ public final class GoldenFiles {
         .log(log -> log.bufferBytes(64 << 10).segmentBytes(64 << 10).maxBytes(1 << 20));
   }
 
-  // ------------------------------------------------------------------------------- what they hold
-
-  /** Every seventh of them was deleted. */
+  /** Every seventh record was deleted. */
   static boolean lives(int id) {
     return id % 7 != 3;
   }
@@ -84,7 +82,7 @@ public final class GoldenFiles {
     return (id % 5 == 0 ? "Zoë " : "person ") + id;
   }
 
-  /** Those of even numbers were changed in place once. */
+  /** Records with even numbers were changed in place once. */
   static int age(int id) {
     return id % 2 == 0 ? id % 90 + 1 : id % 90;
   }
@@ -103,7 +101,7 @@ public final class GoldenFiles {
     return ("document " + i).getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Short ones, some that fill a page, and some in chains of pages. */
+  /** Short texts, some that fill a page, and some in chains of pages. */
   private static byte[] text(int i) {
     byte[] bytes = new byte[i * i * 300];
     Arrays.fill(bytes, (byte) ('a' + i));
@@ -116,7 +114,6 @@ public final class GoldenFiles {
     people.insert(tx, people.key().set((long) id), row.setBytes(PHOTO, photo(id)));
   }
 
-  /** The first or the second half of everything. */
   private static void fill(Database db, int half) {
     RowTable people = db.table(SPEC);
     Table<byte[], byte[]> documents = db.table(BYTES).bytes();
@@ -145,7 +142,6 @@ public final class GoldenFiles {
         });
   }
 
-  /** Checks all that they hold, by the table, by each index and page by page. */
   static void check(Database db) {
     assertEquals(List.of("documents", "people"), db.tables());
     RowTable people = db.table(SPEC);
@@ -201,9 +197,7 @@ public final class GoldenFiles {
     }
   }
 
-  // ----------------------------------------------------------------------------- making, unpacking
-
-  /** Unpacks one: its file is {@code db} in that folder. */
+  /** Unpacks a database to the file {@code db} in a folder. */
   static Path unpack(String what, Path folder) throws IOException {
     try (InputStream in = GoldenFiles.class.getResourceAsStream("/golden/" + what + ".zip");
         ZipInputStream zip = new ZipInputStream(Objects.requireNonNull(in, what))) {
@@ -214,7 +208,7 @@ public final class GoldenFiles {
     return folder.resolve("db");
   }
 
-  /** A file that was closed is the whole database. */
+  /** Packs a database; a closed one consists of the data file alone. */
   private static void pack(Path folder, boolean alone, Path zip) throws IOException {
     try (OutputStream to = new BufferedOutputStream(Files.newOutputStream(zip));
         ZipOutputStream out = new ZipOutputStream(to);
@@ -234,9 +228,9 @@ public final class GoldenFiles {
   }
 
   /**
-   * Makes both files of the format that the engine has now.
+   * Makes both files of the current format.
    *
-   * @param args the folder to make them in
+   * @param args the target folder
    */
   public static void main(String[] args) throws IOException {
     for (boolean closed : new boolean[] {true, false}) {

@@ -13,13 +13,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Files of earlier formats are opened, changed, and of the newest format from then on. */
+/** Files of earlier formats open, can be changed, and then have the newest format. */
 class GoldenFilesTest {
   private static final int ADDED = 9_000;
 
   @TempDir Path folder;
 
-  /** The format that the newer one of the superblocks says. */
   private static int format(Path file) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
     int newer = bytes.getLong(64) > bytes.getLong(4096 + 64) ? 0 : 4096;
@@ -63,10 +62,9 @@ class GoldenFilesTest {
     }
   }
 
-  /** Who only reads a file leaves it as it is. */
   @ParameterizedTest
   @ValueSource(strings = {"v3-closed", "v3-killed"})
-  void whoOnlyReadsUpgradesNothing(String name) throws IOException {
+  void readingDoesNotUpgrade(String name) throws IOException {
     Path file = GoldenFiles.unpack(name, folder);
     byte[] before = Files.readAllBytes(file);
     try (Database db = Database.open(file, GoldenFiles.options().readOnly(true))) {

@@ -8,12 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -25,8 +28,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Bodies that hide an abort: swallow it, wrap it, throw something else after it, end the
- * transaction themselves. The loop around them does what it does with an abort that passes.
+ * Bodies that hide an abort: they swallow or wrap it, throw something else after it, or end the
+ * transaction themselves. The retry loop treats these like an abort that propagates.
  */
 class HiddenAbortsTest {
   private static final TxOptions JOINING = TxOptions.defaults().joining();
@@ -42,7 +45,6 @@ class HiddenAbortsTest {
     db.close();
   }
 
-  /** Of a program around the database. */
   private static final class ServiceException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -51,7 +53,7 @@ class HiddenAbortsTest {
     }
   }
 
-  /** What a body makes of an abort that an operation has thrown. */
+  /** How a body treats an abort that an operation has thrown. */
   private enum Manner {
     PASS {
       @Override
@@ -112,7 +114,7 @@ class HiddenAbortsTest {
 
   @ParameterizedTest
   @EnumSource(AbortCause.class)
-  void whatDoingItAgainDoesNotMendIsDoneOnce(AbortCause cause) {
+  void permanentFailuresAreNotRetried(AbortCause cause) {
     for (Manner manner : Manner.values()) {
       for (boolean partFailed : new boolean[] {false, true}) {
         hide(cause, manner, partFailed);
@@ -155,7 +157,7 @@ class HiddenAbortsTest {
   }
 
   @Test
-  void aStatementThatIsTooLargeIsTriedOnce() {
+  void anOversizedStatementIsTriedOnce() {
     for (Manner manner : Manner.values()) {
       int[] attempts = {0};
       var e =
@@ -164,7 +166,7 @@ class HiddenAbortsTest {
               () ->
                   db.run(
                       tx -> {
-                        assertEquals(1, ++attempts[0], manner + ": done again");
+                        assertEquals(1, ++attempts[0], manner + ": retried");
                         try {
                           for (byte i = 0; ; i++) {
                             t.put(tx, new byte[] {i}, new byte[2000]);
@@ -178,9 +180,8 @@ class HiddenAbortsTest {
     }
   }
 
-  /** An error of the JVM is told at once, whatever came before it. */
   @Test
-  void anErrorLeaves() {
+  void errorsPropagate() {
     assertThrows(
         OutOfMemoryError.class,
         () ->
@@ -190,8 +191,6 @@ class HiddenAbortsTest {
                   throw new OutOfMemoryError("on purpose");
                 }));
   }
-
-  // -------------------------------------------------------------- bodies that end it themselves
 
   private static final byte[] X = {1};
   private static final byte[] Y = {2};
@@ -209,7 +208,7 @@ class HiddenAbortsTest {
     return value[0];
   }
 
-  /** Reads two records; in the first attempt another changes both in between. */
+  /** Reads two records; in the first attempt another transaction changes both in between. */
   private int difference(Transaction tx) {
     int x = number(t.get(tx, X));
     if (tx.attempt() == 1) {
@@ -218,7 +217,7 @@ class HiddenAbortsTest {
     return number(t.get(tx, Y)) - x;
   }
 
-  /** The methods of a transaction that end it, and what a body may do then. */
+  /** The methods that end a transaction, and what a body may do after them. */
   private static List<Consumer<Transaction>> ends() {
     List<Consumer<Transaction>> ends = new ArrayList<>();
     for (Consumer<Transaction> end :
@@ -255,7 +254,7 @@ class HiddenAbortsTest {
             try {
               commit.accept(tx);
             } catch (FoveaException e) {
-              // it is refused, and the transaction is still active
+              // refused, and the transaction is still active
             }
           });
     }
@@ -263,7 +262,7 @@ class HiddenAbortsTest {
   }
 
   @Test
-  void noResultLeavesAnEndThatFailed() {
+  void noResultIsReturnedAfterAFailedEnd() {
     set(0);
     List<Consumer<Transaction>> ends = ends();
     for (int i = 0; i < ends.size(); i++) {
@@ -290,9 +289,9 @@ class HiddenAbortsTest {
     }
   }
 
-  /** After a swallowed abort of its commit a body infers that the database is damaged. */
+  /** After swallowing the abort of its commit, a body concludes that the database is damaged. */
   @Test
-  void noExceptionLeavesAnEndThatFailed() {
+  void noExceptionEscapesAFailedEnd() {
     set(0);
     for (Consumer<Transaction> end : ends()) {
       db.run(
@@ -314,9 +313,9 @@ class HiddenAbortsTest {
     }
   }
 
-  /** The abort that tells of the failure of a part rests on what the part has read. */
+  /** The failure of a part may rest on inconsistent reads of that part. */
   @Test
-  void theFailureOfAPartMayBeAFigment() {
+  void aFailureOfAPartMayBeSpurious() {
     set(0);
     db.run(
         tx -> {
@@ -334,9 +333,9 @@ class HiddenAbortsTest {
         });
   }
 
-  /** The place of a transaction that has ended may be another's already. */
+  /** Another transaction may already reuse the slot of one that has ended. */
   @Test
-  void aPartThatFailsAfterTheEndHarmsNobody() {
+  void aPartThatFailsAfterTheEndIsHarmless() {
     db.run(
         tx ->
             assertThrows(
@@ -352,7 +351,7 @@ class HiddenAbortsTest {
   }
 
   @Test
-  void anEndThatSucceededStaysOne() {
+  void aSuccessfulEndIsFinal() {
     assertEquals(
         "rolled back",
         db.call(
@@ -385,5 +384,49 @@ class HiddenAbortsTest {
                     .toCompletableFuture()
                     .join());
     assertTrue(e.getCause() instanceof ServiceException);
+  }
+
+  /**
+   * What was read before the close may be of several states, so nothing inferred from it leaves.
+   */
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  void anExceptionAfterACloseIsSuppressed(Protocol protocol) {
+    List<TxRunner> runners =
+        List.of(
+            Database::run,
+            (closed, body) -> closed.runPipelined(body),
+            (closed, body) ->
+                closed.read(
+                    tx -> {
+                      body.run(tx);
+                      return 0;
+                    }));
+    for (TxRunner runner : runners) {
+      Database closed =
+          Database.inMemory(
+              Options.defaults()
+                  .bufferBytes(4 << 20)
+                  .transactions(txs -> txs.closeTimeout(Duration.ZERO))
+                  .experiments(exp -> exp.protocol(protocol)));
+      Table<byte[], byte[]> table = closed.table(TableSpec.bytes("t", 10)).bytes();
+      IllegalStateException inferred = new IllegalStateException("inferred from a read");
+      DatabaseClosedException e =
+          assertThrows(
+              DatabaseClosedException.class,
+              () ->
+                  runner.run(
+                      closed,
+                      tx -> {
+                        table.get(tx, new byte[] {1});
+                        CompletableFuture.runAsync(closed::close).join();
+                        throw inferred;
+                      }));
+      assertSame(inferred, e.getSuppressed()[0]);
+    }
+  }
+
+  private interface TxRunner {
+    void run(Database closed, Task<RuntimeException> body);
   }
 }

@@ -26,22 +26,19 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/**
- * Long values stay where they are. What is free between them takes no space of the disk after a
- * compaction.
- */
+/** Long values aren't moved. After a compaction the free pages between them take no disk space. */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class HolesTest {
   private static final int RECORDS = 200;
   private static final int EVERY = 20;
 
-  /** Values of a transaction. */
+  /** Values per transaction. */
   private static final int TOGETHER = 10;
 
   private static final Options OPTIONS = Options.defaults().bufferBytes(16 << 20);
 
-  /** Else there would be nothing between the pages that are in use. */
+  /** With moves there would be no free pages between used ones. */
   private static final CompactOptions IN_PLACE = CompactOptions.defaults().movePages(false);
 
   @TempDir Path dir;
@@ -72,7 +69,6 @@ class HolesTest {
     }
   }
 
-  /** One of some stays. */
   private static void thin(Database db, Table<byte[], byte[]> table) {
     for (int i = 0; i < RECORDS; i += TOGETHER) {
       int first = i;
@@ -105,7 +101,7 @@ class HolesTest {
         });
   }
 
-  /** What a file takes of the disk; -1 where nobody says so. */
+  /** Returns the allocated bytes of a file, or -1 if unknown. */
   private static long allocated(Path file) throws Exception {
     Process p;
     try {
@@ -128,7 +124,7 @@ class HolesTest {
   }
 
   @Test
-  void theDiskHasWhatTheFileHolds() throws Exception {
+  void allocatedBytesMatchTheContents() throws Exception {
     Path file = dir.resolve("holes.fovea");
     CompactReport report;
     try (Database db = Database.open(file, OPTIONS)) {
@@ -144,7 +140,7 @@ class HolesTest {
       assertTrue(report.bytesAfter() > 3 * report.bytesUsed(), report::toString);
       assertEquals(report.bytesPunched(), db.stats().storage().bytesPunched());
       check(db, 1);
-      assertEquals(0, db.compact(IN_PLACE).bytesPunched(), "not twice");
+      assertEquals(0, db.compact(IN_PLACE).bytesPunched(), "the second compaction punches nothing");
     }
     long closed = allocated(file);
     FileReport found = FileReport.verify(file, OPTIONS);
@@ -152,8 +148,8 @@ class HolesTest {
     assertEquals(closed, allocated(file));
     try (Database db = Database.open(file, OPTIONS)) {
       check(db, 1);
-      assertEquals(0, db.compact(IN_PLACE).bytesPunched(), "still not");
-      put(db, table(db), 2); // into the holes
+      assertEquals(0, db.compact(IN_PLACE).bytesPunched(), "nor does the third");
+      put(db, table(db), 2); // reuses the holes
       assertTrue(Files.size(file) <= 1.3 * report.bytesBefore(), "the holes are used first");
       thin(db, table(db));
       requireSpace(file, db.compact(IN_PLACE.bytesPerSecond(64 << 20)));
@@ -170,7 +166,6 @@ class HolesTest {
     }
   }
 
-  /** Backups have the holes, each in its way: all of it, and what was changed before and since. */
   @Test
   void backups() {
     Path file = dir.resolve("backed.fovea");
@@ -213,11 +208,11 @@ class HolesTest {
   }
 
   /**
-   * In a file with holes a page of zeros may be a free one. Whoever has a reference to it finds
-   * that it is none of a tree, and says so.
+   * In a file with holes a page of zeros may be a free one. A reader with a reference to it detects
+   * that no tree contains it.
    */
   @Test
-  void aPageThatTheDeviceHasLostIsFoundAllTheSame() throws Exception {
+  void aPageLostByTheDeviceIsDetected() throws Exception {
     Path file = dir.resolve("whole.fovea");
     try (Database db = Database.open(file, OPTIONS)) {
       Table<byte[], byte[]> table = table(db);
@@ -268,7 +263,7 @@ class HolesTest {
     Sample.requireMet(tried, 3, "pages tried");
   }
 
-  /** Others write long values and delete them, and a snapshot reads what is free by now. */
+  /** Other threads write and delete long values; a snapshot reads pages that are free by now. */
   @Test
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");

@@ -33,21 +33,21 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * One data file with two names, each of which has a log and a double-write area of its own, as with
- * links and bind mounts. Three openings by either name, and between them somebody copies, swaps,
- * deletes and restores single files.
+ * One data file with two names, each with its own log and double-write area, as with links and bind
+ * mounts. It is opened three times by either name, and between openings single files are copied,
+ * swapped, deleted and restored.
  *
  * <pre>
- *   opening ─► change of files ─► opening ─► change ─► opening ─► change ─► a last look by each name
+ *   opening ─► file change ─► opening ─► change ─► opening ─► change ─► final check by each name
  *   by g or h; commits or not; closed or killed; with a log or without
  * </pre>
  *
- * <p>The model knows what each file had: the session that changed it last, and the commits of that
- * session and of all before it. An opening either has exactly the commits that the pair of files
- * stands for, or it is refused and changes nothing. The pairs that nobody has mixed open.
+ * <p>The model knows for each file the session that changed it last, and the commits of that
+ * session and all before it. An opening either has exactly the commits that the pair of files
+ * represents, or it is refused and changes nothing. Pairs that were not mixed must open.
  *
- * <p>The short form takes paths at random ({@code -Didentity.seed}, {@code -Didentity.paths}); with
- * {@code -Didentity.all=true} all paths are taken that begin with the first name.
+ * <p>The short form takes random paths ({@code -Didentity.seed}, {@code -Didentity.paths}); {@code
+ * -Didentity.all=true} takes all paths that begin with the first name.
  */
 class IdentityExplorerTest {
   private static final Logger QUIET = Logger.getLogger("io.fovea");
@@ -69,7 +69,6 @@ class IdentityExplorerTest {
                       .checkpointInterval(Duration.ZERO));
   private static final Options UNLOGGED = LOGGED.durability(Durability.NONE);
 
-  /** How an opening goes on. */
   private enum End {
     CLOSE,
     KILL,
@@ -78,7 +77,6 @@ class IdentityExplorerTest {
     UNLOGGED
   }
 
-  /** What is done to files while none is open. */
   private enum Act {
     NOTHING,
     SWAP_LOGS,
@@ -92,31 +90,29 @@ class IdentityExplorerTest {
   /**
    * A change of files.
    *
-   * @param name whose log
-   * @param saved after which opening the file was saved that is put back
+   * @param name the name that the log belongs to
+   * @param saved the opening after which the restored file was saved
    */
   private record Change(Act act, String name, int saved) {}
 
   /**
-   * What a file has.
+   * The contents of a file.
    *
-   * @param session that changed it last
+   * @param session the session that changed it last
    * @param commits of that session and those before it
    * @param closed whether that session was closed
    * @param empty of a log: whether that session has no records
    */
   private record Version(int session, TreeSet<Integer> commits, boolean closed, boolean empty) {}
 
-  /** A file that was saved: its bytes and what they mean. */
   private record Saved(byte[] bytes, Version version) {}
 
-  /** The files, and what they are. */
   private static final class World {
     final SimDisk disk;
     final Map<String, Version> files = new HashMap<>();
     final List<Map<String, Saved>> saved = new ArrayList<>();
 
-    /** The session before each. */
+    /** The predecessor of each session. */
     final Map<Integer, Integer> parents = new HashMap<>();
 
     final List<String> path = new ArrayList<>();
@@ -175,7 +171,7 @@ class IdentityExplorerTest {
     }
   }
 
-  /** The files as they are seen by one name. */
+  /** The files under one name. */
   private record Named(SimDisk disk, String name) implements Storage {
     String file(String suffix) {
       return suffix.equals(Storage.DATA) ? IdentityExplorerTest.DATA : name + suffix;
@@ -213,11 +209,9 @@ class IdentityExplorerTest {
     QUIET.setLevel(before);
   }
 
-  // -------------------------------------------------------------------------------------- the test
-
   @Test
   @Tag("slow")
-  void anOpeningHasWhatItsFilesStandForOrIsRefused() {
+  void anOpeningIsConsistentOrRefused() {
     if (Boolean.getBoolean("identity.all")) {
       all(new World(), 0);
     } else {
@@ -236,7 +230,7 @@ class IdentityExplorerTest {
         paths
             + " paths: "
             + opened
-            + " openings had what their files stand for, "
+            + " openings had the commits that their files represent, "
             + refused
             + " were refused and changed nothing, "
             + created
@@ -245,12 +239,12 @@ class IdentityExplorerTest {
   }
 
   /**
-   * A log of three segments is marked as closed and cut to the first, and marked again by an
-   * opening without a log. An older data file beside it would lack the commits of the other two: it
-   * is refused as long as the mark says that they were there.
+   * A log of three segments is marked closed and truncated to the first, and marked again by an
+   * opening without a log. An older data file lacks the commits of the other two segments: it is
+   * refused as long as the mark shows that they existed.
    */
   @Test
-  void aLogThatWasCutKeepsItsMark() {
+  void aTruncatedLogKeepsItsMark() {
     World world = new World();
     Named files = new Named(world.disk, "g");
     Database db = SimDatabase.open(files, LOGGED);
@@ -287,7 +281,7 @@ class IdentityExplorerTest {
         World next = new World(world);
         boolean done = open(next, name, end);
         if (!done && end != End.CLOSE) {
-          continue; // refused however it would have gone on
+          continue; // refused whatever follows
         }
         for (Change change : changes(next)) {
           World changed = new World(next);
@@ -308,7 +302,7 @@ class IdentityExplorerTest {
     look(world);
   }
 
-  /** What can be changed now, and is another thing afterwards. */
+  /** Returns the changes that are possible now and alter something. */
   private static List<Change> changes(World world) {
     List<Change> all = new ArrayList<>();
     all.add(new Change(Act.NOTHING, "", 0));
@@ -380,9 +374,7 @@ class IdentityExplorerTest {
     world.put(file, saved.bytes, saved.version);
   }
 
-  // ----------------------------------------------------------------------------------- an opening
-
-  /** What an opening of a pair of files may come to. */
+  /** The allowed outcomes of opening a pair of files. */
   private record Verdict(@Nullable TreeSet<Integer> commits, boolean mayOpen, boolean mustOpen) {}
 
   private static Verdict verdict(World world, String name) {
@@ -403,7 +395,6 @@ class IdentityExplorerTest {
     return new Verdict(log.commits, true, log.session == data.session && !log.closed);
   }
 
-  /** Opens by a name; false where that is refused. */
   private boolean open(World world, String name, End end) {
     world.path.add(name + " " + end);
     Verdict verdict = verdict(world, name);
@@ -423,7 +414,7 @@ class IdentityExplorerTest {
           (file, b) ->
               assertTrue(
                   Arrays.equals(b, world.bytes(file)),
-                  () -> file + " changed by an opening that was refused: " + world));
+                  () -> file + " changed by a refused opening: " + world));
       if (e instanceof IncompatibleFormatException) {
         assertTrue(e.getMessage().contains(name + Storage.LOG), e.getMessage());
       }
@@ -460,18 +451,18 @@ class IdentityExplorerTest {
         db.close();
       }
       done = true;
-      // A file that was closed says nothing else before the first change.
+      // A closed file is unchanged until the first change.
       boolean marked = changes || data == null || !data.closed;
       String log = name + Storage.LOG;
       if (end != End.UNLOGGED) {
         world.files.put(log, new Version(session, commits, !killed, !marked));
       } else if (data != null && !data.closed) {
-        // The recovery is a session with a log, and what follows is another one without.
+        // The recovery is a session with a log; another without one follows.
         world.files.put(log, new Version(session, found, true, false));
         world.parents.put(++world.sessions, session);
         session = world.sessions;
       } else if (world.files.get(log) instanceof Version old) {
-        // Nothing of it is needed: it is marked as closed, if it was not so before.
+        // The log isn't needed: it is marked closed unless it is already.
         world.files.put(log, new Version(old.session, old.commits, true, old.empty));
       }
       if (marked) {

@@ -19,7 +19,7 @@ import java.util.Random;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** The first pass of a recovery has the pages of images read many at a time. */
+/** The first pass of recovery reads the pages of images in batches. */
 class ImageAheadTest {
   private static final Options OPTIONS =
       Options.defaults()
@@ -33,7 +33,6 @@ class ImageAheadTest {
   private final AtomicLong inBatches = new AtomicLong();
   private final AtomicLong alone = new AtomicLong();
 
-  /** Counts reads of pages. */
   private final class Counting implements Storage {
     private final SimStorage to;
 
@@ -98,7 +97,7 @@ class ImageAheadTest {
   }
 
   @Test
-  void pagesOfImagesComeTogether() {
+  void pagesOfImagesAreReadInBatches() {
     SimDisk disk = new SimDisk(1);
     Database db = Database.open(new SimStorage(disk), OPTIONS);
     insert(db, 0, RECORDS);
@@ -107,7 +106,7 @@ class ImageAheadTest {
     db.abandon();
     SimDisk crashed = disk.crash(SimCrash.LOSE_ALL);
     try (Database again = Database.open(new Counting(crashed), OPTIONS)) {
-      assertTrue(again.stats().recovery().images() > 500, "there is something to read");
+      assertTrue(again.stats().recovery().images() > 500, "there are images to read");
       assertTrue(
           inBatches.get() > 300 && inBatches.get() > alone.get(),
           () -> inBatches + " in batches, " + alone + " alone");

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What was changed since a backup, put onto it, is the database; or it is refused. */
+/** An increment applied to its backup equals the database, or it is refused. */
 @Tag("slow")
 class IncrementalBackupTest {
   private static final int WRITERS = 3;
@@ -86,8 +86,6 @@ class IncrementalBackupTest {
     }
   }
 
-  // -------------------------------------------------------------------------------- under load
-
   @ParameterizedTest
   @CsvSource({"SYNC, 1, 4096", "ASYNC, 2, 4096", "SYNC, 3, 16384"})
   void everyPrefixUnderLoad(Durability durability, long seed, int pageSize) throws IOException {
@@ -125,8 +123,6 @@ class IncrementalBackupTest {
     }
   }
 
-  // ---------------------------------------------------------------------------------- how much
-
   @Test
   void withoutChangesItIsTiny() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {
@@ -134,7 +130,7 @@ class IncrementalBackupTest {
       BackupReport full = db.backup(dir.resolve("full"));
       BackupReport none = db.backup(dir.resolve("none"), since(full));
       assertEquals(full.pages(), none.pages());
-      // The superblocks; and perhaps a page that was changed just before the full one.
+      // The superblocks, and possibly a page changed just before the full backup.
       assertTrue(none.pagesCopied() <= 3, none.toString());
       fill(db, 0, 1);
       BackupReport one = db.backup(dir.resolve("one"), since(none));
@@ -151,7 +147,7 @@ class IncrementalBackupTest {
     assertEquals(3000, count(file, SMALL));
   }
 
-  /** Of files that were closed nothing has to be marked, and no log is copied. */
+  /** In closed files no page needs to be marked, and no log is copied. */
   @Test
   void ofAClosedDatabase() {
     Path file = dir.resolve("db");
@@ -181,8 +177,6 @@ class IncrementalBackupTest {
         .to(then, SMALL);
     assertEquals(1150, count(then, SMALL));
   }
-
-  // ------------------------------------------------------------------------------- identities
 
   @Test
   void everyDatabaseHasItsId() throws IOException {
@@ -231,15 +225,13 @@ class IncrementalBackupTest {
     }
   }
 
-  // --------------------------------------------------------------------------------- refusals
-
   private static void refused(String why, Runnable what) {
     InvalidUseException e = assertThrows(InvalidUseException.class, what::run);
     assertTrue(e.getMessage().contains(why), e.getMessage());
   }
 
   @Test
-  void positionsThatTellNothing() throws IOException {
+  void unusablePositionsAreRefused() throws IOException {
     Path file = dir.resolve("db");
     BackupReport full;
     try (Database db = Database.open(file, SMALL.durability(Durability.SYNC))) {
@@ -289,7 +281,7 @@ class IncrementalBackupTest {
     db.backup(dir.resolve(name), BackupOptions.defaults().since(since));
   }
 
-  /** How many files a folder has; a backup that fails takes the folder with it that it made. */
+  /** Returns the number of files in a folder, which a failed backup removes. */
   private static int files(Path directory) throws IOException {
     if (!Files.exists(directory)) {
       return 0;
@@ -300,7 +292,7 @@ class IncrementalBackupTest {
   }
 
   @Test
-  void chainsThatAreNone() throws IOException {
+  void invalidChainsAreRefused() throws IOException {
     Path to = dir.resolve("restored");
     Path other = dir.resolve("other");
     try (Database db = Database.open(dir.resolve("a"), SMALL.durability(Durability.SYNC))) {
@@ -335,7 +327,7 @@ class IncrementalBackupTest {
     try (Stream<Path> left = Files.list(dir)) {
       assertEquals(0, left.filter(p -> p.getFileName().toString().startsWith("restored")).count());
     }
-    chain(to, "full", "all"); // what was changed since the full one, whatever was between
+    chain(to, "full", "all"); // everything changed since the full backup, whatever came between
     assertEquals(500, count(to, SMALL));
     chain(dir.resolve("restored2"), "full", "one", "all");
     assertEquals(500, count(dir.resolve("restored2"), SMALL));
@@ -349,9 +341,7 @@ class IncrementalBackupTest {
     restore.to(to, SMALL);
   }
 
-  // ----------------------------------------------------------------------------------- damage
-
-  /** Whichever byte of whichever file is another, or missing: refused, and nothing is left. */
+  /** Any byte of any file changed, or a file missing: the restore is refused and leaves nothing. */
   @Test
   void damageAnywhere() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {
@@ -399,9 +389,8 @@ class IncrementalBackupTest {
     assertEquals(400, count(to, SMALL));
   }
 
-  /** An archive that is cut short, wherever. */
   @Test
-  void archivesThatAreCutShort() {
+  void truncatedArchives() {
     ByteArrayOutputStream full = new ByteArrayOutputStream();
     ByteArrayOutputStream one = new ByteArrayOutputStream();
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {
@@ -427,7 +416,7 @@ class IncrementalBackupTest {
     assertEquals(150, count(to, SMALL));
   }
 
-  /** A full backup that was opened where it is goes on by itself: nothing is put onto it. */
+  /** A full backup opened in place has become a database, and takes no increment. */
   @Test
   void aBackupThatWasOpened() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {

@@ -31,14 +31,12 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Indexes are built and dropped while others change the very table. */
+/** Indexes are built and dropped while other threads change the table. */
 @Tag("slow")
 @Timeout(300)
 class IndexBuildTest extends IndexBuilds {
-  // ------------------------------------------------------------------------ nobody stands still
-
   @Test
-  void othersGoOnWhileAnIndexIsBuilt() throws Exception {
+  void othersContinueDuringABuild() throws Exception {
     try (Database db = open(new SimDisk(1), SMALL)) {
       RowTable t = db.table(PLAIN);
       Table<byte[], byte[]> other = db.table(OTHER).bytes();
@@ -46,7 +44,7 @@ class IndexBuildTest extends IndexBuilds {
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(700));
       Builder builder = held.start(() -> db.table(with));
-      // The build stands in the middle. All else goes on, in this table and in others.
+      // The build is suspended halfway. Everything else continues, in this table and in others.
       Row row = t.row();
       for (long i = 0; i < 100; i++) {
         long k = i * 9;
@@ -75,10 +73,10 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** A build waits for who may not know of the index, and is not seen before it is complete. */
+  /** A build waits for transactions that may not know the index, which is invisible until then. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void itIsSeenByWhoBeginsLater(Protocol protocol) throws Exception {
+  void laterTransactionsSeeTheIndex(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, 300);
@@ -90,7 +88,7 @@ class IndexBuildTest extends IndexBuilds {
       while (t.core().indexes().length == 0) {
         Thread.sleep(1);
       }
-      // Its own changes are of before the index: it must end first, whatever the builder does.
+      // This change predates the index: the transaction must end first, whatever the builder does.
       t.put(open, t.key().set(1001L), t.row().setLong(V, 4).setLong(U, 1001));
       assertNull(t.core().index("by_v"));
       assertTrue(builder.isAlive());
@@ -102,10 +100,10 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** One that began before the last entry was made may read the past, which has it not. */
+  /** A transaction begun before the last entry was made may read a state without it. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whoBeganDuringTheBuildDoesNotSeeAPartOfIt(Protocol protocol) throws Exception {
+  void partialIndexesAreInvisible(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, 300);
@@ -134,9 +132,9 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** Who does not know of the index yet overwrites, unseen, what one has written who knows. */
+  /** A transaction that doesn't know the index overwrites a record of one that does. */
   @Test
-  void whoKnowsNothingOfTheIndexOverwrites() throws Exception {
+  void olderTransactionsOverwriteIndexedRecords() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, 100);
@@ -170,16 +168,13 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  // ------------------------------------------------------------------------------ with writers
-
-  /** Threads that change records at random, while indexes are built and dropped all the time. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void amongWriters(Protocol protocol) throws Exception {
     amongWriters(protocol, false);
   }
 
-  /** The same where transactions make the entries. */
+  /** The same with entries made by transactions. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void amongWritersByTransactions(Protocol protocol) throws Exception {
@@ -225,7 +220,7 @@ class IndexBuildTest extends IndexBuilds {
           db.dropIndex("t", second ? "by_u" : "by_v");
           verify(db);
         }
-        // What writers have made twice is made unique again, so that one succeeds at least.
+        // Duplicates are removed, so that at least one build succeeds.
         end.set(true);
         for (Builder writer : writers) {
           writer.done();
@@ -240,8 +235,6 @@ class IndexBuildTest extends IndexBuilds {
       awaitNoDrops(db);
     }
   }
-
-  // ------------------------------------------------------------------------------- given up
 
   @Test
   void interruptedAnywhere() throws Exception {
@@ -281,7 +274,6 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** Who waits for a transaction that does not end can be interrupted, too. */
   @Test
   void interruptedWhileItWaits() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
@@ -309,7 +301,7 @@ class IndexBuildTest extends IndexBuilds {
             builder.failure.get() instanceof OperationInterruptedException,
             () -> "" + builder.failure.get());
       }
-      // The index that was not dropped is used as before, by the handle of before.
+      // The index that was not dropped is used as before, through the old handle.
       assertTrue(index.get(open, index.key().set(3L), t.row()));
       open.commit();
       put(db, t, 100, 200);
@@ -357,9 +349,9 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** Transactions that are told to end by a time limit are not confused with conflicts. */
+  /** Transactions that exceed their time limit aren't confused with conflicts. */
   @Test
-  void aTimeLimitOfTransactionsIsNotThatOfABuild() {
+  void timeLimitsOfTransactionsDoNotEndABuild() {
     try (Database db =
         Database.inMemory(MEMORY.transactions(txs -> txs.timeout(Duration.ofMillis(1))))) {
       RowTable t = db.table(PLAIN);
@@ -370,7 +362,6 @@ class IndexBuildTest extends IndexBuilds {
             db.run(tx -> t.put(tx, t.key().set(own), t.row().setLong(V, 1).setLong(U, own)));
             done = true;
           } catch (TransactionAbortedException e) {
-            // again
           }
         }
       }

@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Tables whose indexes are built while others change them, and threads that do so. */
+/** Base of tests that build indexes while other threads change the table. */
 abstract class IndexBuilds {
   static final Layout LAYOUT;
   static final Field V;
@@ -83,7 +83,6 @@ abstract class IndexBuilds {
     assertTrue(report.ok(), report::toString);
   }
 
-  /** How many a scan of an index meets. */
   static long entries(Database db, RowIndex i) {
     return db.read(
         tx -> {
@@ -108,14 +107,12 @@ abstract class IndexBuilds {
     return some[0];
   }
 
-  /** Ends with the time limit of the test if it does not come true. */
   static void awaitNoDrops(Database db) throws InterruptedException {
     while (hasDrops(db)) {
       Thread.sleep(1);
     }
   }
 
-  /** A thread that builds, and what it was told. */
   static final class Builder extends Thread {
     final AtomicReference<Throwable> failure = new AtomicReference<>();
     private final Runnable work;
@@ -141,13 +138,13 @@ abstract class IndexBuilds {
     }
   }
 
-  /** An index by v + u whose builder stops at a record, until it is let go. */
+  /** An index by v + u whose builder stops at a record until released. */
   static final class Held {
     final CountDownLatch there = new CountDownLatch(1);
     final CountDownLatch go = new CountDownLatch(1);
     volatile Thread builder;
 
-    /** Has it built by a thread, and returns when that stands at the record. */
+    /** Starts a build in a thread and returns when it has stopped at the record. */
     Builder start(Runnable work) throws InterruptedException {
       Builder started = new Builder(work);
       builder = started;
@@ -160,7 +157,7 @@ abstract class IndexBuilds {
       return spec(record, false);
     }
 
-    /** The same, or a unique one by u. */
+    /** The same index, or a unique one by u. */
     IndexSpec spec(int record, boolean unique) {
       AtomicInteger seen = new AtomicInteger();
       return IndexSpec.extracted(
@@ -211,18 +208,18 @@ abstract class IndexBuilds {
   }
 
   static void write(Database db, Random random, AtomicBoolean end, AtomicLong changes) {
-    do { // once at least, whenever it comes to run
+    do { // at least once, even if scheduled late
       RowTable t;
       try {
         t = db.table(PLAIN);
       } catch (io.fovea.error.IncompatibleSchemaException e) {
-        // It has an index by now: any handle will do for changes.
+        // The table has an index now, so any handle may change it.
         t = new RowTable(db, coreOf(db), PLAIN);
       }
       RowTable table = t;
       long k = random.nextInt(600);
       long v = random.nextInt(20);
-      // Mostly unique, now and then not.
+      // Unique except for a few.
       long u = random.nextInt(40) == 0 ? random.nextInt(600) : k;
       int what = random.nextInt(4);
       try {
@@ -246,12 +243,12 @@ abstract class IndexBuilds {
             });
         changes.incrementAndGet();
       } catch (DuplicateKeyException e) {
-        // there is one, or was when the index was there
+        // a duplicate exists, or existed while the index did
       }
     } while (!end.get());
   }
 
-  /** So many indexes are being built that no other is built from below. */
+  /** Enough concurrent index builds that the next one is built by transactions. */
   static final class Crowd implements AutoCloseable {
     private final List<Held> builds = new ArrayList<>();
     private final List<Builder> builders = new ArrayList<>();
@@ -269,7 +266,6 @@ abstract class IndexBuilds {
       }
     }
 
-    /** They go on, and end. */
     @Override
     public void close() {
       builds.forEach(held -> held.go.countDown());
@@ -283,7 +279,7 @@ abstract class IndexBuilds {
     }
   }
 
-  /** The log that a build takes, and the most of it that a crash would have needed. */
+  /** Returns the log that a build writes, and the maximum that a crash would have needed. */
   static long[] logOf(long max, int records, IndexSpec index, boolean crowded) throws Exception {
     SimDisk disk = new SimDisk(11);
     try (Database db =

@@ -18,11 +18,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Indexes whose entries transactions make, as too many others are built. */
+/** Indexes built by transactions, because too many others are being built. */
 @Tag("slow")
 @Timeout(300)
 class IndexByTransactionsTest extends IndexBuilds {
-  /** Whatever the size of the table, a transaction has at most so many records. */
   @Test
   void aPieceIsBoundedWhateverTheSize() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
@@ -52,7 +51,7 @@ class IndexByTransactionsTest extends IndexBuilds {
     }
   }
 
-  /** A record that is not gone through yet gives up its value, which another one has taken. */
+  /** A record that the build hasn't reached gives up its value, and another record takes it. */
   @Test
   void aUniqueEntryIsRemovedByItsOwnRecordOnly() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
@@ -62,7 +61,7 @@ class IndexByTransactionsTest extends IndexBuilds {
       TableSpec with = PLAIN.with(held.spec(IndexBuild.PIECE_RECORDS + 50, true));
       Crowd crowd = new Crowd(db);
       Builder builder = held.start(() -> db.table(with));
-      // 3 is gone through, 900 and 901 are not.
+      // The build has passed 3, and not yet 900 and 901.
       db.run(tx -> t.put(tx, t.key().set(3L), t.row().setLong(V, 3).setLong(U, 900)));
       db.run(tx -> t.put(tx, t.key().set(900L), t.row().setLong(V, 3).setLong(U, 77_777)));
       db.run(tx -> t.put(tx, t.key().set(4L), t.row().setLong(V, 3).setLong(U, 901)));
@@ -112,7 +111,7 @@ class IndexByTransactionsTest extends IndexBuilds {
                   db.run(tx -> t.put(tx, t.key().set(9999L), t.row().setLong(V, 1).setLong(U, 3))));
       assertTrue(e.getMessage().contains("being built"), e::getMessage);
       assertTrue(e.getMessage().contains("(3)"), e::getMessage);
-      // One that the build finds: record 450 is not gone through yet.
+      // A duplicate that the build finds: it hasn't reached record 450 yet.
       db.run(tx -> t.put(tx, t.key().set(9999L), t.row().setLong(V, 1).setLong(U, 450)));
       go.countDown();
       builder.join();
@@ -127,9 +126,9 @@ class IndexByTransactionsTest extends IndexBuilds {
     }
   }
 
-  /** It needs no log but that of what it does just then: the redo point goes on beside it. */
+  /** The build needs log only for its current piece: the redo point advances meanwhile. */
   @Test
-  void theRedoPointGoesOn() throws Exception {
+  void theRedoPointAdvances() throws Exception {
     long max = 1 << 20;
     long[] log = logOf(max, 40_000, BY_U, true);
     assertTrue(log[0] > 3 * max, () -> log[0] + " bytes of log");

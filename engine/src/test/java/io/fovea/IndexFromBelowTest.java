@@ -21,21 +21,20 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Indexes that are built from below: pages that are written once, and the log. */
+/** Indexes built bottom-up: pages are written once, and the log. */
 @Tag("slow")
 class IndexFromBelowTest extends IndexBuilds {
-  /** What has changed while the table was read is in the index as it is at the end. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whatChangesMeanwhileIsSettled(Protocol protocol) throws Exception {
+  void concurrentChangesAreApplied(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, 1000);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(500));
       Builder builder = held.start(() -> db.table(with));
-      // Of each ten records, before and behind where the build is: changed, there and back, twice,
-      // deleted, deleted and made again, made and deleted.
+      // Of each ten records, before and behind the build's position: changed, changed and reverted,
+      // changed twice, deleted, deleted and reinserted, inserted and deleted.
       for (long k = 0; k < 1000; k += 10) {
         set(db, t, k, 5_000);
         set(db, t, k + 1, 5_000);
@@ -55,7 +54,7 @@ class IndexFromBelowTest extends IndexBuilds {
       builder.done();
       verify(db);
       RowIndex i = db.table(with).index("computed");
-      assertEquals(1000, entries(db, i)); // a hundred less, a hundred more
+      assertEquals(1000, entries(db, i));
       assertEquals(1000, i.count());
       awaitNoDrops(db);
     }
@@ -69,7 +68,6 @@ class IndexFromBelowTest extends IndexBuilds {
     db.run(tx -> t.delete(tx, t.key().set(key)));
   }
 
-  /** The database is closed while the table is read, and then no page is lost. */
   @Test
   void closedMeanwhile() throws Exception {
     SimDisk disk = new SimDisk(1);
@@ -91,13 +89,13 @@ class IndexFromBelowTest extends IndexBuilds {
     closer.done();
     try (Database again = open(disk, SMALL)) {
       verify(again);
-      again.table(PLAIN.with(BY_V)); // with the first change drops go on
+      again.table(PLAIN.with(BY_V)); // the first change continues drops
       awaitNoDrops(again);
       verify(again);
     }
   }
 
-  /** Any operation of the device fails once: the index is there or not, and no page is lost. */
+  /** Any device operation fails once: the index exists or not, and no page is lost. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void anyOperationFails(boolean unique) throws Exception {
@@ -142,9 +140,9 @@ class IndexFromBelowTest extends IndexBuilds {
   }
 
   /**
-   * The power fails at any operation of a build with a writer beside it: of a tree whose pages are
-   * logged, and of one whose pages are written and not logged. Values of the unique index go from
-   * one record to another meanwhile.
+   * The power fails at any operation of a build next to a writer: of a tree whose pages are logged,
+   * and of one whose pages are written instead. Values of the unique index move between records
+   * meanwhile.
    */
   @ParameterizedTest
   @CsvSource({"600,true,true", "12000,true,false", "12000,false,true"})
@@ -231,7 +229,6 @@ class IndexFromBelowTest extends IndexBuilds {
     assertTrue(crashes > 10, "crashes: " + crashes);
   }
 
-  /** Sets one field of a record, and exchanges the other one with that of the record behind it. */
   private static void change(RowTable t, Transaction tx, long k, long v) {
     Row row = t.row();
     assertTrue(t.get(tx, t.key().set(k), row));
@@ -244,7 +241,6 @@ class IndexFromBelowTest extends IndexBuilds {
     t.put(tx, t.key().set(k + 1), row.setLong(V, old).setLong(U, u));
   }
 
-  /** No entry is logged. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void entriesAreNotLogged(boolean unique) throws Exception {
@@ -252,10 +248,10 @@ class IndexFromBelowTest extends IndexBuilds {
     assertTrue(log[0] < 200_000, () -> log[0] + " bytes of log");
   }
 
-  /** What the log has no room for, while the redo point stays, is left to transactions. */
+  /** A tree too large for the log while the redo point is held back is built by transactions. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void theLogHasNoRoomForTheWholeTree(boolean unique) throws Exception {
+  void theTreeIsTooLargeForTheLog(boolean unique) throws Exception {
     long max = 256 << 10;
     long[] log = logOf(max, 400_000, unique ? BY_U : BY_V, false);
     assertTrue(log[0] > 3 * max, () -> log[0] + " bytes of log");

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Entries of secondary indexes remember where records are, and may be wrong about it. */
+/** Entries of secondary indexes hold hints to their records, which may be wrong. */
 @Tag("slow")
 class IndexHintsTest {
   private static final HintPoison WILD = new HintPoison(70, 70, 70, true);
@@ -55,7 +55,7 @@ class IndexHintsTest {
         .with(IndexSpec.on("by_group", GROUP).hints(hints));
   }
 
-  /** The number of a record, which is unique; its group follows from it. */
+  /** Returns the unique number of a record, which determines its group. */
   private static long number(int id) {
     return id * 7_919L % 1_000_003;
   }
@@ -91,7 +91,6 @@ class IndexHintsTest {
     }
   }
 
-  /** Looks all records up; returns what has happened since the statistics of before. */
   private static DatabaseStats.HintedLookups lookUp(Database db, TableSpec spec, int n) {
     RowTable t = db.table(spec);
     RowIndex index = t.index("by_number");
@@ -119,7 +118,7 @@ class IndexHintsTest {
         s.repairsDisabled());
   }
 
-  /** A field of the record with a number, or null: by a transaction of its own. */
+  /** Returns a field of the record with a number, or null, in its own transaction. */
   private static @Nullable String pad(Database db, RowTable t, RowIndex index, long number) {
     return db.<@Nullable String, RuntimeException>read(
         tx -> {
@@ -133,8 +132,6 @@ class IndexHintsTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  // ------------------------------------------------------------------------------- right hints
-
   @ParameterizedTest
   @EnumSource(EntryHints.class)
   void aSecondLookupHits(EntryHints hints) {
@@ -142,7 +139,7 @@ class IndexHintsTest {
     try (Database db = filled(hints, n)) {
       assertEquals(hints, db.table(spec(hints)).index("by_number").hints());
       DatabaseStats.HintedLookups h = lookUp(db, spec(hints), n);
-      // An entry that was written before its record was installed knows no line.
+      // An entry written before its record was installed has no line hint.
       long repairs = h.pageRepairs() + h.slotRepairs() + h.lineRepairs();
       assertEquals(hints == EntryHints.NONE ? 0 : n, repairs, h::toString);
       h = lookUp(db, spec(hints), n);
@@ -155,14 +152,14 @@ class IndexHintsTest {
 
   @ParameterizedTest
   @EnumSource(EntryHints.class)
-  void anIndexThatIsMadeLaterHitsWhenItWasUsed(EntryHints hints) {
-    // So many that the policy would decide several times.
+  void aLaterIndexHitsAfterItsFirstUse(EntryHints hints) {
+    // Enough lookups for several decisions of the policy.
     int n = 12_000;
     try (Database db = filled(EntryHints.NONE, n)) {
       TableSpec more = spec(EntryHints.NONE).with(IndexSpec.unique("later", NUMBER).hints(hints));
       RowTable t = db.table(more);
       RowIndex later = t.index("later");
-      // Built from below: its entries say nothing until they were looked up.
+      // Built bottom-up: entries have no hints before their first lookup.
       for (int round = 0; round < 2; round++) {
         long hits = db.stats().hintedLookups().hits();
         for (int i = 0; i < n; i++) {
@@ -177,7 +174,7 @@ class IndexHintsTest {
   }
 
   @Test
-  void insertsKnowMostOfTheirPlaces() {
+  void insertsStoreMostHints() {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
       TableSpec spec = spec(EntryHints.PAGE);
       RowTable t = db.table(spec);
@@ -192,7 +189,7 @@ class IndexHintsTest {
   }
 
   @Test
-  void scansProfit() {
+  void scansUseHints() {
     int n = 2000;
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
       RowTable t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
@@ -247,15 +244,12 @@ class IndexHintsTest {
     }
   }
 
-  // ------------------------------------------------------------------------------- wrong hints
-
   @Test
-  void splitsMakeHintsWrongAndLookupsPutThemRight() {
+  void splitsInvalidateHintsAndLookupsRepairThem() {
     int n = 2000;
     TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
       RowTable t = db.table(spec);
-      // Even ids first, then the odd ones between them.
       for (int odd = 0; odd < 2; odd++) {
         for (int i = odd; i < n; i += 2) {
           int id = i;
@@ -271,12 +265,12 @@ class IndexHintsTest {
   }
 
   @Test
-  void churnSwitchesRepairsOff() {
+  void churnDisablesRepairs() {
     int n = 2000;
     TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
       lookUp(db, spec, n);
-      // Whatever is repaired is wrong again when it is used.
+      // Repaired hints are wrong again at the next use.
       new HintPoison(100, 0, 0, false).in(db.schema().hintUse());
       for (int i = 0; i < 12; i++) {
         lookUp(db, spec, n);
@@ -308,9 +302,7 @@ class IndexHintsTest {
     return db;
   }
 
-  /**
-   * Puts records, in any order, with text of any length: those that are there move in their pages.
-   */
+  /** Puts records with random text lengths in random order; existing ones move within pages. */
   private static void put(Database db, int n, int percent, Random r) {
     RowTable t = db.table(PACKED);
     List<Integer> ids = new ArrayList<>();
@@ -347,7 +339,7 @@ class IndexHintsTest {
   }
 
   @Test
-  void recordsThatMoveInTheirPagesSwitchLinesOff() {
+  void recordsMovingInPagesDisableLines() {
     int n = 2000;
     Random r = new Random(7);
     try (Database db = packed(n)) {
@@ -356,14 +348,14 @@ class IndexHintsTest {
         lookAtAll(db, n);
       }
       DatabaseStats.HintedLookups before = db.stats().hintedLookups();
-      assertEquals(1, before.repairsDisabled(), "lines, and nothing but lines");
+      assertEquals(1, before.repairsDisabled(), "only lines are disabled");
       put(db, n, 100, r);
       lookAtAll(db, n);
       DatabaseStats.HintedLookups h = db.stats().hintedLookups();
-      assertTrue(h.hits() - before.hits() > n * 9 / 10, "pages, frames and slots stayed right");
+      assertTrue(h.hits() - before.hits() > n * 9 / 10, "pages, frames and slots stayed correct");
       assertTrue(h.repairsSuppressed() - before.repairsSuppressed() > n * 7 / 10, h::toString);
       long probes = h.lineRepairs() - before.lineRepairs();
-      assertTrue(probes > 0 && probes < n / 8, "one of 16 goes on: " + probes);
+      assertTrue(probes > 0 && probes < n / 8, "one of 16 probes on: " + probes);
       for (int i = 0; i < 12; i++) {
         lookAtAll(db, n);
       }
@@ -374,7 +366,7 @@ class IndexHintsTest {
     }
   }
 
-  /** What is made wrong, how often, and how that is done before a look at all records. */
+  /** Which hints are made wrong, how often, and how, before all records are looked up. */
   private enum Wrong {
     PAGES,
     FRAMES,
@@ -396,15 +388,14 @@ class IndexHintsTest {
   }
 
   /**
-   * A repair is a latch that is tried once and a store; a right hint saves a descent, and with it
-   * more than two latches that are looked at twice. So repairs pay as long as there are no more
-   * than two and a third for each hint that was right (30 % of hits, where the policy gives up),
-   * beyond the probe's, a sixteenth of the lookups. That holds whatever goes wrong, and however
-   * often.
+   * A repair costs one latch attempt and a store; a correct hint saves a descent, including more
+   * than two latch validations. So repairs pay up to 2⅓ per correct hint (30 % hits, where the
+   * policy stops), beyond those of the probe, a sixteenth of the lookups. This holds for every kind
+   * and rate of errors.
    */
   @ParameterizedTest
   @EnumSource(Wrong.class)
-  void noRepairNeedsMoreThanItBrings(Wrong wrong) {
+  void repairsPayForThemselves(Wrong wrong) {
     int n = 2000;
     for (int percent : new int[] {10, 40, 60, 80, 100}) {
       Random r = new Random(percent);
@@ -429,14 +420,14 @@ class IndexHintsTest {
               case SLOTS -> h.slotRepairs() - before.slotRepairs();
               case LINES -> h.lineRepairs() - before.lineRepairs();
             };
-        // What the look at a line finds is in no count: it is right where it is not repaired.
+        // Line hints that are correct without a repair appear in no count.
         long right =
             wrong == Wrong.LINES ? lookups * (100 - percent) / 100 : h.hits() - before.hits();
         long most = right * 7 / 3 + lookups / 8;
         assertTrue(
             repairs <= most,
             () -> wrong + ", " + percent + " %: " + repairs + " repairs, " + right + " right");
-        assertTrue(percent > 40 || repairs > 0, "it is repaired where that pays");
+        assertTrue(percent > 40 || repairs > 0, "hints are repaired while that pays");
       }
     }
   }
@@ -447,8 +438,8 @@ class IndexHintsTest {
     TableSpec other = TableSpec.of("other", KEY, LAYOUT);
     int n = 1500;
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
-      // The records go and come back; meanwhile the pages that they were on get another owner, with
-      // the same keys. Entries are those of the first life, with its hints.
+      // Records are deleted and return; meanwhile their former pages belong to another tree with
+      // the same keys. The entries still have their first hints.
       RowTable t = db.table(spec);
       lookUp(db, spec, n);
       for (int from = 0; from < n; from += 100) {
@@ -478,7 +469,7 @@ class IndexHintsTest {
   }
 
   @Test
-  void aFileThatIsOnlyReadStaysAsItIs(@TempDir Path dir) {
+  void readingDoesNotChangeTheFile(@TempDir Path dir) {
     Path file = dir.resolve("db");
     TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
     int n = 500;
@@ -490,24 +481,21 @@ class IndexHintsTest {
       assertTrue(h.pageRepairs() + h.slotRepairs() > 0, h::toString);
       assertEquals(0, db.stats().buffer().framesDirty());
       assertEquals(0, db.stats().io().writes());
-      assertEquals(n, lookUp(db, spec, n).hits(), "put right in memory");
+      assertEquals(n, lookUp(db, spec, n).hits(), "hints are repaired in memory");
     }
     try (Database db = Database.open(file, SMALL)) {
       RowTable t = db.table(spec);
       db.run(tx -> insert(t, tx, n, number(n)));
       DatabaseStats.HintedLookups h = lookUp(db, spec, n);
-      assertTrue(h.pageRepairs() + h.slotRepairs() > 0, "nothing of it was written");
+      assertTrue(h.pageRepairs() + h.slotRepairs() > 0, "repairs were not written");
     }
     try (Database db = Database.open(file, SMALL)) {
       DatabaseStats.HintedLookups h = lookUp(db, spec, n);
-      assertEquals(0, h.slotRepairs() + h.pageRepairs(), "this was");
+      assertEquals(0, h.slotRepairs() + h.pageRepairs(), "repairs were written");
       assertEquals(0, h.otherKeys());
     }
   }
 
-  // ------------------------------------------------------------------------- models, all poisoned
-
-  /** A table with two indexes, and what it should hold. */
   private static final class Model {
     final TreeMap<Integer, Long> records = new TreeMap<>();
     final TreeMap<Long, Integer> numbers = new TreeMap<>();
@@ -532,7 +520,7 @@ class IndexHintsTest {
           numbers.remove(old);
         }
       } else if (op < 55) {
-        // Many that lie together go or come: merges and splits.
+        // Inserts or deletes many adjacent records: splits and merges.
         boolean come = r.nextBoolean();
         int to = Math.min(ids, id + 60);
         long first = next;
@@ -593,11 +581,11 @@ class IndexHintsTest {
 
   @net.jqwik.api.Tag("slow")
   @Property(tries = 12, shrinking = ShrinkingMode.OFF)
-  void whateverHintsSay(@ForAll long seed) {
+  void randomOperationsWithPoisonedHints(@ForAll long seed) {
     Random r = new Random(seed);
     EntryHints[] kinds = EntryHints.values();
     EntryHints kind = kinds[1 + r.nextInt(kinds.length - 1)];
-    // 2 MiB hold fewer pages than the records fill.
+    // 2 MiB: fewer pages than the records need.
     Options options = Options.defaults().bufferBytes(2 << 20);
     try (Database db = Database.inMemory(options)) {
       WILD.in(db.schema().hintUse());
@@ -617,7 +605,7 @@ class IndexHintsTest {
   }
 
   @Test
-  void manyThreadsWithAllPoisoned() throws Exception {
+  void manyThreadsWithPoisonedHints() throws Exception {
     int threads = 4;
     int ids = 3000;
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(2 << 20))) {
@@ -650,7 +638,7 @@ class IndexHintsTest {
     }
   }
 
-  /** Each thread changes records of its own, between those of others, and looks all of them up. */
+  /** Each thread changes its own records, between those of others, and looks all of them up. */
   private static void work(Database db, RowTable t, int worker, int threads, int ids) {
     Random r = new Random(worker);
     RowIndex index = t.index("by_number");
@@ -678,8 +666,6 @@ class IndexHintsTest {
     }
   }
 
-  // --------------------------------------------------------------------------- crashes and copies
-
   @net.jqwik.api.Tag("slow")
   @Property(tries = 6, shrinking = ShrinkingMode.OFF)
   void hintsOfARecoveredFileAreHarmless(@ForAll long seed) {
@@ -698,7 +684,7 @@ class IndexHintsTest {
         }
       }
       verify(db);
-      // All was acknowledged as durable; the rest of what was written may be there or not, or torn.
+      // All commits were acknowledged as durable; other writes may be complete, missing or torn.
       SimDisk next = disk.crash(SimCrash.RANDOM);
       SimDatabase.abandon(db);
       disk = next;

@@ -24,7 +24,7 @@ class KeyTest {
   private final Key key = new Key(SPEC, this);
 
   @Test
-  void partsAreReadAsTheyWereSet() {
+  void partsAreReadAsSet() {
     key.clear().int32(-5).text("a\0b").bytes(new byte[] {0, 1, -1}).int64(Long.MIN_VALUE);
     assertTrue(key.isComplete());
     assertEquals(-5, key.getInt(0));
@@ -38,7 +38,7 @@ class KeyTest {
   }
 
   @Test
-  void aLoadedKeyIsTakenApart() {
+  void partsOfALoadedKey() {
     key.clear().int32(7).text("x").bytes(new byte[0]).int64(9);
     Key copy = new Key(SPEC, this);
     copy.load(key.segment(), key.base(), key.length());
@@ -63,7 +63,7 @@ class KeyTest {
   }
 
   @Test
-  void whatDoesNotFitIsRefusedAndChangesNothing() {
+  void refusedPartsChangeNothing() {
     key.clear().int32(7);
     assertThrows(InvalidUseException.class, () -> key.int32(8));
     assertThrows(ValueTooLargeException.class, () -> key.text("123456789"));

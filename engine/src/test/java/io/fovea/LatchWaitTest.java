@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Who waits for a latch that nobody gives back is told when that makes no sense any more. */
+/** A wait for a latch that is never released ends with an error once it is pointless. */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class LatchWaitTest {
   private static final byte[] KEY = {1};
@@ -52,11 +52,10 @@ class LatchWaitTest {
     try {
       db.close();
     } catch (FoveaException e) {
-      // It had stopped.
+      // already stopped
     }
   }
 
-  /** Begins something that waits for the latch. */
   private CompletableFuture<Void> begin(boolean scans, TxOptions options) {
     return CompletableFuture.runAsync(
         () ->
@@ -74,7 +73,6 @@ class LatchWaitTest {
     return assertThrows(CompletionException.class, waits::join).getCause();
   }
 
-  /** Until somebody has waited for so long that he sleeps. */
   private void awaitWaiter() {
     while (pool.stats().latchWaits() == 0) {
       Thread.onSpinWait();

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** What is forgotten is found, and its context is used again; what is closed leaves nothing. */
+/** Leaked transactions and cursors are found and their contexts reused. */
 @Tag("slow")
 @Isolated("it counts mappings, and collects garbage")
 class LeaksTest {
@@ -45,7 +45,7 @@ class LeaksTest {
   }
 
   @Test
-  void forgottenTransactionsAreRolledBack() {
+  void leakedTransactionsAreRolledBack() {
     try (Database db = Database.inMemory(ALL)) {
       RowTable t =
           db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
@@ -63,7 +63,7 @@ class LeaksTest {
     }
   }
 
-  /** Closing a database ends its transactions; who closes them after it has not forgotten them. */
+  /** Closing a database ends its transactions; those closed later don't count as leaked. */
   @Test
   void closedAfterTheirDatabase() {
     Database closed = Database.inMemory(ALL);
@@ -75,13 +75,13 @@ class LeaksTest {
     second.close();
     first = null;
     second = null;
-    forgottenTransactionsAreRolledBack(); // the finder has been told of those before by then
+    leakedTransactionsAreRolledBack(); // flushes earlier ones from the leak detector
     assertEquals(0, closed.leaks().found());
   }
 
-  /** The turn of a pessimistic transaction is given up with the transaction. */
+  /** A leaked pessimistic transaction gives up its ticket. */
   @Test
-  void forgottenPessimisticTransactionsHoldNobodyUp() {
+  void leakedPessimisticTransactionsBlockNoThread() {
     TxOptions pessimistic =
         TxOptions.defaults()
             .name("forgotten")
@@ -97,7 +97,7 @@ class LeaksTest {
                 () -> {
                   forget(db, t, found - 1, pessimistic);
                   await(() -> db.leaks().found() == found);
-                  await(() -> db.stats().activeTransactions() == 0); // behind its line
+                  await(() -> db.stats().activeTransactions() == 0); // follows the log line
                 });
         assertTrue(lines.toString().contains("Transaction \"forgotten\" of"), lines::toString);
         try (Transaction tx = db.begin(pessimistic)) {
@@ -121,7 +121,7 @@ class LeaksTest {
   }
 
   @Test
-  void forgottenCursorsAreTold() {
+  void leakedCursorsAreReported() {
     try (Database db = Database.inMemory(ALL)) {
       RowTable t =
           db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
@@ -140,8 +140,8 @@ class LeaksTest {
   }
 
   /**
-   * A process may have some 65,000 mappings, and the JVM ends where it can't get one: a database
-   * that keeps two of them after its end ends a test suite, or a server that opens many.
+   * A process is limited to about 65,000 mappings, and the JVM exits when it can't get one. A
+   * database that kept two after its close would end a test suite, or a server that opens many.
    */
   @Test
   @EnabledOnOs(OS.LINUX)
@@ -154,18 +154,18 @@ class LeaksTest {
   }
 
   /**
-   * The collector gives regions of its heap back some time after the tests before this one, which
-   * makes mappings, too, but not each time: a database that leaves some leaves them in each try.
+   * The garbage collector also changes mappings, some time after earlier tests, but not in each
+   * attempt; a leaking database leaves some in each.
    */
   private static void leavesNoMapping(IntFunction<Database> opening) throws IOException {
-    openAndClose(opening, 0, 20); // the JVM has what it needs for itself then
+    openAndClose(opening, 0, 20); // the JVM has made its own mappings then
     long more = Long.MAX_VALUE;
     for (int i = 20; i < 140 && more >= 30; i += 40) {
       long before = mappings();
       openAndClose(opening, i, i + 40);
       more = mappings() - before;
     }
-    assertTrue(more < 30, more + " mappings more after 40 databases, three times");
+    assertTrue(more < 30, more + " additional mappings after 40 databases, three times");
   }
 
   private static void openAndClose(IntFunction<Database> opening, int from, int to) {

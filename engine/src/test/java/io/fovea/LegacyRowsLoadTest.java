@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Loads into a table that has rows of three layouts: they stay what they are, and are indexed. */
+/** Loads into a table with rows of three layouts, which are kept and indexed. */
 class LegacyRowsLoadTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int KEYS = 6_000;
@@ -62,7 +62,6 @@ class LegacyRowsLoadTest {
           .index(IndexSpec.unique("by_label", LABEL))
           .build();
 
-  /** A row, as the newest version has it. */
   private record Value(long n, String label, long colour) {}
 
   private final Random random = new Random(3);
@@ -85,7 +84,7 @@ class LegacyRowsLoadTest {
     };
   }
 
-  /** Rows of one layout, at keys all over. */
+  /** Writes rows of one layout with random keys. */
   private void write(Database db, TableSpec spec, int rows) {
     RowTable t = db.table(spec);
     for (int i = 0; i < rows; i += 100) {
@@ -154,7 +153,7 @@ class LegacyRowsLoadTest {
   @Tag("slow")
   @ParameterizedTest
   @CsvSource({"4000, REPLACE", "4000, KEEP", "300, REPLACE", "3, KEEP"})
-  void theyAreMerged(int rows, Duplicates duplicates) {
+  void loadsMergeWithOldRows(int rows, Duplicates duplicates) {
     SimDisk disk = new SimDisk(rows);
     try (Database db = SimDatabase.open(new SimStorage(disk), options())) {
       write(db, V1, 3_000);
@@ -166,13 +165,12 @@ class LegacyRowsLoadTest {
       assertEquals(rows, report.added() + report.replaced() + report.kept());
       assertEquals(model.size(), report.records());
       check(db);
-      // A record whose label an old row has, which the load did not rewrite.
+      // A record whose label belongs to an old row that the load did not rewrite.
       Value taken = model.firstEntry().getValue();
       assertThrows(
           DuplicateKeyException.class,
           () -> t.load(into -> into.add(t.key().set(-1L), row(t, new Value(1, taken.label, 1)))));
       check(db);
-      // Rows of older layouts, copied by the load, are changed and deleted like any.
       db.run(
           tx -> {
             for (int i = 0; i < 200; i++) {

@@ -31,13 +31,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Maintenance borrows the contexts that transactions use. With fewer contexts than threads, each
- * context goes straight to a thread that waits for it, so maintenance that touches one after giving
- * it back interferes with a stranger's transaction, and the sum of all accounts, a unique index or
- * a long value shows it.
+ * Maintenance borrows the contexts of transactions. There are fewer contexts than threads, so each
+ * passes directly to a waiting thread. If maintenance touches one after returning it, it interferes
+ * with another transaction, which the sum of all accounts, a unique index or a long value reveals.
  *
- * <p>{@code -Dlent.seconds=N} lets the writers go on for that long, {@code -Dlent.seed=N} begins
- * elsewhere.
+ * <p>{@code -Dlent.seconds=N}: how long writers run; {@code -Dlent.seed=N}: the first seed.
  */
 @Tag("slow")
 @Timeout(600)
@@ -79,7 +77,7 @@ class LentContextsTest {
     run("compactions", inMemory, db -> db.compact(CompactOptions.defaults()));
   }
 
-  /** Whatever borrows contexts, slots, sessions of the log, files for runs and rings. */
+  /** All maintenance that borrows contexts, slots, log sessions, run files and rings. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void everything(boolean inMemory) throws Exception {
@@ -108,7 +106,6 @@ class LentContextsTest {
         });
   }
 
-  /** Loads a table, some of it long, and reads what was loaded. */
   private static void load(Database db, String name, int version, boolean ascending) {
     Table<byte[], byte[]> table = db.table(TableSpec.bytes(name, 8)).bytes();
     int records = 300;
@@ -140,7 +137,7 @@ class LentContextsTest {
     return ByteBuffer.allocate(isLong ? 9000 : 20).putInt(version).array();
   }
 
-  /** Does a piece of maintenance again and again until the writers are done. */
+  /** Repeats one kind of maintenance until the writers end. */
   private interface Maintenance {
     void once(Database db);
   }
@@ -205,7 +202,7 @@ class LentContextsTest {
     }
   }
 
-  /** Waits for some transfers, so that there is something to maintain; false at the end. */
+  /** Waits for some transfers, so that there is work; returns false at the end. */
   private boolean someWork() {
     int until = transfers.get() + 20;
     while (working.get() > 0 && failure.get() == null) {
@@ -247,7 +244,7 @@ class LentContextsTest {
     assertEquals(owners, entries);
   }
 
-  /** Moves cents between accounts, which exchange their tags, and writes long values. */
+  /** Transfers cents between accounts, swaps their tags, and writes long values. */
   private final class Writer implements Runnable {
     private final Database db;
     private final RowTable bank;
@@ -255,7 +252,6 @@ class LentContextsTest {
     private final int id;
     private final Random random;
 
-    /** The length of each value; 0 where there is none. */
     private final int[] lengths = new int[VALUES];
 
     Writer(Database db, RowTable bank, Table<byte[], byte[]> values, int id) {
@@ -330,7 +326,7 @@ class LentContextsTest {
       return ByteBuffer.allocate(8).putInt(id).putInt(n).array();
     }
 
-    /** Each eighth byte says whose it is. */
+    /** Every eighth byte identifies the value. */
     private byte[] value(int n, int length) {
       byte[] v = new byte[length];
       ByteBuffer b = ByteBuffer.wrap(v);

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** What a cursor lends goes back to its transaction, whose next cursor has it. */
+/** Memory lent by a cursor returns to its transaction, whose next cursor reuses it. */
 @Isolated("one test has a logger that fails")
 class LentMemoryTest {
   private static final Layout LAYOUT;
@@ -64,7 +64,6 @@ class LentMemoryTest {
     db.close();
   }
 
-  /** What was handed out: the row, the key and the key of the index of a cursor's record. */
   private record Lent(Row row, Key key, Key indexKey) {}
 
   private Lent lent(RowCursor table, RowCursor index) {
@@ -82,7 +81,7 @@ class LentMemoryTest {
   }
 
   @Test
-  void whatAClosedCursorHasLentIsRefused() {
+  void objectsOfAClosedCursorAreRefused() {
     db.run(
         tx -> {
           RowCursor table = scan(tx);
@@ -105,7 +104,7 @@ class LentMemoryTest {
   }
 
   @Test
-  void whatACursorOfAnEndedTransactionHasLentIsRefused() {
+  void cursorObjectsOfAnEndedTransactionAreRefused() {
     List<Lent> all = new ArrayList<>();
     db.run(tx -> all.add(lent(scan(tx), scanIndex(tx))));
     db.run(
@@ -162,16 +161,16 @@ class LentMemoryTest {
     }
   }
 
-  /** The end of a transaction goes through, whatever a report of it meets. */
+  /** The end of a transaction completes even if reporting it fails. */
   @Test
-  void aLoggerThatFailsKeepsNothing() {
+  void aFailingLoggerLeaksNothing() {
     Logger logger = Logger.getLogger("io.fovea");
     Handler fails = new FailingHandler();
     Level level = logger.getLevel();
-    logger.setLevel(Level.WARNING); // other tests of this JVM may have made it quiet
+    logger.setLevel(Level.WARNING); // other tests of this JVM may have lowered it
     logger.addHandler(fails);
     try {
-      for (int i = 0; i < 10; i++) { // more than there are slots
+      for (int i = 0; i < 10; i++) {
         long v = i;
         Transaction tx = db.begin();
         RowCursor one = scan(tx);

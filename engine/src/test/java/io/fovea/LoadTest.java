@@ -42,7 +42,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Loads: what a table has afterwards, what others notice, and what a crash leaves. */
+/** Loads: the resulting table, their effect on other threads, and crashes. */
 class LoadTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field COLOUR = B.int32("colour");
@@ -107,7 +107,7 @@ class LoadTest {
   }
 
   @Test
-  void recordsInAnyOrderAreMergedWithThoseThatAreThere() throws IOException {
+  void unsortedRecordsAreMergedWithExistingOnes() throws IOException {
     TreeMap<Long, byte[]> expected = new TreeMap<>();
     Random random = new Random(7);
     try (Database db = open()) {
@@ -143,9 +143,8 @@ class LoadTest {
     }
   }
 
-  /** Who watches a load, or the build of an index, sees how far it is. */
   @Test
-  void whatIsDoneIsCounted() {
+  void progressIsCounted() {
     int n = 30_000;
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
@@ -226,7 +225,7 @@ class LoadTest {
   }
 
   @Test
-  void pagesAreAsFullAsIsAskedFor() {
+  void pagesHaveTheRequestedFill() {
     int n = 20_000;
     Map<Double, Long> pages = new HashMap<>();
     for (double fill : new double[] {0.5, 0.75, LoadOptions.defaults().fill(), 1}) {
@@ -245,7 +244,7 @@ class LoadTest {
       }
     }
     double whole = pages.get(1.0);
-    // A leaf takes about 30 of these: as many as fit, so that it may be one less full than asked.
+    // A leaf takes about 30 records, so a leaf may be one record short of the requested fill.
     pages.forEach((fill, of) -> assertEquals(fill, whole / of, 0.04, pages::toString));
     for (double no : new double[] {0.49, 1.01, 0, -1, Double.NaN}) {
       assertThrows(
@@ -254,7 +253,7 @@ class LoadTest {
   }
 
   @Test
-  void indexesFollow() {
+  void indexesAreLoaded() {
     try (Database db = open()) {
       RowTable t = db.table(ROWS);
       RowIndex handle = t.index("by_code");
@@ -285,7 +284,6 @@ class LoadTest {
             assertTrue(even.get(tx, even.key().set(3L * 1000), out));
             return 0;
           });
-      // Statements go on with the new trees.
       db.run(tx -> t.delete(tx, t.key().set(12_345)));
       assertFalse(
           db.read(tx -> handle.get(tx, handle.key().set(3L * 12_345), t.row())).booleanValue());
@@ -337,7 +335,7 @@ class LoadTest {
   }
 
   @Test
-  void othersReadTheOldStateAndChangeNothing() {
+  void othersReadTheOldStateAndCannotWrite() {
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 8)).bytes();
@@ -358,9 +356,9 @@ class LoadTest {
     }
   }
 
-  /** What others commit while a source takes its time is several times what the log may have. */
+  /** Commits made during a slow source exceed the log's maximum several times. */
   @Test
-  void aSlowSourceHoldsBackNobody() {
+  void aSlowSourceBlocksNoThread() {
     long most = 1 << 20;
     Options small =
         Options.defaults()
@@ -387,9 +385,9 @@ class LoadTest {
     }
   }
 
-  /** One that comes in order is built as it comes: others wait for it then, and no longer. */
+  /** An ascending source is built as it arrives: others wait until it ends. */
   @Test
-  void aSlowSourceInOrderHoldsBackOthersUntilItsEnd() throws Exception {
+  void aSlowAscendingSourceBlocksOthersUntilItEnds() throws Exception {
     Options small =
         Options.defaults()
             .bufferBytes(8 << 20)
@@ -425,7 +423,7 @@ class LoadTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whoHasReadTheOldStateDoesNotCommitBehindTheLoad(Protocol protocol) throws Exception {
+  void readersOfTheOldStateCannotCommitAfterTheLoad(Protocol protocol) throws Exception {
     try (Database db =
         Database.open(
             dir.resolve("db"), Options.defaults().experiments(e -> e.protocol(protocol)))) {
@@ -468,7 +466,7 @@ class LoadTest {
 
   @Tag("slow")
   @Test
-  void whatEndsALoadLeavesNothing() throws IOException {
+  void aFailedLoadLeavesNothing() throws IOException {
     TreeMap<Long, byte[]> expected = new TreeMap<>();
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
@@ -614,8 +612,8 @@ class LoadTest {
   }
 
   /**
-   * Another load that began in the middle keeps the redo point there, between the records that gave
-   * out this load's pages, while the catalog has the trees as those that are to be freed.
+   * Another load holds the redo point between the records that allocated this load's pages, while
+   * the catalog lists the trees as to be freed.
    */
   @Test
   void aCrashWhileAnotherLoadHoldsTheRedoPointInTheMiddleLosesNoPage() throws Exception {

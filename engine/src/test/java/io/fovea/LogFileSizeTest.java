@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
-/** What the log takes of the disk: what it needs, while it is open and afterwards. */
+/** The disk space of the log matches its needs, while open and after a close. */
 class LogFileSizeTest {
   private static final long SEGMENT = 128 << 10;
   private static final Options OPTIONS =
@@ -59,7 +59,7 @@ class LogFileSizeTest {
     for (int round = 1; round < 5; round++) {
       try (Database db = open()) {
         write(db, 300 * round);
-        assertTrue(logBytes() > 4 * SEGMENT, "it was needed");
+        assertTrue(logBytes() > 4 * SEGMENT, "the log has grown");
       }
       assertEquals(SEGMENT, logBytes());
     }
@@ -72,9 +72,8 @@ class LogFileSizeTest {
     assertEquals(SEGMENT, logBytes());
   }
 
-  /** A slow backup holds the log; afterwards it is as small as it was. */
   @Test
-  void aBackupThatIsOverIsForgotten() throws InterruptedException {
+  void theLogShrinksAfterABackup() throws InterruptedException {
     try (Database db = open()) {
       write(db, 300);
       db.checkpoint();
@@ -112,7 +111,7 @@ class LogFileSizeTest {
       begun.await();
       write(db, 1500);
       long held = logBytes();
-      assertTrue(held > 10 << 20, "it is held: " + held);
+      assertTrue(held > 10 << 20, "the backup holds the log: " + held);
       go.countDown();
       backup.join();
       long small = OPTIONS.log().maxBytes() + 8 * SEGMENT;

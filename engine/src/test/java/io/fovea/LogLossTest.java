@@ -36,15 +36,15 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A log of which something was lost: cut at every length that means something, or zeros and garbage
- * in the place of each slot, each group, each trailer, and of the last groups together. Opened and
- * verified, the database has every commit that was acknowledged, or is refused.
+ * A log with losses: truncated at every meaningful length, or with zeros or garbage in place of
+ * each slot, group, trailer, or all last groups. The opened and verified database has every
+ * acknowledged commit, or is refused.
  *
- * <p>What may be missing in silence is what docs/internals/log-and-recovery.md says: the last
- * group, where it is damaged itself; and where the damage goes from some group to the end, what was
- * written since the last watermark.
+ * <p>Two losses may go unnoticed, as docs/internals/log-and-recovery.md says: a damaged last group;
+ * and with damage from some group to the end, what was written since the last watermark.
  *
- * <p>{@code -Dlog.losses=N} of them for each file are opened, and a third of that are verified.
+ * <p>{@code -Dlog.losses=N}: the number of losses per file that are opened; a third of them are
+ * verified.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -77,10 +77,9 @@ class LogLossTest {
   private SimDisk disk = new SimDisk(1);
   private Database db;
 
-  /** The end of the log when each commit was acknowledged. */
   private final List<Long> acked = new ArrayList<>();
 
-  /** Damage, and what it may take away. */
+  /** A kind of damage, and the LSN up to which commits must survive. */
   private record Loss(String what, SimDisk disk, long requiredLsn) {}
 
   @BeforeEach
@@ -135,14 +134,11 @@ class LogLossTest {
     return LogMap.of(disk.device(LOG), s.id(), s.redoLsn());
   }
 
-  /** Commits until the newest segment has so many groups. */
   private void commitUntilNewestHas(int groups) {
     do {
       commit(1);
     } while (map().newest() != groups);
   }
-
-  // ---------------------------------------------------------------------------------------- losses
 
   private SimDisk cut(long length) {
     byte[] kept = disk.peek(LOG, 0, (int) length);
@@ -162,7 +158,7 @@ class LogLossTest {
     return d;
   }
 
-  /** What must be there where bytes of a range are lost that may be those of one group only. */
+  /** Returns the LSN up to which commits must survive the loss of a range. */
   private long required(LogMap map, long from, long to) {
     LogMap.Grp last = map.last();
     boolean touched = from < last.offset() + last.bytes() && to > last.offset();
@@ -225,7 +221,7 @@ class LogLossTest {
                 required(map, g.offset(), end)));
       }
     }
-    // From a group of the newest segment to its end, so that nothing behind bears witness.
+    // From a group of the newest segment to its end, so that nothing later gives evidence.
     long known = Math.max(map.watermark().lsn(), superblock().durable().lsn());
     for (LogMap.Grp g : map.groups()) {
       if (g.segment() == map.last().segment()) {
@@ -239,7 +235,7 @@ class LogLossTest {
     return losses;
   }
 
-  private void lookAtAll(String files) throws IOException {
+  private void checkAll(String files) throws IOException {
     db.abandon();
     disk = disk.crash(SimCrash.LOSE_ALL);
     check(new Loss("nothing", disk.copy(), Long.MAX_VALUE), files, true);
@@ -249,10 +245,10 @@ class LogLossTest {
     for (int i = 0; i < Math.min(LOSSES, losses.size()); i++) {
       outcomes[check(losses.get(i), files, i % 3 == 0)]++;
     }
-    assertTrue(outcomes[2] > 0, files + ": something was refused");
+    assertTrue(outcomes[2] > 0, files + ": no loss was refused");
   }
 
-  /** Returns 0 for all there, 1 for a loss that may be, 2 for a refusal. */
+  /** Returns 0 if complete, 1 for an allowed loss, 2 for a refusal. */
   private int check(Loss loss, String files, boolean verify) throws IOException {
     String what = files + ", " + loss.what + " (required up to " + loss.requiredLsn + ")";
     long required = acked.stream().filter(lsn -> lsn <= loss.requiredLsn).count();
@@ -287,15 +283,13 @@ class LogLossTest {
     return found == acked.size() ? 0 : 1;
   }
 
-  // ----------------------------------------------------------------------------------------- tests
-
   @Test
   void ofAFirstOpening() throws IOException {
     commit(45);
-    lookAtAll("a first opening");
+    checkAll("a first opening");
   }
 
-  /** Slots in another order than segments: the newest is not at the end of the file. */
+  /** Slots in another order than segments: the newest isn't at the end of the file. */
   @Test
   void withSlotsThatWereUsedBefore() throws IOException {
     commit(40);
@@ -303,7 +297,7 @@ class LogLossTest {
     commit(30);
     db.checkpoint();
     commit(33);
-    lookAtAll("slots used before");
+    checkAll("slots used before");
   }
 
   @Test
@@ -311,7 +305,7 @@ class LogLossTest {
     commit(40);
     reopen(true);
     commit(5);
-    lookAtAll("opened after a close");
+    checkAll("opened after a close");
   }
 
   @Test
@@ -322,24 +316,23 @@ class LogLossTest {
     commit(3);
     reopen(false);
     commit(4);
-    lookAtAll("opened after a crash");
+    checkAll("opened after a crash");
   }
 
   @Test
   void whereTheNewestSegmentHasOneGroupOrTwo() throws IOException {
     commit(20);
     commitUntilNewestHas(1);
-    lookAtAll("one group");
+    checkAll("one group");
   }
 
   @Test
   void whereTheNewestSegmentHasTwoGroups() throws IOException {
     commit(20);
     commitUntilNewestHas(2);
-    lookAtAll("two groups");
+    checkAll("two groups");
   }
 
-  /** Each group fills a segment. */
   @Test
   void ofLargeGroups() throws IOException {
     Table<byte[], byte[]> t = table(db);
@@ -355,6 +348,6 @@ class LogLossTest {
         acked.add(log().durableLsn());
       }
     }
-    lookAtAll("large groups");
+    checkAll("large groups");
   }
 }

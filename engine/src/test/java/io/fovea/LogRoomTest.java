@@ -33,8 +33,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The log is full as long as a load or the build of an index holds back the redo point: writers
- * wait for room, and nobody waits for them meanwhile.
+ * The log is full while a load or index build holds back the redo point: writers wait for log
+ * space, and no other thread waits for them.
  */
 @Timeout(600)
 class LogRoomTest {
@@ -83,7 +83,7 @@ class LogRoomTest {
         });
   }
 
-  /** Writers, transactions that change the catalog, and what holds back the redo point. */
+  /** Runs writers, catalog transactions, and maintenance that holds back the redo point. */
   private void beside(Database db, Work maintenance) throws Exception {
     Table<byte[], byte[]> w = db.table(WRITTEN).bytes();
     Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
@@ -155,7 +155,7 @@ class LogRoomTest {
     }
   }
 
-  /** With a load that holds back the redo point until the test lets it end. */
+  /** Runs an action while a load holds back the redo point until the test ends it. */
   private void whileLoading(Database db, AtomicReference<Throwable> failure, Work work)
       throws Exception {
     Table<byte[], byte[]> l = db.table(LOADED).bytes();
@@ -219,7 +219,7 @@ class LogRoomTest {
             assertTrue(message.contains("\"loader\" for "), message);
             message = lateness(() -> db.run(flushUrgent, tx -> tx.table(TableSpec.bytes("n", 9))));
             assertTrue(message.contains(holder), message);
-            // Nobody of them has the lock of the schema.
+            // None of the waiting threads holds the schema lock.
             db.table(TableSpec.bytes("m", 9));
             assertEquals(1, db.sequence(SequenceSpec.of("s")).next());
             try (Database then = db.snapshot()) {
@@ -273,7 +273,6 @@ class LogRoomTest {
     }
   }
 
-  /** A source that writes beyond the limit does not wait for its own load. */
   @Test
   void aSourceDoesNotWaitForItsLoad() throws Exception {
     try (Database db = open()) {

@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /**
- * Who sets the sizes of a log to their least, their most or anything between, in any combination,
- * is let in, or told in one message what to write; and is let in with that.
+ * Log sizes at their minimum, maximum or in between, in any combination, are accepted, or refused
+ * with one message that names sizes that are accepted.
  */
 class LogSizesTest {
   private static final Pattern FITTING =
@@ -31,7 +31,7 @@ class LogSizesTest {
     return o.log(log -> log.bufferBytes((int) buffer).segmentBytes(segment).maxBytes(max));
   }
 
-  /** What a message says to write: what was asked for, and then what fits. */
+  /** Returns the options that a message suggests: the requested value, then one that fits. */
   private static List<Options> fitting(Options o, String message) {
     List<Options> all = new ArrayList<>();
     Matcher m = FITTING.matcher(message);
@@ -47,7 +47,7 @@ class LogSizesTest {
   }
 
   @Test
-  void allCombinationsAreLetInOrToldWhatIs() {
+  void allCombinationsAreAcceptedOrCorrected() {
     int refused = 0;
     for (int size = 4096; size <= 65536; size *= 2) {
       int page = size;
@@ -81,9 +81,8 @@ class LogSizesTest {
     assertTrue(refused > 100);
   }
 
-  /** What the check lets in can be opened and written to, at the very limit. */
   @Test
-  void whatFitsExactlyOpens() {
+  void exactLimitsOpen() {
     for (int size = 4096; size <= 65536; size *= 4) {
       int page = size;
       LogSizes least = new LogSizes(0, 0, 0).raised(page);

@@ -42,15 +42,15 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /**
- * Ten thousand clients move money between accounts, each in a way of its own, while others cancel
- * and interrupt whom they like: the sum stays what it was, each future ends, what was said to be
- * done is done, and nothing is left over: no transaction, no latch, no lock, no thread.
+ * Ten thousand clients transfer money between accounts, each in its own way, while others cancel
+ * and interrupt them at random. The sum is constant, each future completes, acknowledged transfers
+ * are done, and no transaction, latch, lock or thread is left.
  *
- * <p>The same with scopes of the JDK's structured concurrency, which are a preview, is in the
- * module of consumers. {@code -Dcrash.seed=N}, {@code -Dcrash.clients=N}.
+ * <p>A variant with structured concurrency, a preview of the JDK, is in the module of consumers.
+ * {@code -Dcrash.seed=N}, {@code -Dcrash.clients=N}.
  */
 @Tag("slow")
-@Isolated // it looks at the threads of the process
+@Isolated // reads the threads of the process
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ManyClientsTest {
   private static final long SEED = Long.getLong("crash.seed", 1);
@@ -65,7 +65,6 @@ class ManyClientsTest {
   private Table<byte[], byte[]> accounts;
   private Table<byte[], byte[]> receipts;
 
-  /** How a client waits for its transaction. */
   private enum Way {
     BLOCKS,
     STAGE,
@@ -73,7 +72,7 @@ class ManyClientsTest {
     POOL
   }
 
-  /** What became of a client: its receipt is there, is not there, or may be there. */
+  /** The outcome for a client: its receipt exists, doesn't exist, or may exist. */
   private enum End {
     DONE,
     NOT_DONE,
@@ -92,7 +91,7 @@ class ManyClientsTest {
     long amount = 1 + client % 5;
     accounts.put(tx, bytes(from), bytes(number(accounts.get(tx, bytes(from))) - amount));
     accounts.put(tx, bytes(to), bytes(number(accounts.get(tx, bytes(to))) + amount));
-    receipts.insert(tx, bytes(client), bytes(amount)); // throws if it was served before
+    receipts.insert(tx, bytes(client), bytes(amount)); // throws if the client was served before
     return amount;
   }
 
@@ -108,7 +107,7 @@ class ManyClientsTest {
   }
 
   @Test
-  void theSumIsConstantAndNothingIsLeft() throws Exception {
+  void theSumIsConstantAndNothingLeaks() throws Exception {
     SimDisk disk = new SimDisk(SEED);
     String before = threads();
     db =
@@ -136,7 +135,7 @@ class ManyClientsTest {
     } finally {
       db.close();
     }
-    noThreadIsLeft(before);
+    requireNoThreadLeft(before);
   }
 
   private void clients() throws Exception {
@@ -205,7 +204,7 @@ class ManyClientsTest {
     for (CompletableFuture<Long> f : futures) {
       ended(f);
     }
-    bodiesEnd(); // of stages that were cancelled: nobody waits for them
+    bodiesEnd(); // of canceled stages, which no thread waits for
     check(ends, cancelled.get());
   }
 
@@ -215,7 +214,7 @@ class ManyClientsTest {
         latch.await();
         return;
       } catch (InterruptedException e) {
-        // It begins all the same.
+        // It starts nevertheless.
       }
     }
   }
@@ -224,13 +223,13 @@ class ManyClientsTest {
     try {
       f.get(1, TimeUnit.MINUTES);
     } catch (ExecutionException | CancellationException e) {
-      // It has ended.
+      // already ended
     } catch (TimeoutException e) {
       throw new AssertionError("it never ends", e);
     }
   }
 
-  /** One client; whoever cancels it, cancels the future. */
+  /** Serves one client; others may cancel its future. */
   private End serve(
       Way way, ExecutorService pool, int client, int from, int to, CompletableFuture<Long> told) {
     if (way == Way.BLOCKS) {
@@ -266,7 +265,7 @@ class ManyClientsTest {
         end = End.DONE;
         break;
       } catch (InterruptedException e) {
-        // Who waits goes on: the transaction is on another thread.
+        // The wait ends; the transaction continues on another thread.
       } catch (CancellationException e) {
         end = End.UNKNOWN;
         break;
@@ -291,16 +290,16 @@ class ManyClientsTest {
         tx -> {
           for (int i = 0; i < CLIENTS; i++) {
             End end = ends[i];
-            assertTrue(end != null, "client " + i + " has come to no end");
+            assertTrue(end != null, "client " + i + " has no outcome");
             count[end.ordinal()]++;
             boolean there = receipts.get(tx, bytes(i)) != null;
-            assertFalse(there && end == End.NOT_DONE, "client " + i + " was told it was not done");
-            assertFalse(!there && end == End.DONE, "client " + i + " was told it was done");
+            assertFalse(there && end == End.NOT_DONE, "client " + i + " was reported as not done");
+            assertFalse(!there && end == End.DONE, "client " + i + " was reported as done");
           }
           return null;
         });
     SoakReport.line(
-        "ManyClientsTest.theSumIsConstantAndNothingIsLeft",
+        "ManyClientsTest.theSumIsConstantAndNothingLeaks",
         "seed "
             + SEED
             + ": "
@@ -324,8 +323,8 @@ class ManyClientsTest {
     }
   }
 
-  /** None but those that other tests had left before. */
-  private void noThreadIsLeft(String before) throws IOException {
+  /** Checks that all threads existed before the test. */
+  private void requireNoThreadLeft(String before) throws IOException {
     String all = threads();
     assertTrue(all.contains("ManyClientsTest"), "this one at least");
     for (String of : List.of("fovea-submit", "io.fovea.TransactionRunner", "fovea-log")) {
@@ -337,7 +336,6 @@ class ManyClientsTest {
     return in.split(Pattern.quote(what), -1).length - 1;
   }
 
-  /** All threads with their stacks. */
   private String threads() throws IOException {
     HotSpotDiagnosticMXBean bean =
         ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);

@@ -22,10 +22,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/**
- * Where the memory of transactions comes from, and that it goes back: docs/guide/operations.md,
- * "Memory".
- */
+/** The memory of transactions is returned: docs/guide/operations.md, "Memory". */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 @Isolated("it uses up the JVM's direct memory")
@@ -41,7 +38,7 @@ class MemoryTest {
         .transactions(txs -> txs.maxActive(2 * THREADS));
   }
 
-  /** What the JVM counts against MaxDirectMemorySize. */
+  /** Returns the memory that the JVM counts against MaxDirectMemorySize. */
   private static long direct() {
     return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
         .filter(b -> b.getName().equals("direct"))
@@ -84,9 +81,8 @@ class MemoryTest {
   }
 
   /**
-   * An application may have used up the JVM's direct memory; and a small heap makes that small.
-   * Whatever transactions do, they take none: large ones, values of all sizes, splits, merges,
-   * cursors.
+   * An application may exhaust the JVM's direct memory, which a small heap makes small.
+   * Transactions use none: large ones, values of all sizes, splits, merges, cursors.
    */
   @ParameterizedTest
   @EnumSource
@@ -99,7 +95,7 @@ class MemoryTest {
       together(
           thread -> {
             Random random = new Random(thread);
-            db.run(tx -> all.await()); // each has a context of its own
+            db.run(tx -> all.await());
             for (int round = 0; round < 4; round++) {
               int from = (thread * 4 + round) * 1000;
               db.run(
@@ -139,10 +135,10 @@ class MemoryTest {
     return i % 2 == 0 ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
   }
 
-  /** Long values that were read, and cursors that were open, leave next to nothing behind. */
+  /** Long values read and cursors opened leave almost nothing allocated. */
   @ParameterizedTest
   @EnumSource
-  void whatTransactionsTookComesBack(Protocol protocol) throws Exception {
+  void memoryOfTransactionsIsReturned(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
       db.run(tx -> t.put(tx, key(0), new byte[5 * MIB]));
@@ -176,17 +172,16 @@ class MemoryTest {
                   }));
       long left = db.stats().memory().transactionBytes();
       long protocols = most[0] > 0 && protocol == Protocol.MVTO ? 10 * MIB : 9 * MIB;
-      assertTrue(most[0] > 100 * MIB, "it was not counted: " + most[0]);
-      // Blocks that wait for the next ones, at most 8 MiB, and what each context keeps.
+      assertTrue(most[0] > 100 * MIB, "memory was not counted: " + most[0]);
+      // The cache of free blocks, at most 8 MiB, and the memory of each context.
       assertTrue(
           left <= protocols + 8L * MIB + THREADS * (3L * MIB / 2),
           "left: " + left + " of " + most[0]);
     }
   }
 
-  /** A transaction that writes too much is told so, whatever the size of the heap. */
   @Test
-  void tooMuchIsAnAbort() {
+  void oversizedTransactionsAbort() {
     try (Database db =
         Database.inMemory(options(Protocol.TICTOC).transactions(txs -> txs.maxBytes(4 * MIB)))) {
       Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();

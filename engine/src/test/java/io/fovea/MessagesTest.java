@@ -23,15 +23,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
 /**
- * What exceptions say is a sentence: the literals of every {@code new XException("...")} in the
- * sources begin with an upper-case letter, where a literal begins the message, and end with a full
- * stop.
+ * Exception messages are sentences: in every {@code new XException("...")} of the sources, a
+ * literal that begins the message starts with an upper-case letter, and the last one ends with a
+ * full stop.
  */
 class MessagesTest {
-  /**
-   * What these are given is a part of a sentence that they make themselves; or they stay inside of
-   * the engine, which catches them.
-   */
+  /** Exceptions that complete a sentence of their own, or that the engine catches internally. */
   private static final Set<String> PARTS =
       Set.of(
           "AssertionError",
@@ -47,7 +44,7 @@ class MessagesTest {
           "StorageFullException",
           "ValueTooLargeException");
 
-  /** A message may end with another one, which has its own full stop, or with a throwable. */
+  /** A message may end with another message, which has its own full stop, or with a throwable. */
   private static final Pattern OTHER_MESSAGE =
       Pattern.compile("\\b(outlook\\(\\)|what|getMessage\\(\\)|broken|failure|lacking|p)$");
 
@@ -55,7 +52,7 @@ class MessagesTest {
       Pattern.compile("new\\s+([A-Z]\\w*(?:Exception|Error))\\s*\\(");
 
   @Test
-  void exceptionsSaySentences() throws IOException {
+  void messagesAreSentences() throws IOException {
     List<String> wrong = new ArrayList<>();
     int seen = 0;
     for (Path file : sources()) {
@@ -88,9 +85,8 @@ class MessagesTest {
     assertEquals("\"a (b, \" + c(d, e)", message("new X(\"a (b, \" + c(d, e), f)", 6));
   }
 
-  /** What is too long, and for what. */
   @Test
-  void whatIsTooLongIsNamed() {
+  void messagesNameWhatIsTooLong() {
     Layout.Definition b = Layout.define();
     Field owner = b.text("owner", 5);
     Field data = b.bytes("data", 5);
@@ -150,7 +146,7 @@ class MessagesTest {
     return files;
   }
 
-  /** The first argument that has a literal, from behind the parenthesis on; null for none. */
+  /** Returns the first argument with a literal, from behind the parenthesis; null for none. */
   private static String message(String source, int from) {
     int depth = 1;
     int start = from;
@@ -177,7 +173,7 @@ class MessagesTest {
     }
   }
 
-  /** Where a literal ends that begins here. */
+  /** Returns the end of the literal that begins here. */
   private static int end(String source, int from) {
     char quote = source.charAt(from);
     int i = from + 1;
@@ -202,7 +198,6 @@ class MessagesTest {
     return faults;
   }
 
-  /** The two messages of {@code a ? b : c}, or the one that there is. */
   private static List<String> branches(String message) {
     int depth = 0;
     int question = -1;

@@ -24,9 +24,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Does everything wrong that can be done wrong, from many threads at a time, in a JVM of its own.
- * Exits with 0 if nothing came of it but exceptions that the API promises; {@link MisuseTest}
- * starts it and looks for what a crash would leave.
+ * Misuses the API in every possible way, from many threads, in its own JVM. Exits with 0 if only
+ * documented exceptions occurred; {@link MisuseTest} starts it and checks for traces of a crash.
  *
  * <p>Usage: {@code Misuse FOLDER RACES SEED}
  */
@@ -59,7 +58,6 @@ final class Misuse {
     return b.text("text", 4000);
   }
 
-  /** Things that threads leave lying about for each other. */
   private static final class Litter {
     volatile Database db;
     volatile RowTable table;
@@ -91,7 +89,7 @@ final class Misuse {
       }
       if (e instanceof CorruptionException
           && !(e.getMessage().contains("parts of a primary key"))) {
-        BAD.add(e); // (a key that another thread changes under an operation may look so)
+        BAD.add(e); // (possible for a key that another thread changes during an operation)
       }
       count(e.getClass().getSimpleName());
     } catch (Throwable e) {
@@ -99,7 +97,7 @@ final class Misuse {
     }
   }
 
-  /** An argument that is null is told by name, or is at once at the hand of who called. */
+  /** Whether the exception came before a null argument reached trees, transactions or buffer. */
   private static boolean promised(Throwable e) {
     StackTraceElement[] s = e.getStackTrace();
     for (StackTraceElement x : s) {
@@ -270,7 +268,7 @@ final class Misuse {
                     .leakDetection(LeakDetection.OFF));
   }
 
-  /** Threads that do wrong with what is open, was open, or belongs to others. */
+  /** Starts threads that misuse open, closed and foreign objects. */
   private static List<Thread> vandals(
       Litter shared, int n, long seed, Path dir, AtomicBoolean stop, boolean virtual) {
     List<Thread> threads = new ArrayList<>();
@@ -298,7 +296,6 @@ final class Misuse {
     return threads;
   }
 
-  /** Opens and closes databases under the feet of the vandals. */
   private static void races(Path dir, int races, long seed) throws Exception {
     Random r = new Random(seed);
     Litter shared = new Litter();
@@ -330,7 +327,7 @@ final class Misuse {
         shared.closedTable = t;
       }
       if (!held.isOpen()) {
-        throw new AssertionError("a database was closed by nobody");
+        throw new AssertionError("a database was closed without a close");
       }
     }
     stop.set(true);

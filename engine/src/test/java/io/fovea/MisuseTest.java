@@ -17,11 +17,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Misuse of every kind gives exceptions and never crashes the JVM: shown in a child JVM, with
- * assertions and without.
+ * Misuse of every kind results in exceptions and never crashes the JVM, checked in a child JVM with
+ * and without assertions.
  *
- * <p>The seed is the same in every build, so that a build fails for what it changed; {@code
- * -Dmisuse.seed=...} tries another, {@code -Dmisuse.races=10000} goes on for longer.
+ * <p>The seed is fixed, so that a build fails only because of its changes; {@code
+ * -Dmisuse.seed=...} tries another, {@code -Dmisuse.races=10000} runs longer.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -75,7 +75,6 @@ class MisuseTest {
       assertTrue(
           files.noneMatch(f -> f.getFileName().toString().startsWith("hs_err")), () -> about);
     }
-    // Everything that was to be seen was seen.
     for (String kind :
         List.of(
             "DatabaseClosedException",

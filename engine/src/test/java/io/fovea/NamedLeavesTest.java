@@ -41,7 +41,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A recovery goes to the leaves that the log names, and finds out where that is wrong. */
+/** Recovery goes directly to the leaves that the log names, and detects wrong ones. */
 class NamedLeavesTest {
   private static final int PAGE = 4096;
   private static final String LOG = SimStorage.NAME + Storage.LOG;
@@ -57,7 +57,6 @@ class NamedLeavesTest {
           .log(log -> log.maxBytes(64 << 20).checkpointInterval(Duration.ZERO))
           .transactions(txs -> txs.maxActive(4).leakDetection(LeakDetection.OFF));
 
-  /** What the tables have. */
   private final List<TreeMap<Long, byte[]>> model = List.of(new TreeMap<>(), new TreeMap<>());
 
   private final Random random = new Random(7);
@@ -85,7 +84,7 @@ class NamedLeavesTest {
     model.get(number).put(k, v);
   }
 
-  /** Records of even keys; a long value; pages that are free. All of it in the file. */
+  /** Fills the file with records of even keys, a long value, and free pages. */
   private Database fill(SimDisk disk) {
     Database db = open(disk);
     for (int number = 0; number < 2; number++) {
@@ -107,14 +106,14 @@ class NamedLeavesTest {
     return db;
   }
 
-  /** Changes of records that are there, and stay as long as they are. */
+  /** Changes existing records, keeping their lengths. */
   private void change(Database db, int changes) {
     for (int i = 0; i < changes; i += 5) {
       db.run(
           tx -> {
             for (int k = 0; k < 5; k++) {
               int fifth = RECORDS / 5;
-              long id = k * fifth + random.nextInt(fifth); // five that are not the same
+              long id = k * fifth + random.nextInt(fifth);
               put(tx, db, random.nextInt(2), 2 * id, value(VALUE));
             }
           });
@@ -126,7 +125,7 @@ class NamedLeavesTest {
     return disk.crash(SimCrash.LOSE_ALL);
   }
 
-  /** Opens what a crash has left, and sees that all is there. */
+  /** Recovers from a crash and checks that everything is there. */
   private RecoveryReport recover(SimDisk disk) {
     try (Database db = open(disk)) {
       for (int number = 0; number < 2; number++) {
@@ -151,8 +150,6 @@ class NamedLeavesTest {
     }
   }
 
-  // ---------------------------------------------------------------------------------- forged logs
-
   private static UUID uuid(SimDisk disk) {
     ByteBuffer b = ByteBuffer.wrap(disk.peek(SimStorage.NAME, 48, 16));
     return new UUID(b.getLong(), b.getLong());
@@ -168,7 +165,7 @@ class NamedLeavesTest {
     return Forger.parts(disk.device(LOG), uuid(disk));
   }
 
-  /** Of records the type; of others something else. */
+  /** Returns the type of a record; -1 for other parts. */
   private static int type(Forger.Part part, MemorySegment m) {
     return part.toString().startsWith("Rec") ? Mem.getByte(m, 8) : -1;
   }
@@ -180,12 +177,11 @@ class NamedLeavesTest {
     disk.poke(LOG, part.offset(), m.toArray(ValueLayout.JAVA_BYTE));
   }
 
-  /** Another leaf for an operation. */
   private interface Other {
     long leaf(CommitCursor c);
   }
 
-  /** Has operations of a commit name other leaves, as far as their bytes can say it; how many. */
+  /** Makes operations name other leaves, where the encoding allows it; returns how many. */
   private static int forge(SimDisk disk, Forger.Part part, Other other) {
     int[] forged = {0};
     change(
@@ -231,7 +227,7 @@ class NamedLeavesTest {
     return forged;
   }
 
-  /** The leaves that the commits name, by tree. */
+  /** Returns the leaves that the commits name, by tree. */
   private static Map<Integer, Set<Long>> named(SimDisk disk) {
     Map<Integer, Set<Long>> all = new HashMap<>();
     forgeAll(
@@ -245,7 +241,6 @@ class NamedLeavesTest {
     return all;
   }
 
-  /** The pages of the file that are of a type. */
   private static List<Long> pages(SimDisk disk, int type) {
     List<Long> all = new ArrayList<>();
     long end = disk.device(SimStorage.NAME).size() / PAGE;
@@ -260,8 +255,6 @@ class NamedLeavesTest {
   private <T> T any(List<T> all) {
     return all.get(random.nextInt(all.size()));
   }
-
-  // ---------------------------------------------------------------------------------------- tests
 
   @Test
   void changesGoToTheLeafThatTheLogNames() {
@@ -293,7 +286,7 @@ class NamedLeavesTest {
 
   @ParameterizedTest
   @EnumSource(Wrong.class)
-  void whatTheLogNamesMayBeAnything(Wrong wrong) {
+  void anyNamedPageIsChecked(Wrong wrong) {
     SimDisk disk = new SimDisk(2);
     Database db = fill(disk);
     change(db, CHANGES);
@@ -334,7 +327,7 @@ class NamedLeavesTest {
 
   /** Some leaves are split, others merged and freed, after they were named. */
   @Test
-  void leavesThatChangedLaterAreNotBelieved() {
+  void outdatedLeavesAreDetected() {
     SimDisk disk = new SimDisk(3);
     Database db = fill(disk);
     for (int round = 0; round < 3; round++) {
@@ -345,7 +338,7 @@ class NamedLeavesTest {
               for (int k = 0; k < 5; k++) {
                 put(tx, db, 0, random.nextInt(2 * RECORDS), value(random.nextInt(3 * VALUE)));
               }
-              // Many keys in order behind one that is there: named is where that was.
+              // Many ascending keys behind an existing one: the log names that one's leaf.
               long from = 2L * random.nextInt(RECORDS) << 20;
               for (int k = 0; k < 40; k++) {
                 put(tx, db, 1, from + k, value(VALUE));
@@ -364,9 +357,9 @@ class NamedLeavesTest {
     recover(crashed);
   }
 
-  /** An ascending load names the leaf where its keys were missed; they went to others meanwhile. */
+  /** An ascending load names the leaf where its keys were missing, and they went to others. */
   @Test
-  void keysThatFollowGoWhereTheLastOneWent() {
+  void ascendingKeysFollowThePreviousLeaf() {
     SimDisk disk = new SimDisk(4);
     Database db = fill(disk);
     for (int i = 0; i < 20; i++) {
@@ -380,13 +373,13 @@ class NamedLeavesTest {
     }
     RecoveryReport r = recover(crash(db, disk));
     assertEquals(4000, r.named());
-    // Each of some workers goes down once for each new leaf, not once for each key.
+    // Each worker descends once per new leaf, not once per key.
     assertTrue(r.steps() < 2000, r::toString);
   }
 
-  /** A leaf was merged away, and the machine died before the log had said that its page is free. */
+  /** A leaf was merged away, and the crash came before the log recorded its page as free. */
   @Test
-  void aPageThatWasReleasedAndNotFreedIsNoLeaf() {
+  void aReleasedPageIsNotUsedAsALeaf() {
     SimDisk disk = new SimDisk(5);
     Database db = fill(disk);
     int few = 200;
@@ -409,7 +402,6 @@ class NamedLeavesTest {
     assertEquals(few - deleted, rest.size());
     db.run(tx -> rest.forEach(k -> put(tx, db, 1, k, value(VALUE))));
     SimDisk crashed = crash(db, disk);
-    // Where the keys were before, what was released last, and the record that freed it.
     Map<Long, Long> before = new HashMap<>();
     long[] released = {0};
     Forger.Part free = null;
@@ -468,8 +460,6 @@ class NamedLeavesTest {
     assertTrue(r.pagesReclaimed() > 0, r::toString);
   }
 
-  // --------------------------------------------------------------------------------------- format
-
   @Test
   void segmentsOfTheVersionBeforeNameNone() {
     SimDisk disk = new SimDisk(6);
@@ -489,7 +479,7 @@ class NamedLeavesTest {
     assertEquals(0, r.named());
   }
 
-  /** Makes the data file one of that time, too: it names no session. */
+  /** Makes the data file one of that version too: it names no session. */
   private static void withoutSession(SimDisk disk) {
     try (BlockDevice device = new SimStorage(disk).open(Storage.DATA)) {
       SuperblockFile file = new SuperblockFile(device, "db");
@@ -497,7 +487,6 @@ class NamedLeavesTest {
     }
   }
 
-  /** Gives all segments another version. */
   private static int version(SimDisk disk, int version) {
     int headers = 0;
     for (Forger.Part part : parts(disk)) {

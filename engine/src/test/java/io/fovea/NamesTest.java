@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
-/** Names of any kind, and tables and indexes that get others. */
+/** Names of any characters, and renamed tables and indexes. */
 class NamesTest {
   private static final Options SMALL =
       Options.defaults().bufferBytes(4 << 20).device(dev -> dev.pageSize(4096));
@@ -75,7 +75,7 @@ class NamesTest {
   }
 
   @Test
-  void namesAreOfAnyKind() {
+  void namesHaveAnyCharacters() {
     SimDisk disk = new SimDisk(1);
     try (Database db = SimDatabase.open(new SimStorage(disk), SMALL)) {
       for (int i = 0; i < ODD.size(); i++) {
@@ -99,7 +99,7 @@ class NamesTest {
   }
 
   @Test
-  void whatIsNoNameIsRefused() {
+  void invalidNamesAreRefused() {
     for (String name : List.of("", "x".repeat(256), "a\ud83d", "\ude00b")) {
       assertThrows(IllegalArgumentException.class, () -> TableSpec.bytes(name, 9), name);
       assertThrows(IllegalArgumentException.class, () -> IndexSpec.on(name, A), name);
@@ -111,7 +111,7 @@ class NamesTest {
   }
 
   @Test
-  void messagesQuoteWhatCouldBeMisread() {
+  void messagesQuoteAmbiguousNames() {
     assertEquals("plain_-.9", NameText.of("plain_-.9"));
     assertEquals("\"a b\"", NameText.of("a b"));
     assertEquals("\"a\\\"b\\u000a\\u200b\"", NameText.of("a\"b\n\u200b"));
@@ -126,7 +126,7 @@ class NamesTest {
     }
   }
 
-  /** A handle goes on under the new name, in the transaction that it is used in too. */
+  /** A handle continues under the new name, even in the transaction that it is used in. */
   @Test
   void renamedTablesKeepTheirHandles() {
     SimDisk disk = new SimDisk(2);

@@ -37,9 +37,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Cursors that seek and turn, nearest records, streams and pages against sorted sets: of bytes,
- * rows and objects, and of two indexes, over own writes that have not been committed, rows that
- * have expired, and snapshots. Moves are made again where a device has refused one.
+ * Compares cursors that seek and reverse, nearest records, streams and pages with sorted sets: over
+ * byte strings, rows, objects and two indexes, with uncommitted own writes, expired rows and
+ * snapshots. Moves are repeated after device faults.
  */
 @Tag("slow")
 class NavigationModelTest {
@@ -59,14 +59,13 @@ class NavigationModelTest {
   private static final ObjectSpec<Integer, Thing> THINGS =
       ObjectSpec.of("things", Integer.class, Thing.class);
 
-  /** What is stored. */
   public record Thing(@Id int number, int colour, long code, long at) {
     boolean expired(long now) {
       return at > 0 && at <= now - AFTER;
     }
   }
 
-  /** By what a form of a table sorts a record, and the record. */
+  /** The sort value of a record, and its number. */
   private record Item(long sort, int number) implements Comparable<Item> {
     @Override
     public int compareTo(Item other) {
@@ -75,7 +74,7 @@ class NavigationModelTest {
     }
   }
 
-  /** A form of a table, or an index, at work in a transaction; all that sorts is a number. */
+  /** A table form or index in a transaction; everything sorts by a number. */
   private interface Form {
     boolean moves(Move move, long to);
 
@@ -104,7 +103,6 @@ class NavigationModelTest {
     }
   }
 
-  /** The tables of a database, be it a snapshot. */
   private record Tables(RowTable rows, Table<byte[], byte[]> bytes, Table<Integer, Thing> things) {
     static Tables of(Database db) {
       return new Tables(db.table(ROWS), db.table(BYTES).bytes(), db.table(THINGS));
@@ -153,7 +151,7 @@ class NavigationModelTest {
     return (int) ByteBuffer.wrap(key).getLong();
   }
 
-  /** An interval of what sorts: from the first, up to the second and without it; null: no end. */
+  /** An interval of sort values, including the first and excluding the second; null: unbounded. */
   private record Part(@Nullable Long from, @Nullable Long to) {
     static Part any(Random r) {
       Long from = r.nextInt(3) == 0 ? null : (long) r.nextInt(KEYS);
@@ -294,8 +292,6 @@ class NavigationModelTest {
       }
     }
 
-    // ---------------------------------------------------------------------------------- cursors
-
     private void walk(
         Transaction tx,
         Tables t,
@@ -333,20 +329,21 @@ class NavigationModelTest {
       form.close();
     }
 
-    /** Where a cursor stands, by what it has been asked for. */
     private static final class Position {
       private final boolean down;
       private @Nullable Item on;
       private boolean behind;
 
-      /** Whether something was written since the last move. */
       boolean written;
 
       Position(boolean down) {
         this.down = down;
       }
 
-      /** None that asks whether something has come to lie before the first or behind the last. */
+      /**
+       * Returns a random move, except one whose result depends on records that appeared before the
+       * first or behind the last.
+       */
       Move any(Random r) {
         for (; ; ) {
           Move m =
@@ -459,8 +456,6 @@ class NavigationModelTest {
       };
     }
 
-    // ---------------------------------------------------------------------------------- nearest
-
     private static void nearest(
         Transaction tx, Tables t, Kind kind, TreeSet<Item> items, Random r) {
       long at = r.nextInt(KEYS + 10);
@@ -526,8 +521,6 @@ class NavigationModelTest {
       assertEquals(numbers, found, () -> kind + " at " + at + " of " + items);
     }
 
-    // ----------------------------------------------------------------------------------- ranges
-
     private static List<Integer> numbers(NavigableSet<Item> items) {
       return items.stream().map(Item::number).toList();
     }
@@ -574,7 +567,6 @@ class NavigationModelTest {
       assertEquals(expected, stream);
     }
 
-    /** Each page in a transaction of its own. */
     private void pages() {
       Kind kind = Kind.values()[random.nextInt(Kind.values().length)];
       Part part = Part.any(random);
@@ -646,7 +638,7 @@ class NavigationModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void wherever(Surroundings surroundings) {
+  void inAllSurroundings(Surroundings surroundings) {
     surroundings.each(
         6,
         (roughness, seed) -> {
@@ -658,7 +650,7 @@ class NavigationModelTest {
             run.step();
           }
           run.end();
-          // A third of the least that was seen of many seeds.
+          // A third of the minimum over many seeds.
           assertTrue(run.moves > 2 * steps, () -> run.moves + " moves");
         });
   }

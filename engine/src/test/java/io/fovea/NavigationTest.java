@@ -33,7 +33,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Seeks, turns, nearest records, streams and pages: what conflicts, and what is refused. */
+/** Seeks, reversals, nearest records, streams and pages: conflicts and refusals. */
 @Execution(ExecutionMode.CONCURRENT)
 class NavigationTest {
   private static final Layout.Definition B = Layout.define();
@@ -61,9 +61,6 @@ class NavigationTest {
     return t;
   }
 
-  // ------------------------------------------------------------------------------------- conflicts
-
-  /** What a seek passes over is not read, in either direction. */
   @ParameterizedTest
   @EnumSource
   void deferred(Protocol protocol) {
@@ -96,10 +93,10 @@ class NavigationTest {
     }
   }
 
-  /** Two transactions look into a gap, and each inserts into that of the other. */
+  /** Two transactions each read a gap and insert into the other's. */
   @ParameterizedTest
   @EnumSource
-  void gapsThatWereLookedInto(Protocol protocol) {
+  void gapsThatWereRead(Protocol protocol) {
     List<Skew> skews =
         List.of(
             new Skew("seek up", 55, l -> assertTrue(l.scan(ScanOrder.ASCENDING).seek(key(52)))),
@@ -143,11 +140,11 @@ class NavigationTest {
           assertNull(other.get(two, key(9)));
           other.put(one, key(9), key(1));
           t.put(two, key(s.inserts), key(1));
-          // The other way round, what two has read of one's would be enough.
+          // In the opposite order, the write that the second has read would suffice for a conflict.
           committed += commits(two) ? 1 : 0;
           committed += commits(one) ? 1 : 0;
         } catch (TransactionAbortedException e) {
-          // by the statement
+          // thrown by a statement
         } finally {
           one.close();
           two.close();
@@ -166,7 +163,7 @@ class NavigationTest {
     }
   }
 
-  /** A pessimistic transaction keeps others out of what it has landed on, and of nothing else. */
+  /** A pessimistic transaction locks the record that it has found, and nothing else. */
   @Test
   void pessimistic() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
@@ -183,11 +180,9 @@ class NavigationTest {
     }
   }
 
-  // --------------------------------------------------------------------------------------- cursors
-
-  /** The write set moves while a cursor stands on an own record. */
+  /** The write set moves in memory while a cursor is at an own record. */
   @Test
-  void ownRecordsStayWhereTheyAre() {
+  void cursorsStayAtOwnRecords() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       Table<byte[], byte[]> t = bytes(db);
       db.run(
@@ -211,7 +206,7 @@ class NavigationTest {
   }
 
   @Test
-  void standsBeforeAndBehind() {
+  void cursorsStartBeforeAndEndBehind() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       Table<byte[], byte[]> t = bytes(db);
       db.run(
@@ -228,7 +223,7 @@ class NavigationTest {
             assertTrue(c.previous());
             assertArrayEquals(key(20), c.key());
             assertFalse(c.next());
-            t.put(tx, key(15), key(1)); // outside
+            t.put(tx, key(15), key(1));
             assertFalse(c.next());
             assertTrue(c.seek(key(200)));
             assertArrayEquals(key(40), c.key());
@@ -288,12 +283,10 @@ class NavigationTest {
             assertEquals("3.1", text(c.key()));
             RowCursor other = c;
             assertThrows(InvalidUseException.class, () -> other.seek(t.index("by_colour").key()));
-            assertEquals("3.1", text(c.key()), "a refused seek leaves it where it is");
+            assertEquals("3.1", text(c.key()), "a refused seek doesn't move the cursor");
           });
     }
   }
-
-  // --------------------------------------------------------------------------------------- streams
 
   @Test
   void streamsEndWithTheirTransaction() throws InterruptedException {
@@ -336,14 +329,12 @@ class NavigationTest {
     }
   }
 
-  // ----------------------------------------------------------------------------------------- pages
-
   private static Page<String> page(
       Database db, OrderedRows rows, ScanOrder order, @Nullable String after, int limit) {
     return db.read(tx -> rows.page(tx, Range.all(), order, after, limit, (k, r) -> text(k)));
   }
 
-  /** A page of an index goes on between records of one value, whatever becomes of them. */
+  /** Pages of an index continue between records of equal value, whatever happens to those. */
   @Test
   void pagesOfEqualValues() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
@@ -367,18 +358,18 @@ class NavigationTest {
       }
       Page<String> first = page(db, i, ScanOrder.ASCENDING, null, 3);
       assertEquals(List.of("1.1", "1.3", "1.5"), first.items());
-      db.run(tx -> t.delete(tx, t.key().set(1, 5))); // the one that the token names
+      db.run(tx -> t.delete(tx, t.key().set(1, 5))); // the record that the token names
       assertEquals(
           List.of("2.2", "2.4"), page(db, i, ScanOrder.ASCENDING, first.next(), 2).items());
       Page<String> whole = page(db, i, ScanOrder.ASCENDING, null, 24);
       assertEquals(24, whole.items().size());
-      assertNull(whole.next(), "there is nothing behind it");
+      assertNull(whole.next(), "no page follows");
       assertThrows(UnsupportedOperationException.class, () -> whole.items().clear());
     }
   }
 
   @Test
-  void tokensOfOthers() {
+  void foreignTokensAreRefused() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       RowTable t = rows(db);
       RowIndex i = t.index("by_colour");
@@ -410,7 +401,7 @@ class NavigationTest {
           "format 2",
           () -> page(db, t, ScanOrder.ASCENDING, Base64.getUrlEncoder().encodeToString(newer), 3));
       assertThrows(IllegalArgumentException.class, () -> page(db, t, ScanOrder.ASCENDING, null, 0));
-      // The range decides.
+      // The range takes precedence.
       assertEquals(
           List.of("2.1"),
           db.read(

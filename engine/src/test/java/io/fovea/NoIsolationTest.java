@@ -19,9 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/**
- * {@link ExperimentOptions#isolated}: one transaction at a time, which is as it would be otherwise.
- */
+/** {@link ExperimentOptions#isolated} off: one transaction at a time, with the usual results. */
 class NoIsolationTest {
   private static final Layout.Definition LAYOUT = Layout.define();
   private static final Field NUMBER = LAYOUT.int64("number");
@@ -37,7 +35,7 @@ class NoIsolationTest {
   }
 
   @Test
-  void itWantsOneTransactionAtATime() {
+  void requiresOneTransactionAtATime() {
     InvalidUseException e =
         assertThrows(
             InvalidUseException.class,
@@ -103,7 +101,7 @@ class NoIsolationTest {
   }
 
   @Test
-  void aLogIsAsGood() {
+  void worksWithALog() {
     SimDisk disk = new SimDisk(1);
     Options options = options().durability(Durability.SYNC);
     Database db = SimDatabase.open(new SimStorage(disk), options);

@@ -26,7 +26,7 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Objects without their class. */
+/** Objects read without their class. */
 class ObjectDumpTest {
   enum Colour {
     RED,
@@ -166,7 +166,7 @@ class ObjectDumpTest {
       }
       assertEquals(25, nulls.size());
 
-      // Made again, of what was read and of its text.
+      // Created from the values read and from their text.
       Map<String, @Nullable Object> full = dump.object(Objects.requireNonNull(value));
       assertArrayEquals(value, dump.object(full));
       full.replaceAll(
@@ -242,7 +242,7 @@ class ObjectDumpTest {
   }
 
   @Test
-  void whatIsNone() {
+  void tablesWithoutObjects() {
     try (Database db = filled()) {
       RowTable table = db.table(Objects.requireNonNull(db.describe("everything")));
       ObjectDump dump = ObjectDump.of(table);

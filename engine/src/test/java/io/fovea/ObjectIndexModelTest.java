@@ -35,15 +35,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Objects with indexes by components against sorted maps: while the class changes, the file is
- * closed, opened again without the class, and the power fails; and beside other threads.
+ * Compares objects with component indexes to sorted maps, while the class changes, the file is
+ * closed, reopened without the class, the power fails, and other threads write.
  */
 @Tag("slow")
 @net.jqwik.api.Tag("slow")
 class ObjectIndexModelTest {
   private static final int KEYS = 60;
 
-  /** What all classes of the table say: all that is compared. */
+  /** The components that all classes of the table have in common. */
   private record Item(String name, Integer rank, String city, long code) {}
 
   record Home(String city) {}
@@ -115,7 +115,6 @@ class ObjectIndexModelTest {
           .memory(mem -> mem.timestampBytes(2 << 20))
           .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
 
-  /** A table, and what it has to hold. */
   private static final class Run {
     private final Random r;
     private final TreeMap<Long, Item> model = new TreeMap<>();
@@ -212,7 +211,7 @@ class ObjectIndexModelTest {
       model.putAll(more);
     }
 
-    /** Closes, or fails, and opens again; sometimes a program without the class is at it before. */
+    /** Closes or crashes, and reopens; sometimes after use by a program without the class. */
     private void again() {
       if (r.nextInt(2) == 0) {
         db.close();
@@ -283,9 +282,6 @@ class ObjectIndexModelTest {
     run.db.close();
   }
 
-  // ------------------------------------------------------------------------------- beside writers
-
-  /** Two threads write while an index is built: it has what there is, under each protocol. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void anIndexIsBuiltBesideWriters(Protocol protocol) throws Exception {
@@ -343,7 +339,6 @@ class ObjectIndexModelTest {
     }
   }
 
-  /** Threads put objects with few values of a unique component: each value has one object. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void aUniqueValueHasOneObject(Protocol protocol) throws Exception {
@@ -368,7 +363,6 @@ class ObjectIndexModelTest {
                           try {
                             db.run(tx -> t.put(tx, new V1(key, "n" + r.nextInt(3), code, null)));
                           } catch (DuplicateKeyException e) {
-                            // What has the value goes, so that others can have it.
                             db.run(
                                 tx -> {
                                   Map.Entry<Long, V1> other = byCode.get(tx, code);
@@ -404,11 +398,9 @@ class ObjectIndexModelTest {
     return db.table(db.describe(table)).index(index).count();
   }
 
-  // ------------------------------------------------------------------------------------- crashes
-
-  /** Power that fails at any operation while indexes are built, evolve, are renamed and dropped. */
+  /** The power fails at any operation while indexes are built, evolve, are renamed and dropped. */
   @Test
-  void anyMomentIsOneOnTheWay() {
+  void crashesLeaveAConsistentState() {
     Options options =
         Options.defaults()
             .bufferBytes(600_000)
@@ -451,7 +443,7 @@ class ObjectIndexModelTest {
     assertTrue(cuts.size() > 15, cuts.size() + " cuts");
     cuts.forEach(
         (left, steps) -> {
-          // Nobody has the class when the log is replayed, and when all entries are checked.
+          // The log is replayed and all entries are checked without the class.
           try (Database db = Database.open(new SimStorage(left), options)) {
             assertEquals(List.of(), db.verify().problems());
             List<String> names =

@@ -51,7 +51,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Indexes by components of Java records, and what becomes of them when the class changes. */
+/** Indexes on components of Java records, also when the class changes. */
 class ObjectIndexTest {
   enum State {
     OPEN,
@@ -126,7 +126,7 @@ class ObjectIndexTest {
       Index<String, Long, Account> owners = t.index("byOwner", String.class);
       Index<String, Long, Account> byCity = t.index("byCity", String.class);
       Index<Integer, Long, Account> byCents = t.index("byCents", Integer.class);
-      assertEquals(List.of(4L, 5L, 3L, 1L, 2L), all(db, byOwner)); // null first, then in order
+      assertEquals(List.of(4L, 5L, 3L, 1L, 2L), all(db, byOwner)); // null first
       assertEquals(List.of(5L, 3L, 1L), keys(db, owners, "Ada"));
       assertEquals(List.of(3L), keys(db, byOwner, new OwnerState("Ada", State.OPEN)));
       assertEquals(List.of(5L), keys(db, byOwner, new OwnerState("Ada", null)));
@@ -157,7 +157,7 @@ class ObjectIndexTest {
   }
 
   @Test
-  void everyChangeKeepsThem() {
+  void everyChangeMaintainsIndexes() {
     try (Database db = memory()) {
       Table<Long, Account> t = db.table(ACCOUNTS);
       fill(db, t);
@@ -166,7 +166,7 @@ class ObjectIndexTest {
       db.run(
           tx -> {
             t.update(tx, 1L, a -> account(1, "Bob", a.state(), "Rome", 11));
-            assertNull(byCents.get(tx, 10)); // own changes are seen
+            assertNull(byCents.get(tx, 10));
             assertEquals(1, byCents.get(tx, 11).getKey());
             t.delete(tx, 2L);
           });
@@ -218,7 +218,7 @@ class ObjectIndexTest {
             assertTrue(e.getMessage().contains("(\"a\", 1)"), e.getMessage());
             assertThrows(
                 DuplicateKeyException.class, () -> t.put(tx, new User(2, "a", Optional.of(1))));
-            t.put(tx, new User(1, "a", Optional.of(1))); // itself is no other
+            t.put(tx, new User(1, "a", Optional.of(1))); // no conflict with itself
           });
       assertEquals(List.of(2L, 3L), keys(db, byMail, new MailPin("a", Optional.empty())));
       assertEquals(List.of(4L, 5L), keys(db, byMail, new MailPin(null, Optional.of(1))));
@@ -231,7 +231,7 @@ class ObjectIndexTest {
   }
 
   @Test
-  void cursorsAndPagesGoThroughAnIndex() {
+  void cursorsAndPagesOfAnIndex() {
     try (Database db = memory()) {
       Table<Long, Account> t = db.table(ACCOUNTS);
       db.run(
@@ -345,7 +345,7 @@ class ObjectIndexTest {
   }
 
   @Test
-  void allThatKeysCanBeIsSorted() {
+  void allKeyTypesAreSorted() {
     List<String> names =
         List.of(
             "bool",
@@ -413,7 +413,7 @@ class ObjectIndexTest {
   }
 
   @Test
-  void whatCannotBeIsSaid() {
+  void invalidIndexesAreRefused() {
     refused("There is no component name", () -> PLAIN.index("i", "name"));
     refused("There is no component owner.x", () -> PLAIN.index("i", "owner.x"));
     refused("is the @Id", () -> PLAIN.index("i", "id"));
@@ -446,7 +446,7 @@ class ObjectIndexTest {
                 () -> t.insert(tx, account(1, long1, State.OPEN, null, 1)));
             assertThrows(
                 KeyTooLargeException.class, () -> t.index("byOwner", String.class).get(tx, long1));
-            t.insert(tx, account(1, "short", State.OPEN, null, 1)); // the transaction goes on
+            t.insert(tx, account(1, "short", State.OPEN, null, 1));
           });
       Table<byte[], byte[]> bytes = db.table(ACCOUNTS.table()).bytes();
       db.run(
@@ -465,7 +465,7 @@ class ObjectIndexTest {
       IncompatibleSchemaException e =
           assertThrows(IncompatibleSchemaException.class, () -> db.table(PLAIN));
       assertTrue(e.getMessage().contains("has an index \"byC"), e.getMessage());
-      Table<Long, Account> again = db.table(ACCOUNTS); // builds it anew
+      Table<Long, Account> again = db.table(ACCOUNTS);
       assertEquals(List.of(1L), all(db, again.index("byOwner", String.class)));
       assertThrows(
           InvalidUseException.class,
@@ -490,7 +490,7 @@ class ObjectIndexTest {
     assertTrue(e.getMessage().contains(why), e.getMessage());
   }
 
-  /** Byte strings as they are. */
+  /** Stores byte strings unchanged. */
   private static final class Plain implements ByteCodec<byte[]> {
     static final Plain CODEC = new Plain();
 
@@ -536,7 +536,6 @@ class ObjectIndexTest {
     }
   }
 
-  /** Entries remember where objects are, and lookups by them go there. */
   @Test
   void hintsOfEntriesAreUsed() {
     try (Database db = memory()) {
@@ -564,9 +563,7 @@ class ObjectIndexTest {
     }
   }
 
-  // -------------------------------------------------------------------------------------- damage
-
-  /** Any byte of what the catalog has of indexes may be another one, or missing. */
+  /** Any byte of the catalog's index components is changed or missing. */
   @Test
   void damagedComponentsAreCorruption() {
     try (Database db = memory()) {
@@ -596,7 +593,6 @@ class ObjectIndexTest {
     }
   }
 
-  /** An entry that is missing, or one too many, is found without the class. */
   @Test
   void verificationFindsWrongEntries() {
     try (Database db = memory()) {
@@ -641,7 +637,7 @@ class ObjectIndexTest {
   }
 
   @Test
-  void aTransactionMakesATableWithIndexes() {
+  void aTransactionCreatesATableWithIndexes() {
     try (Database db = file()) {
       assertThrows(
           IllegalStateException.class,
@@ -680,8 +676,6 @@ class ObjectIndexTest {
           .index("byCity", "address.city")
           .unique("byCents", "cents")
           .keyBytesMax(256);
-
-  // ------------------------------------------------------------------------------------ evolution
 
   enum Mood {
     SAD,
@@ -753,7 +747,7 @@ class ObjectIndexTest {
                       "o" + i % 4,
                       (int) i));
             }
-            one.put(tx, new One(4, "older", 4, Mood.SAD, null)); // an older handle goes on
+            one.put(tx, new One(4, "older", 4, Mood.SAD, null)); // an older handle continues
           });
       look(db, two);
       requireSound(db);
@@ -849,7 +843,7 @@ class ObjectIndexTest {
   }
 
   @Test
-  void anotherInitialIsRefusedUntilTheIndexIsBuiltAnew() {
+  void anotherInitialIsRefusedUntilTheIndexIsRebuilt() {
     record First(@Id long id, String a) {}
     record With(@Id long id, String a, @Initial("x") String b) {}
     record Other(@Id long id, String a, @Initial("y") String b) {}
@@ -872,13 +866,13 @@ class ObjectIndexTest {
   }
 
   @Test
-  void withoutTheClassAllIsKept() {
+  void changesWithoutTheClassKeepEverything() {
     try (Database db = file()) {
       fill(db, db.table(ACCOUNTS));
       db.renameIndex("accounts", "byCity", "cities");
     }
     try (Database db = file()) {
-      // Nothing here knows the class: the file says what is to be done.
+      // Without the class, the file describes the table.
       Table<byte[], byte[]> bytes = db.table(db.describe("accounts")).bytes();
       db.run(
           tx -> {

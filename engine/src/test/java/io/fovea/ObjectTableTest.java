@@ -38,7 +38,7 @@ import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tables of Java records, and what becomes of them when the class changes. */
+/** Tables of Java records, also when the class changes. */
 class ObjectTableTest {
   enum State {
     OPEN,
@@ -185,7 +185,7 @@ class ObjectTableTest {
   }
 
   @Test
-  void everyTypeComesBackAsItWas() {
+  void everyTypeRoundTrips() {
     try (Database db = memory()) {
       Table<Long, Everything> table = db.table(ObjectSpec.of("all", Long.class, Everything.class));
       db.run(
@@ -350,10 +350,7 @@ class ObjectTableTest {
     }
   }
 
-  // ----------------------------------------------------------------------------------- other
-  // classes
-
-  /** Classes as a program has them after each other; all are stored in one table. */
+  /** Successive versions of a class, stored in one table. */
   static final class V1 {
     enum Kind {
       RED,
@@ -413,7 +410,7 @@ class ObjectTableTest {
   }
 
   @Test
-  void objectsOfAnOlderClassAreReadAsThoseOfTheNewOne() {
+  void objectsOfAnOlderClassAreReadAsTheNewOne() {
     Path file = dir.resolve("things.fovea");
     try (Database db = Database.open(file, Options.defaults())) {
       Table<Integer, V1.Thing> first = db.table(things(V1.Thing.class));
@@ -477,7 +474,7 @@ class ObjectTableTest {
   }
 
   @Test
-  void whatCannotBeReadIsRefused() {
+  void unreadableObjectsAreRefused() {
     refused(things(Thing2.class), "component count of the file", "@Dropped", "@Formerly");
     refused(things(Thing3.class), "component more is not in the file", "@Initial");
     refused(things(Thing4.class), "component count is INT32 in the file, and INT16 here");
@@ -509,7 +506,7 @@ class ObjectTableTest {
   }
 
   @Test
-  void transactionsMakeTablesAndChangeNone() {
+  void transactionsCreateTablesAndChangeNone() {
     try (Database db = memory()) {
       db.run(
           tx -> {

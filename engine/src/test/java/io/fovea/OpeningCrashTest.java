@@ -43,7 +43,7 @@ import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * An opening changes files that were left by a close, a kill or a crash; and then the machine dies.
+ * An opening changes files left by a close, kill or crash; then the machine crashes.
  *
  * <pre>
  *   first life      commits ─► closed, killed, or dead          its last changes perhaps not synced
@@ -53,8 +53,8 @@ import org.junit.jupiter.api.Timeout;
  *   fourth life     the same, and verified
  * </pre>
  *
- * <p>What the first life leaves in the system's cache only is what a second life may build upon,
- * and the third may not find: a shorter file, a group, a slot that was being made.
+ * <p>The second life may build on what the first left only in the page cache, and the third may not
+ * find it: a shorter file, a group, a slot that was being created.
  */
 @Tag("slow")
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -63,7 +63,7 @@ class OpeningCrashTest {
   private static final int SEGMENT = 64 << 10;
   private static final String LOG = SimStorage.NAME + Storage.LOG;
 
-  /** Of so many unsynced changes every set of survivors is tried. */
+  /** Up to this many unsynced changes, every subset of survivors is tried. */
   private static final int FEW = 5;
 
   private static final Options OPTIONS =
@@ -83,7 +83,7 @@ class OpeningCrashTest {
     QUIET.setLevel(Level.OFF);
   }
 
-  /** A disk, and how many commits it has at least and at most. */
+  /** A disk, and the minimum and maximum number of its commits. */
   private record Left(SimDisk disk, int acked, int begun) {
     Left copy() {
       return new Left(disk.copy(), acked, begun);
@@ -130,7 +130,6 @@ class OpeningCrashTest {
       }
     }
 
-    /** Commits until the newest segment has so many groups. */
     void commitUntilNewestHas(int groups) {
       do {
         commit(1);
@@ -150,14 +149,14 @@ class OpeningCrashTest {
       db.abandon();
     }
 
-    /** Killed now: what is in the system's cache stays there. */
+    /** Kills the process: the page cache survives. */
     Left left() {
       int done = acked;
       SimDisk copy = disk.copy();
       return new Left(copy, done, begun);
     }
 
-    /** The disk before each operation, but for those that follow a read. */
+    /** Returns the disk before each operation, except those that follow a read. */
     List<Left> watch() {
       List<Left> all = new ArrayList<>();
       int[] last = {-1};
@@ -181,7 +180,7 @@ class OpeningCrashTest {
       }
     }
 
-    /** How many commits there are: all that were acknowledged, none that was not begun. */
+    /** Checks and returns the number of commits: all acknowledged ones, none that was not begun. */
     int contents() {
       int[] n = {0};
       Table<byte[], byte[]> t = table();
@@ -222,12 +221,8 @@ class OpeningCrashTest {
         : LogNumbers.of(disk.device(LOG), s.id());
   }
 
-  // --------------------------------------------------------------------------------------
-  // exploring
-
   private final Set<Long> met = new HashSet<>();
 
-  /** The second life, cut everywhere. */
   private void explore(Left first, String what) {
     explore(first, OPTIONS, what);
   }
@@ -296,10 +291,7 @@ class OpeningCrashTest {
         met.size() + " crash states");
   }
 
-  // ------------------------------------------------------------------------------------------
-  // tests
-
-  /** Closed when the newest segment has so many groups, after some rounds through the slots. */
+  /** Closes with the given number of groups in the newest segment, after rounds of the slots. */
   private static Left closed(int groups, int rounds) {
     Life life = new Life();
     life.open();
@@ -316,11 +308,11 @@ class OpeningCrashTest {
   }
 
   /**
-   * A close makes the log shorter and does not sync that: the old end may be there again. What is
-   * left of the file may know the newest number, by a watermark, or not.
+   * A close shortens the log without a sync: the old end may reappear. The remaining file may or
+   * may not know the newest number, from a watermark.
    */
   @Test
-  void aLogThatACloseMadeShorter() {
+  void aLogShortenedByAClose() {
     for (int groups = 1; groups <= 2; groups++) {
       for (int rounds = 0; rounds <= 2; rounds += 2) {
         explore(closed(groups, rounds), "closed, " + groups + " groups, " + rounds + " rounds");
@@ -328,9 +320,9 @@ class OpeningCrashTest {
     }
   }
 
-  /** The same, by a release that did not note the last number: the sync alone holds that. */
+  /** The same by a release that did not store the last number: only the sync preserves it. */
   @Test
-  void aLogThatAnOlderReleaseMadeShorter() {
+  void aLogShortenedByAnOlderRelease() {
     for (int rounds = 0; rounds <= 2; rounds += 2) {
       Left left = closed(1, rounds);
       SuperblockFile file =
@@ -341,7 +333,7 @@ class OpeningCrashTest {
     }
   }
 
-  /** The last groups, and the header of a new segment, are in the system's cache only. */
+  /** The last groups and the header of a new segment are only in the page cache. */
   private static List<Left> killedInACommit() {
     Life life = new Life();
     life.open();
@@ -375,15 +367,14 @@ class OpeningCrashTest {
     }
   }
 
-  /** A database that is being made. */
   @Test
   void aFirstOpening() {
     explore(new Left(new SimDisk(1), 0, 0), "making");
   }
 
-  /** The log of another database is removed where that was closed, and refused where it was not. */
+  /** The log of another database is removed if closed, and refused otherwise. */
   @Test
-  void theLogOfAnother() {
+  void theLogOfAnotherDatabase() {
     Life another = new Life();
     another.open();
     another.commit(30);
@@ -405,18 +396,18 @@ class OpeningCrashTest {
     assertArrayEquals(commits, life.disk.peek(LOG, 0, (int) life.disk.device(LOG).size()));
   }
 
-  /** The maker has cut off slots that are free, and the machine did not get as far as the sync. */
+  /** The segment preallocator has truncated free slots, and the crash came before its sync. */
   @Test
-  void aLogThatWasBeingMadeShorter() {
+  void aLogBeingShortened() {
     Left left = null;
     while (left == null) {
-      left = beingMadeShorter();
+      left = beingShortened();
     }
     explore(left, "being made shorter");
   }
 
-  /** Null where a sync of the writer's came between that of the maker and what it cut off. */
-  private static @Nullable Left beingMadeShorter() {
+  /** Returns null if the writer synced between the truncation and its sync. */
+  private static @Nullable Left beingShortened() {
     Life life = new Life();
     life.open();
     Log.Pin pin = life.log().pin();
@@ -426,7 +417,7 @@ class OpeningCrashTest {
     List<Left> kills = life.watch();
     pin.close();
     do {
-      // Where the newest segment is one of the last slots it takes a commit and two checkpoints.
+      // If the newest segment is in one of the last slots, a commit and two checkpoints are needed.
       life.commit(1);
       life.db.checkpoint();
     } while (life.disk.device(LOG).size() == full);
@@ -440,9 +431,9 @@ class OpeningCrashTest {
     return null;
   }
 
-  /** A sync of an opening failed: what it was for is in doubt for ever. */
+  /** A failed sync of an opening leaves its changes in doubt. */
   @Test
-  void aSyncOfAnOpeningThatFailed() {
+  void aFailedSyncOfAnOpening() {
     failingSyncs(closed(1, 0), 1);
     failingSyncs(killedInACommit().get(5), 3);
   }
@@ -455,7 +446,7 @@ class OpeningCrashTest {
         life.open();
         life.abandon();
       } catch (FoveaException e) {
-        // as it should
+        // expected
       }
       if (life.disk.faultsHit() == 0) {
         break;
@@ -466,12 +457,12 @@ class OpeningCrashTest {
   }
 
   /**
-   * A sync failed while the database was in use, and it was opened again without a restart of the
-   * machine: what the sync was for is found in the system's cache, and is in doubt for ever, though
-   * every later sync succeeds. So a recovery has to write all of it again.
+   * A sync failed while the database was in use, and it is reopened without a restart of the
+   * machine. The unsynced data is in the page cache but stays in doubt, although every later sync
+   * succeeds. So recovery has to write all of it again.
    */
   @Test
-  void aSyncThatFailedBeforeAnOpening() {
+  void aFailedSyncBeforeAnOpening() {
     for (int n = 1; ; n++) {
       Life life = new Life();
       life.open();
@@ -484,7 +475,7 @@ class OpeningCrashTest {
         }
         life.close();
       } catch (FoveaException e) {
-        // as it should
+        // expected
       }
       life.abandon();
       if (life.disk.faultsHit() == 0) {

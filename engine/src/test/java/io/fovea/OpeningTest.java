@@ -39,7 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is refused is refused before anything is made, or what was made is removed again. */
+/** Openings are refused before anything is created, or what was created is removed. */
 class OpeningTest {
   private static final long MIB = 1 << 20;
 
@@ -56,7 +56,7 @@ class OpeningTest {
   }
 
   @Test
-  void whatIsRefusedForItsOptionsLeavesNothing() throws IOException {
+  void openingsRefusedForTheirOptionsLeaveNothing() throws IOException {
     Map<String, Options> wrong =
         Map.of(
             "log too small", small().log(log -> log.maxBytes(1 << 20).segmentBytes(1 << 20)),
@@ -84,14 +84,14 @@ class OpeningTest {
 
   /**
    * Read n of an opening fails, for every n, after closes, crashes and checkpoints, so that either
-   * superblock is the newer one. What opens has everything; what does not says why, and opens when
-   * it is asked again.
+   * superblock is the newer one. Every successful opening finds everything; a failed one says why,
+   * and a retry succeeds.
    */
   @Tag("slow")
   @Tag("slow")
   @ParameterizedTest
   @EnumSource
-  void aReadThatFailsDoesNotLeadToAnOlderState(Durability durability) {
+  void aFailedReadDoesNotRevealAnOlderState(Durability durability) {
     Options options =
         small()
             .durability(durability)
@@ -131,7 +131,7 @@ class OpeningTest {
           if (opened != null) {
             opened.abandon();
           }
-          // A copy without a log that was marked and not closed can't be opened any more.
+          // A copy without a log that was marked in use and not closed can't be opened.
           if (opened == null || durability != Durability.NONE) {
             copy.heal();
             try (Database again = SimDatabase.open(new SimStorage(copy), options)) {
@@ -161,10 +161,10 @@ class OpeningTest {
     assertEquals(records, found[0], () -> "records, where read " + fault + " had failed");
   }
 
-  /** Operation n of the making of a database fails, for every n. */
+  /** Operation n of creating a database fails, for every n. */
   @ParameterizedTest
   @EnumSource
-  void whatFailsWhileADatabaseIsMadeLeavesNothing(Durability durability) {
+  void failedCreationsLeaveNothing(Durability durability) {
     Options options =
         small().durability(durability).log(log -> log.segmentBytes(1 << 20).bufferBytes(1 << 20));
     int failed = 0;
@@ -192,7 +192,7 @@ class OpeningTest {
   /** Call n of the storage that opens, finds or deletes a file fails, for every n. */
   @ParameterizedTest
   @EnumSource
-  void whatFailsBetweenFilesLeavesNothing(Durability durability) {
+  void failedFileOperationsLeaveNothing(Durability durability) {
     Options options =
         small().durability(durability).log(log -> log.segmentBytes(1 << 20).bufferBytes(1 << 20));
     int failed = 0;
@@ -212,12 +212,11 @@ class OpeningTest {
         db.close();
         break;
       }
-      SimDatabase.abandon(db); // the call was one that may fail
+      SimDatabase.abandon(db); // may be the failing call
     }
     assertTrue(failed > 2, failed + " failed");
   }
 
-  /** A storage of which one call fails. */
   private static final class RefusingStorage implements Storage {
     private final Storage below;
     private final int refused;
@@ -258,7 +257,7 @@ class OpeningTest {
     }
   }
 
-  /** In a process of its own, for a descriptor is anybody's. */
+  /** In its own process, since descriptors are shared within one. */
   @Tag("slow")
   @Test
   void aCreationWithoutDescriptorsLeavesNothing() throws IOException, InterruptedException {
@@ -290,20 +289,19 @@ class OpeningTest {
     }
   }
 
-  /** Creates databases where so many descriptors are free, then where all are. */
+  /** Creates databases with few free descriptors, then with all. */
   static final class WithoutDescriptors {
     private WithoutDescriptors() {}
 
-    /** Gets a folder. */
     public static void main(String[] args) throws IOException {
       Path folder = Path.of(args[0]);
-      create(folder.resolve("warm"), 0); // loads classes, which takes descriptors
+      create(folder.resolve("warm"), 0); // loads classes, which needs descriptors
       Files.createDirectory(folder.resolve("directory"));
       try {
         Database.open(folder.resolve("directory/missing/db"), small()).close();
         throw new AssertionError("opened");
       } catch (StorageException e) {
-        e.getMessage(); // loads more
+        e.getMessage();
       }
       int enough = 0;
       for (int free = 0; free < 12; free++) {
@@ -318,7 +316,7 @@ class OpeningTest {
                         f -> f.getFileName().toString().startsWith(file.getFileName().toString()))
                     .toList();
             if (!left.isEmpty()) {
-              throw new AssertionError(free + " free: " + failure + " has left " + left);
+              throw new AssertionError(free + " free: " + failure + " left " + left);
             }
           }
         }
@@ -353,9 +351,8 @@ class OpeningTest {
     }
   }
 
-  /** A database that was there before is not touched by an opening that fails. */
   @Test
-  void whatWasThereStays() throws IOException {
+  void existingFilesStay() throws IOException {
     Path path = folder.resolve("db");
     try (Database db = Database.open(path, small())) {
       db.table(TableSpec.bytes("t", 16));
@@ -373,10 +370,10 @@ class OpeningTest {
     assertArrayEquals(content, Files.readAllBytes(text));
   }
 
-  /** What lies beside a data file that is missing, or has another name, is somebody's. */
+  /** Files next to a missing or renamed data file belong to others. */
   @ParameterizedTest
   @ValueSource(strings = {".log", ".dwb"})
-  void whatIsBesideAMissingDataFileStays(String suffix) throws IOException {
+  void filesNextToAMissingDataFileStay(String suffix) throws IOException {
     Path path = folder.resolve("db");
     Path beside = folder.resolve("db" + suffix);
     byte[] text = "2026-11-28 12:00:00 INFO an application's own log\n".repeat(2000).getBytes();
@@ -390,7 +387,7 @@ class OpeningTest {
     Database killed = Database.open(path, small());
     Table<byte[], byte[]> t = killed.table(TableSpec.bytes("t", 16)).bytes();
     killed.run(tx -> t.put(tx, new byte[] {1}, new byte[100]));
-    killed.checkpoint(); // writes pages, and their copies before
+    killed.checkpoint(); // writes pages, and before that their copies
     killed.abandon();
     Path away = folder.resolve("away");
     Files.createDirectory(away);
@@ -401,7 +398,7 @@ class OpeningTest {
     }
     byte[] content = Files.readAllBytes(beside);
     refused(path, small(), beside);
-    Files.createFile(path); // as an opening that was cut short, or a mount point
+    Files.createFile(path); // as an incomplete opening leaves it, or a mount point
     Files.writeString(folder.resolve("db.lock"), "999999999\n");
     refused(path, small(), beside);
     assertArrayEquals(content, Files.readAllBytes(beside));
@@ -414,7 +411,7 @@ class OpeningTest {
     try (Database db = Database.open(path, small())) {
       assertEquals(1, db.table(TableSpec.bytes("t", 16)).count());
     }
-    Files.delete(path); // closed: what is beside it is needed by nothing
+    Files.delete(path); // closed: its companion files are unneeded
     Database.open(path, small()).close();
   }
 
@@ -424,7 +421,7 @@ class OpeningTest {
     assertTrue(e.getMessage().contains(named.toString()), e.getMessage());
   }
 
-  /** The area of a database that was closed may be another's by now. */
+  /** The double-write area of a closed database may belong to another by now. */
   @Test
   void theDoubleWriteAreaOfAnotherDatabaseStays() throws IOException {
     Path path = folder.resolve("db");
@@ -443,7 +440,7 @@ class OpeningTest {
     Database.open(path, small()).close();
   }
 
-  /** Hard links make names with logs of their own; symbolic links do not. */
+  /** Hard links are names with their own logs; symbolic links aren't. */
   @Test
   void aSecondNameIsRefusedForWriting() throws IOException {
     Path path = folder.resolve("db");
@@ -469,7 +466,7 @@ class OpeningTest {
 
   @ParameterizedTest
   @EnumSource
-  void anEmptyFileIsNoDatabase(Durability durability) throws IOException {
+  void anEmptyFileIsNotADatabase(Durability durability) throws IOException {
     Path path = folder.resolve("db");
     Files.createFile(path);
     Options options = small().durability(durability);
@@ -482,9 +479,9 @@ class OpeningTest {
     Database.open(path, options).close();
   }
 
-  /** Who was killed while the file was made has left a note. */
+  /** A process killed while creating the file has left a marker. */
   @Test
-  void anEmptyFileOfAnOpeningThatWasCutShortIsMadeAnew() throws IOException {
+  void anEmptyFileOfAnIncompleteCreationIsCreatedAgain() throws IOException {
     Path path = folder.resolve("db");
     Files.createFile(path);
     Files.writeString(folder.resolve("db.lock"), "999999999\n");
@@ -495,10 +492,10 @@ class OpeningTest {
     Database.open(other, small()).close();
   }
 
-  /** The number that is asked for is enough, and one byte less is not. */
+  /** The required size in the message is enough, and one byte less isn't. */
   @ParameterizedTest
   @EnumSource
-  void theLeastBufferIsNamed(TimestampStore timestamps) {
+  void theMinimumBufferIsNamed(TimestampStore timestamps) {
     Options options =
         small()
             .experiments(exp -> exp.timestamps(timestamps))
@@ -527,7 +524,7 @@ class OpeningTest {
     assertEquals(least - 1, e.bytesGiven());
   }
 
-  /** With the heap that the JVM takes by default: half of a small container, else a quarter. */
+  /** With the JVM's default heap: half of a small container, otherwise a quarter. */
   @Test
   void theDefaultsFitIntoAnyContainer() {
     for (long memory : List.of(64 * MIB, 200 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB, 1L << 40)) {
@@ -543,9 +540,9 @@ class OpeningTest {
     assertEquals(HostResources.defaultBytes(256 * MIB), MemoryOptions.defaults().timestampBytes());
   }
 
-  /** Where a thread can't be started, nothing is, and the file can be opened afterwards. */
+  /** If a thread can't be started, none is, and the file can be opened afterwards. */
   @Test
-  void aThreadThatTheSystemRefusesIsAStorageException() {
+  void aFailedThreadStartIsAStorageException() {
     Path file = folder.resolve("threads");
     Options o = Options.defaults().bufferBytes(8 * MIB);
     Database.open(file, o).close();
@@ -565,7 +562,7 @@ class OpeningTest {
     Database.open(file, o).close();
   }
 
-  /** Buffer, timestamps and heap: each of them may be what is too much. */
+  /** Buffer, timestamps and heap: any of them may exceed the memory. */
   @Test
   void timestampsCountAgainstTheMemoryOfTheMachine() {
     Options o =

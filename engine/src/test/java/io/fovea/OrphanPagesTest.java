@@ -19,15 +19,14 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * A page that can't be read at the moment when it is to be freed is freed later: before the redo
- * point forgets of it, and before the database closes. The n-th read fails once, for n = 1, 32, 63
- * and so on.
+ * A page that can't be read when it is to be freed is freed later: before the redo point passes it,
+ * and before the database closes. The n-th read fails once, for n = 1, 32, 63 and so on.
  */
 @Tag("slow")
 class OrphanPagesTest {
   private static final TableSpec SPEC = TableSpec.bytes("long", 60);
 
-  /** Three times as many pages as the pool has frames: most of those to be freed must be read. */
+  /** Three times as many pages as the pool has frames: most pages to be freed must be read. */
   private static final int VALUES = 60;
 
   private static final int VALUE_BYTES = 20_000;
@@ -61,7 +60,6 @@ class OrphanPagesTest {
     }
   }
 
-  /** One commit lets all values go. */
   private static void shorten(Database db) {
     Table<byte[], byte[]> t = db.table(SPEC).bytes();
     db.run(
@@ -80,7 +78,7 @@ class OrphanPagesTest {
     void on(Database db);
   }
 
-  /** Does work while one read fails, tells the test; returns in how many runs nobody was told. */
+  /** Runs work with one failing read, then a check; returns the number of runs that succeed. */
   private static int loop(Options options, Work work, BiConsumer<Database, SimDisk> then) {
     int silent = 0;
     boolean hit = true;
@@ -125,7 +123,7 @@ class OrphanPagesTest {
               db.close();
               verify(disk, options);
             });
-    assertTrue(silent > 0, "no page was to be read when it was freed");
+    assertTrue(silent > 0, "no failed read was deferred");
   }
 
   private static void byCheckpoint(Work work) {
@@ -137,7 +135,7 @@ class OrphanPagesTest {
               db.checkpoint();
               verify(disk.crash(SimCrash.LOSE_ALL), LOGGED);
             });
-    assertTrue(silent > 0, "no page was to be read when it was freed");
+    assertTrue(silent > 0, "no failed read was deferred");
   }
 
   @Test

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is made of a database may be read by those who may read the database, and by no others. */
+/** Files created for a database are readable by exactly those who may read the database. */
 class PermissionsTest {
   @TempDir Path folder;
 

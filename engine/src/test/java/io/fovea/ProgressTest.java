@@ -28,23 +28,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Progress, under each protocol: a transaction that is aborted again and again commits after a
- * bounded number of attempts, and those that share nothing with it notice nothing of it.
+ * Progress under each protocol: a repeatedly aborted transaction commits after a bounded number of
+ * attempts, and transactions that share nothing with it are unaffected.
  *
- * <p>An <em>unlucky</em> transaction is one whose first attempts all end in a conflict: {@link
- * #spoil} makes it, for each protocol, by what a rival does to the key that the body is at. From
- * attempt {@link #SPOILED} + 1 on it runs in whatever way the engine has for those that were
- * aborted too often.
+ * <p>An <em>unlucky</em> transaction is one whose first attempts all conflict: {@link #spoil}
+ * arranges that for each protocol, with a rival that changes the key in use. From attempt {@link
+ * #SPOILED} + 1 on it is pessimistic.
  */
 @Tag("slow")
 class ProgressTest {
-  /** As many attempts as make the engine treat a transaction as unlucky. */
+  /** The number of failed attempts after which the engine treats a transaction as unlucky. */
   private static final int SPOILED = Options.defaults().transactions().pessimisticAfterAborts();
 
-  /** No transaction needs more attempts than this, whatever happens around it. */
   private static final int ATTEMPTS_MAX = 200;
 
-  /** Far more than anything here takes; who waits longer than this waits in vain. */
   private static final long WAIT_SECONDS = Long.getLong("progress.wait", 60);
 
   private static final long START = 1_000;
@@ -59,13 +56,11 @@ class ProgressTest {
     threads.shutdown();
     assertTrue(threads.awaitTermination(WAIT_SECONDS, TimeUnit.SECONDS), "a thread does not end");
     for (Future<?> f : background) {
-      f.get(); // what a rival threw fails the test
+      f.get(); // rethrows the failure of a rival
     }
   }
 
-  // ------------------------------------------------------------------------------- starvation
-
-  /** A transaction of 1,000 reads and 1 write, among 40 writers of what it reads. */
+  /** A transaction with 1,000 reads and 1 write, against 40 writers of the records read. */
   @ParameterizedTest
   @EnumSource
   void aLongTransactionAmongManyWritersCommits(Protocol protocol) throws Exception {
@@ -95,12 +90,12 @@ class ProgressTest {
             put(results, tx, 0, sum);
           });
       assertEquals(keys * START, (long) db.read(tx -> get(results, tx, 0)));
-      awaitMore(moved, 100); // the others go on after it
+      awaitMore(moved, 100);
       finish(db);
     }
   }
 
-  /** The same many times in a row by four who also get into each other's way. */
+  /** The same repeatedly by four threads, which also conflict with each other. */
   @ParameterizedTest
   @EnumSource
   void longTransactionsOfManyCommit(Protocol protocol) throws Exception {
@@ -144,7 +139,7 @@ class ProgressTest {
     }
   }
 
-  /** A scan of 8,000 records that only reads, beside writers that have a pace. */
+  /** A read-only scan of 8,000 records next to writers at a limited rate. */
   @ParameterizedTest
   @EnumSource
   void aLongScanBesidePacedWritersEnds(Protocol protocol) throws Exception {
@@ -187,13 +182,10 @@ class ProgressTest {
     }
   }
 
-  // ------------------------------------------------------------------- who has nothing to do with
-  // it
-
-  /** Clients of another table read and write while an unlucky transaction is inside of its body. */
+  /** Clients of another table make progress while an unlucky transaction is in its body. */
   @ParameterizedTest
   @EnumSource
-  void strangersOfAnotherTableAreNotKeptOut(Protocol protocol) throws Exception {
+  void clientsOfAnotherTableAreNotBlocked(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> hot = table(db, "hot", 1);
       Table<byte[], byte[]> other = table(db, "other", 100);
@@ -213,10 +205,10 @@ class ProgressTest {
     }
   }
 
-  /** The same for clients of the same table, of keys that are far from those that it uses. */
+  /** The same for clients of distant keys in the same table. */
   @ParameterizedTest
   @EnumSource
-  void clientsOfOtherKeysAreNotKeptOut(Protocol protocol) throws Exception {
+  void clientsOfOtherKeysAreNotBlocked(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> t = table(db, "t", 2_000);
       int attempts =
@@ -232,7 +224,7 @@ class ProgressTest {
     }
   }
 
-  /** An unlucky transaction waits for no one who is merely slow. */
+  /** An unlucky transaction doesn't wait for one that is merely slow. */
   @ParameterizedTest
   @EnumSource
   void anUnluckyOneDoesNotWaitForALongReaderOfOtherKeys(Protocol protocol) throws Exception {
@@ -254,7 +246,7 @@ class ProgressTest {
       assertTrue(reading.await(WAIT_SECONDS, TimeUnit.SECONDS));
       Future<Integer> mine = threads.submit(() -> unlucky(db, protocol, hot, 0, tx -> {}));
       try {
-        await(mine, "an unlucky one beside a long reader of another table");
+        await(mine, "an unlucky one next to a long reader of another table");
       } finally {
         read.countDown();
       }
@@ -263,7 +255,7 @@ class ProgressTest {
     }
   }
 
-  /** Nor does an explicit transaction that somebody forgot change that. */
+  /** A leaked explicit transaction makes no difference. */
   @ParameterizedTest
   @EnumSource
   void anIdleExplicitTransactionDoesNotStarveAnUnluckyOne(Protocol protocol) throws Exception {
@@ -318,12 +310,10 @@ class ProgressTest {
     }
   }
 
-  // ------------------------------------------------------------------------------------ deadlocks
-
-  /** A body may wait for another thread that runs a transaction on other keys. */
+  /** A body may wait for another thread's transaction on other keys. */
   @ParameterizedTest
   @EnumSource
-  void aBodyMayWaitForAnothersTransaction(Protocol protocol) throws Exception {
+  void aBodyMayWaitForAnotherTransaction(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> hot = table(db, "hot", 1);
       Table<byte[], byte[]> other = table(db, "other", 2);
@@ -340,7 +330,7 @@ class ProgressTest {
     }
   }
 
-  /** And that one may be unlucky itself: being unlucky needs nothing that only one can have. */
+  /** That transaction may be unlucky too: there is no resource that only one can have. */
   @ParameterizedTest
   @EnumSource
   void aBodyMayWaitForAnotherUnluckyOne(Protocol protocol) throws Exception {
@@ -357,7 +347,7 @@ class ProgressTest {
     }
   }
 
-  /** Two whose bodies cross, beside rivals of both keys. */
+  /** Two transactions access two keys in opposite order, next to rivals of both. */
   @ParameterizedTest
   @EnumSource
   void twoThatCrossBothFinish(Protocol protocol) throws Exception {
@@ -388,7 +378,6 @@ class ProgressTest {
                         tx -> {
                           bounded(++attempts[0]);
                           get(t, tx, reads);
-                          // Time for the rivals, and for the other one.
                           LockSupport.parkNanos(1_000_000);
                           put(t, tx, 1 - reads, get(t, tx, 1 - reads) + 1);
                         });
@@ -407,14 +396,14 @@ class ProgressTest {
     }
   }
 
-  /** Two unlucky ones that hold what the other one wants: one of them gives way. */
+  /** Two unlucky transactions each hold the key that the other wants: one of them yields. */
   @ParameterizedTest
   @EnumSource
   void twoUnluckyOnesThatCrossBothFinish(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> t = table(db, "t", 2);
-      // Once both have come to where each has one key, they ask for the other's. Who waits longer
-      // than that for the other one goes on alone: it may be kept out for good reason.
+      // Once each has one key, both ask for the other's. A transaction that waits too long for its
+      // counterpart continues alone: it may rightly be blocked.
       CountDownLatch both = new CountDownLatch(2);
       List<Future<Integer>> all = new ArrayList<>();
       for (int i = 0; i < 2; i++) {
@@ -444,10 +433,6 @@ class ProgressTest {
     }
   }
 
-  // ------------------------------------------------------------------------------ what is left of
-  // it
-
-  /** An unlucky one that throws leaves nothing locked. */
   @ParameterizedTest
   @EnumSource
   void anUnluckyOneThatThrowsLeavesNothing(Protocol protocol) throws Exception {
@@ -474,7 +459,7 @@ class ProgressTest {
     }
   }
 
-  /** One that takes longer than its time limit is aborted, for that, and leaves nothing locked. */
+  /** An unlucky transaction that exceeds its time limit aborts and leaves nothing locked. */
   @ParameterizedTest
   @EnumSource
   void anUnluckyOneThatTakesTooLongLeavesNothing(Protocol protocol) throws Exception {
@@ -501,10 +486,10 @@ class ProgressTest {
     }
   }
 
-  /** Who wants the very key that an unlucky one holds gets it, once that one has ended. */
+  /** A transaction that wants a key of an unlucky one gets it after that has ended. */
   @ParameterizedTest
   @EnumSource
-  void whoWantsTheSameKeyGetsItAfterwards(Protocol protocol) throws Exception {
+  void waitersForTheSameKeyGetItAfterwards(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> hot = table(db, "hot", 1);
       List<Future<?>> others = new ArrayList<>();
@@ -526,7 +511,7 @@ class ProgressTest {
                         }));
               }
               inside.await();
-              LockSupport.parkNanos(50_000_000); // so that they meet it
+              LockSupport.parkNanos(50_000_000);
             }
           });
       for (Future<?> f : others) {
@@ -537,9 +522,7 @@ class ProgressTest {
     }
   }
 
-  // -------------------------------------------------------------------------------------- support
-
-  /** What an unlucky body does besides; it may wait. */
+  /** Additional work of an unlucky body; it may wait. */
   private interface Body {
     void run(Transaction tx) throws Exception;
   }
@@ -586,7 +569,7 @@ class ProgressTest {
         });
   }
 
-  /** Reads and writes; what it does to a value it takes back. */
+  /** Reads and writes; reverts its changes. */
   private static Void strangers(Database db, Table<byte[], byte[]> t, int from, int times) {
     for (int i = 0; i < times; i++) {
       int k = from + 10 + i % 80;
@@ -626,7 +609,7 @@ class ProgressTest {
       return f.get(WAIT_SECONDS, TimeUnit.SECONDS);
     } catch (java.util.concurrent.TimeoutException e) {
       f.cancel(true);
-      throw new AssertionError("waited in vain for " + what);
+      throw new AssertionError("timed out waiting for " + what);
     }
   }
 
@@ -634,12 +617,12 @@ class ProgressTest {
     long enough = counter.get() + n;
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_SECONDS);
     while (counter.get() < enough) {
-      assertTrue(System.nanoTime() < end, "the others stand still");
+      assertTrue(System.nanoTime() < end, "the others make no progress");
       LockSupport.parkNanos(100_000);
     }
   }
 
-  /** Stops the rivals, and looks whether anything is left of anybody. */
+  /** Stops the rivals and checks that nothing is left locked. */
   private void finish(Database db) throws Exception {
     stop.set(true);
     for (Future<?> f : background) {
@@ -651,10 +634,9 @@ class ProgressTest {
   }
 
   /**
-   * Adds one to a key, in a body whose first attempts are spoiled by a rival.
+   * Increments a key, in a body whose first attempts are spoiled by a rival.
    *
-   * @param body what is done between reading and writing the key, from the first attempt on that no
-   *     rival spoils
+   * @param body runs between reading and writing the key, from the first unspoiled attempt on
    * @return the number of attempts
    */
   private int unlucky(Database db, Protocol protocol, Table<byte[], byte[]> t, int key, Body body)
@@ -674,12 +656,12 @@ class ProgressTest {
     return attempts.get();
   }
 
-  /** Reads and writes a key, and sees to it that this can't commit. */
+  /** Reads and writes a key so that this attempt can't commit. */
   private void spoil(
       Database db, Protocol protocol, Table<byte[], byte[]> t, Transaction tx, int key)
       throws Exception {
     if (protocol == Protocol.TWO_PHASE_LOCKING) {
-      // A reader holds off the writer, so the writer has to be there first.
+      // A reader blocks the writer, so the writer must come first.
       CountDownLatch locked = new CountDownLatch(1);
       CountDownLatch met = new CountDownLatch(1);
       Future<?> rival =

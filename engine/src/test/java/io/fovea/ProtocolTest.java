@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Each protocol through the API: secondary indexes, a log, user rollbacks, and meters. */
+/** Each protocol through the API: secondary indexes, log, user rollbacks, and meters. */
 class ProtocolTest {
   private static final int ACCOUNTS = 40;
   private static final long START = 1000;
@@ -78,7 +78,6 @@ class ProtocolTest {
     return sum;
   }
 
-  /** Money moves, also to accounts that come and go; whoever adds it up finds the same. */
   @ParameterizedTest
   @EnumSource
   void moneyOfAllAccounts(Protocol protocol) throws Exception {
@@ -113,7 +112,7 @@ class ProtocolTest {
       assertSame(protocol, stats.protocol());
       assertEquals(0, stats.activeTransactions());
       assertEquals(0, stats.abortsByCause().get(AbortCause.TIMEOUT));
-      // Nobody left anything locked: one transaction has all of it, at its first attempt.
+      // Nothing is left locked: one transaction locks all accounts at its first attempt.
       long before = stats.aborts();
       db.run(
           tx -> {
@@ -148,7 +147,7 @@ class ProtocolTest {
           sums.incrementAndGet();
         }
         case 1 ->
-            // An account is closed, and its money goes to another, which may have to be opened.
+            // Closes an account and moves its money to another, opening that if necessary.
             db.run(
                 tx -> {
                   if (t.get(tx, key.set(a), from)) {
@@ -190,7 +189,6 @@ class ProtocolTest {
         }
         int n = protocol.ordinal();
         db.run(tx -> t.insert(tx, t.key().set(n), t.row().setLong(BALANCE, n)));
-        // What was written under the ones before is there.
         for (int i = 0; i <= n; i++) {
           int k = i;
           long found =
@@ -206,7 +204,7 @@ class ProtocolTest {
     }
   }
 
-  /** What a conflict is called, by protocol; only MVTO lets the reader go on. */
+  /** The cause of a conflict, by protocol; only under MVTO the reader continues. */
   @ParameterizedTest
   @EnumSource
   void causesAreCounted(Protocol protocol) {
@@ -251,10 +249,10 @@ class ProtocolTest {
     }
   }
 
-  /** A record that another has deleted since it was read: the program could not know. */
+  /** Another transaction deleted a record since it was read: a conflict, not misuse. */
   @ParameterizedTest
   @EnumSource
-  void updatingWhatAnotherHasDeletedIsAConflict(Protocol protocol) {
+  void updatingADeletedRecordIsAConflict(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable t = db.table(ACCOUNT);
       fill(db, t);
@@ -272,10 +270,10 @@ class ProtocolTest {
     }
   }
 
-  /** The same of a record whose entry of an index was read before. */
+  /** The same for a record whose index entry was read before. */
   @ParameterizedTest
   @EnumSource
-  void anEntryWhoseRecordAnotherHasDeletedIsAConflict(Protocol protocol) {
+  void anEntryOfADeletedRecordIsAConflict(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable t = db.table(ACCOUNT);
       fill(db, t);
@@ -286,7 +284,7 @@ class ProtocolTest {
         while (c.next()) {
           c.row();
           if (++rows == ACCOUNTS - 2) {
-            delete(db, t, ACCOUNTS - 1); // its entry is of the batch that was read
+            delete(db, t, ACCOUNTS - 1); // its entry is in the batch already read
           }
         }
         tx.commit();
@@ -294,7 +292,7 @@ class ProtocolTest {
         aborted = e;
       }
       if (protocol == Protocol.MVTO) {
-        assertEquals(ACCOUNTS, rows); // it sees what was there at its begin
+        assertEquals(ACCOUNTS, rows); // it reads the state of its begin
       } else {
         assertTrue(aborted != null, () -> "under " + protocol);
       }

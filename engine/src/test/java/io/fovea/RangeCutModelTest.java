@@ -27,9 +27,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Tables of byte strings, and of rows of one, against sorted maps: ranges are cut out of them, with
- * other statements before and behind in the same transaction, under snapshots, through checkpoints,
- * closes and crashes, also in the middle of a commit.
+ * Compares tables of byte strings and fixed-length rows with sorted maps: ranges are cut, with
+ * other statements before and after in the same transaction, under snapshots, across checkpoints,
+ * closes and crashes, also during a commit.
  */
 @Tag("slow")
 class RangeCutModelTest {
@@ -42,7 +42,6 @@ class RangeCutModelTest {
           .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
   private static final List<String> NAMES = List.of("a", "b", "c");
 
-  /** Tables, and what they have to hold. */
   private static final class Run {
     private final Random r;
     private SimDisk disk;
@@ -121,7 +120,7 @@ class RangeCutModelTest {
       }
     }
 
-    /** Some statements, in the model's copy too. */
+    /** Runs statements on the database and on a copy of the model. */
     private void statements(Transaction tx, TreeMap<String, TreeMap<byte[], byte[]>> local) {
       for (int i = 1 + r.nextInt(4); i > 0; i--) {
         String name = List.copyOf(local.keySet()).get(r.nextInt(local.size()));
@@ -249,7 +248,7 @@ class RangeCutModelTest {
               try (Cursor<byte[], byte[]> c =
                   tx.table(spec(e.getKey())).bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
                 while (c.next()) {
-                  // An unfinished commit may have replaced nothing but a value.
+                  // An unfinished commit may have only replaced a value.
                   if (i == records.size()
                       || !Arrays.equals(records.get(i).getKey(), c.key())
                       || !Arrays.equals(records.get(i++).getValue(), c.value())) {
@@ -339,17 +338,16 @@ class RangeCutModelTest {
 
   @net.jqwik.api.Tag("slow")
   @Property(tries = 40, shrinking = ShrinkingMode.OFF)
-  void whatIsLeftIsASortedMap(@ForAll long seed) {
+  void theRestIsASortedMap(@ForAll long seed) {
     new Run(seed).go();
   }
 
-  /** Power that fails at each operation of a commit that cuts, and operations that fail. */
+  /** The power fails at each operation of a commit with a cut, or an operation fails. */
   @Test
   void everyOperationOfACut() {
     int lost = 0;
     int cut = 0;
-    // A commit has few operations, how many depends on other threads: both ends are seen in the
-    // end.
+    // A commit has few operations, their number varies: several passes meet both outcomes.
     for (int pass = 0; pass == 0 || pass < 20 && (lost < 3 || cut < 3); pass++) {
       int[] ends = everyOperationOfACut(100 * pass);
       lost += ends[0];
@@ -358,7 +356,7 @@ class RangeCutModelTest {
     assertTrue(lost > 2 && cut > 2, "lost " + lost + ", cut " + cut);
   }
 
-  /** How many cuts were lost, and how many are there. */
+  /** Returns how many cuts were lost, and how many survived. */
   private static int[] everyOperationOfACut(int seed) {
     int lost = 0;
     int cut = 0;
@@ -395,7 +393,7 @@ class RangeCutModelTest {
         db.run(tx -> t.put(tx, key(500), new byte[1]));
         db.checkpoint();
       } catch (FoveaException e) {
-        // As it should.
+        // expected
       }
       SimDatabase.abandon(db);
       SimDisk crashed = disk.crash(n % 4 < 2 ? SimCrash.LOSE_ALL : SimCrash.RANDOM);

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Ranges that are cut out of a table as a whole: by one transaction, and beside others. */
+/** Ranges cut out of a table as subtrees, by one transaction and concurrently. */
 class RangeCutsTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field N = B.int64("n");
@@ -44,7 +44,7 @@ class RangeCutsTest {
   }
 
   private Database open(Protocol protocol, Durability durability) {
-    // What is not cut is too large for a transaction, so that who commits has cut.
+    // Deleting record by record exceeds the transaction size, so a commit proves a cut.
     return Database.open(
         dir.resolve("db"),
         Options.defaults()
@@ -92,9 +92,9 @@ class RangeCutsTest {
     assertEquals(records, report.records());
   }
 
-  /** Who follows changes gets each record that goes, so nothing is cut. */
+  /** A change subscriber receives each deleted record, so nothing is cut. */
   @Test
-  void whoFollowsChangesIsToldOfEachRecord() {
+  void changeSubscribersGetEachRecord() {
     Options options =
         Options.defaults()
             .bufferBytes(32 << 20)
@@ -116,7 +116,7 @@ class RangeCutsTest {
 
   @ParameterizedTest
   @EnumSource
-  void whatIsCutIsGoneAndCounted(Protocol protocol) {
+  void cutRecordsAreGoneAndCounted(Protocol protocol) {
     for (Durability durability : List.of(Durability.SYNC, Durability.NONE)) {
       try (Database db = open(protocol, durability)) {
         RowTable t = fill(db, "t", 4);
@@ -152,8 +152,6 @@ class RangeCutsTest {
     }
   }
 
-  // ------------------------------------------------------------------- in the same transaction
-
   private void with(Protocol protocol, Consumer<Database> what) {
     Options large =
         Options.defaults().experiments(e -> e.protocol(protocol).subtreeDeleteThreshold(4));
@@ -185,7 +183,7 @@ class RangeCutsTest {
           verify(db, EACH + 1);
           db.run(
               tx -> {
-                t.delete(tx, t.key().set(2, 0)); // own writes before
+                t.delete(tx, t.key().set(2, 0));
                 t.insert(tx, t.key().set(2, EACH), t.row());
                 assertEquals(EACH, t.deleteRange(tx, group(t, 2)));
               });
@@ -196,7 +194,7 @@ class RangeCutsTest {
   }
 
   @Test
-  void aScanThatIsOpenSeesIt() {
+  void openScansSeeTheCut() {
     with(
         Protocol.TICTOC,
         db -> {
@@ -246,12 +244,10 @@ class RangeCutsTest {
     }
   }
 
-  // ------------------------------------------------------------------------------------- others
-
-  /** A row that comes between the body and the commit is counted by another attempt, or lives. */
+  /** A row inserted between body and commit is counted by another attempt or survives. */
   @ParameterizedTest
   @EnumSource
-  void whoInsertsMeanwhileIsNoPhantom(Protocol protocol) {
+  void concurrentInsertsAreNoPhantoms(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = fill(db, "t", 2);
       RowTable told = db.table(spec("told"));
@@ -276,15 +272,15 @@ class RangeCutsTest {
     }
   }
 
-  /** One that has read of the table what the cut changes decides before it, or not at all. */
+  /** A transaction that has read the table commits before the cut or aborts. */
   @ParameterizedTest
   @EnumSource
-  void whoHasUsedTheTableIsAborted(Protocol protocol) {
+  void usersOfTheTableAreAborted(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = fill(db, "t", 2);
       RowTable other = db.table(spec("other"));
       try (Transaction before = db.begin()) {
-        assertTrue(t.exists(before, t.key().set(0, 3))); // not even of the range
+        assertTrue(t.exists(before, t.key().set(0, 3))); // not even in the range
         other.put(before, other.key().set(1, 1), other.row());
         Threads.run(() -> db.run(tx -> assertEquals(EACH, t.deleteRange(tx, group(t, 1)))));
         TransactionAbortedException e =
@@ -300,10 +296,10 @@ class RangeCutsTest {
     }
   }
 
-  /** An exception leaves a body only if the count that it rests on is still so. */
+  /** An exception leaves a body only if the count that it is based on is still valid. */
   @ParameterizedTest
   @EnumSource
-  void anExceptionRestsOnWhatIsSo(Protocol protocol) {
+  void exceptionsRequireAValidCount(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = fill(db, "t", 2);
       int[] attempts = {0};
@@ -327,12 +323,12 @@ class RangeCutsTest {
   }
 
   @Test
-  void aSnapshotKeepsWhatIsCut() {
+  void aSnapshotKeepsCutRecords() {
     try (Database db = open(Protocol.TICTOC)) {
       RowTable t = fill(db, "t", 2);
       try (Database then = db.snapshot()) {
         db.run(tx -> assertEquals(2 * EACH, t.deleteRange(tx, Range.all())));
-        fill(db, "u", 2); // on the pages that became free
+        fill(db, "u", 2); // on the freed pages
         assertEquals(2 * EACH, (long) then.read(tx -> count(tx, then.table(spec("t")))));
         assertEquals(0, (long) db.read(tx -> count(tx, t)));
       }
@@ -340,9 +336,9 @@ class RangeCutsTest {
     }
   }
 
-  /** What a table has got between the body and the commit sends the range the other way. */
+  /** An index created between body and commit forces deletion record by record. */
   @Test
-  void anIndexThatComesMeanwhileIsKept() {
+  void aConcurrentlyBuiltIndexIsMaintained() {
     with(
         Protocol.TICTOC,
         db -> {
@@ -354,7 +350,7 @@ class RangeCutsTest {
               tx -> {
                 assertEquals(EACH, t.deleteRange(tx, group(t, 1)));
                 if (attempts[0]++ == 0) {
-                  builds.start(); // and waits for this transaction
+                  builds.start();
                   while (!db.schema().core("t").changing.isLocked()) {
                     Thread.onSpinWait();
                   }
@@ -362,7 +358,7 @@ class RangeCutsTest {
               });
           assertTrue(attempts[0] > 1);
           join(builds);
-          verify(db, EACH); // which compares entries with records
+          verify(db, EACH); // compares entries with records
         });
   }
 
@@ -388,11 +384,11 @@ class RangeCutsTest {
                 }
               });
           db.run(tx -> assertEquals(2_000, t.deleteRange(tx, null, null)));
-          verify(db, 0); // a page without an owner would be found
+          verify(db, 0); // finds pages without an owner
         });
   }
 
-  /** Many at a time, on one table and beside writers: all that is not cut is there. */
+  /** Many concurrent cuts of one table next to writers: everything else is there. */
   @ParameterizedTest
   @EnumSource
   void besideWriters(Protocol protocol) {
@@ -424,7 +420,6 @@ class RangeCutsTest {
         });
   }
 
-  /** Runs some things beside each other, and throws what they throw. */
   private static final class Threads {
     static void run(Runnable... all) {
       List<Thread> threads = new ArrayList<>();

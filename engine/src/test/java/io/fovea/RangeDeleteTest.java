@@ -27,9 +27,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Range deletes: what goes, what stays, and what others notice of it. */
+/** Range deletes and their effect on other transactions. */
 class RangeDeleteTest {
-  /** A code that the extractor throws at. */
   private static volatile long REFUSED = -2;
 
   private static final Layout.Definition B = Layout.define();
@@ -104,11 +103,9 @@ class RangeDeleteTest {
     return n;
   }
 
-  // ------------------------------------------------------------------------------- what goes
-
   @ParameterizedTest
   @EnumSource
-  void removesWhatIsInTheRangeAndItsEntries(Protocol protocol) {
+  void removesRecordsInTheRangeAndTheirEntries(Protocol protocol) {
     try (Database db = open(protocol)) {
       for (TableSpec spec : List.of(PLAIN, INDEXED)) {
         RowTable t = db.table(spec);
@@ -130,7 +127,7 @@ class RangeDeleteTest {
               tx -> {
                 assertEquals(1497, entries(tx, t.index("by_colour")));
                 assertEquals(1497, entries(tx, t.index("by_code")));
-                assertEquals(748, entries(tx, t.index("even"))); // 10 and 12 have gone
+                assertEquals(748, entries(tx, t.index("even")));
                 return null;
               });
         }
@@ -145,24 +142,24 @@ class RangeDeleteTest {
 
   @ParameterizedTest
   @EnumSource
-  void ownChangesAreSeenAndGo(Protocol protocol) {
+  void ownChangesAreDeletedToo(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 1, 100);
       db.run(
           tx -> {
-            t.insert(tx, t.key().set(0, 1000), row(t, 0, 1000)); // own, within
+            t.insert(tx, t.key().set(0, 1000), row(t, 0, 1000)); // own, inside
             t.put(tx, t.key().set(0, 7), row(t, 1, 7)); // replaced
             Row row = t.row();
             assertTrue(t.get(tx, t.key().set(0, 8), row));
             t.update(tx, row.setInt(COLOUR, 99)); // patched
-            assertTrue(t.delete(tx, t.key().set(0, 9))); // gone before
+            assertTrue(t.delete(tx, t.key().set(0, 9))); // already deleted
             t.insert(tx, t.key().set(1, 0), row(t, 1, 0)); // own, outside
             assertEquals(100, t.deleteRange(tx, Range.prefix(t.key().set(0))));
             assertEquals(List.of("1.0"), keys(tx, t, Range.all()));
             assertFalse(t.exists(tx, t.key().set(0, 7)));
             assertEquals(0, t.deleteRange(tx, Range.prefix(t.key().set(0))));
-            // The values of the unique index are free again, and what comes now lives.
+            // Frees the values of the unique index; later inserts survive.
             t.insert(tx, t.key().set(0, 50), row(t, 0, 3));
             assertEquals(List.of("0.50", "1.0"), keys(tx, t, Range.all()));
           });
@@ -179,7 +176,7 @@ class RangeDeleteTest {
   }
 
   @Test
-  void upToSomeNumberTheFirstOnesGo() {
+  void aLimitDeletesTheFirstRecords() {
     try (Database db = open(Protocol.TICTOC)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 2, 10);
@@ -196,7 +193,7 @@ class RangeDeleteTest {
   }
 
   @Test
-  void aRollbackLeavesEverything() {
+  void aRollbackKeepsEverything() {
     try (Database db = open(Protocol.TICTOC)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 1, 300);
@@ -212,7 +209,7 @@ class RangeDeleteTest {
   }
 
   @Test
-  void aStatementThatFailsHalfwayCantCommit() {
+  void aHalfExecutedStatementCannotCommit() {
     try (Database db = open(Protocol.TICTOC)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 1, 10);
@@ -226,18 +223,16 @@ class RangeDeleteTest {
       try (Transaction tx = db.begin()) {
         Key another = db.table(PLAIN).key().set(1);
         assertThrows(InvalidUseException.class, () -> t.deleteRange(tx, Range.prefix(another)));
-        assertEquals(1, t.deleteRange(tx, Range.all(), 1)); // that one had done nothing
+        assertEquals(1, t.deleteRange(tx, Range.all(), 1)); // the failed one had no effect
         tx.commit();
       }
       assertEquals(9, keys(db, t).size());
     }
   }
 
-  // ------------------------------------------------------------------------------- byte strings
-
   @ParameterizedTest
   @EnumSource
-  void byteStringsGoWithTheirLongValues(Protocol protocol) {
+  void byteStringsAndTheirLongValues(Protocol protocol) {
     try (Database db = open(protocol)) {
       Table<byte[], byte[]> t = db.table(TableSpec.bytes("bytes", 40)).bytes();
       db.run(
@@ -265,7 +260,7 @@ class RangeDeleteTest {
             assertArrayEquals(new byte[4], t.get(tx, key(4)));
             return null;
           });
-      VerifyReport report = db.verify(); // a page without an owner would be found
+      VerifyReport report = db.verify(); // finds pages without an owner
       assertTrue(report.ok(), report::toString);
       assertEquals(7, report.records());
       assertTrue(pages > 60, "there were no long values");
@@ -277,7 +272,7 @@ class RangeDeleteTest {
   }
 
   @Test
-  void typedTablesHaveItToo() {
+  void typedTables() {
     try (Database db = open(Protocol.TICTOC)) {
       ByteCodec<String> text =
           new ByteCodec<>() {
@@ -303,11 +298,9 @@ class RangeDeleteTest {
     }
   }
 
-  // ------------------------------------------------------------------------------- others
-
   @ParameterizedTest
   @EnumSource
-  void whoInsertsIntoTheRangeMeanwhileIsNoPhantom(Protocol protocol) throws InterruptedException {
+  void concurrentInsertsAreNoPhantoms(Protocol protocol) throws InterruptedException {
     try (Database db = open(protocol)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 1, 20);
@@ -317,8 +310,8 @@ class RangeDeleteTest {
           tx -> {
             long gone = t.deleteRange(tx, Range.prefix(t.key().set(0)));
             if (attempts[0]++ == 0) {
-              // Beside this one: a row in a gap that was scanned. Where it must wait for the range
-              // to be decided, it comes later.
+              // Another transaction inserts into a gap that was scanned. If it must wait for the
+              // range delete, the insert comes later.
               other[0] =
                   Thread.ofPlatform()
                       .start(() -> db.run(o -> t.put(o, t.key().set(0, 100), row(t, 0, 100))));
@@ -333,7 +326,7 @@ class RangeDeleteTest {
             Row r = t.row();
             assertTrue(t.get(tx, t.key().set(5, 0), r));
             boolean there = t.exists(tx, t.key().set(0, 100));
-            // Either the insert came first and went as the 21st, or it came later and lives.
+            // The insert came first and was deleted as the 21st, or it came later and survives.
             assertEquals(there ? 20 : 21, r.getInt(COLOUR));
             return null;
           });
@@ -342,7 +335,7 @@ class RangeDeleteTest {
     }
   }
 
-  /** Waits until the other is done, or has to wait itself. */
+  /** Waits until the thread has ended or waits itself. */
   private static void joinFor(Thread other) {
     try {
       other.join(Duration.ofMillis(200));
@@ -352,7 +345,7 @@ class RangeDeleteTest {
   }
 
   @Test
-  void aSnapshotKeepsWhatGoes() {
+  void aSnapshotKeepsDeletedRecords() {
     try (Database db = open(Protocol.TICTOC)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 2, 2000);
@@ -368,7 +361,7 @@ class RangeDeleteTest {
   }
 
   @Test
-  void moreThanATransactionTakesSaysSoAndGoesInSteps() {
+  void oversizedRangesAreDeletedInSteps() {
     Options options =
         Options.defaults()
             .transactions(o -> o.maxBytes(64 << 10))

@@ -31,8 +31,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A database that is opened for reading only: it is as it was, and stays so. */
-@SuppressWarnings("try") // a database is closed while another one is open
+/** A database opened read-only is complete and stays unchanged. */
+@SuppressWarnings("try") // a database is closed while another is open
 class ReadOnlyTest {
   private static final int RECORDS = 2000;
   private static final Layout.Definition LAYOUT = Layout.define();
@@ -44,7 +44,6 @@ class ReadOnlyTest {
 
   @TempDir Path folder;
 
-  /** How the file was left. */
   private enum Left {
     CLEAN,
     CLEAN_WITHOUT_LOG,
@@ -53,7 +52,7 @@ class ReadOnlyTest {
   }
 
   private static Options options() {
-    // A buffer that is smaller than the data: what is recovered has to leave it.
+    // The buffer is smaller than the data: recovered pages must be evicted.
     return Options.defaults()
         .device(dev -> dev.pageSize(4096))
         .bufferBytes(1 << 20)
@@ -116,7 +115,6 @@ class ReadOnlyTest {
     assertEquals(List.of(), db.verify().problems());
   }
 
-  /** What is in the folder: names, contents and times. */
   private Map<String, String> contents() throws IOException {
     Map<String, String> found = new TreeMap<>();
     try (Stream<Path> files = Files.list(folder)) {
@@ -183,12 +181,12 @@ class ReadOnlyTest {
       assertTrue(e.getMessage().contains("opened for reading only"), e.getMessage());
       assertTrue(e.getMessage().contains("bank.fovea"), e.getMessage());
     }
-    // A body that only reads may run anywhere.
+    // A body that only reads may run here.
     db.run(tx -> assertTrue(accounts.get(tx, key.set(3L), row)));
   }
 
   @Test
-  void readersShareItAndKeepWritersOut() {
+  void readersShareTheFileAndBlockWriters() {
     Path file = make(Left.KILLED);
     try (Database one = Database.open(file, reading());
         Database two = Database.open(file, reading())) {
@@ -198,7 +196,7 @@ class ReadOnlyTest {
       one.close();
       assertThrows(DatabaseLockedException.class, () -> Database.open(file, options()));
       assertAllThere(two);
-      assertTrue(FileReport.verify(file, options()).ok(), "what only reads goes beside it");
+      assertTrue(FileReport.verify(file, options()).ok(), "a reader may run concurrently");
     }
     try (Database writer = Database.open(file, options())) {
       assertAllThere(writer);
@@ -209,7 +207,7 @@ class ReadOnlyTest {
   }
 
   @Test
-  void nothingIsMade() throws IOException {
+  void nothingIsCreated() throws IOException {
     Path file = folder.resolve("none.fovea");
     assertThrows(IncompatibleFormatException.class, () -> Database.open(file, reading()));
     assertThrows(IncompatibleFormatException.class, () -> Database.open(folder, reading()));
@@ -221,7 +219,7 @@ class ReadOnlyTest {
   }
 
   @Test
-  void theFilesPageSizeIsTaken() {
+  void thePageSizeOfTheFileIsUsed() {
     Path file = folder.resolve("large.fovea");
     Database.open(file, options().device(dev -> dev.pageSize(16384)).bufferBytes(4 << 20)).close();
     try (Database db = Database.open(file, reading().bufferBytes(4 << 20))) {
@@ -231,7 +229,7 @@ class ReadOnlyTest {
   }
 
   @Test
-  void whatCantBeRecoveredIsRefused() throws IOException {
+  void unrecoverableFilesAreRefused() throws IOException {
     Path file = folder.resolve("torn.fovea");
     Database db = Database.open(file, options().durability(Durability.NONE));
     fill(db, 0);

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Which recoveries are logged as such. */
+/** Which recoveries are logged. */
 @Isolated("it reads the log of all databases")
 class RecoveryLogTest {
   @TempDir Path folder;

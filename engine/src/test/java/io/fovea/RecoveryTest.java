@@ -34,10 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Databases that are abandoned and opened again: the process died, the machine did not. What is
- * left of a machine that lost its power is the business of the crash tests.
- */
+/** Databases reopened after the process died; the crash tests cover power failures. */
 @Tag("slow")
 class RecoveryTest {
   private static final Options SMALL =
@@ -113,7 +110,6 @@ class RecoveryTest {
     expected.forEach((k, v) -> assertArrayEquals(v, found.get(k), k));
   }
 
-  /** Random transactions; the model has what committed. */
   private static void work(
       Database db, TreeMap<String, byte[]> model, Random random, int transactions, int valueMax) {
     Table<byte[], byte[]> t = db.table(BYTES).bytes();
@@ -146,10 +142,8 @@ class RecoveryTest {
     }
   }
 
-  // --------------------------------------------------------------------------------------- basics
-
   @Test
-  void whatWasCommittedIsThere() {
+  void committedRecordsSurvive() {
     Database db = open();
     Table<byte[], byte[]> t = db.table(BYTES).bytes();
     db.run(tx -> t.put(tx, bytes("a"), bytes("1")));
@@ -220,7 +214,7 @@ class RecoveryTest {
   }
 
   @Test
-  void aRecoveryThatWasCutShortIsDoneAgain() {
+  void anIncompleteRecoveryIsRepeated() {
     Random random = new Random(7);
     TreeMap<String, byte[]> model = new TreeMap<>();
     Database db = open();
@@ -303,8 +297,6 @@ class RecoveryTest {
         });
   }
 
-  // --------------------------------------------------------------------------------------- schema
-
   @Test
   void schemaChangesSurvive() {
     Database db = open();
@@ -353,7 +345,7 @@ class RecoveryTest {
   }
 
   @Test
-  void idsOfTreesAreNotUsedAgain() {
+  void treeIdsAreNotReused() {
     Database db = open();
     for (int i = 0; i < 5; i++) {
       db.table(TableSpec.bytes("t" + i, 20));
@@ -369,8 +361,6 @@ class RecoveryTest {
       verify(again);
     }
   }
-
-  // ---------------------------------------------------------------------------------- checkpoints
 
   @Test
   void checkpointsUnderLoad() throws InterruptedException {
@@ -427,8 +417,6 @@ class RecoveryTest {
     }
   }
 
-  // --------------------------------------------------------------------------------- durabilities
-
   @Test
   void durabilityMayChange() {
     Random random = new Random(9);
@@ -452,7 +440,7 @@ class RecoveryTest {
         Database db = open(SMALL.durability(d));
         work(db, model, random, 100, 10_000);
         if (d == Durability.ASYNC) {
-          db.table(TableSpec.bytes("wait" + random.nextInt(), 20)); // which waits for the log
+          db.table(TableSpec.bytes("wait" + random.nextInt(), 20)); // waits for the log
         }
         db.abandon();
       }
@@ -490,8 +478,6 @@ class RecoveryTest {
     }
   }
 
-  // ---------------------------------------------------------------------------- what is not there
-
   @Test
   void withoutItsLogAnUncleanFileIsDamaged() throws IOException {
     Database db = open();
@@ -524,7 +510,7 @@ class RecoveryTest {
   }
 
   @Test
-  void anOlderLogIsNoticed() throws IOException {
+  void anOlderLogIsDetected() throws IOException {
     Database db = open();
     work(db, new TreeMap<>(), new Random(1), 20, 100);
     db.abandon();

@@ -9,13 +9,13 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 
 /**
- * A process that opens a database under a translation which its system may not suit, and prints
- * what it is told. {@link RefusedTest} starts it.
+ * Opens a database under a translation that the system may not support, and prints the outcome.
+ * {@link RefusedTest} starts it.
  *
  * <p>Usage: {@code Refused FILE TRANSLATION BUFFER_BYTES [lock]}.
  */
 final class Refused {
-  /** MCL_FUTURE and MCL_ONFAULT: what is mapped from now on is locked as soon as it is touched. */
+  /** MCL_FUTURE and MCL_ONFAULT: later mappings are locked page by page as they are touched. */
   private static final int FUTURE_ON_FAULT = 2 | 4;
 
   private Refused() {}

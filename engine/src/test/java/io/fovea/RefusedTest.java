@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where the system does not do what VIRTUAL needs, opening says what is in the way. */
+/** Where the system doesn't support VIRTUAL, an opening names the reason. */
 class RefusedTest {
   private static final long MIB = 1 << 20;
 
@@ -52,12 +52,12 @@ class RefusedTest {
   private static final List<String> NATIVE = List.of("--enable-native-access=ALL-UNNAMED");
 
   @Test
-  void nothingIsInTheWay() throws Exception {
+  void supportedSystemsOpen() throws Exception {
     String said = run("", 8 * MIB, NATIVE);
     assertTrue(said.startsWith("opened "), said);
   }
 
-  /** Memory that is locked is not given back: the page that was dropped reads as before. */
+  /** Locked memory can't be dropped: a dropped page still has its contents. */
   @Test
   void lockedMemory() throws Exception {
     String said = run("", 8 * MIB, NATIVE, "lock");
@@ -66,12 +66,12 @@ class RefusedTest {
     assertTrue(said.contains("(mlockall)") && said.contains("another translation"), said);
   }
 
-  /** A GiB of buffer wants the addresses of 57. */
+  /** A buffer of 1 GiB reserves 57 GiB of addresses. */
   @Test
   void tooFewAddresses() throws Exception {
     String said = run("12000000", 1024 * MIB, NATIVE);
     assertTrue(said.startsWith("refused: Translation VIRTUAL needs "), said);
-    // One message for both: the system says of neither that it is the reason.
+    // One message for both, since the system doesn't report the reason.
     assertTrue(said.contains("Enlarge \"ulimit -v\""), said);
     assertTrue(said.contains("do not set vm.overcommit_memory to 2"), said);
     assertTrue(said.contains("ExperimentOptions.fileBytesMax"), said);

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Tables and indexes whose point reads begin where a key was seen last. */
+/** Tables and indexes with cached key locations. */
 @Timeout(value = 2, unit = java.util.concurrent.TimeUnit.MINUTES)
 @Tag("slow")
 class RememberedTest {
@@ -76,9 +76,9 @@ class RememberedTest {
         });
   }
 
-  /** The look at a table costs a page, as long as its keys are where they were. */
+  /** A read through a valid key location takes no descent. */
   @Test
-  void readsGoToThePage() {
+  void readsUseCachedLocations() {
     try (Database db = Database.inMemory(options())) {
       RowTable t = db.table(SPEC);
       fill(db, t, N);
@@ -92,13 +92,12 @@ class RememberedTest {
       assertEquals(2000, asked);
       assertTrue(right > 1900, () -> right + " of " + asked);
       long steps = after.descents().steps() - before.descents().steps();
-      assertTrue(steps <= (asked - right) * 3, () -> "ways down: " + steps);
+      assertTrue(steps <= (asked - right) * 3, () -> "descent steps: " + steps);
       assertTrue(after.memory().locationCacheBytes() >= 256 << 10);
       assertEquals(1 << 20, after.memory().placeBytesMax(), "a sixteenth of the buffer");
     }
   }
 
-  /** A buffer of another size has no fewer places for its bytes. */
   @Test
   void theDefaultIsRoundedUp() {
     try (Database db = Database.inMemory(options().bufferBytes(17 << 20))) {
@@ -109,7 +108,7 @@ class RememberedTest {
     }
   }
 
-  /** The other directory of places; its mappings go with the database. */
+  /** The shortcut directory of locations; its mappings end with the database. */
   @Test
   void behindAShortcut() {
     Options options = options().experiments(exp -> exp.placeDirectory(PlaceDirectory.SHORTCUT));
@@ -130,9 +129,8 @@ class RememberedTest {
     }
   }
 
-  /** What is put is known without having been read. */
   @Test
-  void whatIsInsertedIsKnown() {
+  void insertedKeysAreCached() {
     try (Database db = Database.inMemory(options())) {
       RowTable t = db.table(SPEC);
       fill(db, t, 1000);
@@ -207,7 +205,6 @@ class RememberedTest {
     }
   }
 
-  /** By default nothing is remembered, and it costs no memory. */
   @Test
   void onlyWhatIsDeclared() {
     try (Database db = Database.inMemory(options())) {
@@ -219,14 +216,14 @@ class RememberedTest {
       assertEquals(0, db.stats().memory().placeBytesMax());
       RowTable same = db.table(PLAIN.cacheLocations());
       read(db, same, 0, 100);
-      assertEquals(100, db.stats().descents().cachedLocations(), "from now on");
+      assertEquals(100, db.stats().descents().cachedLocations(), "cached from now on");
       read(db, t, 0, 100);
-      assertEquals(200, db.stats().descents().cachedLocations(), "under each handle");
+      assertEquals(200, db.stats().descents().cachedLocations(), "cached under each handle");
     }
   }
 
   @Test
-  void nothingOfItIsInTheFile() {
+  void locationsAreNotStored() {
     Path file = dir.resolve("t.fovea");
     try (Database db = Database.open(file, options())) {
       fill(db, db.table(SPEC), 1000);
@@ -240,12 +237,12 @@ class RememberedTest {
       RowTable t = db.table(SPEC);
       read(db, t, 0, 1000);
       assertEquals(1000, db.stats().descents().cachedLocations());
-      assertEquals(0, db.stats().descents().cachedLocationsRight(), "it begins empty");
+      assertEquals(0, db.stats().descents().cachedLocationsRight(), "the cache starts empty");
     }
   }
 
   @Test
-  void aTableOfTheSameNameIsAnotherOne() {
+  void aTableOfTheSameNameStartsEmpty() {
     try (Database db = Database.inMemory(options())) {
       for (int round = 0; round < 3; round++) {
         RowTable t = db.table(SPEC);
@@ -264,7 +261,7 @@ class RememberedTest {
   }
 
   @Test
-  void aLoadLeavesItRemembered() {
+  void aLoadKeepsTheCache() {
     try (Database db = Database.inMemory(options())) {
       RowTable t = db.table(SPEC);
       fill(db, t, 1000);
@@ -312,10 +309,10 @@ class RememberedTest {
     }
   }
 
-  /** Money goes from account to account, while somebody makes up all places. */
+  /** Money is transferred while another thread poisons all key locations. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void wrongPlacesAreOnlySlow(Protocol protocol) throws Exception {
+  void wrongLocationsAreOnlySlow(Protocol protocol) throws Exception {
     int accounts = 3000;
     Options options =
         options()
@@ -370,7 +367,7 @@ class RememberedTest {
           assertTrue(t.get(tx, t.key().set(to), row));
           t.update(tx, row.setLong(BALANCE, row.getLong(BALANCE) + 1));
           if (from % 50 == 0 && from != to) {
-            // Away and back, so that places go wrong by themselves too.
+            // Deletes and reinserts, so that locations also become wrong naturally.
             assertTrue(t.get(tx, t.key().set(from), row));
             long there = row.getLong(BALANCE);
             assertTrue(t.delete(tx, t.key().set(from)));

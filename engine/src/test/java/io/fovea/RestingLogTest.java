@@ -29,14 +29,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The log of a database in which nothing happens gives its space back, whatever comes then. */
+/** The log of an idle database releases its space, under any failure. */
 @Timeout(120)
 class RestingLogTest {
   private static final long SEED = Long.getLong("crash.seed", 5L);
   private static final long SEGMENT = 128 << 10;
   private static final long WAIT_NANOS = 100_000_000_000L;
 
-  /** A log of segments that are smaller than what has to be ready: two are not enough. */
+  /** The segments are smaller than what must be preallocated, so two aren't enough. */
   private static final long LEAST = 4 * SEGMENT;
 
   private static final TableSpec SPEC = TableSpec.bytes("t", 16);
@@ -69,7 +69,6 @@ class RestingLogTest {
     return ByteBuffer.allocate(4).putInt(i).array();
   }
 
-  /** A transaction for each key. */
   private static void write(Database db, int from, int to) {
     Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
@@ -104,7 +103,7 @@ class RestingLogTest {
   }
 
   @Test
-  void itGetsSmallWhenNothingHappensAndGrowsAgain() {
+  void anIdleLogShrinksAndGrowsAgain() {
     try (Database db = open(Duration.ofMillis(30))) {
       for (int round = 0; round < 3; round++) {
         write(db, 0, 1000);
@@ -117,22 +116,22 @@ class RestingLogTest {
     assertEquals(SEGMENT, logBytes());
   }
 
-  /** What is logged by checkpoints alone goes on for ever nowhere. */
+  /** Checkpoints don't cause further ones by their own log records. */
   @Test
-  void itRestsOnce() {
+  void anIdleLogIsTrimmedOnce() {
     try (Database db = open(Duration.ofMillis(20))) {
       write(db, 0, 1000);
       await(() -> logBytes() <= LEAST, "the log is small");
       long checkpoints = db.stats().checkpoints().made();
       long written = db.stats().log().bytes();
       LockSupport.parkNanos(400_000_000);
-      assertTrue(db.stats().checkpoints().made() <= checkpoints + 4, "checkpoints go on");
-      assertTrue(db.stats().log().bytes() < written + SEGMENT, "the log goes on");
+      assertTrue(db.stats().checkpoints().made() <= checkpoints + 4, "checkpoints continue");
+      assertTrue(db.stats().log().bytes() < written + SEGMENT, "the log keeps growing");
     }
   }
 
   @Test
-  void itDoesNotWhereNobodyWantsIt() {
+  void trimmingCanBeDisabled() {
     try (Database db = open(Duration.ZERO)) {
       write(db, 0, 1000);
       long large = logBytes();
@@ -145,14 +144,13 @@ class RestingLogTest {
     assertEquals(Duration.ofSeconds(10), LogOptions.defaults().idleTimeout());
   }
 
-  /** Cuts that fail leave a database that goes on, and is opened again as it was. */
   @Test
-  void theFilesCannotBeMadeShorter() {
+  void failedTruncation() {
     Database db = open(Duration.ofMillis(30));
     try {
       write(db, 0, 800);
       disk.fail(SimFault.from(1).of(IoOp.RESIZE).effect(SimFault.Effect.REFUSE_CUT));
-      await(() -> disk.faultsHit() > 0, "nothing was to be cut");
+      await(() -> disk.faultsHit() > 0, "no truncation was attempted");
       disk.heal();
       write(db, 800, 1000);
       check(db, 1000);
@@ -166,10 +164,10 @@ class RestingLogTest {
     }
   }
 
-  /** The power fails before each operation of a log that goes to rest, and of what follows. */
+  /** The power fails before each operation of trimming an idle log and of what follows. */
   @Test
   @Tag("slow")
-  void thePowerFailsMeanwhile() {
+  void thePowerFailsDuringTrimming() {
     List<SimDisk> left = new ArrayList<>();
     try (Database db = open(Duration.ofMillis(30))) {
       write(db, 0, 600);
@@ -184,7 +182,8 @@ class RestingLogTest {
       disk.onOperation(n -> {});
     }
     Set<Long> distinct = new HashSet<>();
-    int step = Math.max(1, left.size() / 60); // pages are written one by one before the log is cut
+    int step =
+        Math.max(1, left.size() / 60); // pages are written one by one before the log is truncated
     for (int i = 0; i < left.size(); i++) {
       if (i % step > 0 && i < left.size() - 30) {
         continue;
@@ -208,11 +207,9 @@ class RestingLogTest {
     }
   }
 
-  /**
-   * A load goes past the log, which stays small: the data's room ahead of need goes all the same.
-   */
+  /** A load bypasses the log: the preallocated space of the data file is released anyway. */
   @Test
-  void theRoomOfALoadGoes() {
+  void spaceOfALoadIsReleased() {
     long segment = 1 << 20;
     int records = 13_000; // the file has grown by an eighth just before their end
     Options options =
@@ -237,9 +234,9 @@ class RestingLogTest {
     }
   }
 
-  /** What the file has ahead of need goes when nobody needs it, and at the close. */
+  /** Preallocated space of the data file is released when idle, and at the close. */
   @Test
-  void theDataHasNoRoomAhead(@TempDir Path dir) throws Exception {
+  void preallocatedSpaceIsReleased(@TempDir Path dir) throws Exception {
     Path file = dir.resolve("f");
     long page = 4096;
     for (Durability durability : List.of(Durability.SYNC, Durability.NONE)) {

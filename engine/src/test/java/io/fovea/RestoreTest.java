@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A backup becomes a database that is whole, verified and its own; or there is none. */
+/** A restored backup is a complete, verified, separate database; otherwise nothing is left. */
 @Tag("slow")
 class RestoreTest {
   private static final TableSpec SPEC = TableSpec.bytes("t", 100);
@@ -84,7 +84,7 @@ class RestoreTest {
     assertNotEquals(report.header().id(), now.header().id(), "it is another database");
     try (Database db = Database.open(target, SMALL.create(false))) {
       assertEquals(expected, contents(db));
-      fill(db, 5_000, 5_050); // it goes on
+      fill(db, 5_000, 5_050);
     }
     assertEquals(List.of(), FileReport.verify(target, SMALL).problems());
   }
@@ -95,7 +95,7 @@ class RestoreTest {
     }
   }
 
-  /** A backup that was taken while the database was open: it needs its log. */
+  /** A backup taken while the database was open: it needs its log. */
   @Test
   void ofADirectory() throws IOException {
     Map<String, Integer> expected;
@@ -127,7 +127,7 @@ class RestoreTest {
     check(expected, Restore.from(new ByteArrayInputStream(bytes.toByteArray())).to(target, SMALL));
   }
 
-  /** With pages of another size than the options say, without a log, and by its data file. */
+  /** With another page size than in the options, without a log, and by its data file. */
   @Test
   void ofAClosedDatabase() throws IOException {
     Options other = SMALL.device(dev -> dev.pageSize(8192)).durability(Durability.NONE);
@@ -142,7 +142,7 @@ class RestoreTest {
     }
   }
 
-  /** The files as a killed process leaves them, with their double-write area. */
+  /** The files of a killed process, with their double-write area. */
   @Test
   void ofADatabaseThatWasKilled() throws IOException {
     Database db = Database.open(source, SMALL);
@@ -152,7 +152,7 @@ class RestoreTest {
     check(expected, Restore.from(source.getParent()).to(target, SMALL));
   }
 
-  /** Wherever the stream ends too early, nothing is left. */
+  /** A stream truncated at any length leaves nothing. */
   @Test
   void cutAnywhere() throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -175,7 +175,7 @@ class RestoreTest {
     assertTrue(refused > 15);
   }
 
-  /** Bits that flip in the backup: it is refused, or the bit did not matter. */
+  /** Bits flipped in the backup: it is refused, or the bit didn't matter. */
   @Test
   void damagedAnywhere() throws IOException {
     Map<String, Integer> expected;
@@ -243,7 +243,7 @@ class RestoreTest {
     assertTrue(e.getMessage().contains(why), e.getMessage());
   }
 
-  /** An archive whose names lead elsewhere: they are names, and no paths. */
+  /** An archive whose names contain paths: they are taken as names. */
   @Test
   void namesLeadNowhere() throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -262,7 +262,7 @@ class RestoreTest {
     assertFalse(Files.exists(dir.resolve("db")));
   }
 
-  /** {@code db...} becomes {@code ../db...}. */
+  /** Changes {@code db...} to {@code ../db...}. */
   private static void rename(byte[] tar, int at) {
     System.arraycopy(tar, at, tar, at + 3, 90);
     System.arraycopy(new byte[] {'.', '.', '/'}, 0, tar, at, 3);

@@ -15,11 +15,11 @@ import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Who begins anew without end is told so, once. */
+/** Endless retries are logged, once. */
 @Isolated("it reads the log of all databases")
 class RetryWarningTest {
   @Test
-  void workThatIsDoneAgainAndAgainIsNamed() {
+  void repeatedlyRetriedWorkIsLogged() {
     List<String> lines =
         Logged.warnings(
             () -> {
@@ -35,7 +35,7 @@ class RetryWarningTest {
   }
 
   @Test
-  void workThatHasANameHasItThere() {
+  void theNameOfTheWorkIsLogged() {
     TxOptions named = TxOptions.defaults().name("transfer");
     assertEquals("transfer", named.attemptsMax(20).joining().readOnly(true).name());
     assertTrue(named.toString().contains("name=transfer"), named.toString());
@@ -68,7 +68,7 @@ class RetryWarningTest {
   private static final byte[] ONE = {1};
   private static final byte[] TWO = {2};
 
-  /** Reads a record; in the first attempts another transaction changes both then. */
+  /** Reads a record; in the first attempts another transaction changes it afterwards. */
   private static byte[] conflict(Database db, Table<byte[], byte[]> t, Transaction tx) {
     t.get(tx, ONE);
     if (tx.attempt() <= 16) {

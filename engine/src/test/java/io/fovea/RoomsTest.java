@@ -39,9 +39,9 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-/** Imports run one way only, from the API down to the errors. */
+/** Packages depend in one direction only, from the API down to the errors. */
 class RoomsTest {
-  /** From the bottom to the top; each may use those before it. */
+  /** Packages from bottom to top; each may use those before it. */
   private static final List<String> ROOMS =
       List.of(
           "io.fovea.config",
@@ -65,9 +65,7 @@ class RoomsTest {
           "io.fovea.inspection",
           "io.fovea");
 
-  /**
-   * How many classes of a room may know each other in a circle; a nested class is its outer one.
-   */
+  /** The maximum number of classes in a dependency cycle of a package, without nested ones. */
   private static final int CIRCLE_MAX = 10;
 
   private static final JavaClasses CLASSES =
@@ -76,7 +74,7 @@ class RoomsTest {
           .importPackages("io.fovea");
 
   @Test
-  void importsRunOneWay() {
+  void dependenciesRunOneWay() {
     for (int i = 0; i < ROOMS.size(); i++) {
       String[] above = ROOMS.subList(i + 1, ROOMS.size()).toArray(String[]::new);
       if (above.length > 0) {
@@ -86,14 +84,14 @@ class RoomsTest {
             .should()
             .dependOnClassesThat(resideInAnyPackage(above))
             .allowEmptyShould(true)
-            .because("a room uses only those below it")
+            .because("a package uses only those below it")
             .check(CLASSES);
       }
     }
   }
 
   @Test
-  void everyClassHasARoom() {
+  void everyClassIsInAListedPackage() {
     String[] rooms = ROOMS.toArray(String[]::new);
     classes()
         .that(resideInAPackage("io.fovea.."))
@@ -112,12 +110,12 @@ class RoomsTest {
   }
 
   /**
-   * Within a room, few classes know each other in a circle: a strategy and its kinds, or what makes
-   * one thing together. The handles of the API know each other by intent, and the errors are
-   * sealed.
+   * Within a package, few classes depend on each other in a cycle: a strategy and its kinds, or the
+   * parts of one mechanism. The handles of the API refer to each other by design, and the errors
+   * are sealed.
    */
   @Test
-  void circlesWithinARoomAreSmall() {
+  void cyclesWithinAPackageAreSmall() {
     Map<String, List<JavaClass>> rooms =
         CLASSES.stream()
             .filter(c -> !c.getPackageName().equals("io.fovea"))
@@ -135,12 +133,11 @@ class RoomsTest {
   }
 
   /**
-   * Who opens the folder of an exported package reads the API, and nothing else; in that of tables
-   * and databases there is also what makes them, for a sealed class and those that extend it share
-   * a package.
+   * The source folder of an exported package contains only the API. That of tables and databases
+   * also has package-private classes, since a sealed class and its subclasses share a package.
    */
   @Test
-  void whatIsExportedIsTheApi() {
+  void exportedPackagesContainTheApi() {
     classes()
         .that()
         .resideInAnyPackage("io.fovea.config", "io.fovea.error", "io.fovea.schema")
@@ -153,12 +150,9 @@ class RoomsTest {
         .check(CLASSES);
   }
 
-  /**
-   * Rooms below the API see of it what a table is, what an option can be and what can go wrong, and
-   * nothing else.
-   */
+  /** Packages below the API depend only on its schema, configuration and error packages. */
   @Test
-  void roomsSeeOfTheApiSchemaAndErrorsOnly() {
+  void packagesUseOnlySchemaAndErrorsOfTheApi() {
     noClasses()
         .that()
         .resideInAPackage("io.fovea..")
@@ -178,13 +172,13 @@ class RoomsTest {
         .check(CLASSES);
   }
 
-  /** Reads of system properties that change no result; each class says what they are for. */
+  /** Classes that read system properties, which don't affect results. */
   private static final Set<String> READS_PROPERTIES =
       Set.of(
-          "io.fovea.buffer.Frames", // frames that are given back are filled
-          "io.fovea.io.FileLock", // locks of this JVM, whatever loader has the engine
+          "io.fovea.buffer.Frames", // released frames are filled
+          "io.fovea.io.FileLock", // locks of this JVM, across class loaders of the engine
           "io.fovea.io.LibcFile", // in a message
-          "io.fovea.memory.SelfAdvice"); // fewer pages by a system call
+          "io.fovea.memory.SelfAdvice"); // saves pages by a system call
 
   private static final ArchRule NOTHING_ENDS_THE_PROCESS =
       noClasses()
@@ -224,8 +218,8 @@ class RoomsTest {
           .resideInAPackage("io.fovea.faults");
 
   /**
-   * Production code has no switch that makes it wrong and no way to end the process: faults are
-   * woven in by tests. The rules would find those that tests have.
+   * Production code has no switch that makes it incorrect and no way to end the process: tests
+   * weave in faults. These rules apply to the tests' fault injection too.
    */
   @Test
   void faultsAreWovenIn() {
@@ -239,17 +233,17 @@ class RoomsTest {
   }
 
   @Test
-  void nothingKnowsMicrometer() {
+  void nothingDependsOnMicrometer() {
     noClasses().should().dependOnClassesThat(resideInAPackage("io.micrometer..")).check(CLASSES);
   }
 
   @Test
-  void nothingKnowsPicocli() {
+  void nothingDependsOnPicocli() {
     noClasses().should().dependOnClassesThat(resideInAPackage("picocli..")).check(CLASSES);
   }
 
   @Test
-  void whatIsExportedNamesNothingElse() {
+  void exportedTypesNameOnlyExportedTypes() {
     DescribedPredicate<JavaClass> readable =
         resideInAnyPackage(
                 "java..", "io.fovea", "io.fovea.config", "io.fovea.error", "io.fovea.schema")

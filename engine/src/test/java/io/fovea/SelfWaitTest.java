@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A thread that has begun a pessimistic transaction, and runs others meanwhile: they do their work,
- * or are refused where they would wait for it. None takes all of its time.
+ * A thread with an open pessimistic transaction runs others: they succeed, or are refused where
+ * they would wait for it. None waits for its timeout.
  */
 @Timeout(120)
 class SelfWaitTest {
@@ -59,7 +59,7 @@ class SelfWaitTest {
   }
 
   @Test
-  void whatWouldWaitForItIsRefused() {
+  void selfWaitsAreRefused() {
     for (Map.Entry<String, Other> other : refused().entrySet()) {
       try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
         Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 10)).bytes();
@@ -79,7 +79,7 @@ class SelfWaitTest {
         if (other.getKey().equals("begin")) {
           other.getValue().on(db, t);
         } else {
-          other.getValue().on(db, t); // it goes on where nothing is in its way
+          other.getValue().on(db, t); // succeeds where nothing blocks it
           assertTrue(
               db.<Boolean, RuntimeException>read(
                   tx -> !t.exists(tx, ONE) || t.get(tx, ONE).length == 9));

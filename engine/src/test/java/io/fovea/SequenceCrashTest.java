@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Power that fails at any operation, and operations that fail, while sequences give values, come
- * and go: no value is given twice, and no more are skipped than is promised.
+ * The power fails at any operation, or operations fail, while sequences give values and are created
+ * and dropped: no value is given twice, and no more are skipped than documented.
  */
 @Tag("slow")
 class SequenceCrashTest {
@@ -30,10 +30,9 @@ class SequenceCrashTest {
   private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(CACHED);
   private static final SequenceSpec OTHERS = SequenceSpec.of("others").from(100).cached(CACHED);
 
-  /** What was given by a moment, and what of the catalog was told. */
+  /** The highest value given at some time, and the acknowledged catalog changes. */
   private record Told(long given, boolean others, boolean dropped) {}
 
-  /** The highest value, and what of the catalog was told. */
   private long given;
 
   private boolean others;
@@ -80,7 +79,7 @@ class SequenceCrashTest {
 
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "ASYNC"})
-  void anyMoment(Durability durability) {
+  void crashesAtAnyOperation(Durability durability) {
     SimDisk disk = new SimDisk(1);
     PowerCuts<Told> cuts = new PowerCuts<>(disk, () -> new Told(given, others, dropped));
     Database work = open(disk, durability);
@@ -97,7 +96,7 @@ class SequenceCrashTest {
     try (Database db = open(left, durability)) {
       long next = db.sequence(ORDERS).peek();
       assertTrue(next > told.given, next + " is given again after " + told.given);
-      // What came between the cut and the next operation may be in the file.
+      // Changes between the cut and the next operation may be in the file.
       assertTrue(next <= told.given + 51 + 2 * CACHED, next + " after " + told.given);
       if (durability == Durability.SYNC && told.others && !told.dropped) {
         assertNotNull(db.table(TableSpec.bytes("t", 8)).bytes());
@@ -117,12 +116,12 @@ class SequenceCrashTest {
     }
   }
 
-  /** What was given, and which of the changes were told. */
+  /** The highest value given, and the number of acknowledged changes. */
   private record Changed(long given, int told) {}
 
   private int told;
 
-  /** Renamed, given other values, and renamed back with a record in one transaction. */
+  /** Renames and alters sequences, and renames one back with a record in one transaction. */
   private void changes(Database db) {
     Sequence s = db.sequence(ORDERS);
     take(s, 6);
@@ -153,7 +152,7 @@ class SequenceCrashTest {
 
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "ASYNC"})
-  void anyMomentOfChanges(Durability durability) {
+  void crashesAtAnyOperationOfChanges(Durability durability) {
     SimDisk disk = new SimDisk(2);
     PowerCuts<Changed> cuts = new PowerCuts<>(disk, () -> new Changed(given, told));
     Database work = open(disk, durability);
@@ -172,7 +171,7 @@ class SequenceCrashTest {
             boolean back = db.tables().contains("t");
             if (durability == Durability.SYNC) {
               assertTrue(was.told != 1 || name.equals("renamed"), name);
-              assertTrue(was.told < 3 || back, "what was told is there");
+              assertTrue(was.told < 3 || back, "acknowledged changes are there");
             }
             assertTrue(!back || name.equals("orders"), name);
             long next = db.sequence(name).next();
@@ -183,7 +182,6 @@ class SequenceCrashTest {
         });
   }
 
-  /** An operation fails, once or for ever: a typed error, and never a value twice. */
   @Test
   void failingOperations() {
     boolean hit = true;

@@ -45,9 +45,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Sequences give each value once, in order, come and go as tables do, and survive what those do.
- */
+/** Sequences give each value once, in order, and are created, dropped and kept like tables. */
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
 class SequenceTest {
   private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(10);
@@ -62,11 +60,11 @@ class SequenceTest {
     return SimDatabase.open(new SimStorage(disk), options());
   }
 
-  // ---------------------------------------------------------------------------------------- values
+  // ----- values
 
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 3, 10, 1000})
-  void valuesFollowOneAnother(int cached) {
+  void valuesAreConsecutive(int cached) {
     try (Database db = open()) {
       Sequence s = db.sequence(ORDERS.cached(cached));
       for (long i = 1; i <= 100; i++) {
@@ -122,7 +120,7 @@ class SequenceTest {
   }
 
   @Test
-  void theEndsOfNumbers() {
+  void limitsOfLong() {
     try (Database db = open()) {
       Sequence high = db.sequence(SequenceSpec.of("high").from(Long.MAX_VALUE - 1));
       assertEquals(Long.MAX_VALUE - 1, high.next());
@@ -146,7 +144,7 @@ class SequenceTest {
   }
 
   @Test
-  void whatCanNotBeIsRefused() {
+  void invalidSequencesAreRefused() {
     for (Callable<?> bad :
         List.<Callable<?>>of(
             () -> SequenceSpec.of(""),
@@ -167,9 +165,9 @@ class SequenceTest {
     }
   }
 
-  /** Ranges of all kinds, beside numbers that don't overflow. */
+  /** Ranges of all kinds, compared with arithmetic that doesn't overflow. */
   @Test
-  void rangesAreThoseOfNumbers() {
+  void rangesMatchExactArithmetic() {
     Random random = new Random(7);
     long[] ends = {
       Long.MIN_VALUE, Long.MIN_VALUE + 1, -1, 0, 1, Long.MAX_VALUE - 1, Long.MAX_VALUE
@@ -197,7 +195,7 @@ class SequenceTest {
         if (count == spec.values()) {
           assertThrows(SequenceExhaustedException.class, s::next);
         }
-        // The first value that is not below some value of the range.
+        // The first value that is not below a random value of the range.
         long to = first + (long) ((last - first) * random.nextDouble());
         if (to >= first && to <= last && spec.values() > count) {
           BigInteger next =
@@ -215,7 +213,7 @@ class SequenceTest {
     }
   }
 
-  /** Each value once; to one thread in ascending order. */
+  /** Each value is given once, and in ascending order per thread. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void manyThreads(boolean virtual) throws Exception {
@@ -254,10 +252,10 @@ class SequenceTest {
     }
   }
 
-  // ----------------------------------------------------------------------------------- the catalog
+  // ----- the catalog
 
   @Test
-  void sequencesComeAndGo() {
+  void sequencesAreCreatedAndDropped() {
     String name = "ü".repeat(200); // too long for the key of its record
     try (Database db = open()) {
       assertEquals(List.of(), db.sequences());
@@ -265,7 +263,7 @@ class SequenceTest {
       assertFalse(db.dropSequence("orders"));
       Sequence s = db.sequence("orders");
       db.sequence(name).next();
-      db.table(TableSpec.bytes("orders", 8)); // a table's name is none of theirs
+      db.table(TableSpec.bytes("orders", 8)); // tables have a separate namespace
       assertEquals(List.of("orders", name), db.sequences());
       assertEquals(SequenceSpec.of("orders"), db.describeSequence("orders"));
       assertEquals(1, s.next());
@@ -347,7 +345,7 @@ class SequenceTest {
 
   @Test
   void renamedAndAltered() {
-    String name = "ü".repeat(200); // too long for the key of its record
+    String name = "ü".repeat(200);
     try (Database db = open()) {
       assertFalse(db.renameSequence("a", "b"));
       assertFalse(db.alterSequence(SequenceSpec.of("a")));
@@ -373,7 +371,7 @@ class SequenceTest {
       assertEquals(2, b.left());
       assertEquals(-10, b.next(2));
       assertThrows(SequenceExhaustedException.class, b::next);
-      // An exhausted one goes on, and through several changes.
+      // An exhausted one continues, through several changes too.
       assertTrue(db.alterSequence(other.upTo(100).from(7)));
       assertTrue(db.alterSequence(db.describeSequence("b").from(50)));
       assertEquals(50, b.next());
@@ -421,7 +419,7 @@ class SequenceTest {
       assertEquals(3, a.next());
       assertEquals(101, b.next());
       assertThrows(InvalidUseException.class, altered[0]::next);
-      // They change names, and one begins anew.
+      // Two sequences swap names, and one restarts.
       db.run(
           tx -> {
             assertTrue(tx.renameSequence("a", "c"));
@@ -437,7 +435,6 @@ class SequenceTest {
       assertEquals(501, a.next());
       assertEquals("a", b.name());
       assertEquals(102, b.next());
-      // One that it makes.
       db.run(
           tx -> {
             Sequence n = tx.sequence(SequenceSpec.of("n"));
@@ -461,7 +458,7 @@ class SequenceTest {
     }
   }
 
-  /** Threads that take values beside changes get each once, of one range or the other. */
+  /** Threads that take values during changes get each once, from the old or the new range. */
   @Test
   void alteredBesideThreads() throws Exception {
     try (Database db = Database.inMemory(options());
@@ -498,10 +495,10 @@ class SequenceTest {
     }
   }
 
-  /** Who has looked for a sequence, or found none, depends on that. */
+  /** A transaction that has looked up a sequence depends on its existence or absence. */
   @ParameterizedTest
   @EnumSource
-  void looksAreComparedAtTheCommit(Protocol protocol) throws Exception {
+  void lookupsAreValidatedAtCommit(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options().experiments(exp -> exp.protocol(protocol)));
         ExecutorService other = Executors.newSingleThreadExecutor()) {
       Transaction tx = db.begin();
@@ -517,7 +514,7 @@ class SequenceTest {
     }
   }
 
-  /** Values taken in bodies conflict with nothing; those of one that is rolled back are skipped. */
+  /** Values taken in bodies cause no conflict; those of a rolled-back body are skipped. */
   @Test
   void noConflicts() {
     try (Database db = open()) {
@@ -541,11 +538,11 @@ class SequenceTest {
     }
   }
 
-  // -------------------------------------------------------------------------------- beside others
+  // ----- concurrency
 
-  /** A body that needs a block gives way to somebody who keeps the schema as it is. */
+  /** A body that needs a block aborts if another thread holds the schema unchanged. */
   @Test
-  void aBodyGivesWay() throws Exception {
+  void aBodyYieldsToASchemaLock() throws Exception {
     try (Database db = open();
         ExecutorService other = Executors.newSingleThreadExecutor()) {
       Sequence s = db.sequence(ORDERS.cached(1));
@@ -576,9 +573,8 @@ class SequenceTest {
     }
   }
 
-  /** A body goes on beside somebody who waits for its end. */
   @Test
-  void aBodyGoesOnBesideWhoWaitsForIt() throws Exception {
+  void aBodyContinuesWhileOthersWaitForIt() throws Exception {
     try (Database db = open()) {
       Sequence s = db.sequence(ORDERS.cached(1));
       Thread[] waits = new Thread[1];
@@ -628,7 +624,7 @@ class SequenceTest {
   }
 
   @Test
-  void snapshotsAndReadersGiveNone(@TempDir Path folder) {
+  void snapshotsAndReadersGiveNoValues(@TempDir Path folder) {
     Path file = folder.resolve("s.fovea");
     try (Database db = Database.open(file, options())) {
       Sequence s = db.sequence(ORDERS);
@@ -648,7 +644,7 @@ class SequenceTest {
   }
 
   @Test
-  void backupsHaveThem(@TempDir Path folder) {
+  void backupsContainSequences(@TempDir Path folder) {
     Path file = folder.resolve("s.fovea");
     try (Database db = Database.open(file, options())) {
       Sequence s = db.sequence(ORDERS);
@@ -667,8 +663,9 @@ class SequenceTest {
   }
 
   /**
-   * Whatever runs while a sequence is open, no value is given twice after the next opening. The
-   * sequence ends with its first block, so that no later reservation hides what was written.
+   * Whatever maintenance runs while a sequence is open, no value is given twice after the next
+   * opening. The sequence ends with its first block, so that no later reservation hides what was
+   * written.
    */
   @Test
   void noValueTwiceAfterMaintenance(@TempDir Path folder) {
@@ -715,7 +712,7 @@ class SequenceTest {
     assertThrows(DatabaseClosedException.class, s::left);
   }
 
-  /** Threads that take values while it closes: what they got is not given again. */
+  /** Threads take values during a close: those are not given again. */
   @Test
   void closedBesideThreads() throws Exception {
     long highest = 0;

@@ -26,22 +26,21 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** For tests of other packages: what a database offers to those of its own. */
+/** Gives tests of other packages access to internals of a database. */
 public final class SimDatabase {
   private SimDatabase() {}
 
-  /** Opens a database on storage that a test has made. */
   public static Database open(Storage storage, Options options) {
     return Database.open(storage, options);
   }
 
-  /** Opens one that writes pages before the log: broken, to see that tests find out. */
+  /** Opens a database that wrongly writes pages before the log; tests must detect it. */
   public static Database openPageBeforeLog(Storage storage, Options options) {
     return FaultInjection.without(FaultInjection.Step.LOG_BEFORE_PAGE)
         .during(() -> Database.open(storage, options));
   }
 
-  /** Opens one as some surroundings have it: with hints, without, or with wrong ones. */
+  /** Opens a database with surroundings: with hints, without, or with wrong ones. */
   public static Database open(Storage storage, Options options, Surroundings surroundings) {
     boolean off = !surroundings.hints();
     boolean poisoned = surroundings.wrongHints();
@@ -50,7 +49,7 @@ public final class SimDatabase {
     return surroundings.making(() -> Database.open(storage, how));
   }
 
-  /** Opens one that has faults, or settings that no option has. */
+  /** Opens a database with faults or with settings that no option has. */
   public static Database open(
       Storage storage, Options options, FaultInjection faults, UnaryOperator<TxConfig> settings) {
     StoreConfig c = options.toStore();
@@ -58,7 +57,6 @@ public final class SimDatabase {
     return faults.during(() -> Database.made(options, Opening.on(storage, config, Schema.CATALOG)));
   }
 
-  /** Makes up places of records, if any are remembered. */
   public static void poisonPlaces(Database db, Random random) {
     KeyLocationCache places = db.store().locationCacheBytes() == 0 ? null : db.store().places();
     if (places != null) {
@@ -66,7 +64,7 @@ public final class SimDatabase {
     }
   }
 
-  /** What keeps a checkpoint: held, and which pages are newer than the file. */
+  /** Describes what prevents a checkpoint: held sessions, and the pages newer than the file. */
   public static String stuck(Database db) {
     Journal j = db.store().journal();
     return held(db)
@@ -76,19 +74,19 @@ public final class SimDatabase {
         + TestLatches.dirty(db.store().pool());
   }
 
-  /** What is latched or locked in a database that nobody uses; empty where nothing is. */
+  /** Describes what is latched or locked in an idle database; empty if nothing. */
   public static String held(Database db) {
     return TestLatches.held(db.store().pool())
         + TestLocks.held(db.store().engine())
         + heldBack(db.store().journal());
   }
 
-  /** The page that is the root of a table now. */
+  /** Returns the current root page of a table. */
   public static long root(Database db, String table) {
     return Objects.requireNonNull(db.schema().core(table)).tree.rootPid();
   }
 
-  /** The indexes that a table has, whatever a specification says; null where there is no table. */
+  /** Returns the indexes of a table, whatever its specification says; null if there is no table. */
   public static @Nullable Set<String> indexes(Database db, String table) {
     TableCore core = db.schema().core(table);
     return core == null
@@ -96,7 +94,7 @@ public final class SimDatabase {
         : core.readable().stream().map(i -> i.name).collect(Collectors.toCollection(TreeSet::new));
   }
 
-  /** The pages of the roots of a database that nobody changes now. */
+  /** Returns the root pages of a database that isn't being changed. */
   public static Set<Long> roots(Database db) {
     Set<Long> all = new TreeSet<>();
     for (TableCore table : db.schema().tables()) {
@@ -108,7 +106,7 @@ public final class SimDatabase {
     return all;
   }
 
-  /** Whether the log's redo point or its space is held for longer than by a piece of work. */
+  /** Describes what holds the log's redo point or space for long; empty if nothing. */
   private static String heldBack(@Nullable Journal journal) {
     for (int round = 0; journal != null && round < 3_000; round++) {
       if (journal.log().minActive() == Long.MAX_VALUE && TestSpace.held(journal.log()) == 0) {
@@ -124,7 +122,7 @@ public final class SimDatabase {
             + TestSpace.held(journal.log());
   }
 
-  /** Tables and indexes of which is not known how many records they have; empty where it is. */
+  /** Returns the tables and indexes whose row count is unknown; empty if none. */
   public static String uncounted(Database db) {
     StringBuilder all = new StringBuilder();
     for (TableCore table : db.schema().tables()) {
@@ -136,23 +134,20 @@ public final class SimDatabase {
     return all.toString();
   }
 
-  /** The version of a table. */
   public static int version(Database db, String table) {
     TableCore core = db.schema().core(table);
     return core.layout == null ? 1 : core.history().version();
   }
 
-  /** What runs its transactions. */
   public static TxEngine engine(Database db) {
     return db.store().engine();
   }
 
-  /** A checkpoint, now. */
   public static void checkpoint(Database db) {
     db.checkpoint();
   }
 
-  /** Ends it as a kill would: nothing is written, nothing is marked. */
+  /** Ends the database like a kill: writes and marks nothing. */
   public static void abandon(Database db) {
     db.abandon();
   }

@@ -24,15 +24,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Snapshots against copies of a model: tables come and go, records and long values change, and up
- * to four snapshots are open, of which any is looked at at any time.
+ * Compares snapshots with copies of a model: tables are created and dropped, records and long
+ * values change, and up to four open snapshots are checked at random times.
  */
 @Tag("slow")
 class SnapshotModelTest {
   private static final List<String> NAMES = List.of("a", "b", "c");
   private static final int STEPS = 260;
 
-  /** A snapshot, and what it has to have. */
   private record Frozen(Database db, Map<String, TreeMap<byte[], byte[]>> model) {}
 
   private static final class Run {
@@ -130,7 +129,7 @@ class SnapshotModelTest {
       return ("key " + n).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
     }
 
-    /** Mostly short, some in chains of their own. */
+    /** Mostly short; some in chains. */
     private byte[] value() {
       int length = random.nextInt(12) == 0 ? random.nextInt(3 * pageSize) : random.nextInt(200);
       byte[] v = new byte[1 + length];
@@ -202,7 +201,7 @@ class SnapshotModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void wherever(Surroundings surroundings) {
+  void inAllSurroundings(Surroundings surroundings) {
     surroundings.each(
         6,
         (roughness, seed) -> {
@@ -230,7 +229,7 @@ class SnapshotModelTest {
             }
             roughness.faults(false);
             run.end();
-            assertTrue(run.looks > 0, () -> run.looks + " looks, " + run.givenUp + " given up");
+            assertTrue(run.looks > 0, () -> run.looks + " checks, " + run.givenUp + " evicted");
             assertTrue(db.verify().ok(), () -> db.verify().toString());
           }
         });

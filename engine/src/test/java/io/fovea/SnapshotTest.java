@@ -34,7 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A snapshot is the database as it was, whatever becomes of it. */
+/** A snapshot keeps its state of the database under any change. */
 class SnapshotTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field VALUE = B.int64("value");
@@ -65,7 +65,6 @@ class SnapshotTest {
     }
   }
 
-  /** Count and sum, by the table and by the index. */
   private static List<Long> seen(Database db) {
     RowTable t = db.table(SPEC);
     return db.read(
@@ -133,7 +132,7 @@ class SnapshotTest {
     }
   }
 
-  /** What has no room in memory goes to a file, which goes with the last snapshot. */
+  /** Copies that exceed memory go to a file, which is deleted with the last snapshot. */
   @Test
   void goesToAFile() {
     Path file = dir.resolve("db");
@@ -158,7 +157,7 @@ class SnapshotTest {
   }
 
   @Test
-  void whatACrashLeftOfTheFileGoes() throws IOException {
+  void filesLeftByACrashAreDeleted() throws IOException {
     Path file = dir.resolve("db");
     Database.open(file, small()).close();
     Path copies = Files.write(dir.resolve("db.snap"), new byte[8192]);
@@ -168,9 +167,9 @@ class SnapshotTest {
     }
   }
 
-  /** Without room the oldest one is given up; others, and those that write, go on. */
+  /** Without space the oldest snapshot is evicted; others, and writers, continue. */
   @Test
-  void isGivenUpWithoutRoom() {
+  void isEvictedWithoutSpace() {
     Options options =
         small().snapshots(s -> s.bufferBytes(500_000).memoryBytes(1 << 20).fileBytes(0));
     try (Database db = Database.open(dir.resolve("db"), options)) {
@@ -179,7 +178,7 @@ class SnapshotTest {
         put(db, 0, 1000, 2);
         assertEquals(of(30_000, 30_000), seen(first));
         try (Database second = db.snapshot()) {
-          put(db, 1000, 4000, 2); // with the first 1,000 too many for one, not for the second
+          put(db, 1000, 4000, 2); // too many for the first snapshot, not for the second
           assertEquals(of(30_000, 31_000), seen(second));
           put(db, 0, 30_000, 3);
           for (Database given : List.of(first, second)) {
@@ -196,11 +195,11 @@ class SnapshotTest {
     }
   }
 
-  /** A buffer of a few pages, and more records than anything remembers. */
+  /** A buffer of a few pages, and more records than any cache holds. */
   @Tag("slow")
   @Tag("slow")
   @Test
-  void readsMoreThanItHasRoomFor() {
+  void readsMoreThanTheBufferHolds() {
     Options options = small().snapshots(s -> s.bufferBytes(500_000));
     try (Database db = Database.open(dir.resolve("db"), options)) {
       put(db, 0, 100_000, 1);
@@ -258,9 +257,9 @@ class SnapshotTest {
     }
   }
 
-  /** Of a snapshot, and of a database that was opened for reading only. */
+  /** Snapshots of a snapshot and of a read-only database. */
   @Test
-  void ofWhatIsReadOnly() {
+  void ofReadOnlyDatabases() {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, small())) {
       put(db, 0, 5000, 1);
@@ -292,7 +291,7 @@ class SnapshotTest {
     }
   }
 
-  /** As long as there are free pages, and others are freed and used again. */
+  /** While pages are free, and others are freed and reused. */
   @Test
   void isVerified() {
     try (Database db = Database.open(dir.resolve("db"), small())) {
@@ -315,7 +314,6 @@ class SnapshotTest {
     }
   }
 
-  /** While an index is built and another goes. */
   @Test
   void besideChangesOfIndexes() {
     try (Database db = Database.open(dir.resolve("db"), small())) {
@@ -347,13 +345,12 @@ class SnapshotTest {
   }
 
   /**
-   * Transfers between accounts, under every protocol: each snapshot has all that was acknowledged
-   * before it was opened, and no half of a transfer; many threads read it at once, and get the same
-   * every time.
+   * Transfers between accounts under every protocol: each snapshot has every transfer acknowledged
+   * before it was opened, and no partial one; many threads read it concurrently with equal results.
    */
   @ParameterizedTest
   @EnumSource
-  void isOneMoment(Protocol protocol) throws Exception {
+  void isConsistent(Protocol protocol) throws Exception {
     int accounts = 200;
     int writers = 3;
     Options options = small().bufferBytes(1 << 20).experiments(exp -> exp.protocol(protocol));
@@ -382,7 +379,7 @@ class SnapshotTest {
             long[] first = readers.getFirst().get();
             assertEquals(1000L * accounts, first[0]);
             for (int w = 0; w < writers; w++) {
-              assertTrue(first[1 + w] >= before[w], "what was acknowledged is there");
+              assertTrue(first[1 + w] >= before[w], "acknowledged writes are there");
             }
             for (Future<long[]> other : readers) {
               assertArrayEquals(first, other.get());
@@ -426,7 +423,7 @@ class SnapshotTest {
     t.update(tx, row.setLong(VALUE, row.getLong(VALUE) + amount));
   }
 
-  /** The sum of all accounts, and how often each writer has written. */
+  /** Returns the sum of all accounts, and the number of writes of each writer. */
   private static long[] balances(Database db, int accounts, int writers) {
     RowTable t = db.table(SPEC);
     return db.read(

@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What stops everybody ends when its thread is interrupted, and then everybody goes on. */
+/** An operation that stops all others ends when its thread is interrupted. */
 @Timeout(120)
 class StandstillTest {
   private static final TableSpec SPEC = TableSpec.bytes("t", 20);

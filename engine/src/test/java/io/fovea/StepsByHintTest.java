@@ -12,7 +12,7 @@ import io.fovea.schema.TableSpec;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What is counted as led by a hint is only where there are hints. */
+/** Descent steps are counted as hinted only under translations with hints. */
 class StepsByHintTest {
   private static final int N = 3000;
 

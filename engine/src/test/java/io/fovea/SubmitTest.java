@@ -35,7 +35,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Transactions that are handed to other threads, and stages that wait for durability. */
+/** Transactions submitted to other threads, and stages that complete when durable. */
 @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SubmitTest {
   private static final int CLIENTS = 10_000;
@@ -99,8 +99,6 @@ class SubmitTest {
     return assertThrows(CompletionException.class, () -> join(stage)).getCause();
   }
 
-  // ------------------------------------------------------------------------------- what it does
-
   @Test
   void aStageGetsTheResult() {
     assertEquals(1, value(db.submit(tx -> add(tx, 1))));
@@ -113,7 +111,7 @@ class SubmitTest {
   }
 
   @Test
-  void whatABodyThrowsCompletesTheStage() {
+  void exceptionsOfABodyCompleteTheStage() {
     IOException thrown = new IOException("no");
     CompletionStage<Void> stage =
         db.submit(
@@ -167,9 +165,7 @@ class SubmitTest {
     assertEquals(0, sum());
   }
 
-  // ------------------------------------------------------------------------------- durability
-
-  /** One thread runs all bodies while the device stands still, and no stage is complete. */
+  /** One thread runs all bodies while the device is held, and no stage completes. */
   @Test
   void noThreadWaitsForTheDevice() throws Exception {
     disk.hold(IoOp.SYNC);
@@ -188,7 +184,7 @@ class SubmitTest {
   }
 
   @Test
-  void whatDependsOnAStageRunsOnAVirtualThreadAndMayBlock() throws Exception {
+  void dependentStagesRunOnVirtualThreadsAndMayBlock() throws Exception {
     disk.hold(IoOp.SYNC);
     CountDownLatch never = new CountDownLatch(1);
     CountDownLatch blocked = new CountDownLatch(1);
@@ -208,7 +204,7 @@ class SubmitTest {
     disk.letGo();
     assertEquals(1, value(second));
     blocked.await();
-    db.run(tx -> add(tx, 3)); // the log goes on
+    db.run(tx -> add(tx, 3));
     never.countDown();
     assertEquals(true, join(blocks));
   }
@@ -255,7 +251,6 @@ class SubmitTest {
     table = db.table(TableSpec.bytes("counters", 8)).bytes();
   }
 
-  /** A close makes durable what has committed. */
   @Test
   void aCloseCompletesWhatHasCommitted() throws Exception {
     disk.hold(IoOp.SYNC);
@@ -277,11 +272,7 @@ class SubmitTest {
     assertEquals(20, sum());
   }
 
-  // ------------------------------------------------------------------------------ many clients
-
-  /**
-   * Some are cancelled, some of those who wait are interrupted: what is said to be done is done.
-   */
+  /** Some are canceled, some waiting threads are interrupted: every success reported is true. */
   @Test
   void tenThousandClients() throws Exception {
     Random random = new Random(1);
@@ -330,11 +321,11 @@ class SubmitTest {
   }
 
   /**
-   * Tasks of a scope, as structured concurrency has them: one fails, the others are interrupted. A
-   * transaction commits or it does not, and tells which.
+   * Tasks of a scope, as in structured concurrency: one fails, the others are interrupted. Each
+   * transaction commits or doesn't, and reports which.
    */
   @Test
-  void aScopeThatFails() throws Exception {
+  void aFailingScope() throws Exception {
     AtomicInteger committed = new AtomicInteger();
     for (int round = 0; round < 10; round++) {
       List<Future<Long>> tasks = new ArrayList<>();

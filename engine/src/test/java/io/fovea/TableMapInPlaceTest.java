@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A table as a map of values that can be changed, against the map of the JDK: functions change what
- * they are given and return it, leave it as it is, make another, or return null.
+ * Compares a table viewed as a map of mutable values with a JDK map: functions mutate and return
+ * their argument, leave it unchanged, create another, or return null.
  */
 class TableMapInPlaceTest {
   private static final int KEYS = 8;
@@ -35,7 +35,6 @@ class TableMapInPlaceTest {
         }
       };
 
-  /** A list of small numbers. */
   private static final ByteCodec<List<Byte>> LIST =
       new ByteCodec<>() {
         @Override
@@ -59,7 +58,7 @@ class TableMapInPlaceTest {
 
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 4, 5})
-  void whatAFunctionChangesInPlaceIsWritten(long seed) {
+  void changesInPlaceAreWritten(long seed) {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
       Table<Byte, List<Byte>> table = db.table(TableSpec.bytes("lists", 10)).as(KEY, LIST);
       ConcurrentNavigableMap<Byte, List<Byte>> map = table.asMap();
@@ -80,13 +79,13 @@ class TableMapInPlaceTest {
     }
   }
 
-  /** One operation; a copy of what it returns. */
+  /** Does one operation; returns a copy of the result. */
   private static Object does(
       ConcurrentNavigableMap<Byte, List<Byte>> map, int kind, byte key, byte number, int how) {
     int[] calls = {0};
     UnaryOperator<List<Byte>> change =
         old -> {
-          assertTrue(++calls[0] <= KEYS, "called again and again");
+          assertTrue(++calls[0] <= KEYS, "called too often");
           return changed(old, number, how);
         };
     List<Byte> result =
@@ -104,7 +103,7 @@ class TableMapInPlaceTest {
               if (e.getKey() == key) {
                 e.getValue().add(number);
                 if (map instanceof TableMap<?, ?>) {
-                  e.setValue(e.getValue()); // entries of a skip list refuse it
+                  e.setValue(e.getValue()); // entries of a skip list don't support it
                 }
               }
             }

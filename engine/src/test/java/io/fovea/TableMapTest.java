@@ -42,7 +42,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Tables as maps: what Guava asks of every concurrent navigable map, and what is ours. */
+/** Tables as maps: Guava's suite for concurrent navigable maps, and additional tests. */
 @Tag("slow")
 class TableMapTest {
   private static final ByteCodec<String> TEXT =
@@ -88,7 +88,7 @@ class TableMapTest {
         }
       };
 
-  /** The suite wants thousands of empty maps, and has two at a time or so. */
+  /** The suite creates thousands of empty maps, and uses about two at a time. */
   private static final int TABLES = 50;
 
   private static Database db;
@@ -115,7 +115,6 @@ class TableMapTest {
     return empty(ROWS_TABLES, TableMapTest::newRows);
   }
 
-  /** A table without records: a new one, or the oldest of those that there are. */
   private static Table<String, String> empty(
       List<Table<String, String>> tables, Function<String, Table<String, String>> another) {
     Table<String, String> table;
@@ -139,7 +138,6 @@ class TableMapTest {
     return db.table(TableSpec.of("rows " + name, key.build(), LAYOUT)).as(KEYS, ROWS);
   }
 
-  /** A map with some records, as Guava's suite wants one made. */
   private static final class Generator extends TestStringSortedMapGenerator {
     private final boolean rows;
 
@@ -162,7 +160,7 @@ class TableMapTest {
     suite(false, CollectionSize.ANY);
   }
 
-  /** With other code below only where records are read: fewer of the suite's maps are enough. */
+  /** Only reading records differs from bytes, so a sample of the suite is enough. */
   @Test
   void isAConcurrentNavigableMapOfRows() {
     suite(true, CollectionSize.SEVERAL);
@@ -203,7 +201,7 @@ class TableMapTest {
     assertTrue(result.runCount() > 1_600, () -> result.runCount() + " tests");
   }
 
-  /** The tests of a suite, of which a sample is run. */
+  /** Collects the tests of a suite, of which a sample is run. */
   private static void collect(junit.framework.Test test, List<junit.framework.Test> all) {
     if (test instanceof TestSuite suite) {
       for (int i = 0; i < suite.testCount(); i++) {
@@ -213,8 +211,6 @@ class TableMapTest {
       all.add(test);
     }
   }
-
-  // ----------------------------------------------------------------------------------------- ours
 
   @Test
   void batchesOfAnIteratorJoin() {
@@ -240,9 +236,9 @@ class TableMapTest {
     }
   }
 
-  /** Ends that are in the way, excluded ones, descending ones: all that there are of a few keys. */
+  /** Bounds that exist, excluded bounds, descending maps: all combinations for a few keys. */
   @Test
-  void navigatesAsASkipListDoes() {
+  void navigatesLikeASkipList() {
     ConcurrentSkipListMap<String, String> model = new ConcurrentSkipListMap<>();
     ConcurrentNavigableMap<String, String> map = bytes().asMap();
     for (String k : List.of("b", "d", "dd", "f")) {
@@ -299,7 +295,7 @@ class TableMapTest {
     }
   }
 
-  /** No call is lost between others: sums are right, and each key is taken once. */
+  /** Concurrent calls are atomic: sums are right, and each key is taken once. */
   @Test
   void callsAreAtomic() throws Exception {
     ConcurrentNavigableMap<String, String> map = bytes().asMap();
@@ -336,7 +332,7 @@ class TableMapTest {
   }
 
   @Test
-  void functionsThatFailChangeNothing() {
+  void failingFunctionsChangeNothing() {
     ConcurrentNavigableMap<String, String> map = bytes().asMap();
     map.put("a", "1");
     assertThrows(
@@ -356,9 +352,9 @@ class TableMapTest {
   }
 
   @Test
-  void ordersAsTheTableDoes() {
+  void ordersLikeTheTable() {
     ConcurrentNavigableMap<String, String> map = bytes().asMap();
-    // UTF-8 and UTF-16 differ behind the surrogates.
+    // UTF-8 and UTF-16 order differ beyond the surrogates.
     List<String> keys = List.of("\uFF61", "\uD83D\uDE00", "z");
     keys.forEach(k -> map.put(k, k));
     List<String> byBytes =
@@ -372,7 +368,7 @@ class TableMapTest {
   }
 
   @Test
-  void aMapOfASnapshotSeesOneMoment() {
+  void aMapOfASnapshotIsConsistent() {
     TableSpec spec = TableSpec.bytes("for a snapshot", 100);
     ConcurrentNavigableMap<String, String> now = db.table(spec).as(TEXT, TEXT).asMap();
     IntStream.range(0, 1000).forEach(i -> now.put("k" + i, "old"));

@@ -36,9 +36,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/**
- * Which tables the files of a database have, while it is open, and how changes are shown by them.
- */
+/** Lists the tables in the files of an open database, and decodes changes with them. */
 class TablesBesideTest {
   private static final Layout.Definition A = Layout.define();
   private static final Field NAME = A.text("name", 20);
@@ -125,7 +123,7 @@ class TablesBesideTest {
     assertEquals(inUse, shown(file()));
   }
 
-  /** Tables come and go, and there are checkpoints: what was there before, and stays, is found. */
+  /** Tables are created and dropped, with checkpoints: permanent tables are always listed. */
   @Tag("slow")
   @Test
   void besideChangesOfTheCatalog() throws Exception {
@@ -134,7 +132,7 @@ class TablesBesideTest {
         db.table(TableSpec.bytes("stays " + i, 20));
       }
       AtomicBoolean over = new AtomicBoolean();
-      AtomicLong pause = new AtomicLong(2_000_000); // a look takes a few of these
+      AtomicLong pause = new AtomicLong(2_000_000); // several times as long as one listing
       Thread other =
           new Thread(
               () -> {
@@ -157,7 +155,7 @@ class TablesBesideTest {
             assertEquals(60, stay);
             i++;
           } catch (StorageException e) {
-            // Every attempt met a change: this machine is slow, so the other thread slows down too.
+            // Every attempt met a change: this machine is slow, so slow down the other thread too.
             pause.updateAndGet(p -> 2 * p);
           }
         }
@@ -172,14 +170,14 @@ class TablesBesideTest {
     }
   }
 
-  /** Without a pause: a look may find no moment, and says that. It is not damage. */
+  /** Without pauses a listing may find no consistent state and reports that, not damage. */
   @Tag("slow")
   @Test
   void besideChangesWithoutAPause() throws Exception {
     try (Database db = open()) {
       db.table(TableSpec.bytes("stays", 20));
       AtomicBoolean over = new AtomicBoolean();
-      AtomicLong pause = new AtomicLong(2_000_000); // a look takes a few of these
+      AtomicLong pause = new AtomicLong(2_000_000);
       Thread other =
           new Thread(
               () -> {
@@ -197,7 +195,7 @@ class TablesBesideTest {
       } catch (StorageException e) {
         assertTrue(e.getMessage().contains("during each of"), e.getMessage());
       } catch (ChangesLostException e) {
-        // It has written more than is kept since the position that was begun at.
+        // More was written than is kept since the starting position.
       } finally {
         over.set(true);
         other.join();
@@ -206,14 +204,14 @@ class TablesBesideTest {
     }
   }
 
-  /** What is damaged, and not written to, is said to be. */
+  /** Damage in a file that isn't being written is reported. */
   @Test
   void damageIsDamage() throws IOException {
     try (Database db = open()) {
       db.table(FIRST);
     }
     try (RandomAccessFile f = new RandomAccessFile(file().toFile(), "rw")) {
-      f.seek(2 * 4096 + 100); // the root of the catalog
+      f.seek(2 * 4096 + 100);
       int was = f.read();
       f.seek(2 * 4096 + 100);
       f.write(was + 1);
@@ -245,7 +243,7 @@ class TablesBesideTest {
     }
   }
 
-  /** The same handle again, while the file is opened anew and closed. */
+  /** Repeats with one handle, while the file is reopened and closed. */
   @Test
   void again() {
     try (Database db = open()) {

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Tables that are made, used in every way and dropped leave nothing: no object, no page. */
+/** Tables that are created, used in every way and dropped leave no objects and no pages. */
 @Tag("slow")
 @Timeout(120)
 class TablesComeAndGoTest {
@@ -60,7 +60,7 @@ class TablesComeAndGoTest {
                 }));
   }
 
-  /** Every kind of statement, so that whatever keeps something of a table has it. */
+  /** Runs every kind of statement, so that all caches refer to the table. */
   private static void use(Database db, String name) {
     RowTable t = db.table(spec(name));
     Row row = t.row();
@@ -128,14 +128,14 @@ class TablesComeAndGoTest {
   void nothingOfADroppedTableIsReachable() throws Exception {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
       List<WeakReference<Object>> gone = dropped(db, TABLES);
-      // What the context of this thread has used last, it has used of this table.
+      // The context of this thread caches its last used table.
       use(db, "stays");
       assertEquals(0, reachable(gone));
     }
   }
 
   @Test
-  void pagesAreUsedAgain() {
+  void pagesAreReused() {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
       dropped(db, 4);
       long pages = pages(db);
@@ -148,7 +148,7 @@ class TablesComeAndGoTest {
     }
   }
 
-  /** A record that is the only one of a transaction, while its pages become another table's. */
+  /** Single-record reads while the pages of the table become another's. */
   @Test
   void readsOfOneRecordBesideDrops() throws InterruptedException {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
@@ -159,7 +159,7 @@ class TablesComeAndGoTest {
       AtomicReference<Throwable> failed = new AtomicReference<>();
       AtomicLong seen = new AtomicLong();
       Thread reader = Thread.ofPlatform().start(() -> read(db, current, over, failed, seen));
-      // Longer where the reader does not come to run: a read for each table at least.
+      // Until the reader has read as often as there are tables.
       for (int n = 1; (n <= 300 || seen.get() <= 300) && failed.get() == null; n++) {
         Named before = current.get();
         current.set(filled(db, n));
@@ -178,7 +178,7 @@ class TablesComeAndGoTest {
 
   private record Named(String name, Table<byte[], byte[]> table) {}
 
-  /** A table of some pages whose records all say which it is. */
+  /** Returns a table of several pages whose records identify it. */
   private static Named filled(Database db, int n) {
     Table<byte[], byte[]> t = db.table(TableSpec.bytes("b" + n, 8)).bytes();
     byte[] value = ("b" + n + ".").repeat(40).getBytes(StandardCharsets.UTF_8);
@@ -216,7 +216,7 @@ class TablesComeAndGoTest {
     }
   }
 
-  /** Names that are long, so that the catalog grows to many leaves; dropped, it shrinks again. */
+  /** Long names grow the catalog to many leaves; after the drops it shrinks. */
   @Test
   void theCatalogShrinks() {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {

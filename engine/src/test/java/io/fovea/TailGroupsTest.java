@@ -16,16 +16,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * The last group of a log changes more pages than the pool that recovers it has frames: of the
- * group nobody knows whether it was durable, so none of these pages can be written before the log
- * is open.
+ * The last group of a log changes more pages than the recovering pool has frames. Whether that
+ * group was durable is unknown, so none of these pages can be written before the log is open.
  */
 @Tag("slow")
 class TailGroupsTest {
   private static final TableSpec SPEC = TableSpec.bytes("t", 20);
   private static final int VALUES = 300;
 
-  /** Half a second, or a few megabytes, before anything is written of the log. */
+  /** The log is written after half a second or a few megabytes. */
   private static final Options LARGE =
       Options.defaults()
           .durability(Durability.ASYNC)
@@ -37,15 +36,13 @@ class TailGroupsTest {
                       .checkpointInterval(Duration.ZERO)
                       .maxFlushDelay(Duration.ofMillis(500), 4 << 20));
 
-  /** What changes the pages. */
   enum Change {
-    /** Long values come: CHAIN. */
+    /** Long values are inserted: CHAIN. */
     CHAINS,
-    /** Long values go: FREE, the shortest record for a page. */
+    /** Long values are deleted: FREE, the shortest record of a page. */
     FREES,
     /** Leaves are split: STRUCTURE, several pages each. */
     SPLITS,
-    /** A table goes, and its pages one by one. */
     DROP
   }
 
@@ -118,7 +115,7 @@ class TailGroupsTest {
         now.groups() == before.groups()
             || now.writtenBytes() - before.writtenBytes() < now.bytes() - before.bytes();
         now = db.stats().log()) {
-      Thread.sleep(1); // until all of it is written
+      Thread.sleep(1); // until all is written
     }
     Map<Integer, Integer> expected = contents(db);
     db.abandon();

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Databases that have the name of a temporary file of another one. */
+/** Databases whose name is that of a temporary file of another. */
 class TemporaryNamesTest {
   @TempDir Path folder;
 
@@ -55,13 +55,12 @@ class TemporaryNamesTest {
     assertFalse(Files.exists(file()), "nothing was created");
     Files.move(other, folder.resolve("other"));
     make(file(), true);
-    Files.copy(file(), other); // a copy, with the id of the original
+    Files.copy(file(), other); // a copy with the id of the original
     refused(other);
     Files.delete(other);
     make(file(), true);
   }
 
-  /** One that is put there while the database is open. */
   @Test
   void areNotOverwrittenLater() throws IOException {
     make(file(), true);
@@ -78,9 +77,8 @@ class TemporaryNamesTest {
     }
   }
 
-  /** What a crash has left is no database, and is deleted. */
   @Test
-  void whatACrashHasLeftIsDeleted() throws IOException {
+  void leftoversOfACrashAreDeleted() throws IOException {
     make(file(), true);
     for (String suffix : new String[] {".ts", ".snap", ".load3"}) {
       Files.write(folder.resolve("shop" + suffix), new byte[8192]);

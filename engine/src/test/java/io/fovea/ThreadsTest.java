@@ -15,24 +15,24 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * A thread is noted behind its start, which may fail: threads are made by {@link
- * io.fovea.memory.Threads} alone, whose {@code start} returns one that has begun. {@link
- * EngineThreadsTest} fails the starts.
+ * A thread is registered after its start, which may fail. So only {@link io.fovea.memory.Threads}
+ * creates threads, with a {@code start} that returns a running thread. {@link EngineThreadsTest}
+ * makes starts fail.
  *
- * <p>By the lines of the sources, as the formatter leaves them.
+ * <p>Checks the formatted source lines.
  */
 class ThreadsTest {
   private static final Pattern MAKES =
       Pattern.compile("\\bnew Thread\\(|Thread\\.ofPlatform\\(|Executors\\.|\\.unstarted\\(");
 
   /**
-   * Where a thread is known before it begins, or is no thread of the engine. Each says why nobody
-   * waits for it if its start fails.
+   * Exceptions: threads registered before their start or not of the engine. Each says why no waiter
+   * depends on a failed start.
    */
   private static final Set<String> ELSEWHERE =
       Set.of(
           "buffer/BackgroundWriter.java", // the pool is not opened then
-          "btree/KeyLocationCache.java", // taken back
+          "btree/KeyLocationCache.java", // reverted
           "io/RingPoller.java", // there is no ring then
           "wal/Log.java", // the log is not opened then
           "wal/LogWriter.java"); // likewise

@@ -69,7 +69,7 @@ class TimestampStoreTest {
     return sum[0];
   }
 
-  /** Moves one from a record to another, by several threads: the sum of all stays. */
+  /** Transfers amounts between records from several threads; the sum is constant. */
   private static void transfer(Database db) throws InterruptedException {
     RowTable t = db.table(SPEC);
     AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -129,12 +129,12 @@ class TimestampStoreTest {
       assertTrue(
           stats.memory().bufferBytes() <= stats.memory().bufferBytesMax(),
           stats.memory().toString());
-      assertEquals(8 << 20, stats.memory().bufferBytesMax(), "timestamps are beside the buffer");
+      assertEquals(8 << 20, stats.memory().bufferBytesMax(), "timestamps are not in the buffer");
       assertTrue(stats.memory().maxBytes() <= (8 << 20) + (1 << 20) + (4 << 20));
     }
   }
 
-  /** What timestamps take is taken off the buffer, whatever the store; the rest is as it was. */
+  /** Timestamps are deducted from the buffer, whatever the store. */
   @ParameterizedTest
   @EnumSource
   void inTheBuffer(TimestampStore store) throws InterruptedException {
@@ -170,9 +170,9 @@ class TimestampStoreTest {
         .bytesNeeded();
   }
 
-  /** Each entry leaves with its last user: the dissertation's Focus-Sketch. */
+  /** Each entry is removed with its last user: the dissertation's Focus-Sketch. */
   @Test
-  void atOnceNothingStays() {
+  void immediateEvictionLeavesNothing() {
     Options usual = options(TimestampStore.FOCUS_SKETCH);
     try (Database db = Database.inMemory(usual)) {
       load(db);
@@ -189,10 +189,10 @@ class TimestampStoreTest {
     return store == TimestampStore.FOCUS_COUNTER ? 8 : 0;
   }
 
-  /** A file of timestamps lives as long as its database is open, and no page of it is missed. */
+  /** The file of timestamps exists only while its database is open. */
   @ParameterizedTest
   @EnumSource(names = {"DISK", "DISK_CACHE"})
-  void itsFileGoesWithTheDatabase(TimestampStore store) throws Exception {
+  void theFileIsDeletedWithTheDatabase(TimestampStore store) throws Exception {
     Path file = directory.resolve("shop.fovea");
     Path timestamps = directory.resolve("shop.fovea.ts");
     try (Database db = Database.open(file, options(store))) {
@@ -201,7 +201,7 @@ class TimestampStoreTest {
       transfer(db);
     }
     assertFalse(Files.exists(timestamps));
-    Files.write(timestamps, new byte[100]); // what a crash has left
+    Files.write(timestamps, new byte[100]);
     try (Database db = Database.open(file, options(store))) {
       assertEquals(0, sum(db));
       transfer(db);
@@ -215,7 +215,6 @@ class TimestampStoreTest {
     assertEquals(List.of(), FileReport.verify(file, Options.defaults()).problems());
   }
 
-  /** The stores on disk without a log, too. */
   @Test
   void withoutALog() throws Exception {
     Path file = directory.resolve("shop.fovea");

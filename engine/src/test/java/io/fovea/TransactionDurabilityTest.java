@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What leaves a transaction, and when: its result, its rollback, its exception. */
+/** When the result, rollback or exception of a transaction is released. */
 @Tag("slow")
 @Timeout(60)
 class TransactionDurabilityTest {
@@ -95,7 +95,6 @@ class TransactionDurabilityTest {
     return t.context().get(tree, key, 0, 8, value, 0, 8);
   }
 
-  /** A value that can be seen and is not durable. */
   private void putInDoubt() {
     disk.hold(IoOp.SYNC);
     Tx tx = engine.begin(false, 0, false);
@@ -103,7 +102,7 @@ class TransactionDurabilityTest {
     assertTrue(tx.commit(tx.epoch()) > log.durableLsn());
   }
 
-  /** Does it in another thread, sees that it waits, lets the disk go, and sees that it ends. */
+  /** Runs work in another thread, which waits until the disk is released. */
   private @org.jspecify.annotations.Nullable Throwable waits(Runnable work) {
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     Thread thread =
@@ -122,8 +121,8 @@ class TransactionDurabilityTest {
         && thread.getState() != Thread.State.TIMED_WAITING) {
       Thread.onSpinWait();
     }
-    assertTrue(thread.isAlive(), "it did not wait: " + thrown.get());
-    // Whoever waits holds nothing that others need.
+    assertTrue(thread.isAlive(), "the thread did not wait: " + thrown.get());
+    // A waiting thread holds nothing that others need.
     assertEquals(0, engine.active());
     disk.letGo();
     try {
@@ -135,7 +134,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void aCommitReturnsWhenItIsDurable() {
+  void aCommitReturnsWhenDurable() {
     disk.hold(IoOp.SYNC);
     assertNull(
         waits(
@@ -147,7 +146,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void aCommitThatOnlyReadReturnsWhenThatIsDurable() {
+  void aReadOnlyCommitWaitsForWhatItRead() {
     putInDoubt();
     assertNull(
         waits(
@@ -159,7 +158,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void aRollbackInABodyTellsWhatWasReadWhenThatIsDurable() {
+  void aRollbackInABodyWaitsForWhatWasRead() {
     putInDoubt();
     assertNull(
         waits(
@@ -171,7 +170,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void anExceptionLeavesABodyWhenWhatWasReadIsDurable() {
+  void anExceptionWaitsForWhatWasRead() {
     putInDoubt();
     assertNull(
         waits(
@@ -183,7 +182,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void aRollbackOfWhatNobodyHasSeenWaitsForNothing() {
+  void aRollbackOfUnseenWritesDoesNotWait() {
     putInDoubt();
     Transaction t = begin();
     put(t);
@@ -196,7 +195,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void anOutcomeThatIsNotKnownIsSaidToBe() {
+  void anUnknownOutcomeIsReported() {
     Transaction late = begin();
     put(late);
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
@@ -207,12 +206,12 @@ class TransactionDurabilityTest {
     assertFalse(t.isActive());
     var use = assertThrows(InvalidUseException.class, t::rollback);
     assertTrue(use.getMessage().contains("may have committed"), use.getMessage());
-    // A body that swallows, wraps or replaces it does not hide it.
+    // A body that swallows, wraps or replaces the exception doesn't hide it.
     assertSame(lost, assertThrows(DurabilityLostException.class, t::requireEndedWell));
     assertNull(t.failed(lost));
     RuntimeException wrapped = new IllegalStateException(lost);
     assertSame(lost, assertThrows(DurabilityLostException.class, () -> t.failed(wrapped)));
-    assertEquals(0, lost.getSuppressed().length, "it is the cause of the other");
+    assertEquals(0, lost.getSuppressed().length, "it is the other's cause");
     RuntimeException another = new IllegalStateException();
     assertSame(lost, assertThrows(DurabilityLostException.class, () -> t.failed(another)));
     assertSame(another, lost.getSuppressed()[0]);
@@ -224,7 +223,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void whatWasReadAndCanNotBecomeDurableDoesNotLeave() {
+  void resultsOfLostReadsAreNotReleased() {
     putInDoubt();
     Transaction reader = begin();
     get(reader);
@@ -241,7 +240,7 @@ class TransactionDurabilityTest {
     assertEquals(cause, e.getSuppressed()[0]);
     var rolled = assertThrows(DurabilityLostException.class, roller::rollback);
     assertSame(rolled, assertThrows(DurabilityLostException.class, roller::requireEndedWell));
-    innocent.commitAndWait(); // has seen nothing
+    innocent.commitAndWait(); // has read nothing in doubt
     assertEquals(0, engine.active());
   }
 
@@ -254,7 +253,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void aCommitAheadOfTheLogLeavesAReceipt() {
+  void aCommitAheadOfTheLogReturnsAReceipt() {
     disk.hold(IoOp.SYNC);
     Transaction t = beginExplicit();
     put(t);
@@ -267,7 +266,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void aReceiptCoversWhatWasOnlyRead() {
+  void aReceiptCoversReads() {
     putInDoubt();
     Transaction t = beginExplicit();
     assertEquals(8, get(t));
@@ -278,7 +277,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void aReceiptOfNothingWaitsForNothing() {
+  void anEmptyReceiptDoesNotWait() {
     putInDoubt();
     CommitHandle commitHandle = beginExplicit().commitAhead();
     assertTrue(commitHandle.isDurable());
@@ -287,7 +286,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void aReceiptTellsThatDurabilityWasLost() {
+  void aReceiptReportsLostDurability() {
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
     Transaction t = beginExplicit();
     put(t);
@@ -308,7 +307,7 @@ class TransactionDurabilityTest {
   }
 
   @Test
-  void theLoopLeavesAReceiptWhateverTheBodyDid() {
+  void theRetryLoopAlwaysReturnsAReceipt() {
     RowTable table =
         db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
     CommitHandle written = db.runPipelined(tx -> table.insert(tx, table.key().set(1), table.row()));

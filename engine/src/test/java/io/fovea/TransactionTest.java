@@ -42,7 +42,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the loop around a body does, and what its user may and may not. */
+/** The retry loop around a body, and the legal and illegal uses of a transaction. */
 class TransactionTest {
   private static final Options SMALL =
       Options.defaults()
@@ -98,14 +98,13 @@ class TransactionTest {
     }
   }
 
-  /** Makes what the transaction has read stale. */
   private void conflict(int id, int value) {
     inAnotherThread(() -> db.run(tx -> set(tx, id, value)));
   }
 
   /**
-   * Changes two records at once: who has read one before and reads the other after it sees a state
-   * that never was. (A single stale read is no such thing: the transaction goes before the change.)
+   * Changes two records at once: a reader of one before and the other after sees an inconsistent
+   * state. (A single outdated read isn't one: the transaction is ordered before the change.)
    */
   private void conflict(int value) {
     inAnotherThread(
@@ -145,7 +144,7 @@ class TransactionTest {
   }
 
   @Test
-  void whatABodyThrowsRollsBackAndIsThrownOn() {
+  void exceptionsRollBackAndPropagate() {
     IOException mine = new IOException("mine");
     IOException thrown =
         assertThrows(
@@ -170,7 +169,7 @@ class TransactionTest {
   }
 
   @Test
-  void anExceptionThatRestsOnAStaleReadIsAFigment() {
+  void exceptionsFromStaleReadsAreRetried() {
     conflict(0);
     int[] attempts = {0};
     db.run(
@@ -198,7 +197,7 @@ class TransactionTest {
   }
 
   @Test
-  void aDuplicateKeyIsOnlyToldIfItIsReal() {
+  void onlyRealDuplicateKeysAreReported() {
     db.run(tx -> set(tx, 1, 0));
     assertThrows(
         DuplicateKeyException.class, () -> db.run(tx -> t.insert(tx, t.key().set(1), t.row())));
@@ -217,7 +216,7 @@ class TransactionTest {
   }
 
   @Test
-  void aDuplicateKeySaysWhichKeyItIs() {
+  void duplicateKeysAreNamed() {
     RowTable rows = db.table(TableSpec.of("u", KeySpec.of(FieldType.INT32), B.build()).with(BY_V));
     Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("unique index", 8)).bytes();
     byte[] key = {1, 2};
@@ -235,7 +234,7 @@ class TransactionTest {
     requireDuplicate("u", "by v", seven, tx -> rows.insert(tx, rows.key().set(2), other));
     requireDuplicate("u", "by v", seven, tx -> rows.put(tx, rows.key().set(2), other));
     requireDuplicate("unique index", null, key, tx -> bytes.insert(tx, key, key));
-    db.run( // of one's own write
+    db.run( // of an own write
         tx -> {
           set(tx, 2, 0);
           t.delete(tx, t.key().set(3));
@@ -271,7 +270,7 @@ class TransactionTest {
             conflict(1, 1);
             set(tx, 2, 99);
             try {
-              get(tx, 1); // sees another version than before
+              get(tx, 1); // reads another version than before
             } catch (TransactionAbortedException e) {
               // swallowed
             }
@@ -293,7 +292,7 @@ class TransactionTest {
           tx.close();
         });
     assertEquals(1, db.stats().rollbacks());
-    // A decision to roll back is a result as well.
+    // The decision to roll back is a result as well.
     conflict(1);
     int[] attempts = {0};
     db.run(
@@ -351,9 +350,9 @@ class TransactionTest {
         }
       };
 
-  /** Of rows, byte strings and objects, in every way. */
+  /** Reads for update of rows, byte strings and objects, by every operation. */
   @Test
-  void whoReadsForUpdateIsWaitedFor() {
+  void readersForUpdateAreWaitedFor() {
     Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 8)).bytes();
     Table<Integer, Integer> rows = t.as(KEYS, VALUES);
     Table<byte[], byte[]> typed = bytes.table().as(SAME, SAME);
@@ -384,7 +383,7 @@ class TransactionTest {
         });
   }
 
-  /** Else what the body does behind its commit would be in no transaction. */
+  /** Otherwise the rest of the body would be in no transaction. */
   @Test
   void aBodyDoesNotCommit() throws Exception {
     Task<RuntimeException> commits =
@@ -413,13 +412,13 @@ class TransactionTest {
           set(tx, 1, 1);
           assertThrows(InvalidUseException.class, tx::commit);
           assertTrue(tx.isActive());
-          set(tx, 2, 2); // it goes on
+          set(tx, 2, 2);
         });
     assertEquals(3, (int) db.read(tx -> get(tx, 1) + get(tx, 2)));
   }
 
   @Test
-  void oneInAnotherIsRefused() {
+  void nestedTransactionsAreRefused() {
     db.run(
         tx -> {
           assertThrows(InvalidUseException.class, () -> db.run(x -> {}));
@@ -427,11 +426,11 @@ class TransactionTest {
           assertThrows(InvalidUseException.class, db::close);
           assertThrows(InvalidUseException.class, db::begin);
           try (Database other = Database.inMemory(SMALL)) {
-            other.run(x -> {}); // another database is another matter
+            other.run(x -> {}); // another database is allowed
           }
           inAnotherThread(() -> db.run(x -> {}));
         });
-    db.run(tx -> {}); // the mark is gone
+    db.run(tx -> {}); // the thread is unmarked
     assertThrows(
         IllegalStateException.class,
         () ->
@@ -443,7 +442,7 @@ class TransactionTest {
   }
 
   @Test
-  void twoExplicitOnesMayInterleave() {
+  void explicitTransactionsMayInterleave() {
     db.run(tx -> set(tx, 1, 0));
     try (Transaction a = db.begin();
         Transaction b = db.begin()) {
@@ -486,9 +485,9 @@ class TransactionTest {
     }
   }
 
-  /** Whatever fault of the engine has brought it about. */
+  /** The context was ended under the handle, as by a fault of the engine. */
   @Test
-  void aTransactionWhoseContextHasGoneOnIsRefused() {
+  void aTransactionWithAReusedContextIsRefused() {
     Transaction tx = db.begin();
     set(tx, 1, 1);
     Tx context = tx.context();
@@ -502,7 +501,7 @@ class TransactionTest {
   }
 
   @Test
-  void whetherItWasReadOnlyDoesNotChangeWithItsContext() {
+  void isReadOnlySurvivesTheContext() {
     Transaction reads = db.begin(TxOptions.forReading());
     reads.commit();
     Transaction writes = db.begin();
@@ -513,7 +512,7 @@ class TransactionTest {
   }
 
   @Test
-  void aReadOnlyOneDoesNotWrite() {
+  void aReadOnlyTransactionCannotWrite() {
     db.run(tx -> set(tx, 1, 1));
     db.read(
         tx -> {
@@ -528,12 +527,9 @@ class TransactionTest {
     assertEquals(1, (int) db.read(tx -> get(tx, 1)));
   }
 
-  /**
-   * "For ever", as the JDK says it, is a limit like any other, wherever one is asked for; and the
-   * transaction that a close waits for can do all that a body does.
-   */
+  /** Durations may be unlimited, and a transaction that a close waits for may do anything. */
   @Test
-  void limitsMayBeForEver(@TempDir Path dir) throws Exception {
+  void limitsMayBeUnlimited(@TempDir Path dir) throws Exception {
     Duration forEver = ChronoUnit.FOREVER.getDuration();
     Options options =
         Options.defaults()
@@ -552,7 +548,7 @@ class TransactionTest {
                       TxOptions.defaults().timeout(forEver),
                       tx -> {
                         begun.countDown();
-                        LockSupport.parkNanos(50_000_000); // the close has begun by then
+                        LockSupport.parkNanos(50_000_000);
                         RowTable again = own.table(SPEC);
                         again.put(tx, again.key().set(2), again.row().setInt(V, 2));
                       }));
@@ -571,7 +567,7 @@ class TransactionTest {
                 db.run(
                     o,
                     tx -> {
-                      long end = System.nanoTime() + 30_000_000_000L; // it ends at its limit
+                      long end = System.nanoTime() + 30_000_000_000L; // ends at its limit
                       while (System.nanoTime() < end) {
                         get(tx, 1);
                       }
@@ -596,7 +592,7 @@ class TransactionTest {
                         }
                       }));
       assertSame(AbortCause.TOO_LARGE, e.abortCause());
-      // Nor does it commit when the exception is swallowed.
+      // It doesn't commit if the exception is swallowed either.
       try (Transaction tx = small.begin()) {
         try {
           for (byte i = 0; i < 100; i++) {
@@ -612,7 +608,7 @@ class TransactionTest {
   }
 
   @Test
-  void whoIsAbortedTooOftenIsNotAbortedAnyMore() {
+  void repeatedlyAbortedTransactionsSucceed() {
     try (Database d = Database.inMemory(SMALL.transactions(txs -> txs.pessimisticAfterAborts(3)))) {
       RowTable u = d.table(SPEC);
       Key key = u.key().set(1);
@@ -644,7 +640,7 @@ class TransactionTest {
                   Row row = u.row();
                   u.get(tx, key, row);
                   int before = row.getInt(V);
-                  // Once it is reserved, nothing changes any more; otherwise it surely does.
+                  // Once reserved, the record doesn't change; otherwise it does.
                   long end = System.nanoTime() + 30_000_000;
                   while (System.nanoTime() < end) {
                     Thread.onSpinWait();
@@ -667,7 +663,7 @@ class TransactionTest {
   }
 
   @Test
-  void attemptsAreAsManyAsTheOptionsSay() {
+  void attemptsAreLimitedByOptions() {
     try (Database d = Database.inMemory(SMALL)) {
       RowTable u = d.table(SPEC);
       Key key = u.key().set(1);
@@ -686,14 +682,14 @@ class TransactionTest {
                             }),
                     work -> Thread.ofPlatform().start(work))
                 .join();
-            u.get(tx, u.key().set(2), u.row()); // not of the state that the first read is of
+            u.get(tx, u.key().set(2), u.row()); // inconsistent with the first read
             u.put(tx, key, u.row());
           };
       TxOptions three = TxOptions.defaults().attemptsMax(3);
       var last = assertThrows(TransactionAbortedException.class, () -> d.run(three, unlucky));
       assertSame(AbortCause.VALIDATION, last.abortCause());
       assertEquals(3, attempts[0]);
-      // What a doomed body throws is not what the caller is told.
+      // The exception of a doomed body isn't thrown to the caller.
       TxOptions one = three.attemptsMax(1);
       last =
           assertThrows(
@@ -703,7 +699,7 @@ class TransactionTest {
                       one,
                       tx -> {
                         unlucky.run(tx);
-                        throw new IllegalStateException("out of a state that never was");
+                        throw new IllegalStateException("from an inconsistent state");
                       }));
       assertInstanceOf(IllegalStateException.class, last.getSuppressed()[0]);
       assertThrows(IllegalArgumentException.class, () -> three.attemptsMax(0));
@@ -742,7 +738,7 @@ class TransactionTest {
   }
 
   @Test
-  void closeAbortsWhoDoesNotEnd() {
+  void closeAbortsUnendedTransactions() {
     CountDownLatch begun = new CountDownLatch(1);
     AtomicReference<Throwable> seen = new AtomicReference<>();
     Thread straggler =
@@ -796,11 +792,8 @@ class TransactionTest {
     assertEquals(-5, (int) db.read(tx -> get(tx, 1)));
   }
 
-  // ---------------------------------------------------------------------- bodies that take part
-
   private static final TxOptions JOINING = TxOptions.defaults().joining();
 
-  /** A service that is used alone and by others. */
   private int increment(int id) {
     return db.call(
         JOINING,
@@ -812,7 +805,7 @@ class TransactionTest {
   }
 
   @Test
-  void bodiesThatTakePartCommitTogether() {
+  void joinedBodiesCommitTogether() {
     assertEquals(1, increment(7));
     int seen =
         db.call(
@@ -832,7 +825,7 @@ class TransactionTest {
   }
 
   @Test
-  void aPartThatThrowsUndoesTheWhole() {
+  void aFailedPartRollsBackTheWhole() {
     IOException thrown = new IOException("no");
     assertSame(
         thrown,
@@ -866,11 +859,11 @@ class TransactionTest {
                     }));
     assertEquals(AbortCause.USER, swallowed.abortCause());
     assertTrue(swallowed.getMessage().contains("takes part"), swallowed.getMessage());
-    assertEquals(-1, (int) db.read(tx -> get(tx, 1)), "there is none");
+    assertEquals(-1, (int) db.read(tx -> get(tx, 1)), "there is no record");
   }
 
   @Test
-  void theWholeIsDoneAgainAfterAConflictInAPart() {
+  void theWholeIsRetriedAfterAConflictInAPart() {
     List<Integer> attempts = new ArrayList<>();
     db.run(
         tx -> {
@@ -886,7 +879,7 @@ class TransactionTest {
   }
 
   @Test
-  void whatCanNotTakePart() {
+  void invalidJoins() {
     db.run(
         tx -> {
           assertThrows(InvalidUseException.class, () -> db.run(part -> {}));

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Objects on rows: key and row belong to the transaction's slot, and are used again. */
+/** Objects on rows: key and row belong to the transaction's slot and are reused. */
 class TypedTableTest {
   private static final Layout.Definition FIELDS = Layout.define();
   private static final Field NAME = FIELDS.text("name", 20);
@@ -32,13 +32,11 @@ class TypedTableTest {
   private static final TableSpec SPEC =
       TableSpec.of("people", KeySpec.of(FieldType.INT64), FIELDS.build());
 
-  /** A person; the name may be left out. */
   private record Person(@Nullable String name, long friend) {}
 
   private final Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20));
   private final RowTable rows = db.table(SPEC);
 
-  /** What a codec does beside its work. */
   private Consumer<Person> beside = p -> {};
 
   private final Set<Object> keysSeen = new HashSet<>();
@@ -48,7 +46,7 @@ class TypedTableTest {
           new KeyCodec<>() {
             @Override
             public void encode(Long object, Key key) {
-              assertEquals(0, key.parts(), "it is empty");
+              assertEquals(0, key.parts(), "the key is empty");
               keysSeen.add(System.identityHashCode(key));
               key.set((long) object);
             }
@@ -61,8 +59,8 @@ class TypedTableTest {
           new Codec<>() {
             @Override
             public void encode(Person p, Row row) {
-              assertEquals("", row.getText(NAME), "it is all zero");
-              assertEquals(0, row.getLong(FRIEND), "it is all zero");
+              assertEquals("", row.getText(NAME), "the row is zeroed");
+              assertEquals(0, row.getLong(FRIEND), "the row is zeroed");
               beside.accept(p);
               if (p.name() != null) {
                 row.setText(NAME, p.name());
@@ -75,7 +73,7 @@ class TypedTableTest {
               String name = row.getText(NAME);
               Person p = new Person(name.isEmpty() ? null : name, row.getLong(FRIEND));
               beside.accept(p);
-              assertEquals(p.friend(), row.getLong(FRIEND), "nobody else has the row meanwhile");
+              assertEquals(p.friend(), row.getLong(FRIEND), "the row isn't shared meanwhile");
               return p;
             }
           });
@@ -86,7 +84,7 @@ class TypedTableTest {
   }
 
   @Test
-  void nothingOfTheObjectBeforeIsLeft() {
+  void reusedRowsAreCleared() {
     db.run(
         tx -> {
           people.put(tx, 1L, new Person("Ada", 2));
@@ -129,7 +127,7 @@ class TypedTableTest {
     assertEquals(1, keysSeen.size(), "of one thread");
   }
 
-  /** A codec that looks other records up gets others for that. */
+  /** A codec that reads other records gets another key and row for that. */
   @Test
   void codecsMayUseTheTable() {
     db.run(
@@ -152,7 +150,7 @@ class TypedTableTest {
   }
 
   @Test
-  void whatACodecThrowsLeavesNothingLent() {
+  void failingCodecsLeaveNothingLent() {
     RuntimeException mine = new RuntimeException("mine");
     db.run(
         tx -> {
@@ -171,7 +169,6 @@ class TypedTableTest {
     assertEquals(1, keysSeen.size());
   }
 
-  /** Who uses another thread's transaction is told so before anything of it is touched. */
   @Test
   void anotherThreadTouchesNothing() {
     AtomicReference<@Nullable Throwable> refusal = new AtomicReference<>();

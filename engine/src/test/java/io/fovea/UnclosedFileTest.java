@@ -25,10 +25,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Reports and dumps of what a killed process leaves: they tell, and change nothing. */
+/** Reports and dumps of the files of a killed process: they change nothing. */
 @Tag("slow")
 class UnclosedFileTest {
-  /** Bits that are flipped, as many as it takes until some of them were found to be wrong. */
+  /** The minimum number of flipped bits; more until some were detected. */
   private static final int FLIPS = 25;
 
   private static final int FLIPS_MAX = 500;
@@ -67,7 +67,7 @@ class UnclosedFileTest {
     return records;
   }
 
-  /** A database with everything that a log can have, which is not closed. */
+  /** Creates an unclosed database with every kind of log record. */
   @BeforeEach
   void make() {
     file = dir.resolve("db");
@@ -100,7 +100,7 @@ class UnclosedFileTest {
       Thread.onSpinWait();
       DeferredDrops.forEach(db.store().catalog(), (id, root, from, to) -> freeing[0] = true);
     }
-    db.table(TableSpec.bytes("last", 8)); // durable, and what lies before it
+    db.table(TableSpec.bytes("last", 8)); // durable, with all before it
     db.dropTable("last");
     db.abandon();
   }
@@ -201,7 +201,7 @@ class UnclosedFileTest {
   }
 
   @Test
-  void aLogOfLongAgoIsAProblem() throws IOException {
+  void anOutdatedLogIsAProblem() throws IOException {
     byte[] old = Files.readAllBytes(dir.resolve("db.log"));
     Database db = Database.open(file, SMALL);
     try (BackupLoad load = new BackupLoad(db, WRITERS, 2).start()) {
@@ -219,12 +219,12 @@ class UnclosedFileTest {
   }
 
   @Test
-  void flippedBitsAreFoundOrDoNotMatter() throws IOException {
+  void flippedBitsAreDetectedOrHarmless() throws IOException {
     byte[][] good = contents();
     long expected = verified(true).log().records();
     Random r = new Random(3);
     int found = 0;
-    // How much of the log lies behind the redo point is up to the load and the checkpoints in it.
+    // How much of the log is behind the redo point depends on the load and its checkpoints.
     for (int i = 0; i < FLIPS || found < FOUND && i < FLIPS_MAX; i++) {
       byte[][] bad = contents();
       byte[] log = bad[1];
@@ -233,8 +233,8 @@ class UnclosedFileTest {
       write(bad);
       FileReport report = FileReport.verify(file, SMALL);
       if (report.ok()) {
-        // It was before the redo point, or behind the end, or between groups. Or it was in the very
-        // last group, of which nothing behind it says that it was durable: then the log ends there.
+        // The bit was before the redo point, behind the end, or between groups. Or it was in the
+        // last group, whose durability nothing later proves: the log ends before it.
         assertTrue(report.log().records() <= expected, report::toString);
       } else {
         found++;

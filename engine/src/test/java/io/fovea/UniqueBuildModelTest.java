@@ -28,40 +28,37 @@ import net.jqwik.api.ShrinkingMode;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Unique indexes that are built while values go from one record to another, against a map: in rows,
- * in byte strings and in objects, under each protocol.
+ * Compares unique indexes, built while values move between records, with a map: in rows, byte
+ * strings and objects, under each protocol.
  *
  * <pre>
  *   records ─► T0 begins ─► build: noting │ changes │ T0 ends ─► the table is read, up to a record
  *        │ changes │ the rest is read ─► building │ changes │ T1 ends ─► settled ─► built, or refused
  * </pre>
  *
- * <p>While the table is read nobody is refused anything. Later who would have the value of another
- * record is refused, or is not, and then the build is. So the build ends as it must: it is refused
- * if two records have one value when the last change is made, and only then.
+ * <p>While the table is read no writer is refused. Later a write that takes another record's value
+ * is refused, or the build is. So the build is refused if and only if two records have one value
+ * when the last change is made.
  */
 @net.jqwik.api.Tag("slow")
 class UniqueBuildModelTest extends IndexBuilds {
   private static final int KEYS = 300;
 
-  /** A table of some form. */
   private interface Form {
-    /** Without the index. */
     void open(Database db);
 
-    /** With it, which makes it. */
     void build(Database db);
 
     /**
      * Sets a record.
      *
-     * @param value unique, but for those below 0
+     * @param value unique unless negative
      */
     void put(Transaction tx, long key, long value);
 
     void delete(Transaction tx, long key);
 
-    /** The key of the record that the index, which is there, has for a value; -1 for none. */
+    /** Returns the key that the index has for a value; -1 for none. */
     long find(Transaction tx, long value);
   }
 
@@ -77,7 +74,7 @@ class UniqueBuildModelTest extends IndexBuilds {
     RowTable table() {
       RowTable table = t;
       if (table == null) {
-        throw new IllegalStateException("It is not open.");
+        throw new IllegalStateException("The table is not open.");
       }
       return table;
     }
@@ -95,7 +92,7 @@ class UniqueBuildModelTest extends IndexBuilds {
 
     @Override
     public void put(Transaction tx, long key, long value) {
-      // A negative one is made unique by the key.
+      // A negative value is made unique by the key.
       long u = value < 0 ? -1 - key : value;
       table().put(tx, table().key().set(key), table().row().setLong(U, u));
     }
@@ -141,7 +138,7 @@ class UniqueBuildModelTest extends IndexBuilds {
     private Table<byte[], byte[]> table() {
       Table<byte[], byte[]> table = t;
       if (table == null) {
-        throw new IllegalStateException("It is not open.");
+        throw new IllegalStateException("The table is not open.");
       }
       return table;
     }
@@ -190,7 +187,7 @@ class UniqueBuildModelTest extends IndexBuilds {
     private Table<Long, Item> table() {
       Table<Long, Item> table = t;
       if (table == null) {
-        throw new IllegalStateException("It is not open.");
+        throw new IllegalStateException("The table is not open.");
       }
       return table;
     }
@@ -222,9 +219,7 @@ class UniqueBuildModelTest extends IndexBuilds {
     }
   }
 
-  // ------------------------------------------------------------------------------------ one build
-
-  /** A transaction of another thread that is open until it is let go. */
+  /** A transaction in another thread that stays open until ended. */
   private static final class Open {
     private final CountDownLatch go = new CountDownLatch(1);
     private final Builder thread;
@@ -250,7 +245,6 @@ class UniqueBuildModelTest extends IndexBuilds {
     }
   }
 
-  /** What a table is to hold, and random changes of it. */
   private static final class Changes {
     private final Database db;
     private final Form form;
@@ -270,7 +264,7 @@ class UniqueBuildModelTest extends IndexBuilds {
       return model.values().stream().anyMatch(v -> v >= 0 && !seen.add(v));
     }
 
-    /** Some transactions; where the index refuses, it is right to. */
+    /** Runs transactions; a refusal must be justified. */
     void some(int n, boolean refuses) {
       for (int i = 0; i < n; i++) {
         boolean moves = r.nextInt(3) > 0;
@@ -304,7 +298,7 @@ class UniqueBuildModelTest extends IndexBuilds {
       }
     }
 
-    /** Two records exchange their values, in the order in which nobody has one twice. */
+    /** Swaps the values of two records, in an order without duplicates. */
     private void move(Transaction tx, TreeMap<Long, Long> after, long from, long to) {
       Long a = after.get(from);
       Long b = after.get(to);
@@ -345,14 +339,14 @@ class UniqueBuildModelTest extends IndexBuilds {
               && after.entrySet().stream()
                   .anyMatch(e -> e.getKey() != key && e.getValue() == value);
       if (taken && own.nextInt(refuses ? 8 : 20) > 0) {
-        return; // seldom, for one that stays is the end of the build
+        return; // rarely, since a remaining duplicate ends the build
       }
       twice[0] |= taken;
       form.put(tx, key, value);
       after.put(key, value);
     }
 
-    /** One of two records with one value gets another one, or goes. */
+    /** Changes or deletes one of two records with equal values. */
     void repair() {
       Set<Long> seen = new HashSet<>();
       for (Map.Entry<Long, Long> e : Map.copyOf(model).entrySet()) {
@@ -376,28 +370,27 @@ class UniqueBuildModelTest extends IndexBuilds {
     }
   }
 
-  /** Until the build waits for transactions that are open. */
+  /** Waits until the build waits for open transactions. */
   private static void awaitGrace(Builder builder) throws InterruptedException {
     while (!(LockSupport.getBlocker(builder) instanceof IndexBuild) && builder.isAlive()) {
       Thread.sleep(1);
     }
   }
 
-  /** Returns whether it was built. */
   private static boolean build(long seed, Form form, @Nullable Held held, Protocol protocol)
       throws Exception {
     Random r = new Random(seed);
     try (Database db =
         Database.inMemory(
             MEMORY
-                .device(dev -> dev.pageSize(4096)) // some leaves, copied at different moments
+                .device(dev -> dev.pageSize(4096)) // several leaves, copied at different times
                 .experiments(exp -> exp.protocol(protocol))
                 .transactions(txs -> txs.maxActive(8)))) {
       form.open(db);
       Changes changes = new Changes(db, form, r, r.nextBoolean() ? KEYS : 4 * KEYS);
       changes.some(KEYS, false);
       if (r.nextBoolean()) {
-        changes.repair(); // else there may be duplicates before the build
+        changes.repair(); // otherwise there may be duplicates before the build
       }
       Open first = new Open(db);
       Builder builder = new Builder(() -> form.build(db));
@@ -406,7 +399,7 @@ class UniqueBuildModelTest extends IndexBuilds {
       changes.some(r.nextInt(20), false);
       Open second;
       if (held == null) {
-        awaitGrace(builder); // which is not for the second one
+        awaitGrace(builder); // doesn't wait for the second transaction
         second = new Open(db);
         first.end();
       } else {

@@ -30,14 +30,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Unique indexes that are built from below, while values go from one record to another, and while
- * two records have one.
- */
+/** Unique indexes built bottom-up while values move, and while records have equal values. */
 @Tag("slow")
 @Timeout(300)
 class UniqueFromBelowTest extends IndexBuilds {
-  /** Records of a table with several leaves. */
   private static final int MANY = 4000;
 
   private static void set(Database db, RowTable t, long key, long u) {
@@ -48,7 +44,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     db.run(tx -> t.delete(tx, t.key().set(key)));
   }
 
-  /** The key of the record that an index has for a value; -1 for none. */
+  /** Returns the key that an index has for a value; -1 for none. */
   private static long find(Database db, RowIndex i, long u) {
     return db.read(
         tx -> {
@@ -64,7 +60,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  /** A transaction of another thread that is open until it is let go: the build waits for it. */
+  /** Opens a transaction in another thread, which the build waits for. */
   private static Builder open(Database db, AtomicBoolean go) throws InterruptedException {
     AtomicBoolean there = new AtomicBoolean();
     Builder open =
@@ -94,7 +90,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   }
 
   @Test
-  void duplicatesThatAreThereAreNamed() throws Exception {
+  void existingDuplicatesAreNamed() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
@@ -114,12 +110,12 @@ class UniqueFromBelowTest extends IndexBuilds {
   }
 
   /**
-   * While the table is read, values go to records before and behind the place: to records that were
-   * read with another value, and from records that were.
+   * While the table is read, values move to records before and behind the build's position: to
+   * records that were read with another value, and from such records.
    */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void valuesThatMoveAreSettled(Protocol protocol) throws Exception {
+  void movedValuesAreApplied(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
@@ -128,27 +124,26 @@ class UniqueFromBelowTest extends IndexBuilds {
       Builder builder = held.start(() -> db.table(with));
       for (long k = 0; k < 1000; k += 10) {
         long far = k + 3000;
-        // Forwards: both are read with the value. Backwards: neither is.
+        // Forward: both are read with the value. Backward: neither is.
         set(db, t, k, 100_000 + k);
         set(db, t, far, k);
         set(db, t, far + 1, 200_000 + k);
         set(db, t, k + 1, far + 1);
-        // There and back, with another one in between.
+        // Changed and reverted, with another record in between.
         set(db, t, k + 2, 300_000 + k);
         set(db, t, far + 2, k + 2);
         set(db, t, far + 2, far + 2);
         set(db, t, k + 2, k + 2);
-        // Two have it for a while: the second one keeps it, or the first one does.
+        // Two records have the value for a while: the second keeps it, or the first.
         set(db, t, far + 3, k + 3);
         set(db, t, k + 3, 400_000 + k);
         set(db, t, far + 4, k + 4);
         set(db, t, far + 4, 500_000 + k);
-        // Deleted, and another one has it.
+        // Deleted, and another record takes the value.
         remove(db, t, k + 5);
         set(db, t, far + 5, k + 5);
         remove(db, t, far + 6);
         set(db, t, 10_000 + k, far + 6);
-        // Made and gone.
         set(db, t, 20_000 + k, 600_000 + k);
         remove(db, t, 20_000 + k);
       }
@@ -156,7 +151,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       builder.done();
       verify(db);
       RowIndex i = db.table(with).index("computed");
-      assertEquals(MANY - 100, i.count()); // two less and one more, a hundred times
+      assertEquals(MANY - 100, i.count()); // two removed and one added, a hundred times
       for (long k = 0; k < 1000; k += 10) {
         long far = k + 3000;
         assertEquals(far, find(db, i, k));
@@ -178,16 +173,16 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  /** While the table is read nobody is refused anything: the build is, unless one gives way. */
+  /** While the table is read no writer is refused; a remaining duplicate fails the build. */
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2})
-  void aDuplicateThatIsMadeWhileTheTableIsRead(int which) throws Exception {
+  void aDuplicateWrittenWhileTheTableIsRead(int which) throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
       Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(MANY / 2, true))));
-      long key = which == 0 ? 3 : 3500; // read already, or not yet
+      long key = which == 0 ? 3 : 3500; // already read, or not yet
       set(db, t, key, 77);
       if (which == 2) {
         set(db, t, 77, 50_000);
@@ -205,19 +200,19 @@ class UniqueFromBelowTest extends IndexBuilds {
   }
 
   /**
-   * When the tree is there and notes are not settled yet, who would have the value of a record that
-   * the tree knows is refused, if the record has it still.
+   * When the tree exists and the journal isn't applied yet, a write that takes a value known to the
+   * tree is refused if its record still has it.
    */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void writersLoseWhileNotesAreSettled(Protocol protocol) throws Exception {
+  void writersLoseWhileTheJournalIsApplied(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(MANY / 2, true));
       Builder builder = held.start(() -> db.table(with));
-      set(db, t, 5, 90_000); // nobody has 5 now, and the tree says otherwise
+      set(db, t, 5, 90_000); // no record has 5 now, and the tree is outdated
       AtomicBoolean go = new AtomicBoolean();
       Builder open = open(db, go);
       held.go.countDown();
@@ -232,7 +227,7 @@ class UniqueFromBelowTest extends IndexBuilds {
           DuplicateKeyException.class,
           () ->
               db.run(tx -> t.insert(tx, t.key().set(9002L), t.row().setLong(V, 1).setLong(U, 7))));
-      set(db, t, 5, 5_000); // gives up what the tree does not have
+      set(db, t, 5, 5_000); // gives up a value that the tree doesn't have
       set(db, t, 9000, 90_000);
       db.run(
           tx -> {
@@ -252,15 +247,15 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  /** Two get a value which the tree lacks, one before it was there and one later. */
+  /** Two records get a value that the tree lacks, one before the tree existed and one later. */
   @Test
-  void theBuildLosesWhereOnlyANoteKnows() throws Exception {
+  void theBuildLosesIfOnlyTheJournalHasTheValue() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
       Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(MANY / 2, true))));
-      set(db, t, 5, 90_000); // read before, so it is in a note only
+      set(db, t, 5, 90_000); // already read, so only the journal has it
       AtomicBoolean go = new AtomicBoolean();
       Builder open = open(db, go);
       held.go.countDown();
@@ -274,7 +269,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  /** A transaction whose first statement notes, and whose second one changes the tree. */
+  /** A transaction whose first statement writes the journal, and whose second changes the tree. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void aTransactionOfBothStages(Protocol protocol) throws Exception {
@@ -290,9 +285,9 @@ class UniqueFromBelowTest extends IndexBuilds {
         held.go.countDown();
         awaitBuilding(t);
         t.put(tx, t.key().set(5L), t.row().setLong(V, 0).setLong(U, 92_000));
-        t.put(tx, t.key().set(7L), t.row().setLong(V, 0).setLong(U, 90_000)); // which 5 had
-        t.put(tx, t.key().set(8L), t.row().setLong(V, 0).setLong(U, 5)); // which 5 had before
-        t.put(tx, t.key().set(6L), t.row().setLong(V, 0).setLong(U, 6)); // back again
+        t.put(tx, t.key().set(7L), t.row().setLong(V, 0).setLong(U, 90_000)); // held by 5
+        t.put(tx, t.key().set(8L), t.row().setLong(V, 0).setLong(U, 5)); // held by 5 before
+        t.put(tx, t.key().set(6L), t.row().setLong(V, 0).setLong(U, 6)); // reverted
         tx.commit();
       }
       builder.done();
@@ -307,11 +302,9 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  // ---------------------------------------------------------------------------------------- ties
-
-  /** More values move than ties are kept for: the rest of the tree is made by transactions. */
+  /** More duplicates than the build keeps: the rest of the tree is made by transactions. */
   @Test
-  void moreTiesThanAreKept() throws Exception {
+  void moreDuplicatesThanAreKept() throws Exception {
     int half = 70_000;
     Options large =
         Options.defaults()
@@ -351,7 +344,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  /** Nothing but duplicates: the build does not go through them all. */
+  /** Only duplicates: the build doesn't visit them all. */
   @Test
   void nothingButDuplicates() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
@@ -370,11 +363,9 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  // --------------------------------------------------------------------------------------- forms
-
-  /** Entries and keys so long that a note of both is no key of a tree. */
+  /** Entries and keys too long for a journal entry to be a key of a tree. */
   @Test
-  void notesThatAreTooLongForAKey() throws Exception {
+  void journalEntriesTooLongForAKey() throws Exception {
     Options small = MEMORY.device(dev -> dev.pageSize(4096));
     TableSpec strings = TableSpec.bytes("t", 500);
     Held held = new Held();
@@ -441,7 +432,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     return b;
   }
 
-  /** Objects: threads move values while the index is built, again and again. */
+  /** Objects: threads move values while the index is built repeatedly. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void objectsAmongWriters(Protocol protocol) throws Exception {
@@ -483,7 +474,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       }
       try {
         for (int round = 0; round < 5; round++) {
-          // Nobody ever has a value that another one has, so it is built each time.
+          // No two records ever have equal values, so every build succeeds.
           assertEquals(
               n, db.table(items.unique("by_mark", "mark")).index("by_mark", Long.class).count());
           verify(db);
@@ -498,12 +489,10 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  // -------------------------------------------------------------------------------------- expiry
-
-  /** A row that has expired is no duplicate: it goes where another one has its value. */
+  /** An expired row isn't a duplicate: it is removed when another row takes its value. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void rowsThatHaveExpiredGiveWay(boolean first) {
+  void expiredRowsAreNoDuplicates(boolean first) {
     SetClock clock = new SetClock(1_000);
     Layout.Definition b = Layout.define();
     Field at = b.int64("at");
@@ -517,7 +506,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       db.run(
           tx -> {
             for (long k = 0; k < 100; k++) {
-              // Keys 0 and 50, 1 and 51 ... have the same code; one of the two expires soon.
+              // Keys 0 and 50, 1 and 51, ... have equal codes; one of each pair expires soon.
               boolean soon = k < 50 == first;
               t.insert(
                   tx,

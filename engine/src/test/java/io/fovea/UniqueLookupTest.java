@@ -28,8 +28,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A lookup in a unique index looks at the entry, reads the record, and believes what the record
- * says: entries that move to other records meanwhile, and those of the transaction itself.
+ * A lookup in a unique index reads the entry, then the record, which decides: tests entries that
+ * move to other records meanwhile, and own writes.
  */
 @Timeout(value = 2, unit = java.util.concurrent.TimeUnit.MINUTES)
 @Tag("slow")
@@ -73,7 +73,6 @@ class UniqueLookupTest {
                     .map(h -> Arguments.of(p, h)));
   }
 
-  /** Records swap their tags; whoever looks for all tags finds each record once. */
   @ParameterizedTest
   @MethodSource("setups")
   void eachTagHasItsRecord(Protocol protocol, EntryHints hints) throws Exception {
@@ -102,7 +101,7 @@ class UniqueLookupTest {
             start(
                 failure,
                 () -> {
-                  do { // once at least, whenever it comes to run
+                  do { // at least once, even if scheduled late
                     look(db, t);
                     looks.incrementAndGet();
                   } while (swappers.get() > 0 && failure.get() == null);
@@ -117,10 +116,10 @@ class UniqueLookupTest {
     }
   }
 
-  /** What the look did not find is read where the look ended, and not from the root again. */
+  /** A key that the first read misses is read from where that ended, not from the root again. */
   @ParameterizedTest
   @EnumSource(EntryHints.class)
-  void anAbsentKeyIsLookedForOnce(EntryHints hints) {
+  void anAbsentKeyIsSearchedOnce(EntryHints hints) {
     int lookups = 100;
     try (Database db = open(Protocol.TICTOC)) {
       RowTable t = db.table(spec(hints));
@@ -163,7 +162,7 @@ class UniqueLookupTest {
           assertTrue(t.get(tx, t.key().set(b), other));
           long tag = one.getLong(TAG);
           long otherTag = other.getLong(TAG);
-          // Out of the way first: no two records may have the same tag at any time.
+          // Parked at a unique tag first: no two records may have equal tags at any time.
           t.update(tx, one.setLong(TAG, -1 - a));
           t.update(tx, other.setLong(TAG, tag).setLong(COUNT, other.getLong(COUNT) + 1));
           t.get(tx, t.key().set(a), one);
@@ -171,7 +170,7 @@ class UniqueLookupTest {
         });
   }
 
-  /** What a transaction found counts when it has committed. */
+  /** Checks records found only after the transaction has committed. */
   private static void look(Database db, RowTable t) {
     RowIndex byTag = t.index("by_tag");
     int[] found = new int[RECORDS];
@@ -194,7 +193,7 @@ class UniqueLookupTest {
 
   @ParameterizedTest
   @EnumSource
-  void whatTheTransactionHasChangedItself(Protocol protocol) {
+  void ownChanges(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
       fill(db, t);

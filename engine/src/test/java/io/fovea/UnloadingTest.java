@@ -22,14 +22,14 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * An application that is deployed again leaves nothing of the engine behind: threads that live on
- * have used its databases, and its class loader goes.
+ * A redeployed application leaves nothing of the engine behind: long-lived threads have used its
+ * databases, and its class loader is collected.
  */
 @Timeout(120)
 class UnloadingTest {
   @TempDir Path dir;
 
-  /** What an application does; in another class loader. */
+  /** The work of an application, in another class loader. */
   public static final class Application implements BiConsumer<Path, ExecutorService> {
     @Override
     public void accept(Path dir, ExecutorService pool) {
@@ -73,10 +73,10 @@ class UnloadingTest {
 
   /**
    * In a JVM that clears soft references at each collection: the JDK's caches of method handles
-   * hold classes softly, such as those of records that were compared.
+   * hold classes softly, such as records that were compared.
    */
   @Test
-  void theClassLoaderGoes() throws Exception {
+  void theClassLoaderIsCollected() throws Exception {
     Path log = dir.resolve("log");
     Process jvm =
         new ProcessBuilder(
@@ -108,7 +108,7 @@ class UnloadingTest {
     }
   }
 
-  /** Deploys the application and lets it go: status 1 where its class loader stays. */
+  /** Deploys and undeploys the application; exits with 1 if its class loader stays. */
   public static void main(String[] args) throws Exception {
     int status = 0;
     ExecutorService pool = Executors.newFixedThreadPool(2);

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Free pages are given back without a log too: by compactions, and by a close. */
+/** Free pages are released without a log too, by compactions and by a close. */
 @Tag("slow")
 @Timeout(180)
 class UnloggedSpaceTest {
@@ -33,7 +33,7 @@ class UnloggedSpaceTest {
     return ByteBuffer.allocate(8).putInt(i * 0x9E3779B1).putInt(i).array();
   }
 
-  /** Every tenth one has pages of its own. */
+  /** Every tenth value is long. */
   private static byte[] value(int i, int version) {
     byte[] v = new byte[i % 10 == 0 ? 9_000 + i : 700];
     Arrays.fill(v, (byte) (i * 31 + version));
@@ -61,7 +61,7 @@ class UnloggedSpaceTest {
     db.run(tx -> late.put(tx, key(1), value(1, version)));
   }
 
-  /** Of the first table one of twenty stays, of the second none. */
+  /** Keeps one of twenty records of the first table, and none of the second. */
   private static void thin(Database db) {
     Table<byte[], byte[]> a = table(db, "a");
     Table<byte[], byte[]> b = table(db, "b");
@@ -114,9 +114,8 @@ class UnloggedSpaceTest {
     }
   }
 
-  /** What is free at the end goes with the close. */
   @Test
-  void aCloseCutsTheEndOff() throws Exception {
+  void aCloseTruncatesTheFile() throws Exception {
     Path file = dir.resolve("closed.fovea");
     long before;
     try (Database db = Database.open(file, OPTIONS)) {
@@ -127,7 +126,7 @@ class UnloggedSpaceTest {
         db.dropTable(name);
       }
       before = Files.size(file);
-      // Their pages come back in the background: until no more come.
+      // Pages are freed in the background: until no more are.
       long free = 0;
       for (long seen = -1; free < 6_600_000 || seen != free; ) {
         seen = free;
@@ -144,7 +143,7 @@ class UnloggedSpaceTest {
     }
   }
 
-  /** Holes are made where the file system can, once, and are used again. */
+  /** Holes are punched once, where the file system supports it, and reused. */
   @Test
   void holes() {
     Path file = dir.resolve("holes.fovea");
@@ -182,7 +181,7 @@ class UnloggedSpaceTest {
     }
   }
 
-  /** Others write, and the database is copied, while pages move. */
+  /** Other threads write, and the database is copied, while pages move. */
   @Test
   void besideOthers() throws Exception {
     Path file = dir.resolve("beside.fovea");

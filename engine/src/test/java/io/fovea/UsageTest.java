@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** How the API looks to who reads the README: everything here is meant to be copied. */
+/** Code as users of the README write it, meant to be copied. */
 class UsageTest {
   @TempDir Path dir;
 
@@ -38,7 +38,7 @@ class UsageTest {
     return db.call(
         tx -> {
           if (!stock.get(tx, key.set(warehouse, item), row) || row.getInt(QUANTITY) < n) {
-            throw new OutOfStock(); // rolls back, and leaves the lambda as what it is
+            throw new OutOfStock(); // rolls back and leaves the lambda unchanged
           }
           stock.update(tx, row.setInt(QUANTITY, row.getInt(QUANTITY) - n));
           return row.getInt(QUANTITY);
@@ -78,7 +78,7 @@ class UsageTest {
             return null;
           });
       assertEquals("cups 9 (item 101) tea 3 (item 100) ", text.toString());
-      // Explicitly, where a lambda does not fit.
+      // Explicitly, where a lambda doesn't fit.
       try (Transaction tx = db.begin()) {
         stock.delete(tx, stock.key().set(1, 100));
         tx.commit();

@@ -39,8 +39,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Rows with texts and byte strings of variable length: by each operation, and what they take in the
- * file. {@link EvolutionModelTest} does the same at random.
+ * Rows with variable-length texts and byte strings: every operation, and their size in the file.
+ * {@link EvolutionModelTest} does the same at random.
  */
 class VariableRowsTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
@@ -54,7 +54,7 @@ class VariableRowsTest {
   private static final Layout LAYOUT = B.build();
   private static final TableSpec SPEC = TableSpec.of("t", KEY, LAYOUT);
 
-  /** What a row has besides its notes: two numbers, two lengths, two bytes for null, its layout. */
+  /** The bytes of a row besides its notes: two numbers, two lengths, two null bytes, its layout. */
   private static final int REST = 4 + 2 + 8 + 1 + 2 + 1 + 2 + 1;
 
   @TempDir Path dir;
@@ -110,7 +110,7 @@ class VariableRowsTest {
   }
 
   @Test
-  void theyTakeWhatTheyHave() {
+  void rowsTakeOnlyTheirActualLength() {
     long expected = 0;
     for (int n = 0; n < 200; n++) {
       expected += KEY_BYTES + bytes(n);
@@ -139,7 +139,6 @@ class VariableRowsTest {
                   assertRow(n, c.row());
                 }
               }
-              // Own writes, too.
               t.put(tx, t.key().set(7), row(t, 8));
               assertTrue(t.get(tx, t.key().set(7), row));
               assertRow(8, row);
@@ -154,10 +153,10 @@ class VariableRowsTest {
   }
 
   @Test
-  void fieldsBeforeTheFirstOneArePatched() {
+  void fixedFieldsArePatched() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
-      byte[] large = new byte[900]; // one that a leaf has room for
+      byte[] large = new byte[900]; // still fits into a leaf
       db.run(tx -> t.insert(tx, t.key().set(1), t.row().setBytes(PHOTO, large).setText(NOTE, "a")));
       long one = logBytes(db, tx -> change(t, tx, row -> row.setInt(COUNT, 5)));
       assertTrue(one < 300, one + " bytes of log");
@@ -165,7 +164,7 @@ class VariableRowsTest {
       assertTrue(all > 900, all + " bytes of log");
       db.run(
           tx -> {
-            // The second row knows nothing of the length that the first one writes.
+            // The second row doesn't know the length that the first one writes.
             Row first = t.row();
             Row second = t.row();
             Row third = t.row();
@@ -214,7 +213,7 @@ class VariableRowsTest {
       row.setText(NOTE, "é".repeat(150));
       assertThrows(ValueTooLargeException.class, () -> row.setText(NOTE, "é".repeat(150) + "e"));
       assertThrows(ValueTooLargeException.class, () -> row.setBytes(LAST, new byte[11]));
-      assertTrue(row.isNull(LAST), "what is refused changes nothing");
+      assertTrue(row.isNull(LAST), "a refused value changes nothing");
       row.setBytes(PHOTO, new byte[65_535]);
       db.run(
           tx -> {
@@ -231,7 +230,7 @@ class VariableRowsTest {
           () -> new Field("n", FieldType.INT32, 4, 0, 0, false, true, 0, 0, false));
       assertEquals("note VARTEXT(300)", NOTE.toString());
       assertEquals("photo VARBYTES(65535) NULL", PHOTO.toString());
-      // A part of a key takes what it has anyway, and is no other for it.
+      // A part of a key takes only its actual length and sorts the same.
       assertEquals(
           KeySpec.builder().text("a", 9).build(), KeySpec.builder().varText("a", 9).build());
       assertEquals(NOTE, LAYOUT.field("note"));
@@ -353,7 +352,7 @@ class VariableRowsTest {
     try (Database db = Database.open(dir.resolve("db"), options)) {
       RowTable bare = db.table(SPEC);
       fill(db, bare, 100);
-      RowTable t = db.table(indexed()); // which builds the indexes of what is there
+      RowTable t = db.table(indexed());
       db.run(
           tx -> {
             for (int n = 100; n < 120; n++) {
@@ -399,7 +398,7 @@ class VariableRowsTest {
               }
             }
           });
-      // An entry that is too long for a page is refused with its record.
+      // An entry too long for a page is refused with its record.
       Layout.Definition b = Layout.define();
       Field big = b.varText("big", 20_000);
       RowTable u = db.table(TableSpec.of("u", KEY, b.build()).with(IndexSpec.on("by_big", big)));
@@ -410,19 +409,19 @@ class VariableRowsTest {
     }
   }
 
-  // ------------------------------------------------------------------------------------- versions
+  // ----- versions
 
   private static long dataBytes(Database db, TableSpec spec) {
     return db.table(spec).dataBytes();
   }
 
-  /** Rows of one length are told from those of variable length, whatever these have. */
+  /** Rows of fixed length are distinguished from any variable-length row. */
   @Test
-  void aTableOfOneLengthGetsAVariableField() {
+  void aFixedLengthTableGetsAVariableField() {
     Layout.Definition b = Layout.define();
     Field a = b.int64("a");
     Field text = b.text("text", 10);
-    TableSpec first = TableSpec.of("t", KEY, b.build()); // rows of 20 bytes
+    TableSpec first = TableSpec.of("t", KEY, b.build());
     Layout.Definition c = Layout.define();
     Field a2 = c.int64("a");
     Field note = c.varText("note", 200);
@@ -463,7 +462,7 @@ class VariableRowsTest {
         assertTrue(db.verify().ok());
       }
     }
-    // More room alone makes no row an older one; none left, and rows stay what they are.
+    // Widening a field alone makes no row outdated; without remaining space, rows stay as they are.
     Layout.Definition d = Layout.define();
     d.int64("a");
     Field wide = d.varText("note", 1000);
@@ -539,13 +538,12 @@ class VariableRowsTest {
     }
   }
 
-  // ------------------------------------------------------------------ expiry, loads, changes,
-  // views
+  // ----- expiry, loads, changes, views
 
-  /** By a field before the first of variable length, and by one behind it. */
+  /** By a field before the first variable-length field, and by one behind it. */
   @ParameterizedTest
   @EnumSource(ScanOrder.class)
-  void theyExpire(ScanOrder order) {
+  void variableRowsExpire(ScanOrder order) {
     SetClock clock = new SetClock(1000);
     Layout.Definition b = Layout.define();
     boolean before = order == ScanOrder.ASCENDING;
@@ -580,7 +578,7 @@ class VariableRowsTest {
               t.insert(tx, t.key().set(n), row);
             }
           });
-      assertSeen(db, t, 19); // that of 900 has expired
+      assertSeen(db, t, 19); // the row of 900 has expired
       clock.set(1050);
       assertSeen(db, t, 14);
       RowTable u = db.table(second);
@@ -596,7 +594,7 @@ class VariableRowsTest {
       assertSeen(db, u, 15);
       u.load(load -> load.add(u.key().set(100), u.row()));
       assertSeen(db, u, 16);
-      assertEquals(16, u.count(), "a load leaves out what has expired");
+      assertEquals(16, u.count(), "a load skips expired rows");
       assertTrue(db.verify().ok());
     }
   }

@@ -14,13 +14,13 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
-/** What verify says of an index whose extractor throws. */
+/** The findings of a verification when an extractor throws. */
 class VerifyExtractorTest {
   private static byte[] string(String s) {
     return s.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** An extractor that throws while records are checked: which index, how often, for which key. */
+  /** The finding names the index, the number of failures, and a key. */
   @Test
   void isAFinding() {
     AtomicBoolean fails = new AtomicBoolean();
@@ -47,7 +47,7 @@ class VerifyExtractorTest {
               if (!fails.get()) {
                 entry.set(value.length);
               }
-              return true; // of a part that is missing the engine says so
+              return true; // the engine reports a missing part
             });
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
       RowTable rows =

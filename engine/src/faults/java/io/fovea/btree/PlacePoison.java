@@ -5,10 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Random;
 
 /**
- * Makes places wrong, for tests and benchmarks of what wrong places cost. A table is poisoned while
- * it is used, and recovers as keys are looked up.
- *
- * <p>Any thread.
+ * Corrupts key locations, for tests and benchmarks of wrong ones. A table may be in use meanwhile,
+ * and recovers as keys are looked up. Thread-safe.
  *
  * @since 0.1.0
  */
@@ -17,12 +15,7 @@ public final class PlacePoison {
 
   private PlacePoison() {}
 
-  /**
-   * Makes every place another one: of another record, of another page, of none, or garbage.
-   *
-   * @param places the table
-   * @param random what decides
-   */
+  /** Replaces every location by that of another record, another page, no page, or garbage. */
   public static void poison(KeyLocationCache places, Random random) {
     MemorySegment s = places.memory();
     long other = random.nextLong();
@@ -37,7 +30,7 @@ public final class PlacePoison {
               case 3 -> way ^ (long) random.nextInt(64) << 36;
               default -> random.nextLong();
             };
-        // Mostly under the tag that is looked for: what is under another is nothing.
+        // Mostly under the tag that is searched: others have no effect.
         Mem.putLongOpaque(s, at, way & TAG | wrong & ~TAG);
         other = way;
       }

@@ -10,12 +10,12 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accesses to pages, in a file: what a benchmark of replacement policies replays. Only in a JVM
- * that was started with {@code -javaagent:benchmarks.jar=trace=FILE}; the first {@value #MOST} of
- * them, and made for one thread: several are put in an order by a lock.
+ * Writes page accesses to a file, which a benchmark of replacement policies replays. Only in a JVM
+ * started with {@code -javaagent:benchmarks.jar=trace=FILE}; the first {@value #MOST} accesses.
+ * Meant for one thread; a lock orders several.
  *
  * <pre>
- *   file:  | page id | page id | ...      8 bytes each, most significant first
+ *   file:  | page id | page id | ...      8 bytes each, big-endian
  * </pre>
  */
 public final class PageTrace {
@@ -28,14 +28,14 @@ public final class PageTrace {
 
   private PageTrace() {}
 
-  /** Begins; before any class of the engine is loaded. */
+  /** Starts the trace; called before any class of the engine is loaded. */
   public static synchronized void begin(String file) {
     out = open(file);
   }
 
   // ------------------------------------------------------------------------- called by woven code
 
-  /** At the end of {@link FrameHeader#use}: whether it is the page, and which. */
+  /** Called at the end of {@link FrameHeader#use}. */
   static boolean used(boolean is, long pid) {
     if (is) {
       access(pid);
@@ -43,7 +43,7 @@ public final class PageTrace {
     return is;
   }
 
-  /** At the end of {@link FrameHeader#touch}. */
+  /** Called at the end of {@link FrameHeader#touch}. */
   static void touched(MemorySegment headers, int frame) {
     access(FrameHeader.pid(headers, frame));
   }
@@ -56,7 +56,7 @@ public final class PageTrace {
       Runtime.getRuntime().addShutdownHook(new Thread(PageTrace::close, "fovea-trace"));
       return out;
     } catch (IOException e) {
-      throw new UncheckedIOException("The file of the trace can't be written: " + file + ".", e);
+      throw new UncheckedIOException("Cannot write the trace file " + file + ".", e);
     }
   }
 
@@ -67,7 +67,7 @@ public final class PageTrace {
         accesses++;
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("The file of the trace can't be written.", e);
+      throw new UncheckedIOException("Cannot write the trace file.", e);
     }
   }
 
@@ -78,7 +78,7 @@ public final class PageTrace {
       }
     } catch (IOException e) {
       System.getLogger(PageTrace.class.getName())
-          .log(System.Logger.Level.ERROR, "The trace of page accesses is not complete.", e);
+          .log(System.Logger.Level.ERROR, "The trace of page accesses is incomplete.", e);
     }
   }
 }

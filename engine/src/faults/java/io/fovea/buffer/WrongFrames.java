@@ -5,19 +5,19 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes up the frames that inner pages remember: half of them frames of the pool, half of them any
- * number that fits. Every check is asked, and none of the answers may depend on it.
+ * Replaces the frame hints of inner pages: half by other frames of the pool, half by any number
+ * that fits. Every check is exercised, and no answer may depend on the hints.
  */
 public final class WrongFrames {
   private WrongFrames() {}
 
   /**
-   * Called by woven code: a hint is about to be stored.
+   * Called by woven code before a hint is stored.
    *
-   * @param limit hints of so many frames are tried; 0 where there are no hints
+   * @param limit the number of frames that hints may name; 0: no hints
    */
   static int hint(int hint, @Nullable FaultInjection faults, Frames frames, int limit) {
-    // Swizzled references are believed, so none of them is made up.
+    // Swizzled references are not checked before use, so they stay right.
     if (faults == null || !faults.wrongFrames() || limit == 0 || frames.swizzling.on) {
       return hint;
     }

@@ -4,15 +4,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Named points at which a test lets its process die: a child that it has started with the agent and
- * {@code failpoint=name} or {@code failpoint=name:n} ({@link FaultAgent}). The JVM halts when the
- * point is passed for the n-th time, the first by default: no shutdown hook runs and nothing is
- * flushed, as with a kill.
- *
- * <p>Any thread.
+ * Named points at which a child process of a test halts. The child is started with the agent and
+ * {@code failpoint=name} or {@code failpoint=name:n} ({@link FaultAgent}), and halts on the n-th
+ * arrival, by default the first. As with a kill, no shutdown hook runs and nothing is flushed.
+ * Thread-safe.
  */
 public final class Failpoint {
-  /** The exit status: that of a process killed by signal 9. */
+  /** The exit status of a process killed by signal 9. */
   private static final int STATUS = 137;
 
   private static volatile @Nullable String armed;
@@ -27,14 +25,14 @@ public final class Failpoint {
     armed = colon < 0 ? point : point.substring(0, colon);
   }
 
-  /** Called by woven code: the point is passed. */
+  /** Called by woven code at a point. */
   public static void here(String name) {
     if (name.equals(armed) && LEFT.decrementAndGet() == 0) {
       Runtime.getRuntime().halt(STATUS);
     }
   }
 
-  /** Called by woven code: the point is passed if something was done. */
+  /** Called by woven code at a point that counts only if an operation was done. */
   public static boolean here(boolean done, String name) {
     if (done) {
       here(name);

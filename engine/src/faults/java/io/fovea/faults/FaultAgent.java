@@ -9,16 +9,16 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Weaves {@link FaultPoints} into the engine as its classes are loaded, in whatever class loader.
+ * Weaves {@link FaultPoints} into the engine as its classes are loaded, in every class loader.
  *
  * <pre>
  *   tests       at the start of the launcher's session ({@link io.fovea.order.WatchedSession})
  *   children    -javaagent:JAR=failpoint=commit.appended:3
- *   benchmarks  {@link #loadHints}, where one wants wrong hints; -javaagent:JAR=trace=FILE
+ *   benchmarks  {@link #loadHints}, for wrong hints; -javaagent:JAR=trace=FILE
  * </pre>
  *
- * <p>Classes that are loaded already are not woven: JDK 25 loses static fields of a class that one
- * thread initializes while another one retransforms it.
+ * <p>Loaded classes are not woven: JDK 25 loses static fields of a class that one thread
+ * initializes while another one retransforms it.
  */
 public final class FaultAgent {
   private static final String FAILPOINT = "failpoint=";
@@ -30,13 +30,13 @@ public final class FaultAgent {
   /**
    * Loads the agent into this JVM, before any class of the engine is loaded.
    *
-   * @throws IllegalStateException if the JVM does not allow that
+   * @throws IllegalStateException if the JVM does not allow it
    */
   public static void load() {
     load("");
   }
 
-  /** The same for hints alone: all else is as without the agent. */
+  /** Loads the agent for wrong hints only. */
   public static void loadHints() {
     load(HINTS);
   }
@@ -51,9 +51,9 @@ public final class FaultAgent {
   }
 
   /**
-   * The option of a child JVM that has a {@link Failpoint} armed.
+   * Returns the option of a child JVM with an armed {@link Failpoint}.
    *
-   * @param jar where to write what the option names
+   * @param jar the agent's jar, which is written
    * @param point {@code name} or {@code name:n}
    */
   public static String option(Path jar, String point) throws java.io.IOException {
@@ -61,7 +61,7 @@ public final class FaultAgent {
     return "-javaagent:" + jar + "=" + FAILPOINT + point;
   }
 
-  /** The names of all {@link Failpoint}s, in order. */
+  /** Returns the names of all {@link Failpoint}s, in order. */
   public static Set<String> failpoints() {
     return FaultPoints.failpointNames();
   }
@@ -74,7 +74,8 @@ public final class FaultAgent {
   /** Called by the JVM. */
   public static void agentmain(@Nullable String arguments, Instrumentation jvm) {
     String what = arguments == null ? "" : arguments;
-    Set<String> types = FaultPoints.types(); // here: while it is loaded it can't be asked
+    Set<String> types =
+        FaultPoints.types(); // here, since the transformer cannot use the class while it is loaded
     if (what.startsWith(FAILPOINT)) {
       Failpoint.arm(what.substring(FAILPOINT.length()));
     } else if (what.startsWith(TRACE)) {
@@ -101,7 +102,7 @@ public final class FaultAgent {
       try {
         return FaultPoints.weave(name, bytes);
       } catch (Throwable t) {
-        t.printStackTrace(); // the JVM would load the class as it is, and say nothing
+        t.printStackTrace(); // the JVM would silently load the class unchanged
         throw t;
       }
     }

@@ -17,16 +17,16 @@ import java.util.TreeSet;
 import java.util.function.Consumer;
 
 /**
- * Every place in the engine's code at which tests put a call of their own.
+ * All points of the engine's code into which tests weave a call.
  *
  * <pre>
- *   a method that is entered, or returns     ENTRY, EXIT
+ *   a method is entered, or returns          ENTRY, EXIT
  *   a call in a method                       BEFORE, AFTER, INSTEAD
  *   a store of a field, or a load            BEFORE, AFTER
  * </pre>
  *
- * <p>A point that is not found exactly as often as it says is an error: code that was renamed or
- * moved takes its points along.
+ * <p>A point that is not found exactly as often as specified is an error, so renamed or moved code
+ * must take its points along.
  */
 final class FaultPoints {
   private static final String ROOT = "io/fovea/";
@@ -37,14 +37,14 @@ final class FaultPoints {
     EXIT,
     BEFORE,
     AFTER,
-    /** Of a call: a static method of {@code FaultInjection} is called, with the object first. */
+    /** Replaces a call by a static method of {@code FaultInjection}, with the object first. */
     INSTEAD
   }
 
   /**
-   * A place, and the code that is put there.
+   * A point, and the code that is woven there.
    *
-   * @param method its name, with its descriptor where there are several of it
+   * @param method its name, with its descriptor if it is overloaded
    * @param target the call, {@code Type.method}, or the field; empty for {@code ENTRY} and {@code
    *     EXIT}
    */
@@ -55,15 +55,14 @@ final class FaultPoints {
     }
   }
 
-  /** By the internal names of the classes. */
+  /** Points by internal class name. */
   private static final Map<String, List<Point>> POINTS = new TreeMap<>();
 
-  /** The names of all failpoints. */
   private static final Set<String> FAILPOINTS = new TreeSet<>();
 
   private static final String FAULTS = ROOT + "txn/FaultInjection";
 
-  /** What {@link #trace} is about. */
+  /** The class that {@link #trace} weaves. */
   static final String TRACED = ROOT + "buffer/FrameHeader";
 
   private static final String USE = ROOT + "index/HintUse";
@@ -74,8 +73,8 @@ final class FaultPoints {
   private static final String FAULTS_TYPE = "L" + FAULTS + ";";
 
   /**
-   * Classes that get a field with the {@link FaultInjection} that is in force when they are made:
-   * on the thread that opens a database.
+   * Classes that get a field with the {@link FaultInjection} in force at their construction, on the
+   * thread that opens a database.
    */
   private static final Set<String> HOLDERS =
       Set.of(
@@ -88,7 +87,7 @@ final class FaultPoints {
 
   static {
     failpoints();
-    POINTS.put(USE, new ArrayList<>()); // gets a field
+    POINTS.put(USE, new ArrayList<>()); // only gets a field
     hints();
     steps();
     stages();
@@ -137,7 +136,7 @@ final class FaultPoints {
     failpoint("close.trimmed", "store/Journal", "trimLog", When.AFTER, "BlockDevice.resize");
   }
 
-  /** Hints become wrong as they are read and stored: those of entries, and those of inner pages. */
+  /** Corrupts hints as they are read and stored: those of entries, and those of inner pages. */
   private static void hints() {
     at(
         "index/IndexHints",
@@ -162,7 +161,7 @@ final class FaultPoints {
     wrongFrames("reference", "PageRef.of");
   }
 
-  /** Pushes what is in force. */
+  /** Pushes the hint poison in force. */
   private static void poison(MethodVisitor m) {
     m.visitVarInsn(Opcodes.ALOAD, 0);
     m.visitFieldInsn(Opcodes.GETFIELD, ROOT + "index/IndexHints", "use", "L" + USE + ";");
@@ -187,7 +186,7 @@ final class FaultPoints {
         });
   }
 
-  /** Accesses to pages are written down: where a trace is asked for, and not otherwise. */
+  /** Records page accesses, only if a trace is requested. */
   static void trace() {
     String trace = ROOT + "buffer/PageTrace";
     at(
@@ -211,7 +210,7 @@ final class FaultPoints {
         });
   }
 
-  /** What can be left out: whole methods, answers of calls, arguments. */
+  /** Omits steps: whole methods, results of calls, arguments. */
   private static void steps() {
     omit(Step.VALIDATION, "txn/ConcurrencyControl", "validate", returns(true));
     omit(Step.VALIDATION, "txn/CommitLocks", "isStale", returns(false));
@@ -272,7 +271,7 @@ final class FaultPoints {
     answer(Step.GROUPS_IN_ORDER, true, "wal/InFlightGroups", "pass", "back");
   }
 
-  /** Where transactions are. */
+  /** Reports the stages of transactions. */
   private static void stages() {
     stage(Stage.KEYS_COPIED, "txn/ScanBatches", "readItems", When.ENTRY, "");
     stage(Stage.UNRESERVED, "txn/ConcurrencyControl", "lock", When.BEFORE, "SlotSet.stage");
@@ -304,7 +303,7 @@ final class FaultPoints {
     stage(Stage.INSTALLED, "txn/Commit", "run", When.BEFORE, "CountDeltas.apply");
   }
 
-  /** A method is left out: it returns at once. */
+  /** Makes a method return immediately. */
   private static void omit(Step step, String type, String method, Consumer<MethodVisitor> returns) {
     at(
         type,
@@ -320,11 +319,12 @@ final class FaultPoints {
           returns.accept(m);
           m.visitLabel(goOn);
           m.visitFrame(Opcodes.F_SAME, 0, null, 0, null);
-          m.visitInsn(Opcodes.NOP); // the method's own frame may be at its first instruction
+          m.visitInsn(
+              Opcodes.NOP); // the method's own stack map frame may be at its first instruction
         });
   }
 
-  /** A call, or a look at a field, answers as if all were well. */
+  /** Makes a call, or a read of a field, return the value that reports success. */
   private static void answer(Step step, boolean well, String type, String method, String target) {
     at(
         type,
@@ -361,7 +361,7 @@ final class FaultPoints {
         });
   }
 
-  /** Pushes the faults that the object has, or one that it holds. */
+  /** Pushes the faults of the object, or of one that it holds. */
   private static void faults(MethodVisitor m, String type) {
     String holder = ROOT + type;
     m.visitVarInsn(Opcodes.ALOAD, 0);
@@ -422,7 +422,7 @@ final class FaultPoints {
         });
   }
 
-  /** One that is passed where a call has done something, as it says. */
+  /** Adds a failpoint that counts if a call returned true. */
   private static void failpointIf(String name, String type, String method, String target) {
     named(name);
     at(
@@ -455,25 +455,25 @@ final class FaultPoints {
 
   // -------------------------------------------------------------------------------------- weaving
 
-  /** The names of all failpoints, in order. */
+  /** Returns the names of all failpoints, in order. */
   static Set<String> failpointNames() {
     return FAILPOINTS;
   }
 
-  /** The internal names of the classes that are woven. */
+  /** Returns the internal names of the woven classes. */
   static Set<String> types() {
     return Set.copyOf(POINTS.keySet());
   }
 
-  /** Of those, what hints need. */
+  /** Returns those that hints need. */
   static Set<String> hintTypes() {
     return Set.of(ROOT + "buffer/ChildHints", ROOT + "index/IndexHints", USE);
   }
 
   /**
-   * Puts in what belongs into a class.
+   * Weaves the points of a class.
    *
-   * @throws IllegalStateException if it has a point not at all, or more than once
+   * @throws IllegalStateException if a point is not found exactly as often as specified
    */
   static byte[] weave(String type, byte[] bytes) {
     ClassReader reader = new ClassReader(bytes);
@@ -502,7 +502,7 @@ final class FaultPoints {
       for (int i = 0; i < found.length; i++) {
         Point p = points.get(i);
         if (found[i] == 0 || found[i] > 1 && p.when != When.EXIT) {
-          throw new IllegalStateException(found[i] + " times in the code: " + p);
+          throw new IllegalStateException(found[i] + " occurrences in the code: " + p);
         }
       }
     }
@@ -556,7 +556,7 @@ final class FaultPoints {
       public void visitCode() {
         super.visitCode();
         if (holds && name.equals("<init>")) {
-          // A field of its own may be written before the constructor of the superclass is called.
+          // The added field may be written before the superclass constructor is called.
           super.visitVarInsn(Opcodes.ALOAD, 0);
           call(mv, FAULTS, "opening", "()" + FAULTS_TYPE);
           super.visitFieldInsn(Opcodes.PUTFIELD, type, "faults", FAULTS_TYPE);

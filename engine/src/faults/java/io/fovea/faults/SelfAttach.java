@@ -8,16 +8,16 @@ import java.util.jar.Attributes;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 
-/** Loads a class of the class path as an agent of this JVM, or of one that is started. */
+/** Loads a class of the class path as an agent of this JVM, or of a new one. */
 public final class SelfAttach {
   private SelfAttach() {}
 
-  /** Whether the JVM allows it: {@code -Djdk.attach.allowAttachSelf=true}. */
+  /** Returns whether the JVM allows it: {@code -Djdk.attach.allowAttachSelf=true}. */
   public static boolean isAllowed() {
     return Boolean.getBoolean("jdk.attach.allowAttachSelf");
   }
 
-  /** Loads an agent into this JVM: its {@code agentmain} has returned when this does. */
+  /** Loads an agent into this JVM; its {@code agentmain} has returned when this does. */
   public static void load(Class<?> agent, String arguments) {
     try {
       Path jar = Files.createTempFile("agent", ".jar");
@@ -33,7 +33,7 @@ public final class SelfAttach {
         Files.delete(jar);
       }
     } catch (Exception e) {
-      throw new IllegalStateException("The agent " + agent.getName() + " can't be loaded.", e);
+      throw new IllegalStateException("The agent " + agent.getName() + " cannot be loaded.", e);
     }
   }
 

@@ -7,16 +7,16 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes hints wrong, for tests and benchmarks of what wrong hints cost.
+ * Corrupts hints, for tests and benchmarks of wrong ones.
  *
- * @param page percent of the page ids that are made wrong, each time that one is read
- * @param frame of the frames
- * @param slot of the slots
- * @param wild whether they become anything at all, and are made wrong when they are stored as well;
- *     otherwise they become what they were, less one
+ * @param page the percentage of page ids that are wrong, decided at each read
+ * @param frame the percentage of frames
+ * @param slot the percentage of slots
+ * @param wild whether they become random values, also when they are stored; otherwise they are
+ *     decremented
  */
 public record HintPoison(int page, int frame, int slot, boolean wild) {
-  /** All hints are as they are. */
+  /** All hints stay as they are. */
   public static final HintPoison NONE = new HintPoison(0, 0, 0, false);
 
   /** The field that weaving adds. */
@@ -31,14 +31,14 @@ public record HintPoison(int page, int frame, int slot, boolean wild) {
     }
   }
 
-  /** Makes hints of a database wrong from now on, or leaves them as they are again. */
+  /** Applies this to the hints of a database from now on. */
   public void in(HintUse use) {
     OF_USE.setVolatile(use, this);
   }
 
   // ------------------------------------------------------------------------- called by woven code
 
-  /** A hint was read, and is about to be used. */
+  /** Called after a hint was read, before it is used. */
   public static Position read(Position p, @Nullable HintPoison poison) {
     if (poison != null) {
       poison.apply(p);
@@ -46,7 +46,7 @@ public record HintPoison(int page, int frame, int slot, boolean wild) {
     return p;
   }
 
-  /** A hint is about to be stored. */
+  /** Called before a hint is stored. */
   public static void store(Position p, @Nullable HintPoison poison) {
     if (poison != null && poison.wild) {
       poison.apply(p);
@@ -74,7 +74,7 @@ public record HintPoison(int page, int frame, int slot, boolean wild) {
     return percent > 0 && random.nextInt(100) < percent;
   }
 
-  /** A neighbour, a page of another place of the file, or a number that is no page. */
+  /** Returns a nearby page, a page elsewhere in the file, or an invalid page id. */
   private static long wildPid(long pid, ThreadLocalRandom random) {
     return switch (random.nextInt(4)) {
       case 0 -> Math.max(0, pid + random.nextInt(-2, 3));

@@ -10,64 +10,62 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a test has one database leave out, to see that its checks notice, and where it stops a
- * transaction, to put others in between.
+ * Steps that one database omits, to check that tests detect it, and a probe that can interrupt
+ * transactions at stages.
  *
- * <p>Code that is woven into the engine ({@link io.fovea.faults.FaultPoints}) asks the object that
- * was in force ({@link #during}) on the thread that made the database, the engine or the log. So
- * databases of other tests in the same JVM are as they are.
+ * <p>Woven code ({@link io.fovea.faults.FaultPoints}) uses the object that was in force ({@link
+ * #during}) on the thread that created the database, the engine or the log. Other databases of the
+ * JVM are not affected.
  *
- * @param without the steps that are left out, as bits
- * @param everyLeaf all read-only transactions scan by leaves and may read alone, and not only those
- *     that a caller repeats; nothing is left out by that
- * @param wrongFrames all frame hints in inner pages are made up; nothing is left out by that
- * @param probe is called by scans and commits on their way
+ * @param without the omitted steps, as bits
+ * @param everyLeaf whether all read-only transactions scan by leaves and use single reads, not only
+ *     those that a caller may repeat; omits nothing
+ * @param wrongFrames whether all frame hints in inner pages are wrong; omits nothing
+ * @param probe called by scans and commits at their stages
  */
 public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames, Probe probe) {
 
-  /** What can be left out. */
+  /** Steps that can be omitted. */
   public enum Step {
-    /** A commit looks at its reads again. */
+    /** A commit validates its reads. */
     VALIDATION,
-    /** Scans read the item above the keys that they saw, and not only those of these keys. */
+    /** Scans read the item above the keys that they saw, besides those of these keys. */
     NEXT_KEY,
-    /** A commit looks for a successor again when it has its lock. */
+    /** A commit checks a successor again when it has locked it. */
     SECOND_LOOK,
-    /** A commit that takes versions for that second look asks the leaf where the gap begins. */
+    /** A commit that uses versions for that check uses the leaf where the gap begins. */
     LEAF_OF_THE_GAP,
-    /** A commit that holds a gap asks of the next key whether it is below the gap's end. */
+    /** A commit that holds a gap checks that the next key is below the gap's end. */
     END_OF_THE_GAP,
-    /** A key that was written without being read is locked by the slot of its own item. */
+    /** A key that was written without being read is locked by its own item's slot. */
     ITEM_OF_A_BLIND_WRITE,
     /** Reads wait for an item that a commit has locked. */
     LOCKS_OF_OTHERS,
-    /** A commit cares whether a snapshot began meanwhile. */
+    /** A commit checks whether a snapshot began meanwhile. */
     MOMENT,
-    /** A descending scan looks again at the item above each batch. */
+    /** A descending scan reads the item above each batch a second time. */
     UPPER_LOOK,
-    /**
-     * A lookup by a unique index looks whether the record that an entry names has its key still.
-     */
+    /** A lookup by a unique index checks that the record named by an entry still has its key. */
     KEY_OF_THE_RECORD,
-    /** A lookup by a unique index that meets no entry makes that a read that counts. */
+    /** A lookup by a unique index registers a missing entry as a read. */
     READ_OF_NO_ENTRY,
-    /** A commit takes a timestamp above those of scans by leaves. */
+    /** A commit takes a timestamp above the scan timestamps. */
     MARK_OF_SCANS,
-    /** A scan by leaves waits for commits that may have missed its mark. */
+    /** A scan by leaves waits for commits that may have missed its scan timestamp. */
     COMMITS_INSIDE,
-    /** A scan by leaves looks at its leaves again. */
+    /** A scan by leaves validates its leaves. */
     VERSIONS_OF_LEAVES,
-    /** A read that was alone is entered into the read set when another one comes. */
+    /** A single read is added to the read set when another read follows. */
     ENTRY_OF_A_LONE_READ,
-    /** A scan does without versions of leaves only if it knew its words before the copies. */
+    /** A scan omits leaf versions only if it read the words before the copies. */
     WORDS_BEFORE_COPIES,
-    /** A page is written when the log is durable up to its last change. */
+    /** A page is written only when the log is durable up to its last change. */
     LOG_BEFORE_PAGE,
-    /** The durable position passes a group when all before it are durable. */
+    /** The durable position passes a group only when all before it are durable. */
     GROUPS_IN_ORDER
   }
 
-  /** Where a transaction is: a commit, but for the first. */
+  /** The stages of a transaction; all but the first are of a commit. */
   public enum Stage {
     /** A scan has copied the keys of a batch, and is about to read their items. */
     KEYS_COPIED,
@@ -75,34 +73,33 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
     UNRESERVED,
     /** The successor of a key that appears or disappears is known, and not yet locked. */
     SUCCESSOR_FOUND,
-    /** The commit timestamp is chosen and all reads have been validated; nothing is appended. */
+    /** The commit timestamp is chosen and all reads are validated; nothing is appended. */
     VALIDATED,
-    /** One more change, or several of one leaf, go into their tree, or are tried again. */
+    /** One or more changes of one leaf are applied to their tree, or retried. */
     INSTALLING,
-    /** All changes are in the trees; the timestamps are as they were, and locked. */
+    /** All changes are in the trees; the timestamps are unchanged, and locked. */
     INSTALLED
   }
 
   /**
-   * Looks at scans and commits, in their threads; it may wait, with a commit's items locked, and it
+   * Called by scans and commits, on their threads. It may wait, with a commit's items locked, and
    * may throw what a tree would.
    */
   @FunctionalInterface
   public interface Probe {
     /**
-     * A transaction has come to a stage.
+     * Called at a stage of a transaction.
      *
-     * @param stage where it is
-     * @param locked what its transaction has locked: slots of {@link Timestamps}
+     * @param locked what the transaction has locked: slots of {@link Timestamps}
      */
     void at(Stage stage, SlotSet locked);
   }
 
-  /** Nothing is left out, and the probe does nothing. */
+  /** Omits nothing, and has an empty probe. */
   public static final FaultInjection NONE =
       new FaultInjection(0, false, false, (stage, locked) -> {});
 
-  /** Kept apart: where only hints are woven in, contexts have no field. */
+  /** A separate class: if only hints are woven in, contexts have no such field. */
   private static final class Contexts {
     /** The field that weaving adds to a context. */
     static final VarHandle FAULTS = field(Tx.class);
@@ -115,38 +112,37 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
       return MethodHandles.lookup().findVarHandle(woven, "faults", FaultInjection.class);
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(
-          "The engine is not woven. Tests that inject faults run in a JVM that was started with"
-              + " -Djdk.attach.allowAttachSelf=true, under a launcher of JUnit's platform.",
+          "The engine is not woven. Run tests that inject faults in a JVM started with"
+              + " -Djdk.attach.allowAttachSelf=true, by the JUnit Platform launcher.",
           e);
     }
   }
 
-  /** One step is left out, and the probe does nothing. */
+  /** Omits one step. */
   public static FaultInjection without(Step step) {
     return new FaultInjection(1 << step.ordinal(), false, false, NONE.probe);
   }
 
-  /** The same with another probe. */
   public FaultInjection with(Probe other) {
     return new FaultInjection(without, everyLeaf, wrongFrames, other);
   }
 
-  /** The same, and all read-only transactions scan by leaves and may read alone. */
+  /** Makes all read-only transactions scan by leaves and use single reads. */
   public FaultInjection byLeaves() {
     return new FaultInjection(without, true, wrongFrames, probe);
   }
 
-  /** Makes a pool, or what has one, in which all frame hints in inner pages are made up. */
+  /** Creates a pool, or what has one, with wrong frame hints in inner pages. */
   public static <R> R wrongFrameHints(Supplier<R> making) {
     return new FaultInjection(0, false, true, NONE.probe).making(making);
   }
 
-  /** Whether any step is left out: what a transaction sees then may be anything. */
+  /** Returns whether any step is omitted: then transactions may see anything. */
   public boolean broken() {
     return without != 0;
   }
 
-  /** Makes a database, an engine or a log of which this is true from then on. */
+  /** Creates a database, an engine or a log with these faults. */
   public <R> R during(Supplier<R> making) {
     Objects.requireNonNull(Contexts.FAULTS);
     return making(making);
@@ -164,51 +160,51 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
 
   // ------------------------------------------------------------------------- called by woven code
 
-  /** What an object that is being made has. */
+  /** Returns the faults for an object under construction. */
   public static @Nullable FaultInjection opening() {
     return OPENING.get();
   }
 
-  /** Whether a step is left out. */
+  /** Returns whether a step is omitted. */
   public static boolean omits(@Nullable FaultInjection of, Step step) {
     return of != null && (of.without & 1 << step.ordinal()) != 0;
   }
 
-  /** What a check says; true where it is left out. */
+  /** Returns the result of a check, or true if the check is omitted. */
   public static boolean orOmitted(boolean holds, @Nullable FaultInjection of, Step step) {
     return holds || omits(of, step);
   }
 
-  /** What a check says; false where it is left out. */
+  /** Returns the result of a check, or false if the check is omitted. */
   public static boolean unlessOmitted(boolean found, @Nullable FaultInjection of, Step step) {
     return found && !omits(of, step);
   }
 
-  /** The item that is pinned to be locked: another one where that is broken. */
+  /** Returns the item to lock for a pinned one: a wrong one if that step is omitted. */
   public static long itemToPin(long item, @Nullable FaultInjection of) {
     return omits(of, Step.ITEM_OF_A_BLIND_WRITE) ? ~item : item;
   }
 
-  /** The item that the next batch of a descending scan reads once more; 0 for none. */
+  /** Returns the item that a descending scan's next batch reads again; 0: none. */
   public static long upperItem(long item, @Nullable FaultInjection of) {
     return omits(of, Step.UPPER_LOOK) ? 0 : item;
   }
 
-  /** A transaction has come to a stage. */
+  /** Calls the probe at a stage of a transaction. */
   public static void at(@Nullable FaultInjection of, Stage stage, SlotSet locked) {
     if (of != null) {
       of.probe.at(stage, locked);
     }
   }
 
-  /** A transaction has begun. */
+  /** Called when a transaction has begun. */
   static void started(Tx tx, @Nullable FaultInjection of) {
     if (of != null && of.everyLeaf) {
       tx.repeated();
     }
   }
 
-  /** In place of {@link Tx#get}: a key that is absent leaves no read where that is left out. */
+  /** Replaces {@link Tx#get}; with the step omitted, an absent key leaves no read. */
   public static int get(
       Tx tx,
       BTree tree,

@@ -14,40 +14,39 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An ordered map of byte strings in pages of the buffer pool.
+ * An ordered map from keys to values, both byte strings, in pages of the buffer pool.
  *
  * <pre>
- *                 root (moves by itself alone: RootMove)
+ *                 root (its page changes only by RootMove)
  *                /            |            \
  *          inner            inner           inner         fences: (low, high] of each node,
- *         /  |  \          /  |  \         /  |  \        the node's keys lie within
+ *         /  |  \          /  |  \         /  |  \        which bound its keys
  *      leaf leaf leaf    ...
- *       &lt;--&gt;  &lt;--&gt;            siblings know each other by hints
+ *       &lt;--&gt;  &lt;--&gt;            sibling hints
  * </pre>
  *
  * <pre>
- *   BTree  ─►  LeafWriter ─► Splitter, Merger      changes of a record, of the structure
- *          ─►  PointReads                          reads of a key
+ *   BTree  ─►  LeafWriter ─► Splitter, Merger      record and structure changes
+ *          ─►  PointReads                          reads of one key
  *          ─►  LongValues                          values that no leaf can hold
  *          ─►  Successor                           the next key
  *                    all of them  ─►  Descent      from the root to a node
  * </pre>
  *
- * <p>This class is the facade: it checks what is passed and says what holds. It has more than 600
- * lines because every method of the room's contract is documented here, and nowhere else. {@link
- * LeafScan}, {@link LeafRun}, {@link Lookahead}, {@link HintedLeaf}, {@link BulkLoader}, {@link
- * TreeDrop} and {@link TreeVerifier} work on a tree from outside.
+ * <p>This class is the facade: it checks arguments and documents the contract of each operation.
+ * {@link LeafScan}, {@link LeafRun}, {@link Lookahead}, {@link HintedLeaf}, {@link BulkLoader},
+ * {@link TreeDrop} and {@link TreeVerifier} work on a tree from outside.
  *
  * <h2>Contract</h2>
  *
- * <p>All keys and values that are passed are in native memory. What a read returns holds only if
- * {@link #valid} says so afterwards. Writers latch inside, and one key is never written by two
- * threads at once: the caller sees to that.
- *
- * @since 0.1.0
+ * <p>Keys and values are in native memory, at an offset and with a length. A {@link Position}
+ * argument is a hint on entry, as in {@link #locate}, and the position of the key on return; any
+ * position of the pool will do, also a cleared one. A {@link LogSession} argument has begun. The
+ * result of a read holds only if {@link #valid} returns true afterwards. Writers latch internally.
+ * The caller ensures that no two threads write the same key at once.
  */
 public final class BTree {
-  /** The longest value. */
+  /** The maximum length of a value. */
   public static final long VALUE_BYTES_MAX = OverflowChain.VALUE_BYTES_MAX;
 
   private final BufferPool pool;
@@ -61,8 +60,8 @@ public final class BTree {
   private final TreeCounts counts;
 
   /**
-   * Where keys were seen last. Set once, at any time, with a plain store: what it leads to is
-   * final, and who does not see it yet goes down from the root.
+   * The key location cache. Set with a plain store: its fields are final, and a thread that misses
+   * it descends from the root.
    */
   private @Nullable KeyLocationCache places;
 
@@ -75,64 +74,42 @@ public final class BTree {
     this.reads = new PointReads(descent);
     this.longs = new LongValues(pool, treeId, mayHoldLong);
     this.writer = new LeafWriter(descent, reads, longs, scratches);
-    this.counts = new TreeCounts(!mayHoldLong); // one that was opened may have records
+    this.counts = new TreeCounts(!mayHoldLong); // an opened tree may contain records
   }
 
   /**
-   * Makes an empty tree. With a log that is a CREATE_TREE record: the tree belongs to nobody until
-   * the record of a change of the schema names it, and what a crash leaves of it before is dropped.
-   *
-   * @param pool where its pages will be
-   * @param treeId the number that its pages carry; never used by another tree of the file
-   * @param log a session that has begun
-   * @return the tree
+   * Creates an empty tree, with a CREATE_TREE record. Recovery drops it unless a SCHEMA record
+   * names it. No other tree of the file may ever have used the id.
    */
   public static BTree create(BufferPool pool, int treeId, LogSession log) {
     return create(pool, treeId, false, log);
   }
 
   /**
-   * Makes an empty tree, as {@link #create(BufferPool, int, LogSession)}.
-   *
-   * @param pool where its pages will be
-   * @param treeId the number that its pages carry; never used by another tree of the file
-   * @param endInFrames whether values end with the number of a frame, which is taken out of what is
-   *     written: see {@link LeafHints}. All its leaves say so from then on
-   * @param log a session that has begun
-   * @return the tree
+   * Like {@link #create(BufferPool, int, LogSession)}; {@code endInFrames} says whether values end
+   * with a frame number that is zeroed in what is written, as all leaves then record ({@link
+   * LeafHints}).
    */
   public static BTree create(BufferPool pool, int treeId, boolean endInFrames, LogSession log) {
     log.grant(rootSpace(pool));
     return initRoot(pool, treeId, 0, endInFrames, log);
   }
 
-  /**
-   * Makes an empty tree whose root is a page that exists already and belongs to nobody: the
-   * catalog.
-   *
-   * @param pool where its pages will be
-   * @param treeId the number that its pages carry
-   * @param rootPid the page
-   * @param log a session that has begun
-   * @return the tree
-   */
+  /** Creates an empty tree whose root is an existing page without an owner: the catalog. */
   public static BTree createAt(BufferPool pool, int treeId, long rootPid, LogSession log) {
     log.grant(rootSpace(pool));
     return initRoot(pool, treeId, rootPid, false, log);
   }
 
   /**
-   * What {@link #create} and {@link #createAt} take of a grant at most: a thread that begins a
-   * session with it is refused at once where the log is full.
-   *
-   * @param pool where the pages will be
-   * @return bytes
+   * Returns the maximum log space that {@link #create} and {@link #createAt} take. With this
+   * initial grant, a session fails at once if the log is full.
    */
   public static long rootSpace(BufferPool pool) {
     return StructureRecord.space(pool.pageSize(), 1) + AllocatorRecord.ALLOCATE_SPACE;
   }
 
-  /** Makes an empty leaf of a page that belongs to nobody; 0: of a new one. */
+  /** Makes an empty leaf of a page without an owner, or of a new page if {@code rootPid} is 0. */
   private static BTree initRoot(
       BufferPool pool, int treeId, long rootPid, boolean endInFrames, LogSession log) {
     int frame =
@@ -148,7 +125,7 @@ public final class BTree {
       }
       int none = BTreeNode.NONE;
       NodeEditor.init(pages, base, pool.pageSize(), 0, pages, base, none, pages, base, none);
-      // Before the log has it: from then on somebody must know it.
+      // Allocated before the record is appended: a logged tree must be known to the caller.
       BTree tree = new BTree(pool, treeId, pool.pid(frame), false);
       whole = true;
       StructureRecord.appendCreate(pool, log, treeId, frame);
@@ -164,15 +141,7 @@ public final class BTree {
     }
   }
 
-  /**
-   * Opens a tree.
-   *
-   * @param pool where its pages are
-   * @param treeId the number that its pages carry
-   * @param rootPid its root
-   * @return the tree
-   * @throws CorruptionException if the page is no node of this tree
-   */
+  /** Opens a tree, or throws {@link CorruptionException} if the root is not a node of this tree. */
   public static BTree open(BufferPool pool, int treeId, long rootPid) {
     int frame = pool.fixShared(rootPid);
     int type;
@@ -194,11 +163,8 @@ public final class BTree {
   }
 
   /**
-   * Says that no value of this tree is longer than so much, and none ever was. Where such values
-   * stay in the leaves, {@link #mayHoldLong} is false from here on.
-   *
-   * @param bytes the longest value that there is and will be
-   * @return this
+   * Declares the maximum length of all past and future values. If such values stay in the leaves,
+   * {@link #mayHoldLong} returns false from now on.
    */
   public BTree valuesUpTo(long bytes) {
     if (bytes <= inlineMax()) {
@@ -207,160 +173,95 @@ public final class BTree {
     return this;
   }
 
-  /**
-   * The number that the tree's pages carry.
-   *
-   * @return the tree's id
-   */
+  /** Returns the id in the tree's pages. */
   public int treeId() {
     return treeId;
   }
 
-  /**
-   * How many records the tree has. Commits keep that, not the methods here.
-   *
-   * @return the counts
-   */
+  /** Returns the record counts. Commits maintain them; the methods of this class do not. */
   public TreeCounts counts() {
     return counts;
   }
 
   /**
-   * The root. It moves only under the lock of the schema, and only of trees of tables and indexes
-   * that are in use ({@link RootMove}).
-   *
-   * @return its page id
+   * Returns the root. It moves only under the schema lock, and only in trees of tables and indexes
+   * in use ({@link RootMove}).
    */
   public long rootPid() {
     return descent.rootPid();
   }
 
-  /**
-   * Has point reads begin where keys were seen last. For as long as the tree is open.
-   *
-   * @param table that of the tree's pool
-   */
+  /** Lets point reads start at locations from a cache of the tree's pool. */
   public void remember(@Nullable KeyLocationCache table) {
     places = table;
   }
 
-  /**
-   * Where keys were seen last.
-   *
-   * @return null where the tree is not {@link #remember remembered}
-   */
+  /** Returns the key location cache, or null. */
   public @Nullable KeyLocationCache places() {
     return places;
   }
 
-  /**
-   * The pool that the tree's pages are in.
-   *
-   * @return the pool
-   */
+  /** Returns the pool of the tree's pages. */
   public BufferPool pool() {
     return pool;
   }
 
-  /**
-   * The longest key.
-   *
-   * @return bytes: an eighth of a page
-   */
+  /** Returns the maximum length of a key: an eighth of a page. */
   public int maxKeySize() {
     return BTreeNode.keyMax(pageSize);
   }
 
-  /**
-   * The longest value; values above a quarter of a page are kept in pages of their own.
-   *
-   * @return bytes
-   */
+  /** Returns the maximum length of a value. Above {@link #inlineMax} it is stored in a chain. */
   public long maxValueSize() {
     return VALUE_BYTES_MAX;
   }
 
   // --------------------------------------------------------------------------------- point reads
 
-  /**
-   * Finds where a key is or would be. Any thread, no latch.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p out: the leaf, the first slot whose key is not below the key, whether it is the key
-   */
+  /** Finds a key, or else the first slot whose key is not below it, without a latch. Any thread. */
   public void find(MemorySegment key, long off, int len, Position p) {
     descent.descendTo(key, off, len, false, 0, p);
   }
 
   /**
-   * Finds where a key is or would be, beginning with what a position remembers: the same slot of
-   * the unchanged leaf, else the same leaf if its fences bracket the key, else a descent.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p in: any position of a tree of this pool, a cleared one included; out: as {@link #find}
+   * Like {@link #find}, starting at a hint: the same slot of the unchanged leaf, then the same leaf
+   * if its fences bracket the key, then a descent.
    */
   public void locate(MemorySegment key, long off, int len, Position p) {
     reads.locate(key, off, len, p);
   }
 
-  /**
-   * Whether what was read through a position was of one moment: to be asked after reading.
-   *
-   * @param p a position that {@link #find} or another method filled
-   * @return true if the leaf has not changed since
-   */
+  /** Returns whether everything read through a position so far is consistent. */
   public boolean valid(Position p) {
     return pool.validate(p.frame, p.version);
   }
 
   /**
-   * How long the value at a position is. The position was found.
-   *
-   * @param p the position
-   * @return bytes; means nothing unless {@link #valid} afterwards
+   * Returns the length of the value that was found; meaningless unless {@link #valid} afterwards.
    */
   public int valueLength(Position p) {
     return reads.valueLength(p);
   }
 
   /**
-   * Copies the value at a position, or what there is room for. The position was found.
-   *
-   * @param p the position
-   * @param dst where to; native memory
-   * @param dstOff where in it
-   * @param cap how many bytes there is room for
-   * @return how long the whole value is, or -1: the leaf has changed, find it again. Means nothing
-   *     unless {@link #valid} afterwards
+   * Copies the value that was found, up to {@code cap} bytes. Returns the length of the whole
+   * value, or -1 if the leaf has changed. Meaningless unless {@link #valid} afterwards.
    */
   public int copyValue(Position p, MemorySegment dst, long dstOff, int cap) {
     return reads.copyValue(p, dst, dstOff, cap);
   }
 
   /**
-   * As {@link #find}, but the leaf stays latched shared, so that {@link #valid} cannot fail until
-   * {@link #releaseShared}: for a reader that writers disturb again and again. While it is held the
-   * thread must not wait for anything and must not call other methods of a tree than {@link
-   * #valueLength}, {@link #valid} and {@link #copyValue} of a value that is in the leaf.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p out: as in {@link #find}
+   * Like {@link #find}, but keeps a shared latch on the leaf, so that {@link #valid} cannot fail
+   * until {@link #releaseShared}: for a reader that writers disturb again and again. Meanwhile the
+   * thread must not wait for anything, and may call only {@link #valueLength}, {@link #valid} and
+   * {@link #copyValue} of an inline value.
    */
   public void findShared(MemorySegment key, long off, int len, Position p) {
     descent.findShared(key, off, len, false, p);
   }
 
-  /**
-   * Gives back what {@link #findShared} latched.
-   *
-   * @param p the position
-   */
+  /** Releases the latch of {@link #findShared}. */
   public void releaseShared(Position p) {
     pool.releaseShared(p.frame);
   }
@@ -368,14 +269,10 @@ public final class BTree {
   // ----------------------------------------------------------------------------------- successor
 
   /**
-   * Finds the first key above a key. What it returns was true at one moment: no validation needed.
+   * Finds the next key above a key, which may be in the buffer {@code out}. The result was true at
+   * one point in time and needs no validation. The position is that of the successor, or the end of
+   * the tree; {@link Position#gapFrame} says where the gap below it begins.
    *
-   * @param key where the key is; native memory; may be the buffer that the answer goes to
-   * @param off where it begins
-   * @param len how long it is
-   * @param p in: a hint, as in {@link #locate}; out: where the successor is, or the end of the
-   *     tree, and where the gap below it begins: {@link Position#gapFrame}
-   * @param out out: the successor
    * @return false if there is no key above
    */
   public boolean successor(MemorySegment key, long off, int len, Position p, KeyBuffer out) {
@@ -384,25 +281,16 @@ public final class BTree {
 
   // -------------------------------------------------------------------------------------- writes
 
-  // With a log the record of a change is appended first, and LogSession.position says where it is.
-  // Long values come and go by that record, too: their pages are in it. So the methods that write
-  // and free chains themselves do that without a log only, and the record's author uses those that
-  // leave the chains to him.
+  // With a log, the caller appends the record of a change first; LogSession.position names it. The
+  // pages of long values are in that record, too. So methods that write and free chains themselves
+  // require that there is no log; with a log use those that leave the chains to the caller.
 
   /**
-   * Sets the value of a key. With a log only where neither the old nor the new value is long.
+   * Sets the value of a key. With a log, neither the old nor the new value may be long.
    *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param value where the value is; native memory
-   * @param vOff where it begins
-   * @param vLen how long it is
-   * @param p in: a hint, as in {@link #locate}; out: where the key is
-   * @param log where the change is logged
    * @return true if the key was absent
-   * @throws IllegalStateException if there is a log and a chain would come or go; nothing has
-   *     changed
+   * @throws IllegalStateException if there is a log and a chain would be needed or freed; nothing
+   *     has changed
    * @throws KeyTooLargeException if the key is longer than {@link #maxKeySize}
    * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
    */
@@ -420,15 +308,10 @@ public final class BTree {
   }
 
   /**
-   * Removes a key. With a log only where its value is not long.
+   * Removes a key. With a log, its value must not be long.
    *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p in: a hint, as in {@link #locate}; out: where the key was
-   * @param log where the change is logged
    * @return false if it was absent
-   * @throws IllegalStateException if there is a log and a chain would go; nothing has changed
+   * @throws IllegalStateException if there is a log and a chain would be freed; nothing has changed
    */
   public boolean delete(MemorySegment key, long off, int len, Position p, LogSession log) {
     check(key, off, len, key, off, 0);
@@ -436,19 +319,8 @@ public final class BTree {
   }
 
   /**
-   * Overwrites a part of a value.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param at from which byte of the value on
-   * @param bytes where the new bytes are; native memory
-   * @param bOff where they begin
-   * @param bLen how many they are
-   * @param p in: a hint, as in {@link #locate}; out: where the key is
-   * @param log where the change is logged
-   * @return false if the key is absent or the value too short, or, with a log, long; then nothing
-   *     has changed
+   * Overwrites value bytes from {@code at} on. Returns false and changes nothing if the key is
+   * absent, the value is too short, or it is long and there is a log.
    */
   public boolean patch(
       MemorySegment key,
@@ -465,35 +337,25 @@ public final class BTree {
   }
 
   /**
-   * Whether values may be in chains of pages of their own. False only where none can be: in a tree
-   * that was made since the file was opened and got none yet, and in one whose values are {@link
-   * #valuesUpTo short}. A thread that may write a key sees what the key's last writer made true.
-   *
-   * @return false if {@link #chain} need not be asked
+   * Returns whether values may be in overflow chains. False only in a tree that was created since
+   * the file was opened and has had no such value, or whose values are {@linkplain #valuesUpTo
+   * limited}. A thread that may write a key sees what the key's last writer has set.
    */
   public boolean mayHoldLong() {
     return longs.possible();
   }
 
-  /**
-   * The longest value that a leaf holds itself.
-   *
-   * @return bytes: a quarter of a page
-   */
+  /** Returns the maximum length of a value stored in a leaf: a quarter of a page. */
   public int inlineMax() {
     return BTreeNode.inlineMax(pageSize);
   }
 
   /**
-   * Writes a value to a chain of new pages, which no leaf knows yet; logged as CHAIN. If it fails,
-   * what was written is free again.
+   * Writes a value longer than {@link #inlineMax} to a chain of new pages, logged as CHAIN, and
+   * returns the first page. No leaf refers to the chain yet. On failure the written pages are
+   * freed.
    *
-   * @param value where the value is; native memory
-   * @param off where it begins
-   * @param len how long it is: more than {@link #inlineMax}
    * @param pids gets the pages, in the order of the chain
-   * @param log a session that has begun
-   * @return the first page
    * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
    */
   public long writeChain(MemorySegment value, long off, int len, LongList pids, LogSession log) {
@@ -505,35 +367,22 @@ public final class BTree {
 
   private void requireLong(int len) {
     if (len <= inlineMax()) {
-      throw new IllegalArgumentException("A value of " + len + " bytes belongs into the leaf.");
+      throw new IllegalArgumentException(
+          "A value of " + len + " bytes belongs in the leaf, not in a chain.");
     }
   }
 
   /**
-   * The chain of a key's value. Nobody else may write the key meanwhile.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p in: a hint, as in {@link #locate}; out: where the key is
-   * @param pids gets the pages, in the order of the chain
-   * @return how long the value is, or -1 where the key is absent or its value is in the leaf
+   * Collects the pages of the chain of a key's value, in order. No other thread may write the key
+   * meanwhile. Returns the length of the value, or -1 if the key is absent or its value is inline.
    */
   public int chain(MemorySegment key, long off, int len, Position p, LongList pids) {
     return reads.chain(key, off, len, p, pids);
   }
 
   /**
-   * Gives a key a value that is in a chain. Of the old value nothing is freed.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param first the first page of the chain
-   * @param length how long the value is: more than {@link #inlineMax}
-   * @param p in: a hint, as in {@link #locate}; out: where the key is
-   * @param log where the change is logged
-   * @return true if the key was absent
+   * Sets the value of a key to a chain, without freeing the old value. Returns true if the key was
+   * absent.
    */
   public boolean upsertChain(
       MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
@@ -544,17 +393,8 @@ public final class BTree {
   }
 
   /**
-   * Gives a key a value that fits into the leaf. Of the old value nothing is freed.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param value where the value is; native memory
-   * @param vOff where it begins
-   * @param vLen how long it is: {@link #inlineMax} at most
-   * @param p in: a hint, as in {@link #locate}; out: where the key is
-   * @param log where the change is logged
-   * @return true if the key was absent
+   * Sets the value of a key to an inline one, without freeing the old value. Returns true if the
+   * key was absent.
    */
   public boolean upsertInline(
       MemorySegment key,
@@ -573,15 +413,8 @@ public final class BTree {
   }
 
   /**
-   * Removes a key. Of its value nothing is freed.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param merge whether a leaf that gets underfull is merged with a neighbour
-   * @param p in: a hint, as in {@link #locate}; out: where the key was
-   * @param log where the change is logged
-   * @return false if it was absent
+   * Removes a key without freeing its value, and optionally merges an underfull leaf. Returns false
+   * if the key was absent.
    */
   public boolean remove(
       MemorySegment key, long off, int len, boolean merge, Position p, LogSession log) {
@@ -590,21 +423,19 @@ public final class BTree {
   }
 
   /**
-   * Frees pages of chains that no leaf knows any more, the last first. What can't be freed now is
-   * tried again with the next chain: this does not fail.
+   * Frees pages of chains that no leaf refers to any more, the last one first. Pages that cannot be
+   * freed now are retried later.
    *
-   * @param pids the pages
-   * @param log a session that has begun
+   * @throws io.fovea.error.StorageFullException if the close of the database ends a commit on a
+   *     full disk
    */
   public void freeChain(LongList pids, LogSession log) {
     longs.free(pids, log);
   }
 
   /**
-   * Says no to what the tree could not store, before anything is done for it.
+   * Rejects keys and values that the tree cannot store.
    *
-   * @param keyLength how long the key is, in bytes
-   * @param valueLength how long the value is, in bytes
    * @throws KeyTooLargeException for a key above {@link #maxKeySize}
    * @throws ValueTooLargeException for a value above {@link #maxValueSize}
    */
@@ -618,7 +449,7 @@ public final class BTree {
   }
 
   /**
-   * Also that both are where they are said to be: an exception under a latch would leave it taken.
+   * Also checks the memory bounds, since an exception under a latch after a change stops the pool.
    */
   void check(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     checkSizes(len, vLen);
@@ -628,29 +459,20 @@ public final class BTree {
 
   // -------------------------------------------------------------------------------- whole trees
 
-  /**
-   * Whether there are strays: pages that were released and could not be freed then. Any thread.
-   *
-   * @return whether {@link #freeStrays} has something to do
-   */
+  /** Returns whether there are strays: released pages that could not be freed yet. Any thread. */
   public boolean hasStrays() {
     return longs.hasStrays();
   }
 
   /**
-   * Frees strays, as far as that is possible now. Of a tree that was dropped, too. One thread.
-   *
-   * @param log a session that has begun, and that nobody else uses
+   * Frees as many strays as possible, also of a dropped tree. One thread; the session is not
+   * shared.
    */
   public void freeStrays(LogSession log) {
     longs.freeStrays(log);
   }
 
-  /**
-   * How many levels the tree has: a moment's truth, for reports.
-   *
-   * @return 1 if the root is a leaf
-   */
+  /** Returns the current number of levels, at least 1, for reports. */
   public int height() {
     while (true) {
       long pid = rootPid();
@@ -666,10 +488,7 @@ public final class BTree {
   }
 
   /**
-   * The native memory that the tree keeps for changes of its structure, beside the pool. Any
-   * thread.
-   *
-   * @return bytes
+   * Returns the size of the native memory kept for structure changes, outside the pool. Any thread.
    */
   public long scratchBytes() {
     return scratches.bytes();
@@ -687,7 +506,7 @@ public final class BTree {
     return writer;
   }
 
-  /** For parts that go down the tree themselves: scans, lookaheads, hints. */
+  /** For classes that descend the tree themselves: scans, lookaheads, hints. */
   Descent descent() {
     return descent;
   }

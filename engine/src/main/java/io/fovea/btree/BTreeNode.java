@@ -7,8 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 
 /**
- * The layout of a node: where each field is, how it is read, and what it means. {@link NodeSearch}
- * looks for keys in it, {@link NodeEditor} changes it.
+ * The layout of a node. {@link NodeSearch} searches a node, {@link NodeEditor} changes it.
  *
  * <pre>
  *   0        32                                              64
@@ -25,15 +24,14 @@ import java.nio.ByteOrder;
  *            +---------------+------------+-----------+
  *
  *   count    entries; an inner node has one child more
- *   prefix   bytes that all keys here begin with. Of a node with two fences: what these have in
- *            common, so that a key that belongs here has it too. Of an inner node without one of
- *            them: what its own keys have in common; a key that is looked for is compared with it.
- *            Of a leaf without one: none
- *   low      length of the low fence, all keys are above it; 0xFFFF: there is none
- *   high     length of the high fence, no key is above it; 0xFFFF: there is none, and in its place
- *            are the bytes of the prefix
+ *   prefix   length of the common prefix of all keys here. With two fences: what these share, so that
+ *            each key that belongs here has it. In an inner node that lacks one: what its own keys
+ *            share, with which searches compare. In a leaf that lacks one: 0
+ *   low      length of the low fence, below all keys; 0xFFFF: none
+ *   high     length of the high fence, which no key is above; 0xFFFF: none, and the prefix is stored
+ *            in its place
  *   heap     bytes from the lowest record to the end of the page, fences included
- *   dead     bytes in there that belong to no record any more
+ *   dead     unused bytes in the heap
  *   last     the slot of the last insert (0xFFFF: before slot 0);  run: inserts that ascended so far
  *   next     leaf: the page of the next leaf, a hint, 0 for none; prev likewise
  *   head     first four bytes of the suffix, big-endian, padded with zeros
@@ -43,34 +41,33 @@ import java.nio.ByteOrder;
  *
  *   leaf record   | value length 16 | tail | value |
  *   overflow      | 0xFFFF          | tail | first page 64 | length 64 |
- *   inner record  | tail |                                nothing at all where the head is enough
+ *   inner record  | tail |                                empty if the head is enough
  *   16 heads      of the slots step, 2 step, ..., 16 step, with step = count / 17;
  *                 only in nodes of at least {@value #HINTS_FROM} entries
  * </pre>
  *
- * <h2>Why it is like this</h2>
+ * <h2>Rationale</h2>
  *
  * <ul>
- *   <li>A slot is one aligned long: it is read and written as a whole, so that a reader without a
- *       latch sees an old slot or a new one, never half of each.
- *   <li>The head is in the slot, so bytes of it are nowhere else. A suffix of at most four bytes
- *       has no tail: the slots alone decide. One of at most eight is decided by one more compare of
- *       a masked word. With the prefix gone that is nearly every key.
- *   <li>The root has no fences. Without a prefix of its own all its keys would have the same head
- *       (a number of eight bytes that counts from 1, a first part that is the same for all), and
- *       every descent would begin with a search through tails. In leaves, where a key that does not
- *       have the prefix would be inserted now and then, this is not worth it.
- *   <li>The header's 64 bytes are one cache line; the heads of an inner node are the line that the
- *       processor fetches with it. After them a search has about 14 neighbouring entries left. A
- *       child is in the line of its slot, so that an inner node costs no access to its heap.
- *   <li>Fences make a node self-describing: a hint at a leaf is checked against them, and the
- *       latched paths check them instead of holding the parent.
+ *   <li>A slot is one aligned long, so an unlatched reader sees an old or a new slot, never a
+ *       mixture.
+ *   <li>The head is stored only in the slot. A suffix of at most four bytes has no tail, so slots
+ *       alone decide; one of at most eight takes one more compare of a masked word. Without their
+ *       prefix, nearly all keys are that short.
+ *   <li>The root has no fences, so its prefix comes from its keys. Otherwise all of them might
+ *       share the head (a small 8-byte number, a common first component), and each descent would
+ *       begin by searching tails. Leaves do without this: an insert without the prefix would
+ *       rewrite them.
+ *   <li>The header is one cache line, and the sampled heads of an inner node are the adjacent one,
+ *       which the processor fetches with it. They leave about 14 neighboring entries. A child is in
+ *       the line of its slot, so a search in an inner node rarely reads the heap.
+ *   <li>Fences make a node self-describing: hints to a leaf are checked against them, and latched
+ *       paths check them instead of holding the parent.
  * </ul>
  *
- * <p>Everything here may run on a page that a writer is changing. So counts, lengths and offsets
- * are clamped to the page; what is still outside of the mapping is an {@link
- * IndexOutOfBoundsException}, caught at the outer edge ({@link Descent}); and no result means
- * anything before the version was validated.
+ * <p>All reads may run on a page that a writer is changing. Counts, lengths and offsets are clamped
+ * to the page; an access that still leaves the mapping throws an {@link IndexOutOfBoundsException},
+ * caught by the caller ({@link Descent}). A result means nothing until the version is validated.
  */
 final class BTreeNode {
   static final int COUNT = 32;
@@ -96,31 +93,28 @@ final class BTreeNode {
   static final int INNER_STRIDE = 1 << INNER_SHIFT;
   static final int CHILD = 8;
 
-  /** What a copy of a page has behind it: as far as a damaged or torn 16-bit offset may reach. */
+  /** Memory needed after a copy of a page: the reach of a damaged or torn 16-bit offset. */
   static final long SLACK = (1 << 16) + 16;
 
-  /** The length of a fence that does not exist. */
+  /** The length of a missing fence. */
   static final int NONE = 0xFFFF;
 
-  /** Bytes of a key that live in the slot. */
+  /** Key bytes stored in the slot. */
   static final int HEAD_BYTES = 4;
 
-  /** Bytes before the tail of a leaf's record. */
+  /** Bytes before the tail of a leaf record. */
   static final int FIELD_BYTES = 2;
 
-  /** The length field of a value that is elsewhere. */
+  /** The length field of a long value. */
   static final int OVERFLOW = 0xFFFF;
 
-  /** What a leaf keeps of a value that is elsewhere: its first page and its length. */
+  /** Bytes in the leaf for a long value: its first page and its length. */
   static final int STUB_BYTES = 16;
 
-  /**
-   * The layout of all nodes but of leaves whose values end with the number of a frame, which have
-   * {@link io.fovea.buffer.LeafHints#LAYOUT}. That a value ends so is nothing to the tree.
-   */
+  /** The layout of all nodes but leaves with {@link io.fovea.buffer.LeafHints#LAYOUT}. */
   static final int LAYOUT = 0;
 
-  /** A page has so many bits of lines, see {@link #line}. */
+  /** Bits of a line number, see {@link #line}. */
   static final int LINE_BITS = 8;
 
   private BTreeNode() {}
@@ -167,7 +161,7 @@ final class BTreeNode {
     return Mem.peekLong(s, base + PREV);
   }
 
-  // The four numbers that a search needs are one load; so are type and level.
+  // A search loads count, prefix, low and high at once; likewise type and level.
 
   private static final boolean LITTLE = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
   private static final int COUNT_SHIFT = LITTLE ? 0 : 48;
@@ -199,12 +193,10 @@ final class BTreeNode {
     return Mem.peekInt(s, base + PageHeader.TYPE);
   }
 
-  /** Whether a kind is that of an inner node. */
   static boolean kindInner(int kind) {
     return (kind >>> TYPE_SHIFT & 0xFF) == PageHeader.INNER;
   }
 
-  /** Whether a kind is that of a leaf. */
   static boolean kindLeaf(int kind) {
     return (kind >>> TYPE_SHIFT & 0xFF) == PageHeader.LEAF;
   }
@@ -223,12 +215,10 @@ final class BTreeNode {
 
   // -------------------------------------------------------------------------------------- slots
 
-  /** The longest key of pages of a size. */
   static int keyMax(int pageSize) {
     return pageSize >>> 3;
   }
 
-  /** The longest value that stays in a leaf. */
   static int inlineMax(int pageSize) {
     return pageSize >>> 2;
   }
@@ -237,7 +227,7 @@ final class BTreeNode {
     return Mem.peekLong(s, base + LEAF_SLOTS + ((long) slot << LEAF_SHIFT));
   }
 
-  /** In which 256th of its page the record of a slot begins; of a torn slot, anything below 256. */
+  /** The 256th of the page in which the record of a slot begins; any number below if it is torn. */
   static int line(long slot, int pageSize) {
     return offset(slot) >>> Integer.numberOfTrailingZeros(pageSize) - LINE_BITS
         & (1 << LINE_BITS) - 1;
@@ -247,17 +237,17 @@ final class BTreeNode {
     return Mem.peekLong(s, base + INNER_SLOTS + ((long) slot << INNER_SHIFT));
   }
 
-  /** The child that holds keys up to the key of a slot; at slot {@code count} the upper child. */
+  /** The child with the keys up to that of a slot; at slot {@code count} the upper child. */
   static long child(MemorySegment s, long base, int slot) {
     return PageRef.pid(childRef(s, base, slot));
   }
 
-  /** The reference to that child: its page id, and a hint at its frame. */
+  /** The reference to that child: page id and frame hint. */
   static long childRef(MemorySegment s, long base, int slot) {
     return Mem.peekLong(s, childAt(base, slot));
   }
 
-  /** Where that reference is. */
+  /** The address of that reference. */
   static long childAt(long base, int slot) {
     return base + INNER_SLOTS + CHILD + ((long) slot << INNER_SHIFT);
   }
@@ -270,7 +260,7 @@ final class BTreeNode {
     return (long) head << 32 | (long) offset << 16 | length;
   }
 
-  /** Whether the head of a suffix that is shorter than it has something behind the suffix. */
+  /** Whether a head has nonzero bytes after the end of a shorter suffix. */
   static boolean paddingIsWrong(long slot) {
     int suffix = suffixLength(slot);
     return suffix < HEAD_BYTES && slot >>> 32 << 8 * suffix + 32 != 0;
@@ -288,12 +278,11 @@ final class BTreeNode {
     return Math.max(0, suffixLength(slot) - HEAD_BYTES);
   }
 
-  /** Where the slots end. */
   static int slotsEnd(boolean leaf, int count) {
     return leaf ? LEAF_SLOTS + (count << LEAF_SHIFT) : INNER_SLOTS + (count + 1 << INNER_SHIFT);
   }
 
-  /** How many entries can be in a page: what a torn count is clamped to. */
+  /** The most entries a page can hold; torn counts are clamped to it. */
   static int leafCountMax(int pageSize) {
     return pageSize - LEAF_SLOTS >>> LEAF_SHIFT;
   }
@@ -312,54 +301,50 @@ final class BTreeNode {
 
   // -------------------------------------------------------------------------------------- values
 
-  /** The length field of a leaf's record: a length, or {@link #OVERFLOW}. */
+  /** The length field of a leaf record: a length, or {@link #OVERFLOW}. */
   static int field(MemorySegment s, long base, int pageSize, long slot) {
     return Mem.peekUnsignedShort(s, base + (offset(slot) & pageSize - 1));
   }
 
-  /** Where the value, or the stub of it, begins. */
+  /** The address of the value or its stub. */
   static long valueAt(long base, int pageSize, long slot) {
     return base + (offset(slot) & pageSize - 1) + FIELD_BYTES + tailLength(slot);
   }
 
-  /** How many bytes a leaf holds for a length field. */
+  /** The bytes that a leaf holds for a length field. */
   static int inlineBytes(int field) {
     return field == OVERFLOW ? STUB_BYTES : field;
   }
 
   // ---------------------------------------------------------------------------------------- keys
 
-  /** Whether a node has no fence on one side, or on both: then its prefix must be compared. */
+  /** Whether a fence is missing: then a search compares the prefix. */
   static boolean isOpen(MemorySegment s, long base) {
     return low(s, base) == NONE || high(s, base) == NONE;
   }
 
-  /** Where the low fence begins, in the page. */
+  /** The offset of the low fence in the page. */
   static int lowAt(MemorySegment s, long base, int pageSize) {
     return highAt(s, base, pageSize) - fenceBytes(low(s, base), pageSize);
   }
 
-  /** Where the high fence begins, in the page, and with it the prefix. */
+  /** The offset of the high fence, or of the prefix of a node without one. */
   static int highAt(MemorySegment s, long base, int pageSize) {
     int high = high(s, base);
     return pageSize - Math.min(high == NONE ? prefix(s, base) : high, keyMax(pageSize));
   }
 
-  /** What a fence takes in the page; clamped. */
+  /** The bytes that a fence takes; clamped. */
   static int fenceBytes(int fence, int pageSize) {
     return fence == NONE ? 0 : Math.min(fence, keyMax(pageSize));
   }
 
-  /** How long the key of a slot is; clamped to what a key may be. */
+  /** The length of the key of a slot; clamped. */
   static int keyLength(MemorySegment s, long base, int pageSize, long slot) {
     return Math.min(prefix(s, base) + suffixLength(slot), keyMax(pageSize));
   }
 
-  /**
-   * Copies the whole key of a slot.
-   *
-   * @return its length, never more than the longest key
-   */
+  /** Copies the whole key of a slot and returns its length, clamped to the longest key. */
   static int copyKey(
       MemorySegment s,
       long base,
@@ -389,21 +374,18 @@ final class BTreeNode {
 
   // --------------------------------------------------------------------------------------- space
 
-  /** Bytes between the slots and the records. */
   static int gap(MemorySegment s, long base, int pageSize, boolean leaf) {
     return pageSize - heap(s, base) - slotsEnd(leaf, count(s, base));
   }
 
-  /** Bytes that entries take, and what they are made of: all but the fixed part and the gap. */
+  /** Bytes of entries and fences: all but the fixed part, the gap and dead bytes. */
   static int used(MemorySegment s, long base, int pageSize, boolean leaf) {
     return slotsEnd(leaf, count(s, base)) - slotsEnd(leaf, 0) + heap(s, base) - dead(s, base);
   }
 
   /**
-   * Whether slots, heap and fences of a node fit the page: asked under the latch before anything
-   * loops over its entries, for a count that is damaged leads far away from the page.
-   *
-   * @throws IndexOutOfBoundsException if not
+   * Checks that slots, heap and fences fit the page. Called under the latch before a loop over the
+   * entries, since a damaged count would lead far outside.
    */
   static void checkSane(MemorySegment s, long base, int pageSize, boolean leaf) {
     int fences = pageSize - lowAt(s, base, pageSize);
@@ -413,14 +395,13 @@ final class BTreeNode {
     }
   }
 
-  /** What a record takes in the heap. */
   static int recordBytes(MemorySegment s, long base, int pageSize, boolean leaf, long slot) {
     return leaf
         ? FIELD_BYTES + tailLength(slot) + inlineBytes(field(s, base, pageSize, slot))
         : tailLength(slot);
   }
 
-  /** What entries [from, to) of a leaf take in a leaf with a prefix of another length. */
+  /** The bytes of entries [from, to) of a leaf in a leaf with another prefix length. */
   static int leafBytes(MemorySegment s, long base, int pageSize, int from, int to, int prefix) {
     int grow = prefix(s, base) - prefix;
     int bytes = 0;
@@ -435,7 +416,7 @@ final class BTreeNode {
     return bytes;
   }
 
-  /** What entries [from, to) of an inner node take in a node with a prefix of another length. */
+  /** The bytes of entries [from, to) of an inner node in a node with another prefix length. */
   static int innerBytes(MemorySegment s, long base, int from, int to, int prefix) {
     int grow = prefix(s, base) - prefix;
     int bytes = 0;

@@ -18,8 +18,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Builds a tree of keys that come in ascending order: leaves from left to right, inner nodes as
- * their children are done.
+ * Builds a tree from ascending keys: leaves from left to right, inner nodes as their children are
+ * complete.
  *
  * <pre>
  *   level 2             [ S:5                                entries wait here until the node is full,
@@ -28,42 +28,34 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <ol>
- *   <li>A node takes the next entry if it would still be full enough and not too full with that
- *       entry's key as high fence, and so with the prefix that this leaves.
- *   <li>When it does not, a leaf is closed with a short separator before that entry, if its entries
- *       fit with the prefix of that; else with its last key, with which they did.
- *   <li>The last node of a level has no high fence, hence no prefix: if its entries do not fit like
- *       that, it is closed before, and a smaller one follows.
- *   <li>Pages are not reachable until {@link #finish} writes the root, so nothing is latched for
- *       long, and {@link #close} without finish can free them all.
- *   <li>With a log each page is a record of structure when it is done: a leaf when the next one is
- *       known, children before their parent, the root last. So after every record the tree that the
- *       log describes is the empty one, until it is the full one; no record of a key is needed. The
- *       records make the pages the tree's, whether the load ends or not. Therefore the tree must
- *       not have been published: of a tree that no schema names when a crash comes recovery frees
- *       all pages that were allocated for it (an ALLOCATE tells the tree), reachable or not. The
- *       session must not end before the load has: it holds back the redo point, so that those
- *       records are still there then.
- *   <li>Or pages have no records but those of their allocation, and are written to the file instead
- *       ({@link #unlogged}): once, in pieces ({@link #flush}), without copies in the double-write
- *       area, for until the tree is known a crash frees them all, torn or not. The root has a
- *       record all the same, so that its LSN says that it has changed. Before the tree becomes
- *       known either all is in the file and the redo point behind it, or {@link #logPages} has
- *       logged it after all.
+ *   <li>A node takes the next entry if it stays within the fill factor and the page with that
+ *       entry's key as high fence, and so with the resulting prefix.
+ *   <li>Otherwise the leaf is closed with a short separator before that entry, if its entries fit
+ *       with the resulting prefix; else with its last key, with which they did.
+ *   <li>The last node of a level has no high fence, hence no prefix: if its entries do not fit
+ *       without, some are closed into a node before.
+ *   <li>Pages are unreachable until {@link #finish} writes the root. So latches are short, and
+ *       {@link #close} without finish can free all pages.
+ *   <li>With a log, each page is a STRUCTURE record when it is complete: a leaf when the next one
+ *       is known, children before their parent, the root last. After each record the logged tree is
+ *       empty, until it is complete, so keys need no records. The records give the pages to the
+ *       tree even if the load fails. So the tree must not be published yet: of a tree that no
+ *       schema names, recovery frees all pages that ALLOCATE records gave to it, reachable or not.
+ *       The session must not end before the load, since it holds back the redo point before those
+ *       records.
+ *   <li>{@linkplain #unlogged Alternatively} only allocations are logged and pages are written to
+ *       the file, once, in pieces ({@link #flush}), without double-write copies: a crash frees them
+ *       all, torn or not, until the tree is published. The root is logged, so that its LSN moves.
+ *       Before the tree is published, either all pages are in the file and the redo point is behind
+ *       them, or {@link #logPages} has logged them.
  * </ol>
  *
- * <p>The file has more than 600 lines because a node's shape is decided in one place for all
- * levels, whether the pages are logged or not.
- *
- * <p>One thread; nobody else may use the tree meanwhile.
- *
- * @since 0.1.0
+ * <p>Used by one thread; no other may use the tree meanwhile.
  */
 public final class BulkLoader implements AutoCloseable {
   /**
-   * How full pages are made where nobody says otherwise: what is left is for a record or two that
-   * come between, or get longer, so that not each of them splits a page. InnoDB leaves as much when
-   * it builds an index from sorted entries.
+   * The default fill factor. The rest is for later inserts and longer values, so that not each of
+   * them splits a page; InnoDB reserves as much in sorted index builds.
    */
   public static final double FILL = 15 / 16.0;
 
@@ -77,17 +69,14 @@ public final class BulkLoader implements AutoCloseable {
   private final double fill;
   private final LogSession log;
 
-  /** The pages, in the order of their allocation, where they are not logged; without the root. */
+  /** Without images in the log: all pages except the root, in the order of their allocation. */
   private final @Nullable LongList made;
 
-  /** How many of them were written. */
   private int flushed;
 
   private final List<Level> levels = new ArrayList<>();
 
-  /**
-   * Nodes that are built and that no parent has yet: one a level at most, and only for a moment.
-   */
+  /** Complete nodes without a parent: at most one per level, briefly. */
   private final Set<Long> detached = new HashSet<>();
 
   private final KeyBuffer separator;
@@ -97,7 +86,7 @@ public final class BulkLoader implements AutoCloseable {
   private long lastLeaf;
   private long count;
 
-  /** Pages of a long value that no leaf has yet, and how many of them {@link #made} has. */
+  /** Pages of a long value that no leaf has yet; {@link #listed} of them are in {@link #made}. */
   private long[] loose = NONE;
 
   private int listed;
@@ -122,12 +111,10 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   /**
-   * Begins to fill an empty tree with keys that come in ascending order. Nobody else may use the
-   * tree until the loader has finished. With a log the tree must be one that no schema names yet.
+   * Starts a load into an empty tree. With a log, no schema may name the tree yet, and the session
+   * must not end before the loader is closed.
    *
-   * @param tree the tree
-   * @param fill how full the pages shall be, above 0 up to 1
-   * @param log a session that has begun and does not end before the loader is closed
+   * @param fill the fill factor of pages, above 0 up to 1
    * @throws InvalidUseException if the tree is not empty
    */
   public BulkLoader(BTree tree, double fill, LogSession log) {
@@ -135,13 +122,9 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   /**
-   * The same without images in the log: the caller sees to it that the pages are in the file, and
-   * that the redo point is behind them, before the tree becomes known; or calls {@link #logPages}.
-   *
-   * @param tree the tree
-   * @param fill how full the pages shall be, above 0 up to 1
-   * @param log a session that has begun before the tree was made, and ends when it is known
-   * @return the loader
+   * Starts a load without images in the log. Before the tree is published, the caller ensures that
+   * the pages are in the file and the redo point is behind them, or calls {@link #logPages}. The
+   * session began before the tree was created, and ends when it is published.
    */
   public static BulkLoader unlogged(BTree tree, double fill, LogSession log) {
     return new BulkLoader(tree, fill, log, new LongList());
@@ -175,14 +158,7 @@ public final class BulkLoader implements AutoCloseable {
     }
   }
 
-  /**
-   * Whether a key is the last one that was added.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @return true if it is; false before the first
-   */
+  /** Returns whether a key equals the last one added. */
   public boolean endsWith(MemorySegment key, long off, int len) {
     return count > 0 && Mem.equal(last.segment(), 0, last.length(), key, off, len);
   }
@@ -190,15 +166,7 @@ public final class BulkLoader implements AutoCloseable {
   /**
    * Adds a key.
    *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param value where the value is; native memory
-   * @param vOff where it begins
-   * @param vLen how long it is
-   * @throws InvalidUseException if the key is not above the one before, or after {@link #finish}
-   * @throws KeyTooLargeException if the key is too long
-   * @throws ValueTooLargeException if the value is too long
+   * @throws InvalidUseException if the key is not above the previous one, or after {@link #finish}
    */
   public void add(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     if (finished) {
@@ -237,7 +205,7 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   private long writeChain(MemorySegment value, long vOff, int vLen) {
-    // No commit lists these pages, so they are the tree's at once.
+    // No commit lists these pages, so they belong to the tree at once.
     int type = made == null ? RecordType.STRUCTURE : StructureRecord.NO_IMAGE;
     loose = tree.longValues().write(value, vOff, vLen, type, log);
     while (made != null && listed < loose.length) {
@@ -247,7 +215,7 @@ public final class BulkLoader implements AutoCloseable {
     return loose[0];
   }
 
-  /** Frees the pages of a long value that nothing leads to. */
+  /** Frees the pages of an unreferenced long value. */
   private void freeLoose() {
     while (loose.length > listed) {
       long pid = loose[listed++];
@@ -282,14 +250,14 @@ public final class BulkLoader implements AutoCloseable {
     int prefix = prefix(level, key, off, len);
     int entries = pending.sum(prefix) + bytes - Math.min(prefix, Math.max(0, len - 4));
     int whole = entries + lowBytes(level) + len;
-    // An inner node of a single child would be legal and useless.
+    // An inner node with one child would be legal and useless.
     boolean wanted = whole <= fill * capacity(leaf) || !leaf && pending.count() < 2;
     return wanted && whole <= capacity(leaf);
   }
 
   // --------------------------------------------------------------------------------------- leaves
 
-  /** Builds a leaf of the first n pending entries; what follows is the next of them, or a key. */
+  /** Builds a leaf from the first n pending entries; the given key follows them. */
   private void closeLeaf(Level leaf, int n, MemorySegment next, long off, int len) {
     PendingNode pending = leaf.pending;
     a.set(pending.bytes(), pending.keyAt(n - 1), pending.keyLength(n - 1));
@@ -305,7 +273,9 @@ public final class BulkLoader implements AutoCloseable {
     closed(leaf, pid);
   }
 
-  /** A leaf of the first pending entries; the last of all is done, others wait for the next. */
+  /**
+   * Builds a leaf from the first pending entries; only the last leaf is complete without a sibling.
+   */
   private long newLeaf(Level leaf, int n, int highLength, boolean done) {
     long pid = buildLeaf(leaf, n, false, highLength, done);
     detached.add(pid);
@@ -327,10 +297,8 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   /**
-   * Something failed while a page was held. A page of a tree that is not logged nobody knows: it is
-   * freed as it is. After an error it may not be in the list of those.
-   *
-   * @return never: throws it
+   * Releases a page after a failure. Pages of an unlogged tree are unreachable and will be freed.
+   * After an error the page may be missing in the list of pages, so the pool stops.
    */
   private RuntimeException broken(int frame, Throwable thrown) {
     if (made != null && thrown instanceof RuntimeException) {
@@ -345,7 +313,7 @@ public final class BulkLoader implements AutoCloseable {
     return StructureRecord.space(pageSize, 1);
   }
 
-  /** Logs a page that is done, and gives it back. */
+  /** Logs a complete page and releases it. */
   private void done(int frame) {
     boolean image = made == null || pool.pid(frame) == tree.rootPid();
     int type = image ? RecordType.STRUCTURE : StructureRecord.NO_IMAGE;
@@ -353,7 +321,7 @@ public final class BulkLoader implements AutoCloseable {
     pool.releaseExclusive(frame);
   }
 
-  /** Builds a leaf, in a page of its own or in that of the root; returns the page. */
+  /** Builds a leaf in a new page or in the root; returns the page. */
   private long buildLeaf(Level leaf, int n, boolean root, int highLength, boolean done) {
     int frame = root ? fixRoot() : allocate(PageHeader.LEAF);
     try {
@@ -362,7 +330,7 @@ public final class BulkLoader implements AutoCloseable {
       if (done) {
         done(frame);
       } else {
-        // The allocation has given it LSNs that keep it safe until it is done.
+        // Until it is complete, the LSNs of its allocation protect it.
         pool.markDirty(frame);
         pool.releaseExclusive(frame);
       }
@@ -386,7 +354,7 @@ public final class BulkLoader implements AutoCloseable {
               s, base, pageSize, i, from, pending.keyAt(i), pending.keyLength(i), field);
       Mem.copy(from, pending.valueAt(i), s, at, BTreeNode.inlineBytes(field));
     }
-    // Inserts that go on where the load ended find that they ascend.
+    // Later inserts at the end are recognized as ascending.
     NodeEditor.setRun(s, base, n, n - 1 & 0xFFFF);
     NodeEditor.setPrev(s, base, lastLeaf);
   }
@@ -405,7 +373,7 @@ public final class BulkLoader implements AutoCloseable {
         highLength);
   }
 
-  /** Tells the leaf before about the new one: with that it is done. */
+  /** Links the previous leaf to the new one, which completes it. */
   private void linkLeaf(long pid) {
     if (lastLeaf != 0) {
       log.grant(pageSpace());
@@ -422,7 +390,7 @@ public final class BulkLoader implements AutoCloseable {
 
   // ---------------------------------------------------------------------------------- inner nodes
 
-  /** A node is done; the separator above it is in the buffer. */
+  /** Adds a complete node to its parent; the separator is in the buffer. */
   private void closed(Level level, long pid) {
     level.first = false;
     level.low.set(separator.segment(), 0, separator.length());
@@ -430,7 +398,7 @@ public final class BulkLoader implements AutoCloseable {
     int length = separator.length();
     int bytes = NodeEditor.innerEntryBytes(0, length);
     if (!takes(parent, separator.segment(), 0, length, bytes)) {
-      // The separator is overwritten by what goes up; it is kept as the low fence below.
+      // The recursion overwrites the separator; level.low keeps it.
       closeInner(parent, parent.pending.count());
     }
     parent.pending.add(level.low.segment(), 0, length, 0, 0, pid);
@@ -444,7 +412,9 @@ public final class BulkLoader implements AutoCloseable {
     return levels.get(level.level + 1);
   }
 
-  /** Builds an inner node of the first n pending children; the last one becomes the upper child. */
+  /**
+   * Builds an inner node from the first n pending children; the last one becomes the upper child.
+   */
   private void closeInner(Level level, int n) {
     PendingNode pending = level.pending;
     separator.set(pending.bytes(), pending.keyAt(n - 1), pending.keyLength(n - 1));
@@ -454,7 +424,7 @@ public final class BulkLoader implements AutoCloseable {
     closed(level, pid);
   }
 
-  /** Builds an inner node, in a page of its own or in that of the root; returns the page. */
+  /** Builds an inner node in a new page or in the root; returns the page. */
   private long buildInner(Level level, int n, boolean root, int highLength) {
     int frame = root ? fixRoot() : allocate(PageHeader.INNER);
     try {
@@ -491,7 +461,7 @@ public final class BulkLoader implements AutoCloseable {
     NodeEditor.setRun(s, base, n, n - 2 & 0xFFFF);
   }
 
-  /** The prefix of a node without fence; in the place of a missing fence it takes room. */
+  /** Chooses the prefix of a node without a fence, unless its copy does not fit. */
   private void choosePrefix(PendingNode pending, int n, long base) {
     a.set(pending.bytes(), pending.keyAt(0), pending.keyLength(0));
     b.set(pending.bytes(), pending.keyAt(n - 2), pending.keyLength(n - 2));
@@ -505,11 +475,7 @@ public final class BulkLoader implements AutoCloseable {
 
   // -------------------------------------------------------------------------------------- finish
 
-  /**
-   * Ends the load: now the tree has the keys.
-   *
-   * @return how many they are
-   */
+  /** Ends the load and makes the tree reachable. Returns the number of keys. */
   public long finish() {
     if (finished) {
       throw new InvalidUseException("The bulk load has ended.");
@@ -534,27 +500,27 @@ public final class BulkLoader implements AutoCloseable {
     return pool.fixExclusive(tree.rootPid());
   }
 
-  /** What a node without high fence would take with the entries from one on. */
+  /** The bytes of a node without a high fence, with the entries from one on. */
   private static int sumOpen(Level level, int from) {
     return level.pending.sum(from, level.pending.count(), 0) + lowBytes(level);
   }
 
-  /** Leaves as much for the last leaf as surely fits beside any low fence, and closes the rest. */
+  /** Closes all entries except those that fit into the last leaf with any low fence. */
   private void closeLeafBeforeTail(Level leaf) {
     PendingNode pending = leaf.pending;
     int n = pending.count();
-    // The largest record takes less than half of a leaf: at least one stays.
+    // The largest record takes less than half of a leaf, so at least one stays.
     while (n > 1 && pending.sum(n - 1, pending.count(), 0) <= capacity(true) / 2) {
       n--;
     }
     closeLeaf(leaf, n, pending.bytes(), pending.keyAt(n), pending.keyLength(n));
   }
 
-  /** Adds the last child of a level, which has no separator, and goes up to the root. */
+  /** Adds the last child of a level, which has no separator, and continues up to the root. */
   private void finishInner(int height, long lastChild) {
     Level level = levels.get(height);
     PendingNode pending = level.pending;
-    // The last child counts for a slot; its key is the upper one, which is none.
+    // The last child takes a slot without a key.
     while (pending.count() > 1 && sumOpen(level, 0) + BTreeNode.INNER_STRIDE > capacity(false)) {
       closeInner(level, Math.max(1, pending.count() / 2));
     }
@@ -573,21 +539,19 @@ public final class BulkLoader implements AutoCloseable {
 
   // ------------------------------------------------------------------------- pages without images
 
-  /** How many pages it has made that are not logged. */
+  /** Returns the number of pages without images in the log. */
   public int pages() {
     return made == null ? 0 : made.size();
   }
 
-  /** How many of them {@link #flush} has not written yet. */
+  /** Returns how many of them {@link #flush} has not written yet. */
   public int unwritten() {
     return pages() - flushed;
   }
 
   /**
-   * Writes to the file what is not logged and will not change any more; with the last call, after
-   * {@link #finish}, all of it. A sync has to follow.
-   *
-   * @throws io.fovea.error.StorageException if a page can't be written; may be done again
+   * Writes unlogged pages that will not change any more; after {@link #finish}, all. A sync must
+   * follow. May be repeated after a failure.
    */
   public void flush() {
     if (made == null) {
@@ -598,7 +562,7 @@ public final class BulkLoader implements AutoCloseable {
     int n = 0;
     boolean waits = false;
     for (int i = flushed; i < end; i++) {
-      // The last leaf has yet to learn which one follows.
+      // The last leaf still needs its next sibling.
       if (!finished && made.get(i) == lastLeaf) {
         waits = true;
       } else {
@@ -608,15 +572,11 @@ public final class BulkLoader implements AutoCloseable {
     pool.flushFresh(pids, n);
     flushed = end;
     if (waits) {
-      made.add(
-          lastLeaf); // twice in the list: the second time it is written again, or freed already
+      made.add(lastLeaf); // listed twice; the second time it is written again or already freed
     }
   }
 
-  /**
-   * Logs all pages after all, after {@link #finish}: for a tree so small that this costs less than
-   * to have it written.
-   */
+  /** Logs all pages after {@link #finish}, for small trees where this is cheaper than writing. */
   public void logPages() {
     for (int i = 0; made != null && i < made.size(); i++) {
       log.grant(pageSpace());
@@ -630,10 +590,7 @@ public final class BulkLoader implements AutoCloseable {
     }
   }
 
-  /**
-   * Frees all pages of a tree that is not logged, finished or not, but for its root: nobody knows
-   * the tree, nor will.
-   */
+  /** Frees all pages of an unlogged tree except its root; the tree must not be published. */
   public void freePages() {
     finished = true;
     levels.clear();
@@ -648,7 +605,7 @@ public final class BulkLoader implements AutoCloseable {
     }
   }
 
-  /** Frees everything, if the load is logged and was not finished: the tree is empty then. */
+  /** Frees all pages of a logged load that was not finished, leaving the tree empty. */
   @Override
   public void close() {
     if (finished || made != null) {

@@ -9,36 +9,32 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Moves the pages of a long value to others, nearer to the front of the file, while everything goes
- * on. {@link OverflowChain} has the layout, {@link LongValues} what chains are else.
+ * Moves the pages of a long value to pages nearer to the front of the file, concurrently with all
+ * other operations. {@link OverflowChain} has the layout.
  *
  * <pre>
  *   {@link #rest}    leaf: P0    P0 ─► P1 ─► P2        -&gt;  P0 ─► N1 ─► P2      P1 is freed
- *            a change of structure: one record, images of N1 and P0, P1 released
- *   {@link #first}   leaf: P0    P0 ─► N1 ─► P2        -&gt;  N0 ─► N1 ─► P2      N0 is nobody's yet
- *            a CHAIN record; the caller commits: leaf: N0, with N0 adopted and P0 released
+ *           a structure change: one record, images of N1 and P0, P1 released
+ *   {@link #first}   leaf: P0    P0 ─► N1 ─► P2        -&gt;  N0 ─► N1 ─► P2      N0 has no owner yet
+ *           a CHAIN record; the caller commits: leaf: N0, with N0 adopted and P0 released
  * </pre>
  *
- * <p><b>Why only the first page takes a commit.</b> The leaf names it, and so do commits in the
- * log: replay puts that name back after all images are applied. So the new name is a change of the
- * record, in the order of the key's changes. All other pages are named by pages, which have images.
+ * <p><b>Only the first page needs a commit.</b> The leaf and commits in the log name it, and replay
+ * applies commits after all images. So the new first page is a record change, in the order of the
+ * key's changes. All other pages are named by pages, which have images.
  *
- * <p><b>The lock of the record</b> is the caller's, as in a commit that writes it. A commit notes
- * the pages of the old value before it appends its record, and frees them after it: between the two
- * no page of it may be another. So whoever has the lock may take the chain for what it is.
+ * <p><b>Locking.</b> The caller holds the record's lock, like a commit that writes it. A commit
+ * collects the pages of the old value before it appends its record and frees them after; the lock
+ * ensures that none moves in between.
  *
- * <p><b>Readers</b> have no lock. A reader of a chain takes each page for a part of it as long as
- * the leaf has not changed. So the leaf is latched with the pages, and its version moves, though
- * nothing in it changes: whoever is on the way along the chain begins anew at the leaf. Whoever
- * reads the leaf before has a version that does not hold any more when P1 is free.
+ * <p><b>Readers</b> have no lock. They take each page for a part of the chain as long as the leaf
+ * is unchanged. So the leaf is latched with the pages and its version moves, without a change of
+ * its content: readers within the chain restart at the leaf before P1 is freed.
  *
- * <p><b>Recovery.</b> After {@link #rest} the chain is whole, whatever comes: N1 belongs to the
- * tree by its image, P1 is an orphan until its FREE record. After {@link #first} N0 is an orphan
- * until the commit.
+ * <p><b>Recovery.</b> After {@link #rest} the chain is intact: N1 belongs to the tree by its image,
+ * and P1 is an orphan until its FREE record. After {@link #first} N0 is an orphan until the commit.
  *
- * <p>One thread. Nobody drops the tree meanwhile.
- *
- * @since 0.1.0
+ * <p>Used by one thread. The tree must not be dropped meanwhile.
  */
 public final class ChainMove {
   private final BTree tree;
@@ -52,19 +48,15 @@ public final class ChainMove {
   private final LongList pids = new LongList();
   private int moved;
 
-  /** A page that is a part of a value, and may be among the spare ones still; 0 for none. */
+  /** A page that became part of a value and may still be in the spare list; 0 for none. */
   private long used;
 
   private int length;
   private long firstWas;
 
   /**
-   * Moves of pages of one tree.
-   *
-   * @param tree the tree
-   * @param from which pages move: those with such ids or higher ones
-   * @param spare pages from {@link TreeCompaction#spare}, whose session goes on; those that were
-   *     used are taken out
+   * Prepares moves of pages with ids from {@code from} on. Uses up pages from {@link
+   * TreeCompaction#spare}, of the same session.
    */
   public ChainMove(BTree tree, long from, LongList spare) {
     this.tree = tree;
@@ -77,18 +69,14 @@ public final class ChainMove {
     this.spare = spare;
   }
 
-  /**
-   * How many pages were moved; those of {@link #first} before their commit.
-   *
-   * @return a number
-   */
+  /** Returns the number of moved pages, including those of {@link #first} before their commit. */
   public int moved() {
     return moved;
   }
 
   /**
-   * Takes a page that has become a part of a value out of the spare ones, if that is still to be
-   * done: before these are given back, also after an error. They look like parts of values.
+   * Removes a used page from the spare list if that is still necessary. Call it before the list is
+   * freed, also after an error: used pages look like spare ones.
    */
   public void settle() {
     if (used != 0) {
@@ -100,30 +88,20 @@ public final class ChainMove {
     }
   }
 
-  /**
-   * Whether all spare pages are used.
-   *
-   * @return whether it is over
-   */
+  /** Returns whether all spare pages are used. */
   public boolean isOver() {
     return spare.size() == 0;
   }
 
   /**
-   * Moves the pages of a value, but for the first. The caller has the lock of the record.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p in: a hint, as in {@link BTree#locate}; out: where the key is
-   * @param log a session that has begun
-   * @return whether the first page is to move too
+   * Moves all pages of a value except the first. The caller holds the record's lock. Returns
+   * whether the first page has to move too.
    */
   public boolean rest(MemorySegment key, long off, int len, Position p, LogSession log) {
     pids.clear();
     length = tree.chain(key, off, len, p, pids);
     if (length < 0) {
-      return false; // it is no long value any more, or gone
+      return false; // no longer a long value, or removed
     }
     firstWas = pids.get(0);
     long before = firstWas;
@@ -134,7 +112,7 @@ public final class ChainMove {
     return firstWas >= from && !isOver();
   }
 
-  /** Moves a page of the chain; returns where it is now. */
+  /** Moves a page of the chain; returns its new page id. */
   private long moved(
       MemorySegment key,
       long off,
@@ -215,8 +193,8 @@ public final class ChainMove {
     }
     pool.releaseExclusive(fresh);
     pool.releaseExclusive(previous);
-    pool.releaseExclusive(leaf.frame); // its version moves, and sends readers of the chain back
-    pool.free(old, log); // the change has cut it loose
+    pool.releaseExclusive(leaf.frame); // its version moves, so readers of the chain restart
+    pool.free(old, log); // released by the logged change
     return true;
   }
 
@@ -232,7 +210,7 @@ public final class ChainMove {
     }
   }
 
-  /** Everything but the header. */
+  /** Copies everything except the header. */
   private void copy(MemorySegment s, long base, MemorySegment d, long to) {
     int end = OverflowChain.DATA + Mem.getInt(s, base + OverflowChain.BYTES);
     Mem.copy(s, base + OverflowChain.NEXT, d, to + OverflowChain.NEXT, end - OverflowChain.NEXT);
@@ -241,11 +219,8 @@ public final class ChainMove {
   // ------------------------------------------------------------------------------ the first page
 
   /**
-   * Writes the first page of the chain that {@link #rest} was called for once more. The caller
-   * takes that page ({@link #taken}) and gives it to the record, or frees it.
-   *
-   * @param log a session that has begun
-   * @return the new page, which is the last spare one still
+   * Writes a copy of the first page of the chain given to {@link #rest}. The caller takes the page
+   * ({@link #taken}) and publishes or frees it. Returns the new page, still the last spare one.
    */
   public long first(LogSession log) {
     log.grant(change.space);
@@ -269,7 +244,7 @@ public final class ChainMove {
 
   private long first(MemorySegment page, LogSession log) {
     long to = spare.get(spare.size() - 1);
-    int fresh = pool.fixExclusive(to); // nobody else knows it
+    int fresh = pool.fixExclusive(to); // no other thread knows it
     boolean changed = false;
     boolean whole = false;
     try {
@@ -286,36 +261,23 @@ public final class ChainMove {
     return to;
   }
 
-  /** The page that {@link #first} has written is no spare one any more. */
+  /** Removes the page written by {@link #first} from the spare list. */
   public void taken() {
     spare.removeLast();
     moved++;
   }
 
-  /**
-   * Whether a page is the last spare one.
-   *
-   * @param pid one that {@link #first} has written
-   * @return false if it was {@link #taken}
-   */
+  /** Returns whether a page written by {@link #first} is still in the spare list. */
   public boolean hasSpare(long pid) {
     return !isOver() && spare.get(spare.size() - 1) == pid;
   }
 
-  /**
-   * The first page as it was.
-   *
-   * @return its id
-   */
+  /** Returns the previous first page. */
   public long firstWas() {
     return firstWas;
   }
 
-  /**
-   * How long the value is.
-   *
-   * @return bytes
-   */
+  /** Returns the length of the value. */
   public int length() {
     return length;
   }

@@ -6,16 +6,13 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Finds the long values of a tree that have pages behind some place of the file, in the order of
- * their keys. It changes nothing. {@link ChainMove} moves them.
+ * Finds the long values of a tree, in key order, that have pages above a page id. {@link ChainMove}
+ * moves them.
  *
- * <p>Only the leaf knows where a chain begins, and only its pages know each other. So the chains
- * are followed, up to the first page that is to move. Others write meanwhile: a value may be passed
- * by, or one be found that is another by now.
+ * <p>Chains are reachable only from their leaves, so they are followed up to the first page that
+ * has to move. Concurrent writes may cause a value to be skipped, or the result to be outdated.
  *
- * <p>One thread. Nobody drops the tree during a call.
- *
- * @since 0.1.0
+ * <p>Used by one thread. The tree must not be dropped during a call.
  */
 public final class ChainWalk {
   private final BTree tree;
@@ -23,18 +20,14 @@ public final class ChainWalk {
   private final MemorySegment pages;
   private final LeafScan scan = new LeafScan();
 
-  /** The place: all values up to here, and it, were looked at. */
+  /** The position: all values up to and including this key were visited. */
   private final KeyBuffer key;
 
   private boolean begun;
   private boolean again;
   private boolean done;
 
-  /**
-   * Begins before the first record.
-   *
-   * @param tree the tree
-   */
+  /** Starts before the first record. */
   public ChainWalk(BTree tree) {
     this.tree = tree;
     this.pool = tree.pool();
@@ -43,33 +36,30 @@ public final class ChainWalk {
     this.done = !tree.mayHoldLong();
   }
 
-  /** The value that was found is to be found again, if it still has such a page. */
+  /** Makes {@link #find} visit the last value again. */
   public void again() {
     again = true;
     done = false;
   }
 
-  /** Whether all values were looked at. */
+  /** Returns whether all values were visited. */
   public boolean isDone() {
     return done;
   }
 
-  /** Where the key of the value is that was found. */
+  /** Returns the memory of the key that was found. */
   public MemorySegment key() {
     return key.segment();
   }
 
-  /** How long that key is. */
+  /** Returns the length of that key. */
   public int keyLength() {
     return key.length();
   }
 
   /**
-   * Goes on to the next value that has such a page.
-   *
-   * @param from which pages are meant: those with such ids or higher ones
-   * @param max how many leaves and pages of long values to look at, about
-   * @return whether there is one
+   * Advances to the next value with a page id of {@code from} or higher, visiting about {@code max}
+   * leaves and pages of long values. Returns whether there is one.
    */
   public boolean find(long from, int max) {
     int left = max;
@@ -109,7 +99,7 @@ public final class ChainWalk {
     return false;
   }
 
-  /** Follows a chain; -1 if one of its pages is such a page, else how many were looked at. */
+  /** Follows a chain; returns -1 if it has a page to move, else the number of visited pages. */
   private int look(long first, int n, long from) {
     long pid = first;
     for (int index = 0; index < n; index++) {
@@ -125,7 +115,7 @@ public final class ChainWalk {
         if (PageHeader.type(pages, base) != PageHeader.OVERFLOW
             || PageHeader.treeId(pages, base) != tree.treeId()
             || Mem.getInt(pages, base + OverflowChain.INDEX) != index) {
-          return index; // it was freed meanwhile
+          return index; // freed meanwhile
         }
         pid = Mem.getLong(pages, base + OverflowChain.NEXT);
       } finally {
@@ -135,7 +125,7 @@ public final class ChainWalk {
     return n;
   }
 
-  /** Gives the memory back. */
+  /** Frees the memory. */
   public void end() {
     scan.free();
   }

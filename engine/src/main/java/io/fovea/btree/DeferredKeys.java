@@ -3,22 +3,20 @@ package io.fovea.btree;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/**
- * Keys of a {@link Lookahead} whose way down ended at a page that is in no frame: plain columns.
- */
+/** Keys of a {@link Lookahead} whose descent ended at a page that is not resident, as columns. */
 final class DeferredKeys {
   final MemorySegment[] keys;
   final long[] offsets;
   final int[] lengths;
   final int[] numbers;
 
-  /** How many reads there have been for the key. */
+  /** The number of reads for the key. */
   final int[] rounds;
 
-  /** The page at which its way ended. */
+  /** The missing page. */
   final long[] pids;
 
-  /** For who uses it as a stack. */
+  /** Used if this is a stack. */
   int size;
 
   DeferredKeys(int capacity) {

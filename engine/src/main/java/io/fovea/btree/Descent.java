@@ -8,11 +8,11 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The way from the root of a tree to a node, by optimistic lock coupling.
+ * Descends from the root of a tree to a node, by optimistic lock coupling.
  *
  * <pre>
  *   frame   := predict(root);  version := optimistic(frame, root)
- *   loop    search the node; child := page id beside the separator
+ *   loop    search the node; child := reference of the separator
  *           childFrame := predictChild(child);  childVersion := optimisticChild(childFrame, child)
  *           if that fails, or the hint was wrong: validate(frame, version), findChild, again
  *           validate(frame, version), else restart
@@ -20,33 +20,31 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <ol>
- *   <li>The parent is validated <i>after</i> the child's version was read: at that moment the
- *       parent still named this child, so the version is of the child that belongs to the key.
- *       Without the second half of the sentence: read the child's id, the child is split, read the
- *       child's version, search in the wrong half.
- *   <li>A child id that was not validated goes to {@code predictChild} and {@code optimisticChild}
- *       only, which take any number; before anything slower the parent is validated.
- *   <li>A restart is a return value. After {@value #RESTARTS} of them the descent latches, shared,
- *       one page at a time; fences, tree id and level take the place of the parent's version. Then
- *       it can only be undone by changes of structure, each of which is the progress of another
+ *   <li>The parent is validated <i>after</i> the child's version was read: the parent then still
+ *       named this child for the key. This excludes: read the child's id, the child is split, read
+ *       the child's version, search the wrong half.
+ *   <li>A child id that was not validated is passed only to {@code predictChild} and {@code
+ *       optimisticChild}, which accept any number; anything slower follows a validation of the
+ *       parent.
+ *   <li>A restart is a return value. After {@value #RESTARTS} restarts the descent takes shared
+ *       latches, one page at a time, and checks fences, tree id and level instead of the parent's
+ *       version. Then only structure changes can undo it, each of which is progress of another
  *       thread.
- *   <li>The root may become another page ({@link RootMove}). Which page it is, is stored while the
- *       page that was the root is latched exclusively, and before that page is freed. So it is read
- *       once more after the version of the root: if it is the same page still, the version is from
- *       before the move, and does not hold any more after it. Without the second look: read the
- *       root's id, the root moves, its page becomes a leaf of the same tree, read the version of
- *       that leaf, and look for any key there.
- *   <li>An {@link IndexOutOfBoundsException} is caught around the descent. The version tells
- *       whether the page was torn (restart) or is damaged ({@link CorruptionException}).
- *   <li>Frame, page id and version are locals, the accessors static, nothing is allocated.
- *   <li>The descent and the two searches are each of more than 325 bytecodes, which the JVM never
- *       inlines. That is wanted: every access to memory inlines some fifteen methods of the JDK,
- *       and a compilation has a budget for that, so that three calls a level cost less than what
- *       would not be inlined behind the end of it (measured: 127 ns to 111 ns a descent of three
- *       levels).
+ *   <li>The root may move to another page ({@link RootMove}). The new root id is stored while the
+ *       old root is latched exclusively, before that page is freed. So the descent reads the root
+ *       id again after the version of the root page: if it is the same, the version is from before
+ *       the move and fails to validate after it. This excludes: read the root's id, the root moves,
+ *       its page becomes a leaf of the same tree, read that leaf's version, search any key there.
+ *   <li>An {@link IndexOutOfBoundsException} is caught around the descent. The version then tells a
+ *       torn page (restart) from a damaged one ({@link CorruptionException}).
+ *   <li>Frame, page id and version are locals, accessors are static, and nothing is allocated.
+ *   <li>The descent and the two searches are each above 325 bytecodes, so the JVM never inlines
+ *       them. That is intended: each memory access inlines many JDK methods, and the inlining
+ *       budget of a compilation is better spent elsewhere than on three calls per level.
  * </ol>
  *
- * <p>Optimistic lock coupling: Leis, Haubenschild, Neumann, IEEE Data Eng. Bull. 42(1), 2019.
+ * <p>Source: Leis, Haubenschild, Neumann, <i>Optimistic Lock Coupling</i>, IEEE Data Eng. Bull.
+ * 42(1), 2019.
  */
 final class Descent {
   private static final long RESTART = BufferPool.RESTART;
@@ -54,10 +52,10 @@ final class Descent {
   /** Restarts before a descent latches. */
   private static final int RESTARTS = 32;
 
-  /** Latched descents that may end at the wrong node: some seconds' worth. */
+  /** Latched descents that may end at the wrong node: several seconds. */
   private static final int LATCHED_MAX = 50_000;
 
-  /** No tree is as high as this: 2 children a node would address more pages than there are ids. */
+  /** No tree is this high: with 2 children per node it would have more pages than there are ids. */
   private static final int DEPTH_MAX = 64;
 
   private final BufferPool pool;
@@ -66,10 +64,10 @@ final class Descent {
   private final int pageSize;
   private final int treeId;
 
-  /** Set by {@link #moveRoot} alone, under the latch of the page that was the root until then. */
+  /** Written only by {@link #moveRoot}, under the latch of the old root page. */
   private volatile long rootPid;
 
-  /** Where the root was seen last: a hint, checked like any other, where frames are remembered. */
+  /** The last frame of the root: a hint, used if the translation benefits from hints. */
   private int rootFrame;
 
   private final boolean hinted;
@@ -93,28 +91,20 @@ final class Descent {
     return treeId;
   }
 
-  /** The root now. It stays that as long as its page is latched, or has the version that it had. */
+  /** The root now. It remains the root as long as its page is latched or keeps its version. */
   long rootPid() {
     return rootPid;
   }
 
-  /**
-   * Another page is the root from here on, with the tree as it is. The caller has latched the page
-   * that was the root, and frees it.
-   */
+  /** Publishes a new root. The caller has latched the old root page and frees it afterwards. */
   void moveRoot(long pid) {
     rootPid = pid;
   }
 
   /**
-   * Goes down to a level.
-   *
-   * @param after whether what follows the key is looked for, rather than the key
-   * @param level 0 for the leaf
-   * @param p out: the node, and in it the first slot whose key is not below the key (whose key is
-   *     above it, where {@code after} is set in an inner node); {@code frame} is -1 if the tree is
-   *     not that high
-   * @return false if a writer interfered: start again
+   * Descends to a level once. Sets the node and its first slot whose key is not below the key; with
+   * {@code after} it looks for what follows the key, in an inner node for the first slot above.
+   * {@code p.frame} is -1 if the tree is lower. Returns false if a writer interfered.
    */
   boolean descend(MemorySegment key, long off, int len, boolean after, int level, Position p) {
     BufferPool pool = this.pool;
@@ -122,7 +112,7 @@ final class Descent {
     long pid = rootPid;
     int frame = hinted ? rootFrame : pool.predict(pid);
     long version = pool.optimistic(frame, pid);
-    if (version == RESTART | pid != rootPid) { // the version first: partner of moveRoot
+    if (version == RESTART | pid != rootPid) { // version before root id: partner of moveRoot
       pid = rootPid;
       frame = findRoot(pid);
       version = pool.optimistic(frame, pid);
@@ -131,7 +121,7 @@ final class Descent {
       }
     }
     try {
-      // The level that the node must have: of the root what it says, then one less each time.
+      // The expected level: that of the root, then one less per step.
       int expected = BTreeNode.kindLevel(BTreeNode.kind(s, (long) frame << pageShift));
       for (int depth = 1; ; depth++, expected--) {
         long base = (long) frame << pageShift;
@@ -171,7 +161,7 @@ final class Descent {
     }
   }
 
-  /** Says of a reference that leads nowhere where it stands: it was validated. */
+  /** Reports a validated reference that is not a page id as damage of its page. */
   void requirePage(long pid, long child) {
     if (!isPage(child)) {
       throw TreeDamage.of(pool, pid, "a reference to a child", pool.pidLimit(), child);
@@ -182,7 +172,7 @@ final class Descent {
     return pid > 1 && pid < pool.pidLimit();
   }
 
-  /** Puts a position on the root, as an unchecked hint. */
+  /** Sets a position to the root, as an unchecked hint. */
   void beginAt(Position p) {
     p.set(rootFrame, RESTART, rootPid, 0, false);
   }
@@ -193,7 +183,6 @@ final class Descent {
     return frame;
   }
 
-  /** Ends a descent in a leaf. */
   private boolean arrive(
       MemorySegment key, long off, int len, Position p, int frame, long version, long pid) {
     long base = (long) frame << pageShift;
@@ -205,9 +194,7 @@ final class Descent {
     return pool.validate(frame, version);
   }
 
-  /**
-   * Ends a descent at an inner node of the level that was asked for, or at what it did not expect.
-   */
+  /** Ends a descent at an inner node of the requested level, or at an unexpected page. */
   private boolean arriveInner(
       MemorySegment key,
       long off,
@@ -230,9 +217,9 @@ final class Descent {
   }
 
   /**
-   * Either the root is below the level, or the page is not the node that its parent implies, or it
-   * was torn. The parent was validated after the version of this page was read: what the page was
-   * then, it was as this parent's child, so that no change of structure explains it.
+   * Handles an unexpected page: the root is lower, or the page is torn or damaged. The parent was
+   * validated after this page's version was read, so at that version the page was this parent's
+   * child, and no structure change explains it.
    */
   private boolean arriveElsewhere(
       int level, int expected, Position p, int frame, long version, long pid) {
@@ -240,9 +227,9 @@ final class Descent {
     int type = PageHeader.type(pages, base);
     int found = PageHeader.level(pages, base);
     int owner = PageHeader.treeId(pages, base);
-    boolean root = pid == rootPid; // before the version is looked at: it was so while that held
-    // A number that is no page leads to a frame without a page where frames are pages' own. The
-    // descent that latches comes by the node in which it stands, and names that one.
+    boolean root = pid == rootPid; // read before the validation: true as long as the version holds
+    // An invalid page id may lead to a frame without a page. The latched descent reports it, and
+    // names the node that contains it.
     if (!pool.validate(frame, version) || !isPage(pid)) {
       return false;
     }
@@ -267,7 +254,7 @@ final class Descent {
     return false;
   }
 
-  /** What follows the first, failed descent: some more, then one that latches. */
+  /** Retries after a failed descent; after more failures with latches. */
   void descendAgain(MemorySegment key, long off, int len, boolean after, int level, Position p) {
     for (int i = 0; i < RESTARTS; i++) {
       Pause.after(i);
@@ -281,18 +268,16 @@ final class Descent {
   }
 
   /**
-   * Waits after a latched descent that came to a node that should not be there. Somebody has just
-   * moved it; if it is never put right, then it is damage.
+   * Waits after a latched descent met a structure change. If that never ends, the tree is damaged.
    */
   private void pauseLatched(int attempt) {
     if (attempt > LATCHED_MAX) {
       throw TreeDamage.of(
-          pool, rootPid, "fences or levels on the way from the root", LATCHED_MAX, attempt);
+          pool, rootPid, "fences or levels on the path from the root", LATCHED_MAX, attempt);
     }
     Pause.after(attempt);
   }
 
-  /** As descend, with the retries. */
   void descendTo(MemorySegment key, long off, int len, boolean after, int level, Position p) {
     if (!descend(key, off, len, after, level, p)) {
       descendAgain(key, off, len, after, level, p);
@@ -300,13 +285,12 @@ final class Descent {
   }
 
   /**
-   * Goes down with one shared latch at a time. Between two of them the tree may change, so each
-   * node is checked to be the right one: a node of this tree and level whose fences bracket the
-   * key. One that is not, under a parent that has not changed since, is damaged; and so is a root
-   * that is not: that it is the root is asked under its latch.
+   * Descends with one shared latch at a time. The tree may change between two latches, so each node
+   * must be of this tree and the expected level, with fences that bracket the key. A wrong node is
+   * damaged if its parent has not changed since; so is a wrong root, since the root id is checked
+   * under its latch. Returns false if the structure changed.
    *
-   * @param keep whether the last latch is kept
-   * @return false if the structure changed meanwhile
+   * @param keep whether to keep the last latch
    */
   private boolean descendLatched(
       MemorySegment key, long off, int len, boolean after, int level, Position p, boolean keep) {
@@ -321,7 +305,7 @@ final class Descent {
     }
   }
 
-  /** The same; {@code held} says which frame is latched. */
+  /** As above; {@code held} is the latched frame, or -1. */
   private boolean descendLatched(
       MemorySegment key,
       long off,
@@ -351,7 +335,7 @@ final class Descent {
           NodeCheck.isNode(s, base, expected < 0 ? at : expected, treeId)
               && NodeSearch.covers(s, base, pageSize, key, off, len, after);
       if (!right) {
-        // Asked under the latch of the child: all that while the parent named it.
+        // Validated under the latch of the child: the parent named it all the time.
         boolean damaged = parent < 0 || pool.validate(parent, parentVersion);
         held[0] = -1;
         pool.releaseShared(frame);
@@ -379,7 +363,7 @@ final class Descent {
         found += (found & 1) << 1;
       }
       if (at == level) {
-        // Under the latch the version stands still.
+        // The version cannot move under the latch.
         long version = pool.optimistic(frame, pid);
         p.set(frame, version, pid, found >>> 1, (found & 1) != 0);
         held[0] = -1;
@@ -399,7 +383,7 @@ final class Descent {
     }
   }
 
-  /** Goes down to a leaf with one shared latch at a time, and keeps the latch of the leaf. */
+  /** Descends to a leaf with one shared latch at a time, and keeps the latch of the leaf. */
   void findShared(MemorySegment key, long off, int len, boolean after, Position p) {
     for (int i = 0; !descendLatched(key, off, len, after, 0, p, true); i++) {
       pauseLatched(i);

@@ -6,76 +6,72 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Looks for a key where something outside of the tree remembers that it was: an entry of a
- * secondary index; and puts such a memory right.
+ * Looks up a key by a hint stored outside the tree, in an entry of a secondary index, and repairs
+ * such hints.
  *
  * <pre>
- *   hint      asked                                        where it is wrong
+ *   hint      check                                        if wrong
  *   frame     legal number, holds that page                translation of the page id
- *   page      in some frame (never read); a leaf;          descent from the root
- *             of this tree; key within the fences
- *   slot      there is one; its key is the key             search in the leaf
- *   line      nothing                                      nothing, but it is reported
+ *   page      resident (never read); a leaf; of this       descent from the root
+ *             tree; key within the fences
+ *   slot      exists; its key is the key                   search in the leaf
+ *   line      none                                         reported
  * </pre>
  *
- * <p><b>Any hint may be anything.</b> The frame is compared with the number of frames before it is
- * used. The page id goes to {@code predict}, {@code optimistic} and {@code resident} only, which
- * take any number and read nothing. The slot is compared with the count, which is clamped to the
- * page. All that is read from the page is read under a version that is validated before anything of
- * it counts, as in every optimistic read; and what the checks ask is asked of the page itself: if
- * the page is a leaf of the tree and the key is between its fences <i>at the moment of that
- * version</i>, then the key is there or nowhere, however the page came by these contents: freed and
- * used again, by this tree or by one whose id is another, for no two trees of a file ever have the
- * same.
+ * <p><b>A hint may be any number.</b> The frame is checked against the number of frames. The page
+ * id is passed only to {@code predict}, {@code optimistic} and {@code resident}, which accept any
+ * number and read no page. The slot is checked against the clamped count. All bytes are read under
+ * a version that is validated before a result counts. If the page is a leaf of the tree and its
+ * fences bracket the key <i>at that version</i>, the key is there or nowhere, even if the page was
+ * freed and reused: tree ids are never reused.
  *
- * <p><b>Lines.</b> In a page that is in no cache its header has to come before it is known where
- * the prefix is, and the slot before it is known where the record is: loads that wait for memory
- * one after the other, where all could be under way at once. So a hint says also in which 256th of
- * the page the record begins, and the lines from there on, and the page's last one, which has the
- * prefix, are loaded before anything is looked at. A wrong line loads what nobody needs.
+ * <p><b>Lines.</b> In a cold page the header must arrive before the prefix is found, and the slot
+ * before the record: dependent loads. So a hint also says in which 256th of the page the record
+ * begins; those lines and the last one, with the prefix, are loaded up front. A wrong line costs a
+ * useless load.
  *
- * <p>Source: Otaki et al., PVLDB 18 (11), 2025, section 4.2; a tombstone is not needed, for a page
- * that is free says so by its type.
+ * <p>Source: Otaki et al., PVLDB 18 (11), 2025, section 4.2. Tombstones are not needed: the type of
+ * a free page says so.
  */
 public final class HintedLeaf {
-  /** There is no hint to begin with. */
+  /** There is no hint. */
   public static final int UNSET = 1;
 
-  /** The frame holds another page, or is none. */
+  /** The frame holds another page or does not exist. */
   public static final int FRAME = 1 << 1;
 
-  /** The slot has another key, or there is none. */
+  /** The slot has another key or does not exist. */
   public static final int SLOT = 1 << 2;
 
-  /** The page is in no frame, or is latched or on its way just now. */
+  /** The page is not resident, latched, or being loaded. */
   public static final int NOT_RESIDENT = 1 << 3;
 
-  /** The page belongs to nobody. */
+  /** The page is free. */
   public static final int FREED = 1 << 4;
 
-  /** The page is one of another tree, or no leaf of this one. */
+  /** The page is not a leaf of this tree. */
   public static final int OTHER_TREE = 1 << 5;
 
-  /** The page is a leaf of the tree, of other keys. */
+  /** The page is a leaf of the tree for other keys. */
   public static final int FENCES = 1 << 6;
 
-  /** The page was changed while it was looked at. */
+  /** The page changed during the lookup. */
   public static final int DISTURBED = 1 << 7;
 
-  /**
-   * The record begins elsewhere in the page than was hinted: not a part that anything is found by.
-   */
+  /** The record begins in another line: affects only prefetching. */
   public static final int LINE = 1 << 8;
 
-  /** The page did not help: the key has to be looked for from the root. */
+  /** The page did not help: a descent is needed. */
   public static final int NO_PAGE = UNSET | NOT_RESIDENT | FREED | OTHER_TREE | FENCES | DISTURBED;
 
-  /** How many bits there are beside {@link #LINE}. */
+  /** The number of bits without {@link #LINE}. */
   public static final int BITS = 8;
 
   private static final int LINE_BYTES = 64;
 
-  /** Of longer records the first line is enough: while they are copied the processor runs ahead. */
+  /**
+   * For longer records the first line is enough: the processor prefetches the rest during the copy.
+   */
   private static final int LOADED_MAX = 4 * LINE_BYTES;
 
   private HintedLeaf() {}
@@ -83,15 +79,11 @@ public final class HintedLeaf {
   /**
    * Looks for a key in the page that a position names.
    *
-   * @param tree the tree that the key belongs to
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p in: page id (0: unset), frame (-1: none), slot (where {@code found} is set), line (0:
-   *     unknown), all unchecked; out: as {@link BTree#find}, where the page was right, and the line
-   * @param bytes how long the record is, about
-   * @return 0 where all that was hinted was right; else bits of what was not. With one of {@link
-   *     #NO_PAGE} the position means nothing
+   * @param p in, all unchecked: page id (0: unset), frame (-1: none), slot (if {@code found} is
+   *     set), line (0: unknown); out: as {@link BTree#find} if the page was right, and the line
+   * @param bytes the approximate length of the record
+   * @return 0 if the hint was right, else bits for its wrong parts. With a bit of {@link #NO_PAGE}
+   *     the position is meaningless
    */
   public static int locate(
       BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
@@ -118,12 +110,12 @@ public final class HintedLeaf {
         }
       }
     }
-    // The processor does not wait for what optimistic asks: nearly always the page is there.
+    // Nearly always resident, so the processor speculates past the checks above.
     load(pool, frame, bytes, p);
     return stale | search(tree, pool, key, off, len, p, frame, version, pid);
   }
 
-  /** Begins to load what will be looked at if the hint is right, wherever that is. */
+  /** Prefetches what is needed if the hint is right. */
   private static void load(BufferPool pool, int frame, int bytes, Position p) {
     if (p.line == 0) {
       return;
@@ -132,7 +124,7 @@ public final class HintedLeaf {
     int pageSize = pool.pageSize();
     long base = pool.base(frame);
     long from = base + (long) p.line * (pageSize >>> BTreeNode.LINE_BITS) & -LINE_BYTES;
-    // What lies beyond the page is another one, or the guard behind the last.
+    // Addresses after the page are in the next one, or in the guard after the last.
     long to = from + LINE_BYTES + (bytes <= LOADED_MAX ? bytes : 0);
     long seen = Mem.peekLong(s, base + pageSize - Long.BYTES);
     for (long at = from; at < to; at += LINE_BYTES) {
@@ -141,13 +133,7 @@ public final class HintedLeaf {
     p.loaded = seen;
   }
 
-  /**
-   * In which 256th of its page a record begins.
-   *
-   * @param tree the record's tree
-   * @param p where it was found, some time: the answer is a hint like that
-   * @return 0 where nothing is known
-   */
+  /** Returns the 256th of the page in which a record begins, as a hint; 0 if unknown. */
   public static int line(BTree tree, Position p) {
     BufferPool pool = tree.pool();
     int pageSize = pool.pageSize();
@@ -200,32 +186,18 @@ public final class HintedLeaf {
   }
 
   /**
-   * Overwrites the end of a value with a hint, if the leaf is what it was when the position was
-   * filled and its latch is to be had at once. Waits for nothing.
+   * Overwrites the end of a value with a hint of {@code bytes} bytes, if the leaf is unchanged
+   * since the position was filled and its latch is free. Never waits.
    *
-   * <p><b>Why the leaf's version stays.</b> A reader without a latch may meet the old bytes, the
-   * new ones or a mixture, and its version is good. Any of these is a hint, which is checked before
-   * it is used; to the tree, to logs and timestamps and to who compares contents the bytes are
-   * none. So no reader begins again and no scan seeks again because of a hint; and the hints of
-   * several entries that were read under one version can be stored one after the other.
+   * <p>The version stays, so repairs restart no reader: one that validates a mixture of old and new
+   * hint bytes checks it like any hint. The exclusive latch is needed because the address of the
+   * value is known only for that version, and because write-out copies pages under the shared
+   * latch. Not logged: a page becomes dirty without a recLsn, and its LSNs stay, so redo sees the
+   * page as it was and the redo point is not held back ({@code docs/internals/btree.md},
+   * "Repairs").
    *
-   * <p><b>Why the latch.</b> Where the value lies is known under that version alone: without the
-   * latch another thread's split could put somebody's key there between the look and the store. It
-   * is exclusive, for a copy that is being written out holds the shared one, and its checksum is
-   * taken of the copy.
-   *
-   * <p><b>Why no log record.</b> Nothing is lost with a hint. The page gets dirty without a recLsn,
-   * so that it does not hold back the redo point; a recLsn that it has stays. Its pageLsn stays:
-   * redo sees the same page as without the hint. It is written like every dirty page, through the
-   * double-write area, so that a torn write can't damage what lies beside the hint.
-   *
-   * @param tree the tree of the value
-   * @param p the value's place, as a read left it
-   * @param hint where the hint is; native memory
-   * @param off where it begins
-   * @param bytes how long it is: the end of the value is overwritten with it
-   * @param keep whether it is worth being written to the file: marks the page as dirty. The file
-   *     must be marked as in use
+   * @param keep whether to mark the page dirty, so that the hint reaches the file; the file must be
+   *     marked as in use
    * @return whether it was stored
    */
   public static boolean store(

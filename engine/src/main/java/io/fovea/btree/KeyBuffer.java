@@ -5,13 +5,9 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A key in native memory that belongs to whoever made it: where the tree puts a key that it
- * returns.
+ * A key in native memory, owned by its creator, into which a tree copies keys.
  *
- * <p>The capacity never changes and is at least the longest key of the tree it is used with. Owned
- * by one thread at a time.
- *
- * @since 0.1.0
+ * <p>Its capacity is fixed and at least the longest key of the tree. Owned by one thread at a time.
  */
 public final class KeyBuffer {
   private MemorySegment segment;
@@ -19,93 +15,59 @@ public final class KeyBuffer {
   private int length;
   private int stagedLength;
 
-  /**
-   * Makes an empty one.
-   *
-   * @param capacity the longest key it can hold, in bytes; {@link BTree#maxKeySize} is enough
-   */
+  /** Creates an empty buffer for keys of up to {@code capacity} bytes. */
   public KeyBuffer(int capacity) {
     this(capacity, Blocks.COLLECTED);
   }
 
-  /**
-   * Makes an empty one.
-   *
-   * @param capacity the longest key it can hold, in bytes
-   * @param memory where its memory is taken from
-   */
+  /** Creates an empty buffer for keys of up to {@code capacity} bytes, in the given memory. */
   public KeyBuffer(int capacity, Blocks memory) {
-    // Twice: a key that is not validated yet waits in the second half.
+    // The second half holds a key that is not validated yet.
     stage = capacity + 7 & -8;
     segment = memory.take(2L * stage + 8);
   }
 
-  /**
-   * Gives the memory back. The buffer is of no use any more.
-   *
-   * @param memory where it was taken from
-   */
+  /** Returns the memory to its source. The buffer is unusable afterwards. */
   public void free(Blocks memory) {
     MemorySegment was = segment;
     segment = Blocks.NONE;
     memory.give(was);
   }
 
-  /**
-   * Where the key is, from offset 0.
-   *
-   * @return a native segment, always the same
-   */
+  /** Returns the native memory of the key, at offset 0; always the same. */
   public MemorySegment segment() {
     return segment;
   }
 
-  /**
-   * How long the key is.
-   *
-   * @return bytes
-   */
+  /** Returns the length of the key. */
   public int length() {
     return length;
   }
 
-  /**
-   * Takes a copy of a key.
-   *
-   * @param key where it is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   */
+  /** Copies a key into the buffer. */
   public void set(MemorySegment key, long off, int len) {
     Mem.copy(key, off, segment, 0, len);
     length = len;
   }
 
-  /**
-   * Says how long the key is that was written to {@link #segment}.
-   *
-   * @param len bytes
-   */
+  /** Sets the length of the key written to {@link #segment}. */
   public void setLength(int len) {
     length = len;
   }
 
-  /** Where a key may be put that is not known to be right yet; the one that is here stays. */
+  /** The offset for a key that is not validated yet; the current key stays. */
   long stage() {
     return stage;
   }
 
-  /** Says how long the key is that was staged. */
   void staged(int len) {
     stagedLength = len;
   }
 
-  /** Compares the key that was staged with the one that is here. */
   int compareStaged() {
     return Mem.compare(segment, stage, stagedLength, segment, 0, length);
   }
 
-  /** Takes the key that was staged. */
   void publish() {
     Mem.copy(segment, stage, segment, 0, stagedLength);
     length = stagedLength;

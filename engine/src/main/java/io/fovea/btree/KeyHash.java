@@ -4,31 +4,18 @@ import io.fovea.memory.Hash;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The number under which transactions and the {@link KeyLocationCache} know a key of a tree. Two
- * keys may have the same.
+ * The hash under which transactions and the {@link KeyLocationCache} know a key of a tree. Two keys
+ * may share a hash.
  */
 public final class KeyHash {
   private KeyHash() {}
 
-  /**
-   * Hashes a key.
-   *
-   * @param tree whose key it is
-   * @param key where it is; native memory
-   * @param offset where it begins
-   * @param length how long it is
-   * @return never 0
-   */
+  /** Hashes a key. Never returns 0. */
   public static long of(BTree tree, MemorySegment key, long offset, int length) {
     return Hash.hash(seed(tree), key, offset, length);
   }
 
-  /**
-   * What tells the keys of one tree from those of another.
-   *
-   * @param tree the tree
-   * @return a seed
-   */
+  /** Returns the seed that distinguishes the keys of a tree from those of others. */
   public static long seed(BTree tree) {
     return tree.treeId() * 0x9E37_79B9_7F4A_7C15L;
   }

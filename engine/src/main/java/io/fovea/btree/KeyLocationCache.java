@@ -17,66 +17,62 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where keys were seen last: one flat, lossy table for all trees of a database that are declared to
- * be remembered. A point read begins at its place, and waits for memory twice: for the line of this
- * table, and for the lines of the page, all of which are known then. A descent waits at every
- * level.
+ * A flat, lossy, in-memory table from key hashes to the last known key locations, shared by all
+ * trees opened with it. A point read starts at the cached page and waits for memory twice: for a
+ * line of the table, and for the lines of the page, all of which are then known. A descent waits at
+ * each level.
  *
  * <pre>
  *   2^k sets of one line, 8 ways         set: low bits of the key's hash ({@link KeyHash})
  *
  *   way   63    54  53  52    47 46   38 37        0
- *        | tag 10 |seen| line   | slot  | page id   |     0: none.  tag: high bits of the hash
+ *       | tag 10 |seen| line   | slot  | page id   |     0: none.  tag: high bits of the hash
  *
  *   page of     4 KiB   8 KiB   16 KiB   32 KiB   64 KiB
  *   line        6       7       8        8        8        in which 64th to 256th of the page
  *   slot        9       10      11       12       13
- *   page id     38      36      34       33       32       no place of a page beyond
+ *   page id     38      36      34       33       32       pages beyond are not cached
  * </pre>
  *
- * <p><b>Any way may be anything.</b> What it says goes to {@link HintedLeaf#locate} and nowhere
- * else, which asks the page itself: is it a leaf of this tree, is the key between its fences, and
- * where; all under one version that its caller validates after what was read counts. So
+ * <p><b>A way may contain anything.</b> It is used only by {@link HintedLeaf#locate}, which asks
+ * the page itself whether it is a leaf of this tree, whether the key is between its fences, and
+ * where it is, all under one version that the caller validates afterwards. Hence:
  *
  * <ol>
- *   <li>a way is one aligned long, read and stored as a whole; a store that is lost is a lost hint;
- *   <li>a page id of a way is given to {@code predict}, {@code optimistic} and {@code resident}
- *       only, which take any number; slot and line are clamped;
- *   <li>what is found is the key, in a leaf of that tree (ids of trees are never used twice).
- *       Forbidden: to take the tag for the key; and to answer "absent" from a set without the tag,
- *       or from a slot with another key, without fences under that version;
- *   <li>a table that grows may be read and stored to under either size: a key's set is then the old
- *       one or its copy. A store between the copy and its publication is lost, and that is all;
- *   <li>a page that was evicted, moved, split, merged, freed, or used again by this tree or another
- *       between look and check fails one of: page id in the frame's header, version, tree id,
- *       fences. A page that is not in memory is read by a descent: a place never causes I/O;
- *   <li>after the close the table reads as zeros: no places. After an opening it is empty and fills
- *       by use; nothing of it is in the file.
+ *   <li>A way is one aligned long, read and stored as a whole. A lost store is a lost hint.
+ *   <li>The page id of a way is passed only to {@code predict}, {@code optimistic} and {@code
+ *       resident}, which accept any number; slot and line are clamped.
+ *   <li>The result is the key in a leaf of that tree, as tree ids are never reused. Forbidden:
+ *       taking the tag for the key; answering "absent" from a set without the tag, or from a slot
+ *       with another key, without fences under that version.
+ *   <li>A growing table may be used under either size: the set of a key is the old one or its copy.
+ *       A store between the copy and its publication is lost.
+ *   <li>A page that was evicted, moved, split, merged, freed or reused between lookup and check
+ *       fails on the page id in the frame header, the version, the tree id or the fences. A page
+ *       that is not resident is read by a descent: a location never causes I/O.
+ *   <li>After a close the table reads as zeros: no locations. It starts empty and is not stored in
+ *       the file.
  * </ol>
  *
- * <p>No version, no epoch, no invalidation, no latch. Keys that are absent have places too: the
- * leaf where they would be, whose fences prove it.
+ * <p>So it needs no version, epoch, invalidation or latch. Absent keys have locations too: the leaf
+ * whose fences prove their absence.
  *
  * <p><b>Growth</b> of a flat table. Memory is reserved for the largest size, so the table never
- * moves. When an eighth of the ways were overwritten with something in them since the last
- * doubling, a thread of its own copies the table behind itself and then publishes the doubled size.
- * Half of the ways belong into the other half then, and a way does not say which. So all lose their
- * mark of being <i>seen</i>, and get it back when a key is looked for there. What a full set learns
- * takes the place of what is not seen, as long as there is that: else a table that has grown would
- * push out what it needs beside what nobody looks for, and knew three keys of five where it has
- * room for all.
+ * moves. When an eighth of the ways were overwritten while in use since the last doubling, a
+ * separate thread appends a copy of the table and then publishes the doubled size. Half of the ways
+ * now belong to the other half, and a way does not say which. So all lose their <i>seen</i> bit and
+ * get it back when they are found. A full set overwrites ways without that bit first, or a grown
+ * table would evict useful ways along with those that are never read.
  *
- * <p><b>The other directory.</b> The sets may lie in granules that grow one by one, behind a {@link
- * ShortcutDirectory}. Readers do the same arithmetic then, in virtual memory that shows them.
+ * <p><b>Granules.</b> The sets may be in granules that grow one by one, behind a {@link
+ * ShortcutDirectory}. Readers use the same arithmetic, in virtual memory that maps the granules.
  *
  * <p>Any thread.
- *
- * @since 0.1.0
  */
 public final class KeyLocationCache {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** One line of the processor's cache. */
+  /** A set is one cache line. */
   static final int SET_SHIFT = 6;
 
   private static final int WAYS_SHIFT = 3;
@@ -84,37 +80,37 @@ public final class KeyLocationCache {
   private static final int TAG_BITS = 10;
   private static final int TAG_SHIFT = Long.SIZE - TAG_BITS;
 
-  /** Of a way that was learned or looked for since the table has grown. */
+  /** Set in a way that was stored or found since the table grew. */
   private static final int SEEN_BIT = TAG_SHIFT - 1;
 
   static final long SEEN = 1L << SEEN_BIT;
 
   private static final int LINE_BITS_MAX = BTreeNode.LINE_BITS;
 
-  /** The size that a table begins with, in bytes. */
+  /** The initial size in bytes. */
   public static final long BYTES_MIN = 256 << 10;
 
-  /** One in so many ways that are overwritten is counted, for all of them. */
+  /** One in this many overwritten ways is counted, with this weight. */
   private static final int SAMPLED = 16;
 
-  /** A table of which one in so many ways was overwritten is too small. */
+  /** A table is too small if more than one in this many ways was overwritten. */
   private static final int FULL_ONE_IN = 8;
 
   private static final long STRIPE_BYTES = 256 << 10;
 
-  /** How often granules that are too small are looked for, while there are some: the paper's. */
+  /** The interval at which the mapper checks for granules that are too small; from the paper. */
   private static final long TICK_NANOS = 25_000_000;
 
-  /** The mapper ends when it has found nothing for so many ticks. */
+  /** The mapper ends after this many idle ticks. */
   private static final int IDLE_TICKS = 20;
 
   /** The memory of a flat table. */
   private final @Nullable NativeRegion region;
 
-  /** The directory of one that is not flat. */
+  /** The directory of a table in granules. */
   private final @Nullable ShortcutDirectory shortcut;
 
-  /** What is read. */
+  /** The memory that readers use. */
   private final MemorySegment table;
 
   private final int lineShift;
@@ -124,7 +120,7 @@ public final class KeyLocationCache {
   private final long pidMask;
   private final long setsMax;
 
-  /** How many sets are in use, less one. */
+  /** The number of sets in use, minus one. */
   private volatile long mask;
 
   private final AtomicLong overwritten = new AtomicLong();
@@ -133,29 +129,21 @@ public final class KeyLocationCache {
   private volatile @Nullable Thread grower;
 
   /**
-   * Makes an empty table.
+   * Creates an empty table of at most {@code maxBytes}, rounded down to a power of two of at least
+   * {@link #BYTES_MIN}: only address space until it is needed. Pages have 4 KiB to 64 KiB.
    *
-   * @param maxBytes to which size it may grow; rounded down to a power of two, at least {@link
-   *     #BYTES_MIN}. Address space until it is needed
-   * @param pageSize of the pages, in bytes: 4 KiB to 64 KiB
-   * @throws OutOfMemoryError where there is not that much address space
+   * @throws OutOfMemoryError if there is not enough address space
    */
   public KeyLocationCache(long maxBytes, int pageSize) {
     this(Long.highestOneBit(Math.max(BYTES_MIN, maxBytes)), pageSize, null);
   }
 
   /**
-   * Makes an empty table behind a shortcut.
+   * Creates an empty table in granules, of {@link #BYTES_MIN} to 64 GiB. Reserves address space for
+   * twice eight times that.
    *
-   * @param name of the database, for the log
-   * @param maxBytes to which size it may grow; at least {@link #BYTES_MIN}, and at most 64 GiB.
-   *     Address space, eight times of it twice, until it is needed
-   * @param pageSize of the pages, in bytes: 4 KiB to 64 KiB
-   * @param files the calls of the kernel
-   * @param budget the mappings that it may use, with others
-   * @return the table
-   * @throws RefusedException if the kernel does not allow it
-   * @throws OutOfMemoryError where there is not that much address space
+   * @throws RefusedException if the kernel refuses
+   * @throws OutOfMemoryError if there is not enough address space
    */
   public static KeyLocationCache shortcut(
       String name, long maxBytes, int pageSize, MemoryFiles files, MappingBudget budget)
@@ -178,7 +166,7 @@ public final class KeyLocationCache {
     this.mask = (BYTES_MIN >>> SET_SHIFT) - 1;
     this.shortcut = shortcut;
     if (shortcut == null) {
-      NativeRegion reserved = NativeRegion.reserve(bytes, true, "table of places");
+      NativeRegion reserved = NativeRegion.reserve(bytes, true, "key location cache");
       this.region = reserved;
       this.table = reserved.segment();
     } else {
@@ -188,17 +176,12 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Looks for a key, beginning where it was seen last: at its place, else from the root.
+   * Looks up a key at its cached location, else from the root, like {@link BTree#find}.
    *
-   * @param tree the key's tree
-   * @param hash {@link KeyHash} of the key
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p out: as {@link BTree#find}
-   * @param bytes how long the record is, about
-   * @return whether its place was known and right; if not, {@link #learn} is worth calling when
-   *     what was found is valid
+   * @param hash the {@link KeyHash} of the key
+   * @param bytes the approximate length of the record
+   * @return whether its location was known and right; if not, call {@link #learn} once the result
+   *     is valid
    */
   public boolean find(
       BTree tree, long hash, MemorySegment key, long off, int len, Position p, int bytes) {
@@ -211,7 +194,7 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Puts what is remembered of a key into a position; false, and nothing in it, if that is nothing.
+   * Sets a position to the cached location of a key; clears it and returns false if there is none.
    */
   private boolean point(long hash, Position p) {
     long way = look(hash);
@@ -229,11 +212,8 @@ public final class KeyLocationCache {
   }
 
   /**
-   * A place as a hint for {@link BTree#locate}.
-   *
-   * @param tree the key's tree
-   * @param hash {@link KeyHash} of the key
-   * @param p out: the page, in the frame where it is expected; cleared where nothing is known
+   * Sets a position to the cached location, in the predicted frame, as a hint for {@link
+   * BTree#locate}; clears it if there is none.
    */
   public void guess(BTree tree, long hash, Position p) {
     if (point(hash, p)) {
@@ -241,7 +221,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /** The way with the key's tag; 0 for none. */
+  /** The way with the key's tag, or 0. */
   private long look(long hash) {
     long at = (hash & mask) << SET_SHIFT;
     for (int i = 0; i < WAYS; i++) {
@@ -257,13 +237,9 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Remembers where a key was found, or would be. A page that is not in its preferred frame, where
-   * the next lookup begins, gets its chance to go there: a position in it may have to be looked for
-   * again then.
-   *
-   * @param tree the key's tree
-   * @param hash {@link KeyHash} of the key
-   * @param p where: as a search or a change of the tree left it. Nothing has to hold any more
+   * Caches the position of a key or of its insertion point, which may be stale. Also gives a page
+   * outside its preferred frame, where the next lookup starts, a chance to be promoted; positions
+   * in it may then become stale.
    */
   public void learn(BTree tree, long hash, Position p) {
     if (learnHere(tree, hash, p)) {
@@ -271,11 +247,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /**
-   * The same, and no page is moved.
-   *
-   * @return whether it was a place that can be remembered
-   */
+  /** Like {@link #learn}, without moving a page. Returns whether the location can be cached. */
   public boolean learnHere(BTree tree, long hash, Position p) {
     long pid = p.pid;
     if (p.frame < 0 || (pid & ~pidMask) != 0 || pid == 0) {
@@ -307,8 +279,8 @@ public final class KeyLocationCache {
       into = unseen;
       lose(hash, set);
     } else if (into < 0) {
-      // Another one each time: two keys that always took the same way would push each other out
-      // for ever, beside ways that nobody looks for any more.
+      // Varies the way: two keys that always chose the same one would evict each other forever,
+      // next to ways that are never read.
       into = (int) ((hash ^ p.remembered) * 0x9E37_79B9_7F4A_7C15L >>> -WAYS_SHIFT);
       lose(hash, set);
     }
@@ -318,16 +290,14 @@ public final class KeyLocationCache {
 
   // ---------------------------------------------------------------------------------- many keys
 
-  /** Begins to load the set of a key. */
+  /** Prefetches the set of a key. */
   long touch(long hash) {
     return Mem.peekLong(table, (hash & mask) << SET_SHIFT);
   }
 
   /**
-   * Begins to load what {@link #arrive} will look at.
-   *
-   * @param p out: what is remembered of the key, unchecked; its page id is 0 where that is nothing
-   * @return something of what was loaded
+   * Prefetches what {@link #arrive} reads. The position gets the unchecked location, with page id 0
+   * if there is none; the result depends on the loads.
    */
   long approach(BTree tree, long hash, Position p) {
     if (!point(hash, p)) {
@@ -340,7 +310,7 @@ public final class KeyLocationCache {
     }
     long pid = pool.pid(frame);
     if (pid == 0) {
-      return 0; // as Lookahead has it of pages without memory
+      return 0; // do not touch frames without memory, see Lookahead.touchNodes
     }
     MemorySegment s = pool.pages();
     long base = pool.base(frame);
@@ -352,12 +322,8 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Looks at the place of a key, where {@link #approach} may have loaded.
-   *
-   * @param p in: what is remembered, unchecked; out: as {@link BTree#find} where the answer is not
-   *     negative
-   * @return 1 where all of the place was right, 0 where the page was; -1 where the key is to be
-   *     looked for from the root
+   * Checks a location from {@link #approach} or the cache. Returns 1 if it was right, 0 if only its
+   * page was, with the position as from {@link BTree#find}; -1 if a descent is needed.
    */
   int arrive(BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
     p.remembered++;
@@ -366,7 +332,7 @@ public final class KeyLocationCache {
     }
     int line = p.line >>> lineShift;
     int stale = HintedLeaf.locate(tree, key, off, len, p, bytes);
-    // A way says less of the line than a position does.
+    // A way has fewer bits for the line than a position.
     if (stale == 0 || stale == HintedLeaf.LINE && p.line >>> lineShift == line) {
       p.rememberedRight++;
       return 1;
@@ -376,9 +342,9 @@ public final class KeyLocationCache {
 
   // ------------------------------------------------------------------------------------- growth
 
-  /** A way was overwritten that had something in it. */
+  /** Counts a way that was overwritten while in use, by sampling. */
   private void lose(long hash, long set) {
-    // Bits that neither the set nor the tag is made of, as long as the table is small.
+    // Bits used by neither set nor tag while the table is small.
     if ((hash >>> 44 & SAMPLED - 1) == 0
         && (shortcut == null ? isFull() : shortcut.lose(set, SAMPLED))
         && !closed
@@ -387,7 +353,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /** Counts so many ways more, and says whether a flat table is too small. */
+  /** Counts a sample, and returns whether a flat table is too small. */
   private boolean isFull() {
     return overwritten.addAndGet(SAMPLED) > (mask + 1) * WAYS / FULL_ONE_IN && mask + 1 < setsMax;
   }
@@ -396,14 +362,15 @@ public final class KeyLocationCache {
     boolean begun = false;
     try {
       Runnable work = shortcut == null ? this::copy : this::map;
-      // Known before it begins: it may end, and the next one be noted, before this goes on.
+      // Stored before the start: the thread may end, and the next one be stored, before this
+      // continues.
       Thread thread = Threads.unstarted("fovea-places", work);
       grower = thread;
       thread.start();
       begun = true;
     } catch (OutOfMemoryError none) {
-      // No thread to be had: the table stays as it is until so much was overwritten once more.
-      LOG.log(Level.DEBUG, () -> "The table of places could not grow", none);
+      // Without a thread the table keeps its size until as many ways were overwritten again.
+      LOG.log(Level.DEBUG, () -> "The key location cache could not grow", none);
     } finally {
       if (!begun) {
         overwritten.set(0);
@@ -412,7 +379,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /** The table behind itself. */
+  /** Appends a copy of the table and publishes the doubled size. */
   private void copy() {
     try {
       long bytes = mask + 1 << SET_SHIFT;
@@ -428,13 +395,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /**
-   * Copies ways, and takes their mark from both. A way that is learned meanwhile may be lost.
-   *
-   * @param from where they are
-   * @param to where they go
-   * @param bytes how many bytes of them
-   */
+  /** Copies ways and clears their seen bit in both. A concurrent store may be lost. */
   static void copyUnseen(MemorySegment s, long from, long to, long bytes) {
     for (long at = 0; at < bytes; at += Long.BYTES) {
       long way = Mem.getLongOpaque(s, from + at) & ~SEEN;
@@ -443,13 +404,13 @@ public final class KeyLocationCache {
     }
   }
 
-  /** Splits granules and lets slots show them, as long as there is something to do. */
+  /** Splits granules and maps slots to them until nothing is left to do. */
   private void map() {
     ShortcutDirectory directory = Objects.requireNonNull(shortcut);
     try {
       for (int idle = 0; idle < IDLE_TICKS && !closed; ) {
         if (directory.tick()) {
-          // After the mappings: a reader that takes it finds them.
+          // After the mappings: a reader that loads the new mask finds them.
           mask = directory.mask();
           idle = 0;
         } else {
@@ -462,11 +423,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /**
-   * The memory that the table has.
-   *
-   * @return bytes
-   */
+  /** Returns the current size in bytes. */
   public long bytes() {
     if (closed) {
       return 0;
@@ -474,26 +431,21 @@ public final class KeyLocationCache {
     return shortcut == null ? mask + 1 << SET_SHIFT : shortcut.bytes();
   }
 
-  /**
-   * The memory that the table may have.
-   *
-   * @return bytes
-   */
+  /** Returns the maximum size in bytes. */
   public long maxBytes() {
     return setsMax << SET_SHIFT;
   }
 
-  /** For tests: what there is, to be overwritten with anything. */
+  /** For tests: the memory in use, which may be overwritten with anything. */
   MemorySegment memory() {
     return table.asSlice(0, mask + 1 << SET_SHIFT);
   }
 
-  /** Whether it is growing just now. */
   boolean isGrowing() {
     return growing.get();
   }
 
-  /** Gives the memory back. Who comes late finds no places. */
+  /** Frees the memory. Late readers find no locations. */
   public void close() {
     closed = true;
     Thread thread = grower;
@@ -508,7 +460,6 @@ public final class KeyLocationCache {
     }
   }
 
-  /** Whether a shortcut is its directory. */
   boolean isShortcut() {
     return shortcut != null;
   }

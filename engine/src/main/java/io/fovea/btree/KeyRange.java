@@ -5,16 +5,16 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * An interval of keys. Both ends are in native memory, the caller's or its own ({@link #copy}).
+ * A range of keys. Both ends are in native memory, of the caller or of the range ({@link #copy}).
  *
- * @param low where the lower end is
- * @param lowOffset where it begins
- * @param lowLength how long it is; negative for no end
- * @param lowInclusive whether the end itself belongs to the interval
- * @param high where the upper end is
- * @param highOffset where it begins
- * @param highLength how long it is; negative for no end
- * @param highInclusive whether the end itself belongs to the interval
+ * @param low native memory with the lower end
+ * @param lowOffset its offset
+ * @param lowLength its length; negative for no end
+ * @param lowInclusive whether the end itself belongs to the range
+ * @param high native memory with the upper end
+ * @param highOffset its offset
+ * @param highLength its length; negative for no end
+ * @param highInclusive whether the end itself belongs to the range
  */
 public record KeyRange(
     MemorySegment low,
@@ -27,10 +27,8 @@ public record KeyRange(
     boolean highInclusive) {
 
   /**
-   * The same keys of a tree, with ends that are no longer than its keys can be.
-   *
-   * @param keyMax the longest key
-   * @return what is left of a longer end decides on which side of it keys are
+   * Returns the range with ends of at most {@code keyMax} bytes; the rest decides whether to
+   * include them.
    */
   public KeyRange within(int keyMax) {
     if (lowLength <= keyMax && highLength <= keyMax) {
@@ -47,7 +45,7 @@ public record KeyRange(
         highInclusive || highLength > keyMax);
   }
 
-  /** The same, in memory of its own, which the garbage collector frees. */
+  /** Returns a copy in memory that the garbage collector frees. */
   public KeyRange copy() {
     int lowBytes = Math.max(0, lowLength);
     int highBytes = Math.max(0, highLength);
@@ -58,7 +56,7 @@ public record KeyRange(
     return new KeyRange(own, 0, lowLength, lowInclusive, own, highAt, highLength, highInclusive);
   }
 
-  /** Whether all keys up to a key, itself included, are not above the interval. */
+  /** Whether no key up to and including this one is above the range. */
   boolean reaches(MemorySegment key, long off, int length) {
     if (highLength < 0) {
       return true;
@@ -67,12 +65,12 @@ public record KeyRange(
     return highInclusive ? c <= 0 : c < 0;
   }
 
-  /** Whether a key is not above the interval's upper end, which need not belong to it. */
+  /** Whether the upper end is above a key, or missing. */
   boolean endsAbove(MemorySegment key, long off, int length) {
     return highLength < 0 || Mem.compare(key, off, length, high, highOffset, highLength) < 0;
   }
 
-  /** Whether all keys above a key, itself not included, are not below the interval. */
+  /** Whether no key above this one is below the range. */
   boolean beginsAt(MemorySegment key, long off, int length) {
     return lowLength < 0 || Mem.compare(key, off, length, low, lowOffset, lowLength) >= 0;
   }

@@ -3,26 +3,22 @@ package io.fovea.btree;
 import io.fovea.buffer.BufferPool;
 
 /**
- * What becomes of latched pages when something is thrown before their latches are given back,
- * whatever it is: an exception that was meant, an {@link OutOfMemoryError}, a {@link
- * StackOverflowError}.
+ * Releases latched pages when any {@link Throwable}, an {@link OutOfMemoryError} included, is
+ * thrown under the latches.
  *
  * <ul>
- *   <li>As long as nothing was changed, latches go back and versions stay: it has not happened.
- *   <li>A page that may be half changed can't be used any more, and not be written: the pool stops
- *       ({@link io.fovea.buffer.PoolStop#spoil}), and only then the latch goes. What the log has is
- *       found again when the database is opened anew.
+ *   <li>If nothing was changed, latches are released and versions stay.
+ *   <li>A page that may be half changed can be neither used nor written: the pool stops ({@link
+ *       io.fovea.buffer.PoolStop#spoil}) before the latch is released. Reopening the database
+ *       recovers the page from the log.
  * </ul>
  */
 final class LatchErrorGuard {
   private LatchErrorGuard() {}
 
   /**
-   * Gives back one page.
-   *
-   * @param changed whether a change of it may have begun
-   * @param thrown what
-   * @return never: throws what was thrown, or what an offset that leads nowhere means
+   * Releases one page, which may have {@code changed}, and throws {@code thrown} or the damage it
+   * stands for.
    */
   static RuntimeException one(
       BufferPool pool, int frame, long pid, boolean changed, Throwable thrown) {
@@ -31,9 +27,9 @@ final class LatchErrorGuard {
   }
 
   /**
-   * The same for a page of several, all of which were changed as they should be: what failed is the
-   * record of that. Where that is an exception the log has died; {@link StructureRecord} sees to it
-   * that the pages are not written, and any thread that reads them reads a sound tree.
+   * Releases one of several pages that were all changed completely, but whose log record failed.
+   * After an exception the log is dead: {@link StructureRecord} keeps the pages from being written,
+   * and readers see a sound tree.
    */
   static void giveWhole(BufferPool pool, int frame, boolean whole, boolean changed, Throwable t) {
     if (whole && t instanceof RuntimeException) {
@@ -43,7 +39,7 @@ final class LatchErrorGuard {
     }
   }
 
-  /** The same for a page of several; throws nothing. */
+  /** Releases one of several pages; throws nothing. */
   static void give(BufferPool pool, int frame, boolean changed, Throwable thrown) {
     if (changed) {
       pool.stopping().spoil(frame, thrown);
@@ -52,7 +48,7 @@ final class LatchErrorGuard {
     }
   }
 
-  /** Throws what was thrown; an offset that leads out of a latched page is damage. */
+  /** Throws {@code thrown}; an offset that leads out of a latched page is reported as damage. */
   static RuntimeException meaning(BufferPool pool, long pid, Throwable thrown) {
     if (thrown instanceof IndexOutOfBoundsException e) {
       throw TreeDamage.offsets(pool, pid, e);
@@ -60,7 +56,7 @@ final class LatchErrorGuard {
     throw LatchErrorGuard.<RuntimeException>unchecked(thrown);
   }
 
-  /** Nothing between a latch and its end declares an exception. */
+  /** No code under a latch declares a checked exception. */
   @SuppressWarnings("unchecked")
   private static <X extends Throwable> X unchecked(Throwable thrown) throws X {
     throw (X) thrown;

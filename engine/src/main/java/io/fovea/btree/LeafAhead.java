@@ -7,39 +7,39 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Has leaves at hand that a row of operations names, before it is their turn.
+ * Loads the leaves of a sequence of operations ahead of their use.
  *
  * <pre>
  *   operation   i ...... i+8 ............. i+16 ................... i+1024
- *               made     its slots         its header and           is it in a frame? If not, it
- *                        are loaded        fences are loaded        is read, with others
+ *               run      its slots         its header and           not resident: read
+ *                        are loaded        fences are loaded        together with others
  * </pre>
  *
- * <p>One operation after the other would wait for the memory of its leaf, and for the device where
- * the page is in no frame. Here the waits of eight, and the reads of many, are one.
+ * <p>Operations one after the other would each wait for memory, and for the device if the page is
+ * not resident. Here the waits of eight operations, and the reads of many, overlap.
  *
- * <p><b>Hints.</b> Page ids come from anywhere. They go to methods of the pool that take any number
- * and read nothing of a page. What is loaded of a frame is used for nothing. {@link #place} makes
- * an unchecked position, which is looked at as any other ({@link BTree#locate}): whether the page
- * is a leaf of the tree, and its fences bracket the key.
+ * <p><b>Hints.</b> Page ids may be anything. They are passed only to pool methods that accept any
+ * number and read no page content. Prefetched bytes are not used. {@link #place} makes an unchecked
+ * position, which {@link BTree#locate} checks like any other: the page must be a leaf of the tree
+ * whose fences bracket the key.
  *
- * <p><b>Reads are advice</b> ({@link BufferPool#begin}). A page that does not come, for whatever
- * reason, is met again by the operation, on its way from the root. So few are read ahead by all
- * threads together that they have frames until their turn: an eighth of the frames at most.
+ * <p><b>Reads are advisory</b> ({@link BufferPool#begin}). If a page does not arrive, the operation
+ * finds it from the root. All threads together read ahead at most an eighth of the frames, so that
+ * pages stay until they are used.
  *
- * <p><b>What a named page is worth.</b> A page that is a leaf of the tree, with fences that bracket
- * the key, is the key's leaf, if it hangs on the root. Pages of a tree that do not are free, and
- * say so, but in a recovery: there the caller must not name those that were released and not freed.
+ * <p><b>Precondition.</b> A leaf of the tree whose fences bracket the key is the key's leaf if it
+ * is reachable from the root. Unreachable pages of a tree are typed as free, except during
+ * recovery: there the caller must not name pages that were released and not freed.
  *
  * <p>Owned by one thread at a time.
  */
 public final class LeafAhead {
-  /** For so many operations lines are loaded together. */
+  /** The number of operations whose lines are loaded together. */
   public static final int WIDTH = 8;
 
   private static final int GROUPS = 4;
 
-  /** So many operations ahead pages are read at most, and at least. */
+  /** Bounds of the distance, in operations, at which pages are read. */
   private static final int DISTANCE_MAX = 1024;
 
   private static final int DISTANCE_MIN = 2 * WIDTH;
@@ -58,31 +58,26 @@ public final class LeafAhead {
   private long[] leaves = {};
   private int count;
 
-  /** Up to which operation pages were looked for. */
+  /** The operations up to here were checked for missing pages. */
   private int looked;
 
-  /** The page that was looked for last. */
+  /** The page that was checked last. */
   private long last;
 
-  /** The group that is being filled, and for which operation its first page was added. */
+  /** The group being filled, and the operation of its first page. */
   private int group;
 
   private int oldest;
 
-  /** Whether the device takes nothing: the operations will say so. */
+  /** Whether reading ahead failed: the operations will report the error. */
   private boolean off;
 
   private long read;
 
-  /** What was loaded, so that the loads have a use. */
+  /** Keeps the loads from being optimized away. */
   private long sink;
 
-  /**
-   * Knows no operations yet.
-   *
-   * @param pool that of all leaves
-   * @param threads how many threads do the same at the same time
-   */
+  /** Creates an instance for a pool on which {@code threads} threads read ahead concurrently. */
   public LeafAhead(BufferPool pool, int threads) {
     this.pool = pool;
     this.pages = pool.pages();
@@ -96,11 +91,8 @@ public final class LeafAhead {
   }
 
   /**
-   * Begins with a row of operations.
-   *
-   * @param named the page of each one's leaf, 0 where it is not known; stays as it is until the end
-   *     of the row
-   * @param n how many there are
+   * Starts a sequence of operations. The first {@code n} elements name the page of each one's leaf,
+   * or 0, and must not change until its end.
    */
   public void begin(long[] named, int n) {
     leaves = named;
@@ -109,11 +101,7 @@ public final class LeafAhead {
     last = 0;
   }
 
-  /**
-   * An operation's turn comes: to be called for each, in order.
-   *
-   * @param i its number, from 0
-   */
+  /** Must be called before each operation {@code i}, in order from 0. */
   public void at(int i) {
     if ((i & WIDTH - 1) == 0) {
       next(i);
@@ -130,7 +118,7 @@ public final class LeafAhead {
 
   // ---------------------------------------------------------------------------------------- pages
 
-  /** Looks which pages are in no frame that operations will need soon, and has them read. */
+  /** Reads the pages of the next operations that are not resident. */
   private void look(int i) {
     int to = off ? 0 : Math.min(count, i + distance);
     for (; looked < to; looked++) {
@@ -158,7 +146,9 @@ public final class LeafAhead {
     }
   }
 
-  /** Has the group read that was filled, and goes on with the next when that has come. */
+  /**
+   * Starts the reads of the current group, and moves to the next one when its reads are complete.
+   */
   private void hand() {
     try {
       read += groups[group].size();
@@ -173,7 +163,7 @@ public final class LeafAhead {
 
   // ---------------------------------------------------------------------------------------- lines
 
-  /** Of each leaf the first two lines and the last one, with its header, slots and fences. */
+  /** Loads the first two lines and the last one of each leaf: header, slots and fences. */
   private long touchPages(int from, int end) {
     long seen = 0;
     for (int i = from, to = Math.min(end, count); i < to; i++) {
@@ -188,7 +178,7 @@ public final class LeafAhead {
     return seen;
   }
 
-  /** Of each leaf the lines of its slots. */
+  /** Loads the slots of each leaf. */
   private long touchSlots(int from, int end) {
     long seen = 0;
     for (int i = from, to = Math.min(end, count); i < to; i++) {
@@ -205,8 +195,8 @@ public final class LeafAhead {
   }
 
   /**
-   * Where the leaf of an operation is expected, if it is there; else -1, as where the operation
-   * before it, from one on, has named the same.
+   * The address of an operation's page if it is in its preferred frame and not the previous one;
+   * else -1.
    */
   private long page(int i, int from) {
     long pid = leaves[i];
@@ -217,14 +207,9 @@ public final class LeafAhead {
     return pool.pid(frame) == pid ? pool.base(frame) : -1;
   }
 
-  // --------------------------------------------------------------------------------------- places
+  // ------------------------------------------------------------------------------------- positions
 
-  /**
-   * Puts a position on a page, as an unchecked hint for {@link BTree#locate}.
-   *
-   * @param leaf the page
-   * @param p out: the position
-   */
+  /** Sets a position to a page, as an unchecked hint for {@link BTree#locate}. */
   public void place(long leaf, Position p) {
     int frame = pool.predict(leaf);
     if (pool.pid(frame) != leaf) {
@@ -234,16 +219,12 @@ public final class LeafAhead {
     p.set(frame, BufferPool.RESTART, leaf, 0, false);
   }
 
-  /**
-   * How many pages were in no frame, and were to be read.
-   *
-   * @return since it was made
-   */
+  /** Returns the number of pages that were not resident and were requested, in total. */
   public long read() {
     return read;
   }
 
-  /** Waits for what is being read. Nothing is thrown. */
+  /** Waits for all reads. Throws nothing. */
   public void finish() {
     count = 0;
     for (PageGroup g : groups) {

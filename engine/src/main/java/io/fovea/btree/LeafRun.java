@@ -6,62 +6,58 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Changes of records that are believed to be of one leaf: as many as are, are made under one latch.
+ * Makes a sequence of record changes, with one latch for consecutive changes of the same leaf.
  *
  * <pre>
  *   latch the leaf of the first change ({@link LeafWriter})
- *     is the next change of this leaf?  search it there: its own slot or gap first, else the fences
- *       there is room   make it, and go on with the next
- *     no, or no room    give the latch back: the version moves, once for all that was made
- *   no room: split, and begin again with that change;  another leaf: begin again with that change
+ *     does the next change belong to it?  search its own slot or gap first, then check the fences
+ *       yes, and it fits   make it and continue with the next one
+ *       otherwise          release the latch: the version moves once for all changes made
+ *   no room: split and continue with that change;  other leaf: continue with that change
  * </pre>
  *
- * <p><b>What is the same as one by one.</b> Each change is searched in the leaf as the changes
- * before it have left it, and the fences say whether the leaf is its own: nothing can move them
- * while the latch is held. A change is whole or has not begun ({@link #done} says how many are
- * whole), also where something is thrown in the middle of a run: what was made before it stays,
- * marked and with a version of its own, and who calls again goes on behind it. A half change stops
- * the pool, as ever.
+ * <p><b>Equivalence to single changes.</b> Each change is searched in the leaf as the previous ones
+ * left it, and checked against the fences, which cannot move under the latch. A change is complete
+ * or was not started; {@link #done} counts the complete ones. If an exception is thrown in the
+ * middle of a run, the completed changes stay, marked dirty and with a new version, and another
+ * call continues after them. A half-made change stops the pool.
  *
- * <p><b>What others see.</b> Nobody reads a record that a run changes: its item is locked until the
- * commit is over ({@code io.fovea.txn.Commit}). Who reads another record of the leaf, or its
- * version, meets the latch or a version that moved, once where it were several: each of these
- * readers may begin after the whole run or before it, and sees one state or the other. A page that
- * is latched is not written and not copied, so no file and no snapshot has a part of a run.
+ * <p><b>Visibility.</b> No thread reads a record that a run changes: its item is locked until the
+ * end of the commit ({@code io.fovea.txn.Commit}). Readers of other records, or of the leaf's
+ * version, find it latched or moved, once instead of several times; each sees the state before or
+ * after the whole run. A latched page is neither written nor copied, so no file and no snapshot
+ * contains part of a run.
  *
- * <p><b>Nobody starves.</b> A run has at most {@value #CHANGES_MAX} changes, each a search in one
- * page and a copy of at most a quarter of it, or a compaction of the page: a few microseconds, less
- * than a split holds three latches. Under the latch nothing is waited for and nothing is allocated,
- * and nothing is logged. Between two runs the latch is free, and a reader without a latch needs it
- * to be free for no longer than its own search. What waits for the latch waits for the same changes
- * as before, which were made under as many latches.
+ * <p><b>Starvation.</b> A run has at most {@value #CHANGES_MAX} changes. Each is a search in one
+ * page and a copy of at most a quarter of it, or a compaction: together shorter than a split, which
+ * holds three latches. Under the latch nothing waits, allocates or logs. Between two runs the latch
+ * is free, and an optimistic reader needs that only for its own search. Waiters wait for the same
+ * changes as without runs.
  *
- * <p>Deletes and long values are no part of a run: they have something to do when the latch is
- * back.
+ * <p>Deletes and changes of long values are not part of runs, since they have work to do after the
+ * latch.
  *
- * <p>Owned by one thread, used again and again; allocates nothing.
- *
- * @since 0.1.0
+ * <p>Owned by one thread; reusable; allocates nothing.
  */
 public final class LeafRun {
-  /** How many changes a run may have. */
+  /** The maximum number of changes in a run. */
   public static final int CHANGES_MAX = 16;
 
   private static final int WHOLE = -1;
 
-  /** There is no next change in this leaf. */
+  /** The next change is not in this leaf. */
   private static final long OTHER_LEAF = -3;
 
-  /** A record is too short to be patched, or is not there. */
+  /** The record to patch is absent or too short. */
   private static final long REFUSED = -4;
 
   private final int[] keys = new int[CHANGES_MAX];
   private final int[] keyLengths = new int[CHANGES_MAX];
 
-  /** In: where a patched record is believed to be, or -1; out: where the change was. */
+  /** In: the expected slot of a patched record, or -1; out: the slot of the change. */
   private final int[] slots = new int[CHANGES_MAX];
 
-  /** From which byte of the value on a patch is; or {@link #WHOLE}. */
+  /** The first value byte of a patch, or {@link #WHOLE}. */
   private final int[] ats = new int[CHANGES_MAX];
 
   private final int[] bytes = new int[CHANGES_MAX];
@@ -71,17 +67,13 @@ public final class LeafRun {
   private int done;
   private int firstOfLeaf;
 
-  /** Whether a change has begun and is not over. */
+  /** Whether a change has started and is not complete. */
   private boolean half;
 
-  /** Makes an empty run. */
+  /** Creates an empty run. */
   public LeafRun() {}
 
-  /**
-   * Begins a run, and forgets the last one.
-   *
-   * @param segment where keys and values of all its changes are; native memory
-   */
+  /** Starts a new run, whose keys and values are in the given native memory. */
   public void begin(MemorySegment segment) {
     from = segment;
     size = 0;
@@ -89,73 +81,42 @@ public final class LeafRun {
     firstOfLeaf = 0;
   }
 
-  /**
-   * Whether there is no room for another change.
-   *
-   * @return true from {@link #CHANGES_MAX} changes on
-   */
+  /** Returns whether there are {@link #CHANGES_MAX} changes. */
   public boolean full() {
     return size == CHANGES_MAX;
   }
 
-  /**
-   * How many changes there are.
-   *
-   * @return that number
-   */
+  /** Returns the number of changes. */
   public int size() {
     return size;
   }
 
-  /**
-   * How many changes have been made, whatever was thrown since.
-   *
-   * @return that number
-   */
+  /** Returns the number of completed changes, whatever was thrown since. */
   public int done() {
     return done;
   }
 
-  /**
-   * From which change on all were made in the leaf where the last one was made.
-   *
-   * @return the number of a change
-   */
+  /** Returns the first change that was made in the same leaf as the last one. */
   public int firstOfLeaf() {
     return firstOfLeaf;
   }
 
-  /**
-   * Where a change was made, in the leaf as it was then: a hint.
-   *
-   * @param change the number of a change that is done
-   * @return the slot
-   */
+  /** Returns the slot of a completed change, at the time of the change: a hint. */
   public int slot(int change) {
     return slots[change];
   }
 
   /**
-   * Adds: a key gets a value that fits into the leaf. Of the old value nothing is freed.
-   *
-   * @param key where the key begins
-   * @param keyLength how long it is
-   * @param value where the value begins
-   * @param length how long it is: {@link BTree#inlineMax} at most
+   * Adds a change that sets a value of at most {@link BTree#inlineMax} bytes, without freeing the
+   * old one.
    */
   public void value(int key, int keyLength, int value, int length) {
     add(key, keyLength, -1, WHOLE, value, length);
   }
 
   /**
-   * Adds: a part of a value is overwritten.
-   *
-   * @param key where the key begins
-   * @param keyLength how long it is
-   * @param slot where the record is believed to be, or -1
-   * @param at from which byte of the value on
-   * @param patch where the new bytes begin
-   * @param length how many they are
+   * Adds a change that overwrites value bytes from {@code at} on; {@code slot} is the expected one,
+   * or -1.
    */
   public void patch(int key, int keyLength, int slot, int at, int patch, int length) {
     add(key, keyLength, slot, at, patch, length);
@@ -173,14 +134,9 @@ public final class LeafRun {
   }
 
   /**
-   * Makes the changes that are not done, in their order.
-   *
-   * @param tree the tree
-   * @param p in: a hint for the first of them, as in {@link BTree#locate}; out: where the last one
-   *     was made
-   * @param log where they are logged
-   * @return false if a patch does not fit its record, or that is not in the leaf; the changes
-   *     before it are made
+   * Makes the remaining changes, in order. The position is a hint for the first one, and becomes
+   * that of the last one. Returns false if a patch does not fit its record, or the record is absent
+   * or long; the changes before it are made.
    */
   public boolean install(BTree tree, Position p, LogSession log) {
     LeafWriter writer = tree.writer();
@@ -209,17 +165,15 @@ public final class LeafRun {
   }
 
   /**
-   * Latches the leaf of the next change, and makes as many changes in it as are its own.
-   *
-   * @param p in: a hint; out: the place of the last change
-   * @return why it ends
+   * Latches the leaf of the next change, and makes as many changes in it as belong there. Returns
+   * the reason for its end.
    */
   private long oneLeaf(BTree tree, LeafWriter writer, Position p, LogSession log) {
     BufferPool pool = tree.pool();
     int first = done;
     long why = 0;
     firstOfLeaf = first;
-    // Nothing is called between the latch and what gives it back.
+    // No call may come between the latch and the try block that releases it.
     int frame = writer.latch(from, keys[first], keyLengths[first], p);
     try {
       long base = pool.base(frame);
@@ -238,7 +192,7 @@ public final class LeafRun {
     return why;
   }
 
-  /** Whether the next change is one of a record of this leaf; then the position is its place. */
+  /** Whether the next change belongs to this leaf; sets the position if so. */
   private boolean here(BTree tree, long base, Position p) {
     int i = done;
     int key = keys[i];
@@ -246,7 +200,7 @@ public final class LeafRun {
       return true; // another patch of the same record
     }
     BufferPool pool = tree.pool();
-    // What comes behind the last insert is found by the leaf's own note of that.
+    // Inserts after the last one are found by the leaf's last insert position.
     int found =
         NodeSearch.searchHinted(
             pool.pages(), base, pool.pageSize(), tree.treeId(), slots[i], from, key, keyLengths[i]);
@@ -296,7 +250,6 @@ public final class LeafRun {
     return 0;
   }
 
-  /** The last step of each change. */
   private void copy(BTree tree, int value, long at, int length, Position p) {
     half = true;
     Mem.copy(from, value, tree.pool().pages(), at, length);
@@ -306,8 +259,8 @@ public final class LeafRun {
   }
 
   /**
-   * Gives the leaf back after something was thrown: with a half change it can't be used any more
-   * ({@link LatchErrorGuard}); whole ones stay, and are as if the run had ended behind them.
+   * Releases the leaf after an exception. A half-made change makes it unusable ({@link
+   * LatchErrorGuard}); complete ones stay, as if the run had ended after them.
    */
   private RuntimeException brokenOff(
       BufferPool pool,

@@ -11,40 +11,35 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Walks the leaves of a tree in key order, forward or backward; each leaf is copied, and everything
- * is read from the copy.
+ * Scans the leaves of a tree in key order, forward or backward. Each leaf is copied, and all reads
+ * are from the copy.
  *
  * <pre>
- *   seek(tree, key, ...)                        where to begin: nothing is read yet
- *   while (load())                              the next leaf that has something in range
+ *   seek(tree, key, ...)                        sets the start; reads nothing
+ *   while (load())                              copies the next leaf with keys in range
  *     for (slot = from(); slot &lt; to(); slot++)   forward; backward from to() - 1 down to from()
  *       copyKey(slot, ...), valueOffset(slot), ...
- *     stillValid()                              are the leaves what they were when they were copied?
+ *     stillValid()                              are the leaves unchanged since they were copied?
  * </pre>
  *
  * <ol>
- *   <li>A copy is of one moment. Where the next leaf begins is known from the fences of the copy,
- *       so whatever splits and merges meanwhile, each key that stays in the tree is seen once.
- *   <li>Forward, {@link #stillValid} speaks of all leaves from the one with the last key before
- *       this copy on: what lies between that key and the first key here was empty at the time of
- *       the copies and still is. After {@link #load} returned false it speaks of everything behind
- *       the last key. (For the transaction layer: a key that is inserted at the end of the leaf
- *       before is protected by the item of the first key of this one.) Backward it speaks of this
- *       copy alone.
- *   <li>{@link #reload} goes back behind the last key that was handed out before this copy.
- *   <li>Leaves that are in no frame are read ahead, and leaves that are only passed do not count as
- *       used: {@link ReadAhead}.
+ *   <li>A copy is consistent. The next leaf is found by the fences of the copy, so each key that
+ *       stays in the tree is seen once, whatever splits and merges happen.
+ *   <li>Forward, {@link #stillValid} covers all leaves from the one with the last key before this
+ *       copy: the gap between that key and the first key here was empty when it was copied and
+ *       still is. After {@link #load} returned false it covers everything after the last key. (An
+ *       insert at the end of the previous leaf is protected by the item of the first key of this
+ *       one.) Backward it covers only this copy.
+ *   <li>{@link #reload} restarts after the last key that was returned before this copy.
+ *   <li>Leaves that are not resident are read ahead, and leaves that are only passed do not count
+ *       as used: {@link ReadAhead}.
  * </ol>
  *
- * <p>Owned by one thread at a time; keeps its memory when it is used again.
- *
- * <p>The file has more than 600 lines because the reads of the copy stay in this class: a class of
- * their own would be one more object between a scan and each of its keys.
- *
- * @since 0.1.0
+ * <p>Owned by one thread at a time. Reusable; keeps its memory. Reads of the copy are in this class
+ * to save an indirection per key.
  */
 public final class LeafScan {
-  /** Failed copies before the leaf is latched for the copy. */
+  /** Failed copies before the leaf is latched. */
   private static final int COPIES = 8;
 
   private static final KeyBuffer NOTHING = new KeyBuffer(0);
@@ -56,10 +51,12 @@ public final class LeafScan {
   private MemorySegment page = Blocks.NONE;
   private KeyBuffer start = NOTHING;
 
-  /** The key at which the next leaf begins, or ends. */
+  /** The key at which the next leaf begins or ends. */
   private KeyBuffer boundary = NOTHING;
 
-  /** Where in the copy the next boundary is, or -1: many a scan ends before it is asked for. */
+  /**
+   * The offset of the next boundary in the copy, or -1. Copied late, since many scans end before.
+   */
   private int boundaryAt;
 
   private int boundaryLength;
@@ -70,7 +67,7 @@ public final class LeafScan {
   private boolean end;
   private long hint;
 
-  /** What was there of leaves that come next: see {@link Siblings#touch}. */
+  /** The result of the prefetches; see {@link Siblings#touch}. */
   private long touched;
 
   private int from;
@@ -80,43 +77,33 @@ public final class LeafScan {
   private int passed;
   private long pageLsn;
 
-  /** Gets each leaf that is copied; null where nobody asks. */
+  /** Gets each copied leaf; may be null. */
   private @Nullable LeafVersions noted;
 
-  /** Makes a scan that stands nowhere; the garbage collector gives its memory back. */
+  /** Creates a scan whose memory the garbage collector frees. */
   public LeafScan() {
     this(Blocks.COLLECTED);
   }
 
-  /**
-   * Makes a scan that stands nowhere.
-   *
-   * @param memory where its memory is taken from, until {@link #free}
-   */
+  /** Creates a scan that takes its memory from {@code memory} until {@link #free}. */
   public LeafScan(Blocks memory) {
     this.memory = memory;
   }
 
   /**
-   * Says where to begin; reads nothing.
-   *
-   * @param t the tree
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is; below 0: from the end of the tree that the direction begins at
-   * @param includes whether the key itself belongs to the range
-   * @param descends whether the scan goes backward
+   * Sets the start of the scan, without reading: a key, or with a negative length the end of the
+   * tree at which the scan begins.
    */
   public void seek(
       BTree t, MemorySegment key, long off, int len, boolean includes, boolean descends) {
     prepare(t);
     descending = descends;
-    // No key is longer than the longest: what is cut off decides on which side of the rest it is.
+    // A key longer than the maximum is cut: all stored keys that begin with the rest are below it.
     inclusive = len < 0 || (len > t.maxKeySize() ? descends : includes);
     if (len >= 0) {
       start.set(key, off, Math.min(len, t.maxKeySize()));
     } else if (descends) {
-      // No key is above the longest one of 0xFF only.
+      // No key is above the longest key of 0xFF bytes.
       start.segment().asSlice(0, t.maxKeySize()).fill((byte) 0xFF);
       start.setLength(t.maxKeySize());
     } else {
@@ -134,16 +121,14 @@ public final class LeafScan {
   }
 
   /**
-   * Says where the leaves go that are copied from now on, those included that have nothing in
-   * range. Together they cover all that the scan has passed, with no gap between two of them.
-   *
-   * @param into gets frames and versions; null for nowhere
+   * Sets the list that gets frames and versions of all leaves copied from now on, including those
+   * without keys in range, or null. They cover all that the scan passes, without gaps.
    */
   public void note(@Nullable LeafVersions into) {
     noted = into;
   }
 
-  /** Gives the memory back; a {@link #seek} takes some again. */
+  /** Frees the memory; {@link #seek} allocates it again. */
   public void free() {
     pageSize = 0;
     tree = null;
@@ -171,7 +156,7 @@ public final class LeafScan {
       page = memory.take(size + BTreeNode.SLACK);
       start = new KeyBuffer(t.maxKeySize(), memory);
       boundary = new KeyBuffer(t.maxKeySize(), memory);
-      pageSize = size; // last: what is missing when this fails is taken the next time
+      pageSize = size; // set last: after a failure the next call allocates the rest
     }
     tree = t;
   }
@@ -179,18 +164,14 @@ public final class LeafScan {
   private BTree tree() {
     BTree t = tree;
     if (t == null) {
-      throw new InvalidUseException("A scan stands nowhere before seek.");
+      throw new InvalidUseException("The scan has no start: call seek first.");
     }
     return t;
   }
 
   // ---------------------------------------------------------------------------------------- load
 
-  /**
-   * Goes to the next leaf that has keys in range, and copies it.
-   *
-   * @return false at the end: there is no such leaf
-   */
+  /** Copies the next leaf that has keys in range. Returns false if there is none. */
   public boolean load() {
     BTree t = tree();
     boolean goesOn = !fresh;
@@ -230,7 +211,7 @@ public final class LeafScan {
     }
   }
 
-  /** Keeps the boundary of the present copy, before another one is taken. */
+  /** Saves the boundary of the current copy before it is replaced. */
   private void takeBoundary() {
     if (boundaryAt >= 0) {
       boundary.set(page, boundaryAt, boundaryLength);
@@ -239,10 +220,8 @@ public final class LeafScan {
   }
 
   /**
-   * Takes the copy again: of the leaf, or leaves, behind the last key that was handed out before
-   * the present copy.
-   *
-   * @return false if there is nothing behind it any more
+   * Copies again what follows the last key that was returned before the current copy. Returns false
+   * if nothing follows it any more.
    */
   public boolean reload() {
     tree();
@@ -255,18 +234,13 @@ public final class LeafScan {
     return load();
   }
 
-  /**
-   * Takes the copy again, of what is behind a key of the present copy.
-   *
-   * @param slot the slot of that key
-   * @return false if there is nothing behind it
-   */
+  /** Copies again what follows a key of the current copy. Returns false if nothing follows it. */
   public boolean reloadBehind(int slot) {
     remember(slot);
     return reload();
   }
 
-  /** Keys before and at this one are done with. */
+  /** Marks all keys up to the last one as returned. */
   private void rememberLast() {
     remember(descending ? from : to - 1);
   }
@@ -276,7 +250,7 @@ public final class LeafScan {
     inclusive = false;
   }
 
-  /** Adds the leaf to those that the answer to stillValid is about. */
+  /** Adds the leaf to those that {@link #stillValid} covers. */
   private void pass() {
     if (descending) {
       return;
@@ -325,9 +299,8 @@ public final class LeafScan {
   }
 
   /**
-   * Asks whether the leaf can be the one that was looked for, and its keys in their order. The copy
-   * is of one moment, at which the leaf hung where the way to it led: no restart explains what is
-   * wrong now. A look at two fences and at the heads a leaf, not a key.
+   * Checks tree, fences and order of heads. The copy is consistent, of a time at which the leaf was
+   * where the descent led, so no restart explains an error.
    */
   private void checkCopy(BTree t) {
     KeyBuffer key = fresh ? start : boundary;
@@ -350,7 +323,7 @@ public final class LeafScan {
     }
   }
 
-  /** What of the copy is in range, and what follows it. */
+  /** Finds the slots in range and the boundary. */
   private void findRange() {
     int behind = leaf.slot + (leaf.found ? 1 : 0);
     if (descending) {
@@ -375,7 +348,7 @@ public final class LeafScan {
     }
   }
 
-  /** The fences of a damaged leaf might send a scan round in circles. */
+  /** The fences of a damaged leaf might make a scan loop forever. */
   private void checkProgress(int at, int length) {
     int c = Mem.compare(page, at, length, boundary.segment(), 0, boundary.length());
     if (descending ? c >= 0 : c <= 0) {
@@ -403,20 +376,14 @@ public final class LeafScan {
   }
 
   /**
-   * The largest LSN of the leaves that were copied since {@link #seek}, those included that had
-   * nothing in range: that a key is not there may be a change, too.
-   *
-   * @return a position in the log; 0 for none
+   * Returns the largest LSN of all leaves copied since {@link #seek}, or 0; includes leaves without
+   * keys in range, since absence may be a change.
    */
   public long pageLsn() {
     return pageLsn;
   }
 
-  /**
-   * Whether nothing has changed since the copies: see the class.
-   *
-   * @return true if what was read still is what is in the tree
-   */
+  /** Returns whether the leaves are unchanged since they were copied; see the class comment. */
   public boolean stillValid() {
     BTree t = tree();
     for (int i = 0; i < passed; i++) {
@@ -429,80 +396,42 @@ public final class LeafScan {
 
   // ------------------------------------------------------------------------------------ contents
 
-  /**
-   * The first slot of the copy that is in range.
-   *
-   * @return a slot
-   */
+  /** Returns the first slot of the copy that is in range. */
   public int from() {
     return from;
   }
 
-  /**
-   * The slot behind the last one that is in range.
-   *
-   * @return a slot
-   */
+  /** Returns the slot after the last one in range. */
   public int to() {
     return to;
   }
 
-  /**
-   * How many keys of the copy are in range.
-   *
-   * @return the difference of {@link #to} and {@link #from}
-   */
+  /** Returns the number of keys in range. */
   public int count() {
     return to - from;
   }
 
-  /**
-   * The leaf that was copied, as location memory for operations on its keys; {@code slot} and
-   * {@code found} are the caller's to set.
-   *
-   * @param p out: the leaf
-   * @param slot the slot that it shall name
-   */
+  /** Sets a position to a slot of the copied leaf, as a hint for operations on its keys. */
   public void position(Position p, int slot) {
     p.set(leaf.frame, leaf.version, leaf.pid, slot, true);
   }
 
-  /**
-   * The page that was copied.
-   *
-   * @return its id
-   */
+  /** Returns the id of the copied page. */
   public long page() {
     return leaf.pid;
   }
 
-  /**
-   * Where the copy is.
-   *
-   * @return native memory, the same until the next {@link #seek}
-   */
+  /** Returns the memory of the copy: native memory, the same until the next {@link #seek}. */
   public MemorySegment segment() {
     return page;
   }
 
-  /**
-   * How long the key of a slot is.
-   *
-   * @param slot a slot
-   * @return bytes
-   */
+  /** Returns the length of the key of a slot. */
   public int keyLength(int slot) {
     return BTreeNode.keyLength(page, 0, pageSize, BTreeNode.leafSlot(page, 0, slot));
   }
 
-  /**
-   * Copies the key of a slot.
-   *
-   * @param slot a slot
-   * @param dst where to; native memory
-   * @param dstOff where in it
-   * @return its length
-   */
+  /** Copies the key of a slot and returns its length. */
   public int copyKey(int slot, MemorySegment dst, long dstOff) {
     try {
       return BTreeNode.copyKey(
@@ -512,22 +441,12 @@ public final class LeafScan {
     }
   }
 
-  /**
-   * The copy is of one moment: an offset that leads out of it is damage, or the caller's mistake.
-   */
+  /** The copy is consistent, so an offset outside is damage or the caller's error. */
   private RuntimeException damaged(boolean callerIsRight, IndexOutOfBoundsException e) {
     return callerIsRight ? TreeDamage.offsets(tree().pool(), leaf.pid, e) : e;
   }
 
-  /**
-   * Compares the key of a slot with another.
-   *
-   * @param slot a slot
-   * @param key where the other key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @return below 0, 0, above 0: as the slot's key is below, equal to, above the other
-   */
+  /** Compares the key of a slot with another key; negative if the slot's key is below it. */
   public int compare(int slot, MemorySegment key, long off, int len) {
     try {
       return NodeSearch.compareKey(
@@ -538,24 +457,15 @@ public final class LeafScan {
   }
 
   /**
-   * The first slot of the copy, in range or not, whose key is not below a key.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @return a slot, or the number of keys in the copy
+   * Returns the first slot of the copy, in range or not, with a key not below a key; else their
+   * number.
    */
   public int lowerBound(MemorySegment key, long off, int len) {
     return bound(key, off, len, false);
   }
 
   /**
-   * The first slot of the copy, in range or not, whose key is above a key.
-   *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @return a slot, or the number of keys in the copy
+   * Returns the first slot of the copy, in range or not, with a key above a key; else their number.
    */
   public int upperBound(MemorySegment key, long off, int len) {
     return bound(key, off, len, true);
@@ -577,12 +487,7 @@ public final class LeafScan {
     return beyond ? BTreeNode.count(page, 0) : 0;
   }
 
-  /**
-   * Whether the value of a slot is not in the leaf: then {@link #copyValue} gets it.
-   *
-   * @param slot a slot
-   * @return true for values above a quarter of a page
-   */
+  /** Returns whether the value of a slot is long: then use {@link #copyValue}. */
   public boolean isOverflow(int slot) {
     return field(slot) == BTreeNode.OVERFLOW;
   }
@@ -591,12 +496,7 @@ public final class LeafScan {
     return BTreeNode.field(page, 0, pageSize, BTreeNode.leafSlot(page, 0, slot));
   }
 
-  /**
-   * How long the value of a slot is.
-   *
-   * @param slot a slot
-   * @return bytes
-   */
+  /** Returns the length of the value of a slot. */
   public int valueLength(int slot) {
     int field = field(slot);
     if (valueOffset(slot) + BTreeNode.inlineBytes(field) > pageSize) {
@@ -614,26 +514,14 @@ public final class LeafScan {
     return (int) said;
   }
 
-  /**
-   * Where the value of a slot is in {@link #segment}, unless it {@linkplain #isOverflow is
-   * elsewhere}.
-   *
-   * @param slot a slot
-   * @return an offset
-   */
+  /** Returns the offset in {@link #segment} of the value of a slot, unless it is long. */
   public long valueOffset(int slot) {
     return BTreeNode.valueAt(0, pageSize, BTreeNode.leafSlot(page, 0, slot));
   }
 
   /**
-   * Copies the value of a slot, wherever it is.
-   *
-   * @param slot a slot
-   * @param dst where to; native memory
-   * @param dstOff where in it
-   * @param cap how many bytes there is room for
-   * @return how long the whole value is; -1 if it is elsewhere and the leaf has changed since the
-   *     copy
+   * Copies the value of a slot, also a long one, up to {@code cap} bytes. Returns the length of the
+   * whole value; -1 if it is long and the leaf has changed since it was copied.
    */
   public int copyValue(int slot, MemorySegment dst, long dstOff, int cap) {
     int length = valueLength(slot);
@@ -656,11 +544,7 @@ public final class LeafScan {
         : -1;
   }
 
-  /**
-   * How many pages were looked at, ever: a plain counter.
-   *
-   * @return pages
-   */
+  /** Returns the total number of page accesses: a plain counter. */
   public long pageAccesses() {
     return leaf.pageAccesses;
   }

@@ -4,16 +4,13 @@ import io.fovea.buffer.BufferPool;
 import java.util.Arrays;
 
 /**
- * The leaves that scans have copied, each with the version that it had: for who asks later whether
- * all of them are what they were.
+ * The leaves that scans have copied, with their versions, to check later that all are unchanged.
  *
- * <p>A frame's version moves with everything that is done under its exclusive latch, so an equal
- * version says that the frame has held the same page with the same bytes all the time. The reverse
- * does not hold: a leaf that was moved, or evicted and loaded again, has another version.
+ * <p>A frame's version moves with every change under its exclusive latch, so an equal version means
+ * that the frame has held the same page with the same bytes. The reverse is not true: a leaf that
+ * was moved, or evicted and loaded again, has another version.
  *
- * <p>Of one thread. One that {@link LeafScan#note} was told of grows with each leaf that is copied.
- *
- * @since 0.1.0
+ * <p>Used by one thread. Grows with each copied leaf while it is set by {@link LeafScan#note}.
  */
 public final class LeafVersions {
   private static final int INITIAL = 64;
@@ -23,17 +20,17 @@ public final class LeafVersions {
   private long[] versions = new long[INITIAL];
   private int size;
 
-  /** Makes an empty list. */
+  /** Creates an empty list. */
   public LeafVersions() {}
 
-  /** Adds a leaf, unless it is the last one that was added. */
+  /** Adds a leaf, unless it was the last one added. */
   void add(int frame, long version) {
     int n = size;
     if (n > 0 && frames[n - 1] == frame && versions[n - 1] == version) {
       return;
     }
     if (n == versions.length) {
-      // The longer ones take their place when both are there: an error leaves what there was.
+      // Published when both are allocated: an error leaves the old state.
       int[] moreFrames = Arrays.copyOf(frames, 2 * n);
       versions = Arrays.copyOf(versions, 2 * n);
       frames = moreFrames;
@@ -43,21 +40,14 @@ public final class LeafVersions {
     size = n + 1;
   }
 
-  /**
-   * How many leaves there are; one that was copied twice may count twice.
-   *
-   * @return leaves
-   */
+  /** Returns the number of leaves; a leaf copied twice may count twice. */
   public int size() {
     return size;
   }
 
   /**
-   * Whether every leaf is what it was when it was copied. If so, there was a moment at which all of
-   * them were so: any moment between the last copy and this call.
-   *
-   * @param pool where the leaves are
-   * @return true if none has changed, moved or left
+   * Returns whether all leaves are unchanged. If so, they all had these contents at once, at any
+   * time between the last copy and this call.
    */
   public boolean unchanged(BufferPool pool) {
     for (int i = 0; i < size; i++) {
@@ -68,7 +58,7 @@ public final class LeafVersions {
     return true;
   }
 
-  /** Forgets all. */
+  /** Removes all leaves. */
   public void clear() {
     size = 0;
     if (versions.length > KEPT) {
@@ -77,7 +67,7 @@ public final class LeafVersions {
         versions = new long[INITIAL];
         frames = few;
       } catch (OutOfMemoryError e) {
-        // What there was stays: larger than needed, and empty.
+        // The larger arrays stay, empty.
       }
     }
   }

@@ -10,46 +10,43 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Changes of records: each latches one leaf, for as long as the change of its bytes takes. {@link
- * LeafRun} makes several of them under one latch.
+ * Changes single records. Each change latches one leaf while its bytes change; {@link LeafRun}
+ * makes several changes under one latch.
  *
  * <pre>
- *   find the leaf without a latch -&gt; upgrade the version to the latch, or begin again
- *     same length                 overwrite in place
- *     there is room               insert, or remove and insert
- *     there is none               give the latch back, split ({@link Splitter}), begin again
- *   after the latch was given back: free the old value's chain, merge an underfull leaf
+ *  find the leaf without a latch -&gt; upgrade the version to the latch, or retry
+ *       same length                 overwrite in place
+ *       there is room               insert, or remove and insert
+ *       there is no room            release the latch, split ({@link Splitter}), retry
+ *  after the release: free the old value's chain, merge an underfull leaf
  * </pre>
  *
- * <p>The upgrade succeeds only if the leaf is what was searched, so nothing is searched again under
- * the latch. Where the leaf is so busy that the upgrade fails again and again, the latch is waited
- * for and the fences are asked whether the leaf is still the right one.
+ * <p>The upgrade succeeds only if the leaf is unchanged since the search, so it needs no second
+ * search. If upgrades keep failing, the writer waits for the latch and checks the fences.
  *
- * <p>With a log the change is in a record already, whose place the session knows; the leaf gets the
- * two positions before it is given back. That record says which chains come and go, so here none is
- * made or freed then.
+ * <p>With a log, the session knows the record of the change, and the leaf gets its LSNs before the
+ * release. That record also lists the chains, so none is written or freed here.
  */
 final class LeafWriter {
-  /** How far the release of an exclusive latch moves the version (see the pool's latch word). */
+  /** What the release of an exclusive latch adds to the version (see the pool's latch word). */
   static final long VERSION_STEP = 1L << 9;
 
-  /** Failed upgrades before the latch is waited for. */
+  /** Failed upgrades before the writer waits for the latch. */
   private static final int UPGRADES = 3;
 
   /**
-   * Splits for one record. One is enough, unless others fill the room that it makes; each time
-   * again is their progress, and so often is nobody's.
+   * Splits per record. One is enough, unless other threads use up the new space, which is progress.
    */
   private static final int SPLITS_MAX = 4096;
 
-  /** What a latched leaf lacks: room, or memory to make it by. */
+  /** Results of {@link #plan} that need action: room, or memory to compact with. */
   static final long NO_ROOM = -1;
 
   static final long NO_SCRATCH = -2;
 
   static final long COMPACT = 1;
 
-  /** Why bytes of a value can't be overwritten in the leaf: {@link #patched}. */
+  /** Reasons of {@link #patched} against overwriting in the leaf. */
   static final long TOO_SHORT = -1;
 
   static final long IN_CHAIN = -2;
@@ -80,10 +77,8 @@ final class LeafWriter {
   }
 
   /**
-   * Latches the leaf of a key exclusively.
-   *
-   * @param p in: a hint; out: the leaf and the slot; its version is the one before the latch
-   * @return the frame
+   * Latches the leaf of a key exclusively and returns its frame. The position is a hint, and
+   * becomes that of the key, with the version before the latch.
    */
   int latch(MemorySegment key, long off, int len, Position p) {
     for (int i = 0; ; i++) {
@@ -122,14 +117,14 @@ final class LeafWriter {
     return right;
   }
 
-  /** Takes a scratch to compact a leaf by, where {@link #plan} has said that it takes one. */
+  /** Takes a scratch to compact a leaf, if {@link #plan} requires one. */
   @Nullable TreeScratch scratch(long plan) {
     return plan == COMPACT ? scratches.tryTake() : null;
   }
 
-  /** Gives a changed leaf back. The position keeps up with the version that the release makes. */
+  /** Releases a changed leaf. The position gets the version that the release creates. */
   void release(int frame, Position p, LogSession log) {
-    assert located(log) : "a change of a record that is in no log record";
+    assert located(log) : "a record change without a log record";
     pool.markDirty(frame, log.recLsn(), log.pageLsn());
     pool.releaseExclusive(frame);
     p.version += VERSION_STEP;
@@ -139,11 +134,11 @@ final class LeafWriter {
     return !log.logging() || log.recLsn() > 0 && log.pageLsn() > log.recLsn();
   }
 
-  /** Says no to what needs its chains in the record that the caller has written already. */
+  /** Rejects changes of chains if the caller has already written the record. */
   private static void requireNoLog(LogSession log) {
     if (log.logging()) {
       throw new IllegalStateException(
-          "A long value comes or goes, and the log record of the change has to say so: "
+          "The change writes or frees a long value, whose pages its log record must list: "
               + "use writeChain and chain, then upsertChain, upsertInline or remove.");
     }
   }
@@ -165,9 +160,7 @@ final class LeafWriter {
   }
 
   /**
-   * Gives a key a value that fits into the leaf.
-   *
-   * @param keep whether the chain of the old value is somebody else's business
+   * Sets the value of a key to an inline one. With {@code keep}, the caller frees the old chain.
    */
   boolean upsertInline(
       MemorySegment key,
@@ -219,7 +212,7 @@ final class LeafWriter {
     }
   }
 
-  /** Where the value of a slot is, if it has a length and is in the leaf; else -1. */
+  /** The address of a slot's value if it is inline and of the given length; else -1. */
   long inPlace(long base, int slot, int length) {
     long entry = BTreeNode.leafSlot(pages, base, slot);
     return BTreeNode.field(pages, base, pageSize, entry) == length
@@ -227,7 +220,7 @@ final class LeafWriter {
         : -1;
   }
 
-  /** A value must end in its page: what is behind it is another one's. */
+  /** Checks that a value ends within its page. */
   private long inside(long base, long at, int length) {
     if (at + length > base + pageSize) {
       throw new NodeDamage("end of a value in a leaf", pageSize, at + length - base);
@@ -235,7 +228,7 @@ final class LeafWriter {
     return at;
   }
 
-  /** Splits the leaf that a position names, unless that has been tried too often. */
+  /** Splits the leaf at a position; fails after too many attempts. */
   void split(
       int tried,
       Position p,
@@ -265,7 +258,7 @@ final class LeafWriter {
     try {
       old = putStub(key, off, len, first, vLen, p, log);
     } catch (RuntimeException | Error e) {
-      // Not published, for nothing is thrown after that; and nothing is latched.
+      // Nothing is thrown after the chain was published, and nothing is latched.
       longs.free(first);
       throw e;
     }
@@ -274,10 +267,8 @@ final class LeafWriter {
   }
 
   /**
-   * Gives a key a value that is in a chain.
-   *
-   * @return the first page of the value that it had, 0 if that was in the leaf, -1 if there was
-   *     none
+   * Sets the value of a key to a chain. Returns the first page of the old value, 0 if it was in the
+   * leaf, -1 if there was none.
    */
   long putStub(
       MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
@@ -314,7 +305,7 @@ final class LeafWriter {
     }
   }
 
-  /** The chain that a change of a slot is to free; with a log that is not done here. */
+  /** The chain that a change of a slot has to free; with a log there must not be any. */
   private long chainToFree(long base, int slot, LogSession log) {
     long chain = chainAt(base, slot);
     if (chain != 0) {
@@ -331,11 +322,10 @@ final class LeafWriter {
   }
 
   /**
-   * Looks whether a record has room in a latched leaf, in place of the one that its key has.
-   * Changes nothing.
+   * Checks whether a latched leaf has room for a record, in place of the key's current one. Changes
+   * nothing. Returns 0 if it has, {@link #COMPACT} if it has after compaction, or {@link #NO_ROOM}.
    *
    * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
-   * @return 0: it has; {@link #COMPACT}: it has when the leaf is compacted; or {@link #NO_ROOM}
    */
   long plan(int len, int field, long base, Position p) {
     MemorySegment s = pages;
@@ -353,7 +343,7 @@ final class LeafWriter {
     if (!NodeEditor.fits(s, base, pageSize, true, more)) {
       return NO_ROOM;
     }
-    // Before the old record goes, which may make room for the new one: then it is not needed.
+    // Checked before the old record is removed, which may already make enough room.
     if (bytes <= BTreeNode.gap(s, base, pageSize, true)) {
       return 0;
     }
@@ -362,8 +352,7 @@ final class LeafWriter {
   }
 
   /**
-   * Checks a leaf whose only entry is about to go, and with it what the heap still has: where the
-   * count is wrong, that would be records, and nothing would be left to tell.
+   * Checks the entries before the only one is removed: a wrong count would lose others unnoticed.
    */
   private void checkLast(long base) {
     if (BTreeNode.count(pages, base) == 1) {
@@ -377,10 +366,8 @@ final class LeafWriter {
   }
 
   /**
-   * Makes a record for a key, in place of the one it has, as {@link #plan} has found possible.
-   *
-   * @param scratch to compact the leaf by, or null where that is not needed; given back
-   * @return where the value goes
+   * Makes a record for a key, in place of its current one, after {@link #plan} succeeded, and
+   * returns the address for the value. Takes back the scratch.
    */
   long place(
       MemorySegment key,
@@ -407,7 +394,7 @@ final class LeafWriter {
     return NodeEditor.insertLeaf(s, base, pageSize, p.slot, key, off, len, field);
   }
 
-  /** Sees to it, with nothing latched, that there is memory to compact a leaf by. */
+  /** Allocates memory for a compaction; nothing may be latched. */
   void stock() {
     scratches.give(scratches.take());
   }
@@ -415,10 +402,8 @@ final class LeafWriter {
   // -------------------------------------------------------------------------------------- delete
 
   /**
-   * Removes a key.
-   *
-   * @param keep whether the chain of its value is somebody else's business
-   * @param merge whether a leaf that gets underfull looks for a neighbour
+   * Removes a key. With {@code keep}, the caller frees its chain; {@code merge} is for an underfull
+   * leaf.
    */
   boolean delete(
       MemorySegment key,
@@ -457,10 +442,8 @@ final class LeafWriter {
       try {
         merger.merge(0, pid, key, off, len, log);
       } catch (FoveaException e) {
-        // The key is gone, and that is what was asked for. A neighbour that cannot be read, or has
-        // no
-        // frame now, keeps the leaf as small as it is; a thread that needs that neighbour will be
-        // told.
+        // The key is removed, as requested. A sibling that is unreadable or has no frame only
+        // prevents the merge; a thread that needs it gets the error.
         return true;
       } catch (VirtualMachineError e) {
         if (pool.stopping().stopped() != null) {
@@ -505,11 +488,8 @@ final class LeafWriter {
   }
 
   /**
-   * Where bytes of a value are that are to be overwritten.
-   *
-   * @param at from which byte of the value on
-   * @param length how many
-   * @return {@link #IN_CHAIN}, or {@link #TOO_SHORT} where the value has not so many
+   * Returns the address of {@code length} value bytes from {@code at} on, {@link #IN_CHAIN}, or
+   * {@link #TOO_SHORT}.
    */
   long patched(long base, int slot, int at, int length) {
     long entry = BTreeNode.leafSlot(pages, base, slot);
@@ -523,7 +503,7 @@ final class LeafWriter {
   }
 
   /**
-   * A chain never changes: a new one takes its place. The caller lets nobody else write the key.
+   * Replaces the chain by a new one, since chains never change. No other thread may write the key.
    */
   private boolean patchLong(
       MemorySegment key,

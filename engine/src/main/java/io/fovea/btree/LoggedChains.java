@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Long values of a commit, from the images of their pages in the log: for who reads the log and not
- * the pages, which may be others' by now.
+ * Rebuilds the long values of a commit from page images in the log, since the pages themselves may
+ * be reused by now.
  *
  * <pre>
  *   want(pid) ...      the pages that the commit adopts
@@ -20,7 +20,7 @@ import java.util.Set;
  *   value(first, n)    the value that begins in a page
  * </pre>
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class LoggedChains {
   private record Part(long next, byte[] bytes) {}
@@ -29,29 +29,22 @@ public final class LoggedChains {
   private final Set<Long> wanted = new HashSet<>();
   private final Map<Long, Part> parts = new HashMap<>();
 
-  /** Without any page. */
+  /** Creates an instance without pages. */
   public LoggedChains(int pageSize) {
     this.pageSize = pageSize;
   }
 
-  /** A page that is looked for. */
+  /** Adds a page to collect. */
   public void want(long pid) {
     wanted.add(pid);
   }
 
-  /** Whether any page is looked for. */
+  /** Returns whether there are pages to collect. */
   public boolean isWanted() {
     return !wanted.isEmpty();
   }
 
-  /**
-   * Takes what a CHAIN record has.
-   *
-   * @param s where its body is
-   * @param at where that begins
-   * @param length how long it is
-   * @param lsn where the record begins, for messages
-   */
+  /** Collects wanted images from the body of a CHAIN record. */
   public void add(MemorySegment s, long at, int length, long lsn) {
     StructureRecord.visit(
         RecordType.CHAIN,
@@ -85,11 +78,8 @@ public final class LoggedChains {
   }
 
   /**
-   * A value.
-   *
-   * @param first its first page
-   * @param length how long it is
-   * @throws CorruptionException if the log does not have all of it
+   * Returns the value that begins in a page; throws {@link CorruptionException} if a part is
+   * missing.
    */
   public byte[] value(long first, int length) {
     if (length > OverflowChain.VALUE_BYTES_MAX) {
@@ -110,7 +100,7 @@ public final class LoggedChains {
     return value;
   }
 
-  /** Forgets all pages. */
+  /** Removes all pages. */
   public void clear() {
     wanted.clear();
     parts.clear();

@@ -15,37 +15,31 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * The long values of one tree: how their chains come and go. {@link OverflowChain} has the layout.
+ * Writes and frees the overflow chains of one tree. {@link OverflowChain} has the layout and the
+ * rules of readers.
  *
  * <ol>
  *   <li>A chain is written before the leaf is latched, last page first, so that at most one page is
- *       latched, and by its maker. The stub in the leaf publishes it.
- *   <li>What a published chain holds never changes; a new value is a new chain. Its pages may move
- *       ({@link ChainMove}), and the leaf's version with them.
- *   <li>It is freed after the leaf has dropped it and was given back. A reader may be in the middle
- *       of it: its pages are then of type FREE, or of another owner. So every page is validated
- *       before its link is followed, and the leaf after every page: as long as the leaf has not
- *       changed, the chain was whole.
- *   <li>With a log each page of a chain is a record of its own, of type CHAIN: the page belongs to
- *       nobody until the record of a commit lists it, and what a crash leaves of it before is
- *       reclaimed. Freed is it by whoever has its pages from {@link BTree#chain} in the record that
- *       releases it, from the end to the beginning: a chain that is half freed is whole up to where
- *       it ends in a page that is no part of it.
- *   <li><i>Strays</i> are pages that were released and could not be freed then (unreadable, or no
- *       frame for them). Without a log they are tried again when the next chain is freed, and when
- *       the database closes. With one a record lists them as released, so a crash gives them back
- *       as long as the redo point has not passed that record: each checkpoint tries them again
- *       before it has, as does a close. What can't be freed then either is space that nobody uses,
- *       if the machine dies before a later attempt succeeds. Holding back the redo point for such
- *       pages would turn a few lost ones into a log without end.
+ *       latched. The stub in the leaf publishes it.
+ *   <li>The content of a published chain never changes: a new value is a new chain. Its pages may
+ *       move ({@link ChainMove}), which moves the leaf's version.
+ *   <li>A chain is freed after the leaf has dropped it and was released.
+ *   <li>With a log, each page has a CHAIN record: it is an orphan until the record of a commit
+ *       lists it, and recovery reclaims it. The caller that got the pages from {@link BTree#chain}
+ *       and released them in its record frees them from the end to the beginning, so a chain that
+ *       is partly freed is intact up to a page that is not part of it.
+ *   <li><i>Strays</i> are released pages that could not be freed (unreadable, or no frame for
+ *       them). Without a log they are retried when the next chain is freed and at the close. With a
+ *       log, checkpoints and the close retry them before the redo point passes the record that
+ *       released them; until then recovery frees them. After that they are lost space if the
+ *       machine crashes before a retry succeeds. Holding back the redo point for them could make
+ *       the log grow forever.
  * </ol>
  */
 final class LongValues {
   /**
-   * A part of a chain that could not be freed.
-   *
-   * @param first its first page
-   * @param pages how many, following the links; what comes behind them may belong to anybody
+   * Part of a chain that could not be freed: {@code pages} pages along the links. Later ones may be
+   * in use.
    */
   record Stray(long first, int pages) {}
 
@@ -53,12 +47,12 @@ final class LongValues {
   private final MemorySegment pages;
   private final int treeId;
 
-  /** What a page and its allocation take of a grant at most. */
+  /** The log space of a page and its allocation. */
   private final long pageSpace;
 
   private final Queue<Stray> strays = new ConcurrentLinkedQueue<>();
 
-  /** Set before the first chain is written, never cleared by a write. */
+  /** Set before the first chain is written; never cleared by a write. */
   private volatile boolean possible;
 
   LongValues(BufferPool pool, int treeId, boolean possible) {
@@ -69,17 +63,16 @@ final class LongValues {
     this.possible = possible;
   }
 
-  /** As {@link BTree#mayHoldLong}. */
   boolean possible() {
     return possible;
   }
 
-  /** There is none, and there was none. */
+  /** Declares that there are no long values and never were. */
   void none() {
     possible = false;
   }
 
-  /** A chain is about to be written, or named by a leaf. */
+  /** Called before a chain is written or referenced by a leaf. */
   void noteLong() {
     if (!possible) {
       possible = true;
@@ -89,10 +82,8 @@ final class LongValues {
   // -------------------------------------------------------------------------------------- writing
 
   /**
-   * Writes a value to new pages.
-   *
-   * @param type of the records of the pages: CHAIN, or STRUCTURE if they belong to the tree at once
-   * @return the pages, in the order of the chain
+   * Writes a value to new pages and returns them in the order of the chain. Their records are of
+   * type CHAIN, or STRUCTURE if they belong to the tree at once.
    */
   long[] write(MemorySegment value, long off, int len, int type, LogSession log) {
     noteLong();
@@ -118,7 +109,7 @@ final class LongValues {
     }
   }
 
-  /** As {@link BTree#writeChain}. */
+  /** See {@link BTree#writeChain}. */
   long write(MemorySegment value, long off, int len, LongList pids, LogSession log) {
     long[] chain = write(value, off, len, RecordType.CHAIN, log);
     try {
@@ -132,7 +123,7 @@ final class LongValues {
     }
   }
 
-  /** Frees a chain that was written for nothing. */
+  /** Frees a chain that is not going to be published. */
   private void undo(long[] pids, LogSession log) {
     for (int i = pids.length - 1; i >= 0; i--) {
       if (!tryFree(pids[i], log)) {
@@ -160,9 +151,9 @@ final class LongValues {
       return pid;
     } catch (RuntimeException | Error e) {
       if (written && e instanceof RuntimeException) {
-        pool.releaseExclusive(frame); // the log takes nothing any more, nor would it take this
+        pool.releaseExclusive(frame); // the log is dead, so the page cannot be freed either
       } else {
-        pool.free(frame, log); // nobody knows it
+        pool.free(frame, log); // no other thread knows it
       }
       throw e;
     }
@@ -175,10 +166,8 @@ final class LongValues {
   }
 
   /**
-   * Frees a chain that no leaf knows any more, from its beginning: for databases without a log.
-   *
-   * <p>The change that released it has happened, so this does not fail: what cannot be freed now,
-   * for a page of it cannot be read or has no frame, is tried again when the next chain is freed.
+   * Frees a chain that no leaf refers to any more, in databases without a log. Never fails, since
+   * the change is made: pages that cannot be freed become strays.
    */
   void free(long first) {
     if (first == 0) {
@@ -192,18 +181,19 @@ final class LongValues {
   }
 
   /**
-   * Frees the pages of chains that no leaf knows any more, the last first. Does not fail either.
+   * Frees pages of chains that no leaf refers to any more, the last one first. Pages that cannot be
+   * freed become strays.
    *
-   * <p>With a log strays are left to checkpoints: the session here began after the record that
-   * released them, so that the redo point could pass that while they are taken out and not free.
+   * <p>With a log, only checkpoints retry strays: this session began after the record that released
+   * them, so the redo point could pass that record while they are neither strays nor free.
    *
-   * @param pids pages of one chain after the other, each in its order
+   * @throws StorageFullException if the close of the database ends a commit on a full disk
    */
   void free(LongList pids, LogSession log) {
     Stray stray = log.logging() ? null : strays.poll();
     for (int i = pids.size() - 1; i >= 0; i--) {
       if (!tryFree(pids.get(i), log)) {
-        // Where several chains are in the list each page is alone: what comes behind is not known.
+        // The list may contain several chains, so each page becomes a stray of its own.
         for (; i >= 0; i--) {
           strand(pids.get(i), 1);
         }
@@ -214,12 +204,11 @@ final class LongValues {
     }
   }
 
-  /** Whether there are parts of chains that could not be freed. */
   boolean hasStrays() {
     return !strays.isEmpty();
   }
 
-  /** Frees what could not be freed before; stops where that fails again. */
+  /** Frees strays; a failed one stays. */
   void freeStrays(LogSession log) {
     for (int n = strays.size(); n > 0; n--) {
       Stray stray = strays.poll();
@@ -237,15 +226,15 @@ final class LongValues {
         pid = freePage(pid, log);
       }
     } catch (CorruptionException e) {
-      // Not a chain, or not ours: to free more of it would make things worse.
+      // Not a page of a chain of this tree, so the rest must not be freed.
       return;
     } catch (FoveaException e) {
-      // The page that failed is still the first of the rest: freePage changes nothing then.
+      // freePage() has not changed the page that failed: it begins the rest.
       strand(pid, left);
     }
   }
 
-  /** Frees a page of a chain; false if that has to wait. One that is not ours counts as freed. */
+  /** Frees a page of a chain; false means retry. A page of another owner counts as freed. */
   private boolean tryFree(long pid, LogSession log) {
     try {
       freePage(pid, log);
@@ -254,7 +243,7 @@ final class LongValues {
       return true;
     } catch (StorageFullException e) {
       if (log.recLsn() != 0) {
-        throw e; // of a close that ends a commit: nobody would free it later but recovery
+        throw e; // a close ends the commit on a full disk: only recovery can free the page
       }
       return false;
     } catch (FoveaException e) {
@@ -262,7 +251,7 @@ final class LongValues {
     }
   }
 
-  /** Frees a page of a chain; returns the next. */
+  /** Frees a page of a chain; returns the next one. */
   private long freePage(long pid, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);

@@ -8,81 +8,72 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * Goes down a tree for several keys at once, level by level, and fetches nothing but hints.
+ * Descends a tree for several keys together, level by level, to produce hints.
  *
  * <pre>
  *   add(key, number) ... add         up to WIDTH keys
  *   descend(tree)                    level 0: search all, touch all children, and slots of leaves
  *                                    level 1: search all, touch all children, and slots of leaves
  *                                    leaves:  search all, touch all values
- *   tree.locate(key, place(i))       checks the hint: the ordinary protocol, on warm lines
+ *   tree.locate(key, place(i))       checks the hint: the ordinary protocol, on cached lines
  * </pre>
  *
- * One descent is a chain of cache misses, each of which must end before the next can begin. The
- * descents of different keys do not depend on each other, but an ordinary loop over them does not
- * overlap their misses either: the search of one node fills the reorder buffer. So the loads that
- * miss are put together, a handful for each key and no search in between, and the searches come
- * after them.
+ * <p>One descent is a chain of dependent cache misses. Descents of different keys are independent,
+ * but a plain loop over them does not overlap their misses, since the search of one node fills the
+ * reorder buffer. So the loads that miss are issued together, a few per key without searches in
+ * between, and the searches follow.
  *
- * <p>Nothing is validated on the way and nothing needs to be: what comes out is a hint, and {@link
- * BTree#locate} checks a hint whatever it is. A torn page may lead astray or out of bounds; then
- * there is no hint, and the key is looked for from the root. A page that is not in the predicted
- * frame ends the way of its key too: going down never waits and never reads from the device.
+ * <p>Nothing is validated: the result is a hint, which {@link BTree#locate} checks. A torn page may
+ * lead anywhere or out of bounds; then there is no hint, and the key is looked up from the root. So
+ * is a key whose page is not in the predicted frame: a descent never waits and never reads from the
+ * device.
  *
  * <pre>
- *   putAside(i)                      the way of a key ended at a page that is in no frame, or on
- *                                    its way into one
- *   again(tree, more)                has pages read for the keys that were put aside, and goes on for
- *                                    up to WIDTH of those whose pages have come, each from its page
- *   number(i), place(i)              whose turn it is, and where it may be
- *   finish()                         at the end of all, or when something was thrown
+ *   putAside(i)                      defers a key whose page is not resident or being loaded
+ *   again(tree, more)                reads pages of deferred keys, and continues with
+ *                                    up to WIDTH of those whose pages have arrived
+ *   number(i), place(i)              the number of the key at i, and its hint
+ *   finish()                         at the end, or after an exception
  *
- *   put aside ──room for a read──► under way: 64 at most ──its page has come──► read, or put aside
- *                                                                                once more
+ *   deferred ──room for a read──► reading: 64 at most ──page arrived──► found, or deferred again
  * </pre>
  *
- * <p>So as many reads are under way as may be, whatever the order in which they come, as long as
- * there are keys: with each that has come another begins ({@link PageReads}), for which some keys
- * are put aside in advance. A thread that must wait for a page on the way, because another thread
- * is bringing it, may do so: reads come to their end without the thread that began them.
+ * <p>As many reads as possible are in flight, in any completion order, as long as there are keys:
+ * with each that completes another begins ({@link PageReads}), for which some keys are deferred in
+ * advance. The thread may wait for a page that another thread is loading, since reads complete
+ * without the thread that started them.
  *
- * <p>Where nothing is missing none of these costs anything but the question. A key whose way ends
- * once more is put aside once more; after some rounds the caller looks for it as for any other key,
- * which waits, and says what is wrong with the page.
+ * <p>If no page is missing, this costs only the check. A key may be deferred again; after {@link
+ * #ROUNDS_MAX} rounds the caller looks it up normally, which waits and reports errors.
  *
- * <p>Owned by one thread at a time. Groups of eight are what the papers on interleaved lookups use
- * (Kocberber et al., VLDB 2015) and what fills the ten to sixteen outstanding misses of a core.
- *
- * @since 0.1.0
+ * <p>Owned by one thread at a time. Groups of eight are used in the papers on interleaved lookups
+ * (Kocberber et al., VLDB 2015) and fill the ten to sixteen outstanding misses of a core.
  */
 public final class Lookahead {
-  /** How many keys go down together. */
+  /** The number of keys that descend together. */
   public static final int WIDTH = 8;
 
   /**
-   * With more than {@link #ENOUGH} keys aside there is no use in more: so many can be read next.
+   * With more deferred keys than this, deferring more is useless: only so many can be read next.
    */
   private static final int ENOUGH = WIDTH;
 
   /**
-   * All that there can be. Keys that are aside and keys whose pages are being read are one number,
-   * which only the caller raises, by eight, while no more than enough are aside; and all of them
-   * may be aside at once, where pages do not come, or go as they come, and others take the frames.
+   * The maximum number of deferred keys. Deferred keys and keys being read have a common sum, which
+   * only the caller raises, by eight, while at most {@link #ENOUGH} are deferred. All may be
+   * deferred at once if pages do not arrive or are evicted at once.
    */
   private static final int ASIDE_MAX = ENOUGH + WIDTH + PageReads.CAPACITY;
 
   private static final int LINE = 64;
   private static final int LEAF_LINES = 8;
 
-  /** So many lines of a value are loaded in advance at most. */
+  /** The maximum number of lines of a value to prefetch. */
   private static final int VALUE_LINES = 5;
 
   private static final int DEPTH_MAX = 16;
 
-  /**
-   * After so many reads for a key that is still not found it is looked for as any other: more than
-   * a tree has levels, so that only pages that go as fast as they come get there.
-   */
+  /** The maximum number of reads per key: exceeded only if pages are evicted as they arrive. */
   public static final int ROUNDS_MAX = 8;
 
   private final MemorySegment[] keys = new MemorySegment[WIDTH];
@@ -92,19 +83,21 @@ public final class Lookahead {
   private final long[] values = new long[WIDTH];
   private int size;
 
-  /** The page that was in no frame and ended the way of a key; 0 for none. Never validated. */
+  /** The missing page that ended a key's descent; 0 for none. Not validated. */
   private final long[] missing = new long[WIDTH];
 
   private final int[] numbers = new int[WIDTH];
 
   private final int[] rounds = new int[WIDTH];
 
-  /** Of keys of a tree that is remembered: {@link KeyHash}, and whether the place was right. */
+  /**
+   * For trees with cached key locations: the {@link KeyHash}, and whether the location was right.
+   */
   private final long[] hashes = new long[WIDTH];
 
   private final boolean[] learnt = new boolean[WIDTH];
 
-  /** Keys that were put aside and have no read yet: the last ones come first. */
+  /** Deferred keys without a read; used from the end. */
   private final DeferredKeys deferredKeys = new DeferredKeys(ASIDE_MAX);
 
   /** Keys whose pages are being read, by the slot of the read. */
@@ -112,39 +105,32 @@ public final class Lookahead {
 
   private final PageReads reads = new PageReads();
 
-  /** How many lines of each value are loaded. */
+  /** The number of lines to prefetch per value. */
   private int valueLines = VALUE_LINES;
 
-  /** What was touched, so that the loads have a use. */
+  /** Keeps the loads from being optimized away. */
   private long sink;
 
-  /** Makes an empty one. */
+  /** Creates an instance without keys. */
   public Lookahead() {
     for (int i = 0; i < WIDTH; i++) {
       places[i] = new Position();
     }
   }
 
-  /** Forgets all keys, but those that were put aside. */
+  /** Removes all keys except deferred ones. */
   public void clear() {
     size = 0;
   }
 
-  /** Forgets all keys, and those that were put aside too; waits for their reads. */
+  /** Removes all keys, also deferred ones, and waits for their reads. */
   public void finish() {
     size = 0;
     deferredKeys.size = 0;
     reads.finish();
   }
 
-  /**
-   * Adds a key, which stays where it is.
-   *
-   * @param key where it is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param number what {@link #number} shall say of it
-   */
+  /** Adds a key, which must not move; {@link #number} will return its number. */
   public void add(MemorySegment key, long off, int len, int number) {
     keys[size] = key;
     offsets[size] = off;
@@ -153,33 +139,17 @@ public final class Lookahead {
     size++;
   }
 
-  /**
-   * The {@link KeyHash} of a key that was added last.
-   *
-   * @param tree whose key it is
-   * @param i from 0
-   * @return the hash
-   */
+  /** Returns the {@link KeyHash} of the i-th key. */
   public long hash(BTree tree, int i) {
     return KeyHash.of(tree, keys[i], offsets[i], lengths[i]);
   }
 
-  /**
-   * Where the key that was added as number {@code i} may be.
-   *
-   * @param i from 0
-   * @return a hint for {@link BTree#locate}; the next {@link #descend} overwrites it
-   */
+  /** Returns the hint for the i-th key, valid until the next {@link #descend}. */
   public Position place(int i) {
     return places[i];
   }
 
-  /**
-   * Goes down for all keys.
-   *
-   * @param tree in which they are looked for
-   * @param bytes how much of each value will be read; no more is loaded in advance
-   */
+  /** Descends for all keys, prefetching up to {@code bytes} bytes of each value. */
   public void descend(BTree tree, int bytes) {
     valueLines = Math.min(VALUE_LINES, bytes / LINE + 1);
     Arrays.fill(missing, 0);
@@ -197,7 +167,9 @@ public final class Lookahead {
     }
   }
 
-  /** All sets, then all pages; from the root those whose places are wrong or not known. */
+  /**
+   * Loads all cache sets, then all pages; keys with a missing or wrong location start at the root.
+   */
   private void beginAtPlaces(BTree tree, KeyLocationCache known) {
     int n = size;
     long seen = 0;
@@ -216,13 +188,13 @@ public final class Lookahead {
       if (right < 0) {
         tree.descent().beginAt(p);
       } else {
-        values[i] = pool.base(p.frame); // its lines are under way
+        values[i] = pool.base(p.frame); // its lines are being loaded
       }
       learnt[i] = right > 0;
     }
   }
 
-  /** What was found by descents: hints, like all here. */
+  /** Caches what descents have found: hints. */
   private void learn(BTree tree, KeyLocationCache known) {
     for (int i = 0; i < size; i++) {
       Position p = places[i];
@@ -232,7 +204,7 @@ public final class Lookahead {
     }
   }
 
-  /** Goes on from where the positions stand: all searches of a level, then all its loads. */
+  /** Continues from the positions: all searches of a level, then all its loads. */
   private void descendOn(BTree tree) {
     BufferPool pool = tree.pool();
     int n = size;
@@ -249,15 +221,12 @@ public final class Lookahead {
     }
   }
 
-  // ----------------------------------------------------------------- keys whose page is missing
+  // --------------------------------------------------------------------------------- deferred keys
 
   /**
-   * Puts a key aside if its way ended at a page that is in no frame, or not yet: there is no hint
-   * for it, and to look for it now would be to wait for that page alone.
-   *
-   * @param i the key, as it was added, or the place in what {@link #again} has taken
-   * @return false if nothing is missing: the key can be looked for at its {@link #place}; or too
-   *     much, and it is to be looked for as any other
+   * Defers a key whose descent ended at a missing page: it has no hint, and looking it up now would
+   * wait for that one page. Returns false if no page is missing, so it can be looked up at its
+   * {@link #place}, or if it was deferred too often.
    */
   public boolean putAside(int i) {
     long pid = missing[i];
@@ -269,32 +238,20 @@ public final class Lookahead {
     return true;
   }
 
-  /**
-   * Whether keys are put aside, or on their way.
-   *
-   * @return true until {@link #again} has come to the last one
-   */
+  /** Returns whether there are deferred keys, with or without reads. */
   public boolean hasAside() {
     return deferredKeys.size > 0 || reads.busy();
   }
 
-  /**
-   * Whether there is no use in putting more keys aside: it is time for {@link #again}.
-   *
-   * @return true if another eight might not find room
-   */
+  /** Returns whether another eight deferred keys might not fit: call {@link #again}. */
   public boolean asideFull() {
     return deferredKeys.size > ENOUGH;
   }
 
   /**
-   * Has pages read for keys that were put aside, as many as there is room for, and goes on for some
-   * of those whose pages have come. Waits where none has, unless there are more keys and room for
-   * them.
-   *
-   * @param tree in which they are looked for
-   * @param more whether the caller has more keys to add
-   * @return how many
+   * Starts as many reads for deferred keys as possible, and continues with keys whose pages have
+   * arrived. Returns their number. Waits if none has, unless the caller has {@code more} keys and
+   * there is room for them.
    */
   public int again(BTree tree, boolean more) {
     BufferPool pool = tree.pool();
@@ -304,7 +261,7 @@ public final class Lookahead {
     for (int slot = reads.take(); slot >= 0; slot = size < WIDTH ? reads.take() : -1) {
       proceed(pool, slot);
     }
-    // What has become free is filled before the keys are looked at: that takes a while.
+    // Refill the free slots before the searches, which take a while.
     if (begin(pool)) {
       reads.drive(false);
     }
@@ -312,7 +269,7 @@ public final class Lookahead {
     return size;
   }
 
-  /** Whether reads were begun. */
+  /** Starts reads; returns whether there were any. */
   private boolean begin(BufferPool pool) {
     boolean any = false;
     while (deferredKeys.size > 0) {
@@ -328,7 +285,7 @@ public final class Lookahead {
     return any;
   }
 
-  /** The page of a key has come, or will not. */
+  /** Continues with a key whose page has arrived or could not be read. */
   private void proceed(BufferPool pool, int slot) {
     int i = size++;
     keys[i] = reading.keys[slot];
@@ -347,17 +304,12 @@ public final class Lookahead {
     }
   }
 
-  /**
-   * Which key stands at place {@code i} now.
-   *
-   * @param i from 0
-   * @return the number that it was added with
-   */
+  /** Returns the number with which the key at {@code i} was added. */
   public int number(int i) {
     return numbers[i];
   }
 
-  /** Searches each node; true while there are inner ones. */
+  /** Searches each node; returns whether inner nodes remain. */
   private boolean step(BTree tree, BufferPool pool, int n) {
     MemorySegment s = pool.pages();
     int pageSize = pool.pageSize();
@@ -365,11 +317,11 @@ public final class Lookahead {
     for (int i = 0; i < n; i++) {
       Position p = places[i];
       if (p.frame < 0 || p.version != BufferPool.RESTART) {
-        continue; // led astray, or there
+        continue; // led astray, or at a leaf
       }
       long version = pool.optimistic(p.frame, p.pid);
       if (version == BufferPool.RESTART) {
-        // A hint may be wrong: once more, as if there were none. Descents repair it.
+        // The frame hint may be wrong: retry without it. Descents repair it.
         p.frame = pool.predict(p.pid);
         version = pool.optimistic(p.frame, p.pid);
       }
@@ -400,17 +352,16 @@ public final class Lookahead {
     return inner;
   }
 
-  /** Whether a page can be looked at now: not where it is in no frame, or on its way into one. */
+  /** Whether a page can be read now: resident and not being loaded. */
   private static boolean isThere(BufferPool pool, long pid) {
     int frame = pool.resident(pid);
     return frame >= 0 && pool.optimistic(frame, pid) != BufferPool.RESTART;
   }
 
   /**
-   * Of frames with a page alone. Where a frame without one has no memory (VIRTUAL), a load maps the
-   * system's page of zeros: a fault; and the page that comes there is then a second fault, which
-   * interrupts the other cores, for what they may know of the zeros. The processor does not wait
-   * for the page ids: nearly always they are there.
+   * Loads only frames that hold a page. With VIRTUAL, a load from a frame without memory maps the
+   * zero page: a fault now, and another one with an interrupt of all cores when a page arrives. The
+   * processor does not wait for the page ids, which are nearly always cached.
    */
   private void touchNodes(BufferPool pool, int n) {
     MemorySegment s = pool.pages();
@@ -426,8 +377,7 @@ public final class Lookahead {
   }
 
   /**
-   * Of leaves the lines of all slots, and that of the fences: the check of the hint compares the
-   * prefix of the keys with it, which no search looks at.
+   * Loads slots, and the line of the fences for the comparison of the prefix by the later check.
    */
   private void touchSlots(BufferPool pool, int n) {
     MemorySegment s = pool.pages();
@@ -464,11 +414,7 @@ public final class Lookahead {
     sink += seen;
   }
 
-  /**
-   * Adds what was counted since this was last asked.
-   *
-   * @param into whose counters get it
-   */
+  /** Adds the counts since the last call to a position. */
   public void count(Position into) {
     for (Position p : places) {
       into.pageAccesses += p.pageAccesses;

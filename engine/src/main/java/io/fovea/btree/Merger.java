@@ -7,15 +7,15 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Merges an underfull node with a neighbour, and takes the only child of a root into the root. The
- * rules are those of {@link StructureChange}.
+ * Merges an underfull node with a sibling, and replaces a root that has only one child by that
+ * child's content. {@link StructureChange} has the rules.
  *
- * <p><b>When to merge.</b> A node below a quarter of the page asks, when its count is a power of
- * two: seven times at most on its way down from full, not at each delete. Two nodes become one if
- * that is at most three quarters full, so that the next insert does not split it; if one is empty,
- * whenever they fit. A neighbour that is too full, or under another parent, is left alone. Two
- * leaves that are one and empty ask once more, for the other neighbour: that may be an empty leaf
- * which was left alone, because what is between did not fit to it.
+ * <p><b>When to merge.</b> A node below a quarter full tries when its count is a power of two: at
+ * most seven times on the way down from full, not at each delete. Two nodes are merged if the
+ * result is at most three quarters full, so that the next insert does not split it, or if one is
+ * empty and they fit. A sibling that is too full, or under another parent, is left alone. If the
+ * merged leaf is empty it tries once more with the other sibling, which may be an empty leaf that
+ * could not be merged with what was between them.
  */
 final class Merger {
   private final StructureChange change;
@@ -34,17 +34,15 @@ final class Merger {
     this.treeId = change.treeId;
   }
 
-  /** Whether a node should look for a neighbour to merge with, now. */
+  /** Whether a node should now try to merge. */
   static boolean underfull(MemorySegment s, long base, int pageSize, boolean leaf) {
     int count = BTreeNode.count(s, base);
     return (count & count - 1) == 0 && BTreeNode.used(s, base, pageSize, leaf) < pageSize >>> 2;
   }
 
   /**
-   * Merges a node with a neighbour under the same parent, if they fit; then perhaps the parent.
-   *
-   * @param key a key that belongs into the node
-   * @return whether anything was merged
+   * Merges a node with a sibling under the same parent if they fit; then possibly the parent. The
+   * key belongs to the node. Returns whether anything was merged.
    */
   boolean merge(int level, long pid, MemorySegment key, long off, int len, LogSession log) {
     TreeScratch scratch = change.scratches.take();
@@ -87,8 +85,8 @@ final class Merger {
   }
 
   /**
-   * One attempt; after StructureChange.DONE the position of the parent says in {@code found}: it is
-   * underfull; and {@link TreeScratch#emptied} whether there is nothing in the two.
+   * Makes one attempt. After DONE, {@code parent.found} says whether the parent is underfull, and
+   * {@link TreeScratch#emptied} names the merged leaf if it is empty.
    */
   private int tryMerge(
       int level,
@@ -127,7 +125,7 @@ final class Merger {
     return result;
   }
 
-  /** Merges the children of two neighbouring slots of the parent. */
+  /** Merges the children in two adjacent slots of the parent. */
   private int tryMergePair(int level, int slot, TreeScratch scratch, LogSession log) {
     MemorySegment s = pages;
     Position parent = scratch.parent;
@@ -139,7 +137,7 @@ final class Merger {
     }
     int left = change.resolve(leftPid);
     int right = change.resolve(rightPid);
-    // A look without latches first: most attempts end here.
+    // Most attempts end with this unlatched estimate.
     if (!mayFit(left, leftPid, right, rightPid, level)) {
       return StructureChange.NEEDLESS;
     }
@@ -208,16 +206,15 @@ final class Merger {
     }
     pool.releaseExclusive(left);
     pool.releaseExclusive(parent.frame);
-    pool.free(right, log); // the change has cut it loose
+    pool.free(right, log); // released by the logged change
     change.repairPrev(next, rightPid, leftPid);
     return StructureChange.DONE;
   }
 
   /**
-   * A rough answer from pages that are not latched: a wrong one costs a merge or an attempt.
-   * Together two nodes have the fences between them no more, and a prefix that is not longer than
-   * theirs. So it says no where {@link #fitTogether} says yes for a few bytes at most, which heads
-   * take in.
+   * Estimates from unlatched pages; a wrong answer costs a merge or an attempt. Merged nodes drop
+   * the fences between them, and their prefix is not longer. So this says no where {@link
+   * #fitTogether} says yes only if a few bytes decide, which move from tails into heads.
    */
   private boolean mayFit(int left, long leftPid, int right, long rightPid, int level) {
     if (pool.optimistic(left, leftPid) == BufferPool.RESTART
@@ -237,7 +234,9 @@ final class Merger {
     return bytes <= room(leftBase, rightBase, leaf);
   }
 
-  /** What two nodes may take together: a quarter stays free, or the next insert would split. */
+  /**
+   * The space that two merged nodes may take: a quarter stays free, or the next insert would split.
+   */
   private int room(long left, long right, boolean leaf) {
     boolean anEmptyOne = BTreeNode.count(pages, left) == 0 || BTreeNode.count(pages, right) == 0;
     return pageSize - BTreeNode.slotsEnd(leaf, 0) - (anEmptyOne ? 0 : pageSize >>> 2);
@@ -269,9 +268,7 @@ final class Merger {
     return bytes <= room(left, right, level == 0);
   }
 
-  /**
-   * Loads the first and the last separator that two inner nodes have together with that between.
-   */
+  /** Loads the first and last separator of two inner nodes and the separator between them. */
   private void loadEnds(long left, long right, TreeScratch scratch) {
     KeyBuffer separator = scratch.separator;
     int rightCount = BTreeNode.count(pages, right);
@@ -287,7 +284,7 @@ final class Merger {
     }
   }
 
-  /** Puts everything into the left node. */
+  /** Moves everything into the left node. */
   private void mergeInto(long left, long right, int level, TreeScratch scratch) {
     MemorySegment s = pages;
     MemorySegment old = scratch.page;
@@ -313,7 +310,7 @@ final class Merger {
       NodeEditor.setNext(s, left, BTreeNode.next(s, right));
       return;
     }
-    // The ends were loaded when it was asked whether the two fit.
+    // fitTogether() loaded both ends.
     NodeEditor.chooseOpenPrefix(s, left, pageSize, scratch.left, scratch.right);
     KeyBuffer separator = scratch.separator;
     NodeEditor.appendInner(old, 0, 0, leftCount, s, left, pageSize, key);
@@ -332,11 +329,7 @@ final class Merger {
     NodeEditor.makeHeads(s, left);
   }
 
-  /**
-   * Takes the contents of an only child into the root, as often as there is one.
-   *
-   * @param key for a fence
-   */
+  /** Replaces the root's content with that of its only child, repeatedly. */
   private boolean shrinkRoot(KeyBuffer key, LogSession log) {
     MemorySegment s = pages;
     boolean shrunk = false;
@@ -344,7 +337,7 @@ final class Merger {
       long rootPid = change.rootPid();
       int root = change.resolve(rootPid);
       long version = pool.optimistic(root, rootPid);
-      // As long as the version holds it is the root.
+      // It is the root as long as this version is valid.
       if (version != BufferPool.RESTART && rootPid == change.rootPid()) {
         long base = pool.base(root);
         boolean only = BTreeNode.isInner(s, base) && BTreeNode.count(s, base) == 0;
@@ -385,7 +378,7 @@ final class Merger {
         PageHeader.setLayout(s, base, PageHeader.layout(s, childBase));
         PageHeader.setLevel(s, base, PageHeader.level(s, childBase));
         if (PageHeader.level(s, base) == 0) {
-          // The only leaf has no neighbours, whatever its hints say.
+          // A single leaf has no siblings, whatever its hints say.
           NodeEditor.setNext(s, base, 0);
           NodeEditor.setPrev(s, base, 0);
         }
@@ -405,7 +398,7 @@ final class Merger {
       return false;
     }
     pool.releaseExclusive(root);
-    pool.free(frame, log); // the change has cut it loose
+    pool.free(frame, log); // released by the logged change
     return true;
   }
 }

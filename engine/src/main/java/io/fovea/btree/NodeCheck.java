@@ -5,50 +5,40 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What must be true of a node before it is taken apart: asked under its latch by whatever moves
- * many of its entries at once (a split, a merge, a compaction).
+ * Checks a node under its latch before a split, merge or compaction moves many of its entries.
  *
  * <pre>
  *   node      type, level and tree are those that the parent implies
  *   entries   records lie between gap and fences and add up; the prefix is what the fences share;
  *             keys are not too long, ascend, and lie between the fences
- *   child     its fences are the separators beside it in the parent
+ *   child     its fences are the adjacent separators in the parent
  * </pre>
  *
- * <p>A page whose checksum is right may be wrong all the same: a defect, bad memory, a forger. The
- * changes trust lengths and offsets and would write over the neighbouring frames. So these are
- * asked first, once a split and not once an entry: some hundred nanoseconds of some ten thousand.
+ * <p>A page with a correct checksum may still be wrong, by a defect, bad memory or manipulation.
+ * Structure changes trust lengths and offsets and would overwrite neighboring frames. The check
+ * runs once per split, not per entry.
  *
- * <p>What is wrong is an {@link IndexOutOfBoundsException}, as is every other sign of a damaged
- * page, caught where the latches are given back.
+ * <p>Damage is reported as an {@link IndexOutOfBoundsException}, like other damage, and caught
+ * where the latches are released.
  */
 final class NodeCheck {
   private NodeCheck() {}
 
-  /** Whether a page is a node of a level and a tree. */
   static boolean isNode(MemorySegment s, long base, int level, int treeId) {
     return PageHeader.type(s, base) == (level == 0 ? PageHeader.LEAF : PageHeader.INNER)
         && PageHeader.level(s, base) == level
         && PageHeader.treeId(s, base) == treeId;
   }
 
-  /**
-   * Checks a node that is to be taken apart.
-   *
-   * @param level its level, as the parent implies it
-   * @throws NodeDamage if anything of it is wrong
-   */
+  /** Checks a node whose entries are going to be moved, at the level that the parent implies. */
   static void node(MemorySegment s, long base, int pageSize, int level, int treeId) {
     kind(s, base, level, treeId);
     entries(s, base, pageSize, level == 0);
   }
 
   /**
-   * Checks a node of which one entry comes or goes: what that trusts, and no more, for a parent has
-   * hundreds. {@link #child} looks at the separators beside the entry.
-   *
-   * @param level its level, as its place implies it
-   * @throws NodeDamage if anything of it is wrong
+   * Checks only what adding or removing one entry trusts, since a parent has hundreds. {@link
+   * #child} checks the adjacent separators.
    */
   static void parent(MemorySegment s, long base, int pageSize, int level, int treeId) {
     kind(s, base, level, treeId);
@@ -65,7 +55,7 @@ final class NodeCheck {
   }
 
   /**
-   * Checks that records, fences and dead bytes make up the heap, that keys are made with the right
+   * Checks that records, fences and dead bytes make up the heap, and that keys have the right
    * prefix, ascend, and lie between the fences.
    */
   static void entries(MemorySegment s, long base, int pageSize, boolean leaf) {
@@ -80,7 +70,7 @@ final class NodeCheck {
         || high != BTreeNode.NONE && high > keyMax) {
       throw new NodeDamage("prefix or fences of a node", keyMax, prefix);
     }
-    // That of an inner node without a fence is what its own keys have in common: any will do.
+    // An inner node without a fence may have any prefix that its keys share.
     if ((leaf || !BTreeNode.isOpen(s, base)) && prefix != sharedPrefix(s, base, pageSize)) {
       throw new NodeDamage("prefix of a node", sharedPrefix(s, base, pageSize), prefix);
     }
@@ -114,7 +104,7 @@ final class NodeCheck {
     }
   }
 
-  /** What the fences of a node share; none where it has not both. */
+  /** The common prefix of both fences; 0 if one is missing. */
   static int sharedPrefix(MemorySegment s, long base, int pageSize) {
     return BTreeNode.isOpen(s, base)
         ? 0
@@ -140,7 +130,7 @@ final class NodeCheck {
     return bytes;
   }
 
-  /** Compares the keys of two slots whose records lie in the node. */
+  /** Compares the keys of two slots; their records are in the node. */
   private static int compare(MemorySegment s, long base, boolean leaf, long a, long b) {
     if (a >>> 32 != b >>> 32) {
       return Long.compare(a >>> 32, b >>> 32);
@@ -175,7 +165,7 @@ final class NodeCheck {
     }
   }
 
-  /** Compares the key of a slot with a fence, which has the node's prefix too. */
+  /** Compares the key of a slot with a fence, which shares the node's prefix. */
   private static int compare(
       MemorySegment s, long base, boolean leaf, long slot, long fence, int length) {
     int prefix = BTreeNode.prefix(s, base);
@@ -189,13 +179,7 @@ final class NodeCheck {
         : NodeSearch.compareTail(s, tails(base, leaf), slot, word, s, fence + prefix, suffix);
   }
 
-  /**
-   * Checks that a node's fences are what its parent has beside the reference to it.
-   *
-   * @param slot of the reference
-   * @param key for a separator
-   * @throws NodeDamage if they are not
-   */
+  /** Checks that the fences of a node match the separators at a slot of its parent. */
   static void child(
       MemorySegment s, long parent, int slot, long base, int pageSize, KeyBuffer key) {
     fence(s, parent, slot, base, pageSize, false, key);

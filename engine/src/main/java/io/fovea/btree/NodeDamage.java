@@ -1,8 +1,8 @@
 package io.fovea.btree;
 
 /**
- * Says in words what is wrong with a node. It is caught where every other offset that leads out of
- * a page is caught: {@link TreeDamage} makes it a message with the page's number.
+ * Describes damage of a node. Caught with all other out-of-page offsets; {@link TreeDamage} adds
+ * the page id.
  */
 final class NodeDamage extends IndexOutOfBoundsException {
   private static final long serialVersionUID = 1L;

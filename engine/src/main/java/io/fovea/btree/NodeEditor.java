@@ -19,11 +19,11 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Changes of one node (layout: {@link BTreeNode}).
+ * Changes a node; {@link BTreeNode} has the layout.
  *
- * <p>The caller holds the page exclusively, or it is a page that nobody else knows. Readers without
- * a latch may watch; they find out when they validate. Nothing here waits, allocates, or looks at
- * another page, and nothing checks for space: the caller asked before.
+ * <p>The caller holds the exclusive latch, or no other thread knows the page. Unlatched readers may
+ * watch; their validation fails. Methods do not wait, allocate, access other pages or check for
+ * space: the caller has done so.
  */
 final class NodeEditor {
   private static final int RUN_MAX = 0xFFFF;
@@ -37,12 +37,9 @@ final class NodeEditor {
   // -------------------------------------------------------------------------------- whole nodes
 
   /**
-   * Makes an empty node. The page header stays, but for type, layout and level; a page that is a
-   * leaf and stays one keeps its layout.
-   *
-   * <p>The fences must not lie in the node itself.
-   *
-   * @param lowLength length of the low fence, or {@link BTreeNode#NONE}; the high fence likewise
+   * Makes an empty node. Sets type, layout and level of the page header; a leaf that stays one
+   * keeps its layout. The fences must not be in the node itself; a length of {@link BTreeNode#NONE}
+   * means none.
    */
   static void init(
       MemorySegment s,
@@ -85,7 +82,7 @@ final class NodeEditor {
     }
   }
 
-  /** Makes an empty node with the fences of another, which must be another page. */
+  /** Makes an empty node with the fences of a node in another page. */
   static void initLike(
       MemorySegment s, long base, int pageSize, int level, MemorySegment from, long fromBase) {
     init(
@@ -102,9 +99,8 @@ final class NodeEditor {
   }
 
   /**
-   * Gives an empty inner node that lacks a fence the prefix of its keys to be.
-   *
-   * @param key where the prefix is; not in the node itself
+   * Sets the prefix of an empty inner node that lacks a fence; the key must not be in the node
+   * itself.
    */
   static void setOpenPrefix(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int prefix) {
@@ -119,11 +115,8 @@ final class NodeEditor {
   }
 
   /**
-   * Gives an empty inner node that lacks a fence the longest prefix that its keys will allow. A
-   * node with both fences has its prefix already.
-   *
-   * @param first its first key to be
-   * @param last its last key to be
+   * Sets the longest prefix that an empty inner node without a fence can have with its first and
+   * last key. A node with both fences already has its prefix.
    */
   static void chooseOpenPrefix(
       MemorySegment s, long base, int pageSize, KeyBuffer first, KeyBuffer last) {
@@ -138,14 +131,12 @@ final class NodeEditor {
               base + BTreeNode.highAt(s, base, pageSize),
               BTreeNode.high(s, base),
               last);
-      // All keys have it, so the first has.
       setOpenPrefix(s, base, pageSize, first.segment(), 0, prefix);
     }
   }
 
   /**
-   * What the fences of an inner node have in common; its first or last key stands for a missing
-   * one.
+   * The common prefix of the fences of an inner node; its first or last key replaces a missing one.
    */
   static int innerPrefix(
       MemorySegment low,
@@ -167,7 +158,6 @@ final class NodeEditor {
         noHigh ? last.length() : highLength);
   }
 
-  /** Copies everything but the page header. */
   static void copyBody(
       MemorySegment from, long fromBase, MemorySegment to, long toBase, int pageSize) {
     Mem.copy(
@@ -178,7 +168,7 @@ final class NodeEditor {
         pageSize - PageHeader.BYTES);
   }
 
-  /** Squeezes the dead bytes out: every record moves, no slot changes but for its offset. */
+  /** Removes the dead bytes: records move, and slots change only in their offset. */
   static void compact(
       MemorySegment s, long base, int pageSize, boolean leaf, MemorySegment scratch) {
     copyBody(s, base, scratch, 0, pageSize);
@@ -206,25 +196,24 @@ final class NodeEditor {
 
   // -------------------------------------------------------------------------------------- space
 
-  /** What a new entry takes: a record in a leaf. */
+  /** The bytes of a new leaf entry. */
   static int leafEntryBytes(int prefix, int keyLength, int inlineBytes) {
     return LEAF_STRIDE + FIELD_BYTES + Math.max(0, keyLength - prefix - HEAD_BYTES) + inlineBytes;
   }
 
-  /** What a new entry takes: a separator and a child in an inner node. */
+  /** The bytes of a new separator and child. */
   static int innerEntryBytes(int prefix, int keyLength) {
     return INNER_STRIDE + Math.max(0, keyLength - prefix - HEAD_BYTES);
   }
 
-  /** Whether so many bytes can be had, perhaps by compacting. */
+  /** Whether {@code bytes} fit, possibly after compaction. */
   static boolean fits(MemorySegment s, long base, int pageSize, boolean leaf, int bytes) {
     return bytes <= BTreeNode.gap(s, base, pageSize, leaf) + BTreeNode.dead(s, base);
   }
 
   /**
-   * Whether an inner node has room for a separator, perhaps by compacting.
-   *
-   * @return the prefix that the node will have then, or -1: there is no room
+   * Whether a separator fits into an inner node, possibly after compaction. Returns the resulting
+   * prefix length, or -1 if it does not fit.
    */
   static int prefixWith(MemorySegment s, long base, int pageSize, KeyBuffer separator) {
     int prefix = BTreeNode.prefix(s, base);
@@ -237,11 +226,11 @@ final class NodeEditor {
     int high = BTreeNode.high(s, base);
     int with;
     if (count == 0 && high == NONE) {
-      // Any prefix will do that a low fence has, too: what was there is replaced.
+      // No entry and no high fence: only the low fence limits the prefix, which is replaced.
       long lowAt = base + BTreeNode.lowAt(s, base, pageSize);
       with = low == NONE ? length : Mem.commonPrefix(s, lowAt, low, separator.segment(), 0, length);
     } else {
-      // Where there is a high fence, it must be one of that.
+      // The current prefix or high fence limits the new prefix.
       long highAt = base + BTreeNode.highAt(s, base, pageSize);
       int limit = count > 0 ? prefix : high;
       with = Mem.commonPrefix(s, highAt, limit, separator.segment(), 0, length);
@@ -254,7 +243,7 @@ final class NodeEditor {
     return bytes <= pageSize - BTreeNode.slotsEnd(false, 0) ? with : -1;
   }
 
-  /** Whether {@link #prepareInner} moves what is in the node, and so trusts all of it. */
+  /** Whether {@link #prepareInner} moves existing entries, and so trusts all of them. */
   static boolean rewrites(
       MemorySegment s, long base, int pageSize, int prefix, KeyBuffer separator) {
     return changesPrefix(s, base, prefix)
@@ -262,15 +251,15 @@ final class NodeEditor {
   }
 
   /**
-   * Whether {@link #prefixWith} said another prefix than the node has. A node that lost its last
-   * entry keeps the prefix of that: it may be as long as the next separator, and another.
+   * Whether {@link #prefixWith} returned a new prefix. A node that lost its last entry keeps the
+   * old prefix, which may be as long as the new one and differ.
    */
   private static boolean changesPrefix(MemorySegment s, long base, int prefix) {
     return prefix != BTreeNode.prefix(s, base)
         || BTreeNode.count(s, base) == 0 && BTreeNode.high(s, base) == NONE;
   }
 
-  /** Makes room in the gap for a separator, with the prefix that {@link #prefixWith} said. */
+  /** Makes room in the gap for a separator, with the prefix from {@link #prefixWith}. */
   static void prepareInner(
       MemorySegment s,
       long base,
@@ -286,7 +275,7 @@ final class NodeEditor {
   }
 
   /**
-   * Builds an inner node that lacks a fence anew, with a prefix that its keys and one more have.
+   * Rebuilds an inner node that lacks a fence, with a prefix shared by its keys and the separator.
    */
   private static void changeOpenPrefix(
       MemorySegment s,
@@ -318,10 +307,10 @@ final class NodeEditor {
   // ------------------------------------------------------------------------------------ entries
 
   /**
-   * Inserts a key into a leaf; there is room in the gap.
+   * Inserts a key into a leaf, with room in the gap, and returns the address for the value or its
+   * stub.
    *
    * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
-   * @return where in the segment the value, or its stub, is to be written
    */
   static long insertLeaf(
       MemorySegment s,
@@ -347,7 +336,6 @@ final class NodeEditor {
     return base + at + FIELD_BYTES + tail;
   }
 
-  /** Removes the entry of a leaf. */
   static void removeLeaf(MemorySegment s, long base, int pageSize, int slot) {
     int count = BTreeNode.count(s, base);
     long entry = BTreeNode.leafSlot(s, base, slot);
@@ -356,15 +344,14 @@ final class NodeEditor {
     Mem.copy(s, slotAt + LEAF_STRIDE, s, slotAt, (long) (count - slot - 1) << LEAF_SHIFT);
     put(s, base + BTreeNode.COUNT, count - 1);
     if (count == 1) {
-      // Nothing is left: all of the heap but the fences is free again.
+      // Empty: the heap contains only the fences.
       put(s, base + BTreeNode.HEAP, pageSize - BTreeNode.lowAt(s, base, pageSize));
       put(s, base + DEAD, 0);
     }
   }
 
   /**
-   * Inserts a separator and the reference to the child that holds the keys up to it; there is room
-   * in the gap. The node has an upper child already.
+   * Inserts a separator and its child, with room in the gap. The node already has an upper child.
    */
   static void insertInner(
       MemorySegment s,
@@ -389,7 +376,7 @@ final class NodeEditor {
     put(s, base + BTreeNode.COUNT, count + 1);
   }
 
-  /** Sets the reference to the child of a slot; at slot {@code count} the upper child. */
+  /** Sets the child reference of a slot; at slot {@code count} the upper child. */
   static void setChild(MemorySegment s, long base, int slot, long child) {
     long slotAt = base + INNER_SLOTS + ((long) slot << INNER_SHIFT);
     if (slot == BTreeNode.count(s, base)) {
@@ -398,7 +385,6 @@ final class NodeEditor {
     Mem.putLong(s, slotAt + BTreeNode.CHILD, child);
   }
 
-  /** Removes a separator and its child. */
   static void removeInner(MemorySegment s, long base, int pageSize, int slot) {
     int count = BTreeNode.count(s, base);
     addDead(s, base, BTreeNode.tailLength(BTreeNode.innerSlot(s, base, slot)));
@@ -411,7 +397,7 @@ final class NodeEditor {
     }
   }
 
-  /** Samples the heads of an inner node anew; after every change of its entries. */
+  /** Samples the heads of an inner node; needed after every change of its entries. */
   static void makeHeads(MemorySegment s, long base) {
     int count = BTreeNode.count(s, base);
     if (count < HINTS_FROM) {
@@ -426,7 +412,7 @@ final class NodeEditor {
 
   // ---------------------------------------------------------------------------- moving entries
 
-  /** Appends entries [from, to) of one leaf to another, whose prefix may be another. */
+  /** Appends entries [from, to) of one leaf to another, whose prefix may differ. */
   static void appendLeaf(
       MemorySegment src,
       long srcBase,
@@ -444,9 +430,8 @@ final class NodeEditor {
   }
 
   /**
-   * The same where the prefix does not get shorter, as in both halves of a split: a suffix loses
-   * bytes at its beginning, so what is left of it and the value are one copy, and no key has to be
-   * put together. Header fields are stored once.
+   * Appends entries to a leaf whose prefix is not shorter, as in a split. A suffix only loses
+   * leading bytes, so the rest of it and the value are copied at once and no key is assembled.
    */
   private static void appendRecords(
       MemorySegment src,
@@ -477,23 +462,19 @@ final class NodeEditor {
     put(dst, dstBase + BTreeNode.COUNT, count + to - from);
   }
 
-  /**
-   * The head of a suffix that loses its first bytes.
-   *
-   * @param valueAt where the value begins, and the tail ends
-   */
+  /** The head of a suffix without its first {@code drop} bytes; the tail ends at the value. */
   private static int headWithout(MemorySegment s, long slot, long valueAt, int drop) {
     int tail = BTreeNode.tailLength(slot);
     int gone = Math.max(0, drop - HEAD_BYTES);
     int left = Math.max(0, tail - gone);
     long word = NodeSearch.tailWord(s, valueAt - left, left);
-    // In the first case the head's last bytes and the tail's first ones: in one word.
+    // First case: the end of the head and the beginning of the tail, in one word.
     return drop < HEAD_BYTES
         ? (int) ((slot & 0xFFFF_FFFF_0000_0000L | word) << 8 * drop >>> 32)
         : (int) word;
   }
 
-  /** The same, key by key. */
+  /** Appends entries to a leaf key by key. */
   private static void appendKeys(
       MemorySegment src,
       long srcBase,
@@ -514,7 +495,9 @@ final class NodeEditor {
     }
   }
 
-  /** Appends entries [from, to) of one inner node to another; its upper child is set afterwards. */
+  /**
+   * Appends entries [from, to) of one inner node to another; the caller sets the upper child later.
+   */
   static void appendInner(
       MemorySegment src,
       long srcBase,
@@ -536,19 +519,19 @@ final class NodeEditor {
 
   // ------------------------------------------------------------------------- ascending inserts
 
-  /** Whether an insert at a slot goes on where the last ones were. */
+  /** Whether an insert at a slot continues the previous ones. */
   static boolean ascends(MemorySegment s, long base, int slot) {
     return slot == (BTreeNode.last(s, base) + 1 & 0xFFFF) || slot == BTreeNode.count(s, base);
   }
 
-  /** Remembers an insert, before it is made. */
+  /** Records an insert before it is made. */
   static void noteInsert(MemorySegment s, long base, int slot) {
     int run = BTreeNode.run(s, base);
     put(s, base + BTreeNode.RUN, ascends(s, base, slot) ? Math.min(run + 1, RUN_MAX) : run >>> 1);
     put(s, base + BTreeNode.LAST, slot);
   }
 
-  /** Keeps the memory of the last insert right when an entry goes. */
+  /** Adjusts the last insert position to a removal. */
   static void noteRemove(MemorySegment s, long base, int slot) {
     int last = BTreeNode.last(s, base);
     if (last != NONE && slot <= last) {
@@ -556,7 +539,7 @@ final class NodeEditor {
     }
   }
 
-  /** Hands the memory of ascending inserts to the node that is to take the next ones. */
+  /** Sets the state of ascending inserts. */
   static void setRun(MemorySegment s, long base, int run, int last) {
     put(s, base + BTreeNode.RUN, run);
     put(s, base + BTreeNode.LAST, last);

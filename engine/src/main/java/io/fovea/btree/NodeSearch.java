@@ -5,45 +5,40 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The search in a node, whose layout is {@link BTreeNode}'s.
+ * Searches a node, whose layout is {@link BTreeNode}'s.
  *
  * <pre>
  *   leaf     sixteenths of the slots, as long as there are many -&gt; first slots of up to 18 groups
- *            -&gt; the eight slots of one group -&gt; the tail, where the head is the key's
- *   inner    the 16 sampled heads -&gt; halves, as long as more than 16 slots are left
+ *            -&gt; the eight slots of one group -&gt; the tail, if the heads are equal
+ *   inner    the 16 sampled heads -&gt; halving while more than 16 slots are left
  *            -&gt; first slots of 4 groups -&gt; the four slots of one group -&gt; the tail
  * </pre>
  *
  * <ul>
- *   <li>Heads decide nearly always, so a search touches slots and no records.
- *   <li>The last steps of a search do not halve but count: the loads do not depend on each other,
- *       so the misses of a cold leaf overlap instead of waiting for each other.
- *   <li>The three searches have more than 325 bytecodes each, so the JVM never inlines them. That
- *       is wanted: see {@link Descent}.
+ *   <li>Heads nearly always decide, so a search reads slots and hardly any records.
+ *   <li>The last steps count instead of halving: their loads are independent, so the misses of a
+ *       cold leaf overlap.
+ *   <li>The three searches are each above 325 bytecodes, so the JVM never inlines them; see {@link
+ *       Descent}.
  * </ul>
  *
- * <p>Everything here may run on a page that a writer is changing. So counts, lengths and offsets
- * are clamped to the page; what is still outside of the mapping is an {@link
- * IndexOutOfBoundsException}, caught by the caller; and no result means anything before the version
- * was validated.
+ * <p>All methods may run on a page that a writer is changing, under the rules of {@link BTreeNode}.
  */
 final class NodeSearch {
-  /** How many groups of eight slots of a leaf are looked at in one step. */
+  /** Groups of eight slots of a leaf that are compared in one step. */
   private static final int GROUPS_MAX = 18;
 
   private NodeSearch() {}
 
   /**
-   * Finds the first slot of a leaf whose key is not below a key.
+   * Finds the first slot of a leaf whose key is not below a key. Returns the slot times two, plus
+   * one if its key is equal.
    *
-   * <p>The heads decide: of up to {@value #GROUPS_MAX} groups of eight slots, a group being a cache
-   * line, the first slot of each; then a count in one group. Where there are more slots, sixteenths
-   * of them come first. The loads of a step do not depend on each other, and those of the groups
-   * not even on the count: a cold leaf costs the waits for memory of two steps, its header's among
-   * them, where halving waited for each probe. Groups are moved back to where there are slots; then
-   * what is before them is below, too.
-   *
-   * @return the slot times two, plus one if its key is the key
+   * <p>Counts first slots below the head among up to {@value #GROUPS_MAX} groups of eight slots, a
+   * cache line each, then slots within one group. More slots are first reduced by sixteenths. The
+   * loads of a step are independent, and those of the groups do not even depend on the count, so a
+   * cold leaf costs two waits for memory, including that for its header. A group that reaches past
+   * the last slot is moved back; the slots before it are then known to be below.
    */
   static int searchLeaf(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
@@ -70,8 +65,8 @@ final class NodeSearch {
         from += below * step;
         n = below < 15 ? step : n - 15 * step;
       }
-      // Where to look does not depend on the count, so the header is not waited for; what is behind
-      // the last slot is anything, and does not count.
+      // The addresses do not depend on the count, so no load waits for the header. Slots behind the
+      // last one contain anything and are masked.
       long at = slots + ((long) from << BTreeNode.LEAF_SHIFT);
       int end = n <= 32 ? 32 : n <= 64 ? 64 : GROUPS_MAX << 3;
       long group = 0;
@@ -99,7 +94,7 @@ final class NodeSearch {
     if (entry >>> 32 != head) {
       return from << 1;
     }
-    // With at most four bytes of suffix nothing is left to compare.
+    // Suffixes of at most four bytes are equal already.
     int c = BTreeNode.suffixLength(entry) - (len - prefix);
     if (BTreeNode.suffixLength(entry) > BTreeNode.HEAD_BYTES
         && len - prefix > BTreeNode.HEAD_BYTES) {
@@ -124,10 +119,9 @@ final class NodeSearch {
   }
 
   /**
-   * Finds the first slot of an inner node whose separator is not below a key: as searchLeaf.
-   *
-   * <p>The sampled heads leave about 14 slots of a full page of 4 KiB; these are asked in groups of
-   * four, again a cache line.
+   * Finds the first slot of an inner node whose separator is not below a key, like searchLeaf. The
+   * sampled heads leave about 14 slots of a full 4 KiB page, which are compared in groups of four,
+   * a cache line each.
    */
   static int searchInner(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
@@ -204,7 +198,7 @@ final class NodeSearch {
         len - prefix);
   }
 
-  /** 1 if the i-th slot has a head below a head. */
+  /** 1 if the head of the i-th slot is below {@code head}. */
   private static long leafLess(MemorySegment s, long at, int i, long head) {
     return less(Mem.peekLong(s, at + ((long) i << BTreeNode.LEAF_SHIFT)) >>> 32, head);
   }
@@ -213,7 +207,7 @@ final class NodeSearch {
     return less(Mem.peekLong(s, at + ((long) i << BTreeNode.INNER_SHIFT)) >>> 32, head);
   }
 
-  /** How many of an inner node's 16 sampled heads are below a head: one line, no branches. */
+  /** The number of sampled heads below {@code head}: one cache line, no branches. */
   private static int headsBelow(MemorySegment s, long at, long head) {
     long group = headLess(s, at, 3, head) + headLess(s, at, 7, head) + headLess(s, at, 11, head);
     long in = at + (group << 4);
@@ -229,7 +223,7 @@ final class NodeSearch {
     return less(Mem.peekInt(s, at + ((long) i << 2)) & 0xFFFF_FFFFL, head);
   }
 
-  /** 1 if a head is below another: both have 32 bits, so that the difference cannot overflow. */
+  /** 1 if a is below b, without overflow: both have 32 bits. */
   private static long less(long a, long b) {
     return a - b >>> 63;
   }
@@ -244,17 +238,16 @@ final class NodeSearch {
   }
 
   /**
-   * The first eight bytes of a key's suffix, big-endian, padded with zeros.
-   *
-   * <p>A suffix of fewer is read together with what is before it, which is then shifted out: so no
-   * byte behind the key is touched, and keys of eight bytes or more need no branch.
+   * The first eight bytes of a key's suffix, big-endian, padded with zeros. A shorter suffix is
+   * read with the bytes before it, which are shifted out. So no byte after the key is read, and
+   * keys of at least eight bytes need no branch.
    */
   static long word(MemorySegment key, long off, int len, int suffix) {
     if (len < 8) {
       return shortWord(key, off + len - suffix, suffix);
     }
     int missing = Math.max(0, 8 - suffix);
-    // In two steps, for Java shifts by 64 as by 0.
+    // Two shifts, since Java treats a shift by 64 as one by 0.
     return Mem.getLongBE(key, off + len - suffix - missing) << 4 * missing << 4 * missing;
   }
 
@@ -272,7 +265,7 @@ final class NodeSearch {
     return word;
   }
 
-  /** Several keys share the head: an ordinary binary search decides. */
+  /** Binary search among keys with the same head. */
   private static int among(
       MemorySegment s,
       long tails,
@@ -304,17 +297,13 @@ final class NodeSearch {
   }
 
   /**
-   * Compares the suffix of a slot with that of a key, where the heads are the same.
-   *
-   * @param tails what the offset of a record is added to for the tail of its key
-   * @param word of the key, as {@link #word} makes it
-   * @param off where its suffix is
-   * @param len of its suffix
+   * Compares the suffix of a slot with a key's suffix ({@code off}, {@code len}), if the heads are
+   * equal; {@code tails} plus a record's offset is the address of its tail.
    */
   static int compareTail(
       MemorySegment s, long tails, long slot, long word, MemorySegment key, long off, int len) {
     int length = BTreeNode.suffixLength(slot);
-    // Heads are padded with zeros: where one is the whole suffix, it is a prefix of the other.
+    // Heads are zero-padded: if one is a whole suffix, it is a prefix of the other.
     if (length <= BTreeNode.HEAD_BYTES || len <= BTreeNode.HEAD_BYTES) {
       return length - len;
     }
@@ -330,9 +319,7 @@ final class NodeSearch {
     return Mem.compare(s, at + 4, length - 8, key, off + 8, len - 8);
   }
 
-  /**
-   * The first four bytes of a tail, padded with zeros; what is read before it is in the page too.
-   */
+  /** The first four bytes of a tail, padded with zeros; bytes read before it are in the page. */
   static long tailWord(MemorySegment s, long at, int len) {
     int missing = Math.max(0, 4 - len);
     return (Mem.peekIntBE(s, at - missing) & 0xFFFF_FFFFL) << 8 * missing & 0xFFFF_FFFFL;
@@ -340,11 +327,7 @@ final class NodeSearch {
 
   // ------------------------------------------------------------------------------------- fences
 
-  /**
-   * Whether a key belongs into a node, by its fences.
-   *
-   * @param after whether what follows the key is meant rather than the key
-   */
+  /** Whether a key, or with {@code after} what follows it, belongs to a node, by its fences. */
   static boolean covers(
       MemorySegment s,
       long base,
@@ -368,11 +351,10 @@ final class NodeSearch {
   // ------------------------------------------------------------------------- hints, single keys
 
   /**
-   * Finds a key in the page that a hint names as its leaf.
+   * Finds a key in the page that a hint names as its leaf. Returns as {@link #searchLeaf}, or -1 if
+   * the key does not belong to this page.
    *
-   * @param hint the slot where the key is believed to be; {@link #absent} of the one where it would
-   *     be; or -1
-   * @return as {@link #searchLeaf}, or -1: this is not the leaf of the key
+   * @param hint the slot of the key; {@link #absent} with its insertion slot; or -1
    */
   static int searchHinted(
       MemorySegment s,
@@ -400,7 +382,7 @@ final class NodeSearch {
           Mem.peekLong(s, base + BTreeNode.LEAF_SLOTS + ((long) hint << BTreeNode.LEAF_SHIFT));
       long word = word(key, off, len, suffix);
       if (BTreeNode.suffixLength(entry) == suffix && entry >>> 32 == word >>> 32) {
-        // Where the whole key is the same, the fences need not be asked.
+        // An equal key makes the fences irrelevant.
         int c =
             suffix <= BTreeNode.HEAD_BYTES
                 ? 0
@@ -428,17 +410,15 @@ final class NodeSearch {
     return searchLeaf(s, base, pageSize, key, off, len);
   }
 
-  /** A hint for {@link #searchHinted}: the key is believed not to be there, and to belong here. */
+  /** A hint for {@link #searchHinted} that the key is absent, with its insertion slot. */
   static int absent(int slot) {
     return -2 - slot;
   }
 
   /**
-   * Finds the place of a key that is not there: where the hint says, or right behind the last one
-   * that was inserted, as in a run of ascending keys. Two comparisons, where a search has some ten
-   * and the fences two more.
-   *
-   * @return the slot, or -1: the key belongs elsewhere, or is there
+   * Finds the insertion slot of an absent key at the hint, or after the last inserted key, as in a
+   * run of ascending keys. Takes two comparisons instead of a search and two fences. Returns the
+   * slot, or -1 if the key is present or belongs elsewhere.
    */
   private static int inGap(
       MemorySegment s,
@@ -466,7 +446,8 @@ final class NodeSearch {
         return -1;
       }
     }
-    // A key of the node is above its low fence, and what is below a key is below the high one.
+    // The key before the slot is above the low fence; the key at the slot is not above the high
+    // one.
     boolean fits =
         slot < count
             || high == BTreeNode.NONE
@@ -475,8 +456,8 @@ final class NodeSearch {
   }
 
   /**
-   * Whether a key that has a leaf's prefix lies between the entries before a slot and at it. Before
-   * slot 0 is the low fence, which is not asked here: the answer is no.
+   * Whether a key with the leaf's prefix lies strictly between the entries before a slot and at it.
+   * False for slot 0, whose lower bound is the low fence.
    */
   private static boolean isGap(
       MemorySegment s,
@@ -493,7 +474,7 @@ final class NodeSearch {
         && (slot == count || compareSlot(s, base, slot, word, key, off, len) > 0);
   }
 
-  /** Compares the key of a leaf's slot with one that has the leaf's prefix. */
+  /** Compares the key of a leaf slot with a key that has the leaf's prefix. */
   private static int compareSlot(
       MemorySegment s, long base, int slot, long word, MemorySegment key, long off, int len) {
     return compareEntry(
@@ -513,7 +494,7 @@ final class NodeSearch {
         : compareTail(s, base + BTreeNode.FIELD_BYTES, entry, word, key, off, len);
   }
 
-  /** Compares the key of a leaf's slot with a key that may be from anywhere. */
+  /** Compares the key of a leaf slot with any key. */
   static int compareKey(
       MemorySegment s, long base, int pageSize, long slot, MemorySegment key, long off, int len) {
     int prefix = Math.min(BTreeNode.prefix(s, base), BTreeNode.keyMax(pageSize));

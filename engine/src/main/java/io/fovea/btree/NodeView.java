@@ -7,14 +7,11 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A node of a tree, or a page of a long value, for people: every part of it as a Java value.
+ * A readable view of a tree node, or of a page of a long value, as Java values.
  *
- * <p>It works on a copy and takes any bytes: what is damaged gives numbers without sense, or an
- * {@link IndexOutOfBoundsException}, and never a look outside of the copy. For tools; it allocates.
- *
- * <p>One thread.
- *
- * @since 0.1.0
+ * <p>Works on a copy of arbitrary bytes: damage yields meaningless numbers or an {@link
+ * IndexOutOfBoundsException}, but no access outside the copy. For tools; it allocates. Used by one
+ * thread.
  */
 public final class NodeView {
   private final int pageSize;
@@ -22,42 +19,32 @@ public final class NodeView {
   private final MemorySegment key;
   private boolean leaf;
 
-  /**
-   * Makes a view for pages of a size.
-   *
-   * @param pageSize bytes
-   */
+  /** Creates a view for pages of {@code pageSize} bytes. */
   public NodeView(int pageSize) {
     this.pageSize = pageSize;
     this.page = Arena.ofAuto().allocate(pageSize + BTreeNode.SLACK, 8);
-    // A damaged key may be as long as 16 bits say.
+    // The length of a damaged key may use all 16 bits.
     this.key = Arena.ofAuto().allocate(2 * BTreeNode.SLACK, 8);
   }
 
-  /**
-   * Copies a page.
-   *
-   * @param seg where it is
-   * @param off its offset
-   * @return this
-   */
+  /** Copies a page. */
   public NodeView load(MemorySegment seg, long off) {
     MemorySegment.copy(seg, off, page, 0, pageSize);
     leaf = BTreeNode.isLeaf(page, 0);
     return this;
   }
 
-  /** Whether it is a node at all: a leaf or an inner node. */
+  /** Returns whether the page is a leaf or an inner node. */
   public boolean isNode() {
     return leaf || BTreeNode.isInner(page, 0);
   }
 
-  /** Whether it is a leaf. */
+  /** Returns whether the page is a leaf. */
   public boolean isLeaf() {
     return leaf;
   }
 
-  /** Whether slots and heap fit the page, so that entries can be asked for. */
+  /** Returns whether slots and heap fit the page, so that entries can be read. */
   public boolean isSane() {
     try {
       BTreeNode.checkSane(page, 0, pageSize, leaf);
@@ -67,42 +54,42 @@ public final class NodeView {
     }
   }
 
-  /** How many entries it has. */
+  /** Returns the number of entries. */
   public int count() {
     return BTreeNode.count(page, 0);
   }
 
-  /** How many bytes all its keys have in common. */
+  /** Returns the length of the common prefix of all keys. */
   public int prefix() {
     return BTreeNode.prefix(page, 0);
   }
 
-  /** Bytes in the heap that belong to nobody. */
+  /** Returns the number of unused bytes in the heap. */
   public int dead() {
     return BTreeNode.dead(page, 0);
   }
 
-  /** Bytes that entries, fences and prefix take. */
+  /** Returns the bytes that entries, fences and prefix take. */
   public int usedBytes() {
     return BTreeNode.used(page, 0, pageSize, leaf);
   }
 
-  /** Bytes that entries, fences and prefix can take. */
+  /** Returns the bytes available to entries, fences and prefix. */
   public int roomBytes() {
     return pageSize - BTreeNode.slotsEnd(leaf, 0);
   }
 
-  /** Of a leaf: where the next one probably is, 0 for none. */
+  /** Returns the hint of a leaf to the next one, or 0. */
   public long next() {
     return BTreeNode.next(page, 0);
   }
 
-  /** Of a leaf: where the one before probably is, 0 for none. */
+  /** Returns the hint of a leaf to the previous one, or 0. */
   public long prev() {
     return BTreeNode.prev(page, 0);
   }
 
-  /** What all keys are above; null where there is no such fence. */
+  /** Returns the exclusive lower bound of the keys, or null. */
   public byte @Nullable [] lowFence() {
     int low = BTreeNode.low(page, 0);
     return low == BTreeNode.NONE
@@ -110,7 +97,7 @@ public final class NodeView {
         : bytes(page, BTreeNode.lowAt(page, 0, pageSize), BTreeNode.fenceBytes(low, pageSize));
   }
 
-  /** What no key is above; null where there is no such fence. */
+  /** Returns the inclusive upper bound of the keys, or null. */
   public byte @Nullable [] highFence() {
     int high = BTreeNode.high(page, 0);
     return high == BTreeNode.NONE
@@ -118,34 +105,34 @@ public final class NodeView {
         : bytes(page, BTreeNode.highAt(page, 0, pageSize), BTreeNode.fenceBytes(high, pageSize));
   }
 
-  /** The key of an entry. */
+  /** Returns the key of an entry. */
   public byte[] key(int slot) {
     return bytes(key, 0, BTreeNode.copyKey(page, 0, pageSize, leaf, at(slot), key, 0));
   }
 
-  /** The child below an entry of an inner node; that of slot {@code count} is the upper one. */
+  /** Returns the child of an entry of an inner node; at slot {@code count} the upper child. */
   public long child(int slot) {
     return BTreeNode.child(page, 0, slot);
   }
 
-  /** Whether the value of an entry of a leaf is kept elsewhere. */
+  /** Returns whether a leaf entry has a long value. */
   public boolean isLong(int slot) {
     return BTreeNode.field(page, 0, pageSize, at(slot)) == BTreeNode.OVERFLOW;
   }
 
-  /** The value of an entry of a leaf, or what stands there for a long one. */
+  /** Returns the value of a leaf entry, or its stub. */
   public byte[] value(int slot) {
     long entry = at(slot);
     int bytes = BTreeNode.inlineBytes(BTreeNode.field(page, 0, pageSize, entry));
     return bytes(page, BTreeNode.valueAt(0, pageSize, entry), bytes);
   }
 
-  /** The first page of a value that is kept elsewhere. */
+  /** Returns the first page of a long value. */
   public long longPid(int slot) {
     return Mem.getLong(page, BTreeNode.valueAt(0, pageSize, at(slot)));
   }
 
-  /** The length of a value that is kept elsewhere. */
+  /** Returns the length of a long value. */
   public long longBytes(int slot) {
     return Mem.getLong(page, BTreeNode.valueAt(0, pageSize, at(slot)) + 8);
   }
@@ -157,22 +144,22 @@ public final class NodeView {
     return BTreeNode.slot(page, 0, leaf, slot);
   }
 
-  /** Of a page of a long value: the next page, 0 in the last. */
+  /** Returns the next page of a page of a long value; 0 in the last one. */
   public long partNext() {
     return Mem.getLong(page, OverflowChain.NEXT);
   }
 
-  /** Of a page of a long value: its bytes of the value. */
+  /** Returns the number of value bytes in a page of a long value. */
   public int partBytes() {
     return Mem.getInt(page, OverflowChain.BYTES);
   }
 
-  /** Of a page of a long value: its number in the chain. */
+  /** Returns the position of a page of a long value in its chain. */
   public int partIndex() {
     return Mem.getInt(page, OverflowChain.INDEX);
   }
 
-  /** Of a free page: the next one, 0 in the last. */
+  /** Returns the page after a free page in the free list; 0 in the last one. */
   public long freeNext() {
     return Mem.getLong(page, PageHeader.BYTES);
   }

@@ -7,23 +7,23 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Values that are too long for a leaf: a chain of pages, and a stub in the leaf.
+ * The layout of long values: a chain of pages, and a stub in the leaf.
  *
  * <pre>
  *   0         32        40       44       48
  *   +---------+---------+--------+--------+------------------------+
  *   | header  | next    | bytes  | index  | bytes of the value     |
  *   +---------+---------+--------+--------+------------------------+
+ *
  *   next   page id of the next part, 0 in the last
- *   bytes  of the value in this page: all that fit, but in the last
+ *   bytes  number of value bytes in this page; full except in the last
  *   index  0, 1, 2, ... along the chain
  * </pre>
  *
- * <p>What a published chain holds never changes; a new value is a new chain. {@link LongValues}
- * writes and frees chains, {@link ChainMove} makes others of their pages. A reader may be in the
- * middle of a chain that is freed: its pages are then of type FREE, or of another owner. So every
- * page is validated before its link is followed, and the leaf after every page: as long as the leaf
- * has not changed, the chain was whole.
+ * <p>The content of a published chain never changes. {@link LongValues} writes and frees chains,
+ * {@link ChainMove} moves their pages. A reader may be within a chain that is freed: then its pages
+ * are free or have another owner. So it validates each page before following its link, and the leaf
+ * after each page: as long as the leaf is unchanged, the chain was intact.
  */
 final class OverflowChain {
   static final int NEXT = 32;
@@ -31,22 +31,22 @@ final class OverflowChain {
   static final int INDEX = 44;
   static final int DATA = 48;
 
-  /** The longest value. */
+  /** The maximum length of a value. */
   static final long VALUE_BYTES_MAX = 64L << 20;
 
   private static final int TRIES = 64;
 
-  /** Instead of a page id. */
+  /** Returned instead of a page id. */
   private static final long CHANGED = Long.MIN_VALUE;
 
   private OverflowChain() {}
 
-  /** The first page of a chain, as the stub at an address says. */
+  /** The first page named by the stub at an address. */
   static long stubPid(MemorySegment s, long at) {
     return Mem.getLong(s, at);
   }
 
-  /** The length of a value, as the stub at an address says, clamped to what a value may have. */
+  /** The value length in the stub at an address, clamped. */
   static int stubLength(MemorySegment s, long at) {
     return (int) Math.max(0, Math.min(VALUE_BYTES_MAX, Mem.getLong(s, at + 8)));
   }
@@ -55,18 +55,15 @@ final class OverflowChain {
     return pageSize - DATA;
   }
 
-  /** How many pages a value takes. */
+  /** The number of pages of a value. */
   static int pages(int pageSize, long len) {
     int capacity = capacity(pageSize);
     return (int) ((len + capacity - 1) / capacity);
   }
 
   /**
-   * Collects the pages of a chain.
-   *
-   * @param end pages from here on are no part of it
-   * @param out gets them, in the order of the chain
-   * @return false if it ends in a page that is no part of it
+   * Collects the pages of a chain in order. Returns false if it reaches a page that is not part of
+   * it, or an id of {@code end} or more.
    */
   static boolean collect(
       BufferPool pool, int treeId, long first, long len, long end, LongList out) {
@@ -100,13 +97,8 @@ final class OverflowChain {
   }
 
   /**
-   * Copies a value, or the beginning of it.
-   *
-   * @param leaf where the stub was read
-   * @param first the first page, as the stub says
-   * @param length how long the value is, as the stub says
-   * @param cap how many bytes there is room for
-   * @return false if the leaf has changed: start again
+   * Copies a value, up to {@code cap} bytes, given the first page and length in its stub. Returns
+   * false if the leaf has changed.
    */
   static boolean read(
       BufferPool pool,
@@ -122,8 +114,7 @@ final class OverflowChain {
     long from = leaf.pid;
     long pid = first;
     for (int index = 0; (long) index * capacity < len; index++) {
-      // Asked like this the leaf counts as used, so that the chain does not drive it out of the
-      // pool.
+      // Unlike validate(), this marks the leaf as used, so that the chain does not evict it.
       if (pool.optimistic(leaf.frame, leaf.pid) != leaf.version) {
         return false;
       }
@@ -145,7 +136,7 @@ final class OverflowChain {
     return pool.validate(leaf.frame, leaf.version);
   }
 
-  /** Copies one page; returns the next page's id, or {@link #CHANGED} if the leaf has. */
+  /** Copies one page; returns the next page's id, or {@link #CHANGED} if the leaf has changed. */
   private static long readPage(
       BufferPool pool,
       int treeId,
@@ -179,7 +170,7 @@ final class OverflowChain {
       if (!pool.validate(frame, version)) {
         continue;
       }
-      // The page is as it was read. Whether it was still ours then, only the leaf knows.
+      // The page is consistent. Only the leaf tells whether it was part of the chain then.
       if (!pool.validate(leaf.frame, leaf.version)) {
         return CHANGED;
       }

@@ -3,12 +3,7 @@ package io.fovea.btree;
 import java.util.HashMap;
 import java.util.Map;
 
-/**
- * A set of page ids: a bit for each, in chunks that are made when needed. For verifiers; one
- * thread.
- *
- * @since 0.1.0
- */
+/** A set of page ids: a bitmap in chunks, for verifiers. Used by one thread. */
 public final class PageSet {
   private static final int CHUNK_SHIFT = 16;
   private static final int CHUNK_WORDS = 1 << CHUNK_SHIFT - 6;
@@ -16,15 +11,10 @@ public final class PageSet {
   private final Map<Long, long[]> chunks = new HashMap<>();
   private long size;
 
-  /** Makes an empty set. */
+  /** Creates an empty set. */
   public PageSet() {}
 
-  /**
-   * Adds a page.
-   *
-   * @param pid its id, not negative
-   * @return false if it was there
-   */
+  /** Adds a page id, which must not be negative; returns false if it was present. */
   public boolean add(long pid) {
     long[] chunk = chunks.computeIfAbsent(pid >>> CHUNK_SHIFT, k -> new long[CHUNK_WORDS]);
     int word = (int) (pid >>> 6) & CHUNK_WORDS - 1;
@@ -37,22 +27,13 @@ public final class PageSet {
     return true;
   }
 
-  /**
-   * Asks for a page.
-   *
-   * @param pid its id
-   * @return whether it is there
-   */
+  /** Returns whether a page id is present. */
   public boolean contains(long pid) {
     long[] chunk = chunks.get(pid >>> CHUNK_SHIFT);
     return chunk != null && (chunk[(int) (pid >>> 6) & CHUNK_WORDS - 1] & 1L << pid) != 0;
   }
 
-  /**
-   * How many pages there are.
-   *
-   * @return pages
-   */
+  /** Returns the number of page ids. */
   public long size() {
     return size;
   }

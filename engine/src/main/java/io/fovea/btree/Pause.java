@@ -2,7 +2,7 @@ package io.fovea.btree;
 
 import io.fovea.memory.Waits;
 
-/** What to do between two attempts: spin, then yield, then sleep a little. Nothing is latched. */
+/** Backoff between attempts: spin, then yield, then sleep briefly. Nothing may be latched. */
 final class Pause {
   private static final int SPINS = 16;
   private static final int YIELDS = 48;
@@ -10,11 +10,7 @@ final class Pause {
 
   private Pause() {}
 
-  /**
-   * Waits.
-   *
-   * @param attempt how many attempts have failed before this one
-   */
+  /** Waits, after {@code attempt} earlier failures. */
   static void after(int attempt) {
     if (attempt < SPINS) {
       for (int i = 0; i <= attempt; i++) {

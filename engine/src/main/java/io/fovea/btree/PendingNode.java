@@ -6,11 +6,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * The entries of a node that a {@link BulkLoader} has not built yet: whole keys, since the prefix
- * that the node will cut off is known only when its last key is.
+ * The entries of a node that a {@link BulkLoader} has not built yet. Keys are whole, since the
+ * prefix depends on the last key of the node.
  *
- * <p>Grows as needed. The bytes that the entries would take are kept for one prefix length; keys
- * that ascend change that length seldom, and then the sum is made anew.
+ * <p>Grows as needed. The total size is cached for one prefix length, which seldom changes with
+ * ascending keys.
  */
 final class PendingNode {
   private final boolean leaf;
@@ -44,12 +44,11 @@ final class PendingNode {
     return keyLength[i];
   }
 
-  /** Where the value of an entry is, or its stub. */
+  /** The offset of an entry's value or stub. */
   int valueAt(int i) {
     return keyAt[i] + keyLength[i];
   }
 
-  /** The length field of an entry's value. */
   int field(int i) {
     return valueLength[i];
   }
@@ -58,12 +57,7 @@ final class PendingNode {
     return child[i];
   }
 
-  /**
-   * Adds an entry.
-   *
-   * @param room for how many bytes of value
-   * @return where the value goes, in {@link #bytes}
-   */
+  /** Adds an entry, and returns the offset in {@link #bytes} for {@code room} bytes of value. */
   int add(MemorySegment key, long off, int len, int field, int room, long childPid) {
     if (count == keyAt.length) {
       int more = 2 * count;
@@ -96,7 +90,7 @@ final class PendingNode {
         : NodeEditor.innerEntryBytes(prefix, keyLength[i]);
   }
 
-  /** What all entries take in a node with a prefix of so many bytes. */
+  /** The bytes of all entries in a node with a prefix of this length. */
   int sum(int prefix) {
     if (prefix != sumPrefix) {
       sumPrefix = prefix;
@@ -105,7 +99,7 @@ final class PendingNode {
     return sum;
   }
 
-  /** What entries [from, to) take. */
+  /** The bytes of entries [from, to). */
   int sum(int from, int to, int prefix) {
     int total = 0;
     for (int i = from; i < to; i++) {
@@ -114,7 +108,6 @@ final class PendingNode {
     return total;
   }
 
-  /** Forgets the first entries. */
   void removeFirst(int n) {
     int start = n < count ? keyAt[n] : used;
     Mem.copy(bytes, start, bytes, 0, used - start);

@@ -6,10 +6,10 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Reads of one key: where it is, beginning with what is remembered of it, and what its value is.
+ * Reads of one key: its position, starting at a hint, and its value.
  *
- * <p>Nothing that is read here means anything before the position was validated. An {@link
- * IndexOutOfBoundsException} is a torn page or damage: {@link TreeDamage} tells which.
+ * <p>Results mean nothing until the position is validated. After an {@link
+ * IndexOutOfBoundsException}, {@link TreeDamage} distinguishes a torn page from damage.
  */
 final class PointReads {
   private static final long RESTART = BufferPool.RESTART;
@@ -30,12 +30,10 @@ final class PointReads {
     this.treeId = descent.treeId();
   }
 
-  /** As {@link BTree#find}. */
   void find(MemorySegment key, long off, int len, Position p) {
     descent.descendTo(key, off, len, false, 0, p);
   }
 
-  /** As {@link BTree#locate}. */
   void locate(MemorySegment key, long off, int len, Position p) {
     if (p.frame < 0) {
       find(key, off, len, p);
@@ -76,12 +74,10 @@ final class PointReads {
     }
   }
 
-  /** As {@link BTree#valid}. */
   boolean valid(Position p) {
     return pool.validate(p.frame, p.version);
   }
 
-  /** As {@link BTree#valueLength}. */
   int valueLength(Position p) {
     MemorySegment s = pages;
     long base = (long) p.frame << pageShift;
@@ -97,7 +93,6 @@ final class PointReads {
     }
   }
 
-  /** As {@link BTree#copyValue}. */
   int copyValue(Position p, MemorySegment dst, long dstOff, int cap) {
     MemorySegment s = pages;
     long base = (long) p.frame << pageShift;
@@ -117,7 +112,7 @@ final class PointReads {
     }
   }
 
-  /** What lies behind the end of a page is another one's. */
+  /** Checks that a value ends within its page. */
   private void requireInside(long base, long at, int bytes) {
     if (at + bytes > base + pageSize) {
       throw new NodeDamage("end of a value in a leaf", pageSize, at + bytes - base);
@@ -134,7 +129,6 @@ final class PointReads {
     return OverflowChain.read(pool, treeId, p, pid, length, dst, dstOff, cap) ? length : -1;
   }
 
-  /** As {@link BTree#chain}. */
   int chain(MemorySegment key, long off, int len, Position p, LongList pids) {
     MemorySegment s = pages;
     for (int i = 0; ; i++) {

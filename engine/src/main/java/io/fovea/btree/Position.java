@@ -3,27 +3,23 @@ package io.fovea.btree;
 import io.fovea.buffer.BufferPool;
 
 /**
- * Where an operation stands in a leaf; what it leaves behind is the location memory of the next
- * operation on the same key, or on a neighbour of it.
+ * The position of a key in a leaf. It serves as a hint for the next operation on the same key or a
+ * neighbor.
  *
  * <pre>
- *   frame, version   while both hold, the leaf is what it was: the slot is right
- *   frame, pid       the version moved: the leaf may still be the right one; its tree id, type and
- *                    fences tell
- *   slot, found      first slot whose key is not below the key that was looked for; whether it is it
+ *   frame, version   while both hold, the leaf is unchanged: the slot is right
+ *   frame, pid       the version moved: tree id, type and fences tell whether the leaf is still right
+ *   slot, found      first slot whose key is not below the requested key; whether it is that key
  * </pre>
  *
- * <p>A position is a hint wherever it goes <i>in</i>: everything in it is checked, so a stale one,
- * or one of another key or tree of the same pool, costs time and never a wrong answer. Where it
- * comes <i>out</i> of a read it holds only if {@link BTree#valid} says so <i>after</i> the contents
- * were used.
+ * <p>As an input a position is a hint: everything in it is checked, so a stale one, or one of
+ * another key or tree of the same pool, costs time but never gives a wrong answer. As the output of
+ * a read it holds only if {@link BTree#valid} returns true <i>after</i> the contents were used.
  *
- * <p>Owned by one thread at a time, reusable, never allocated by the tree.
- *
- * @since 0.1.0
+ * <p>Owned by one thread at a time; reusable.
  */
 public final class Position {
-  /** The frame of the leaf, or -1 where nothing is remembered. */
+  /** The frame of the leaf, or -1 for no position. */
   public int frame = -1;
 
   /** The version of the frame. */
@@ -35,51 +31,50 @@ public final class Position {
   /** The slot in the leaf. */
   public int slot;
 
-  /** Whether the key is at the slot; if not, the slot is where it would be. */
+  /** Whether the key is at the slot; if not, the slot is its insertion point. */
   public boolean found;
 
   /**
-   * In which 256th of its page the record at the slot begins, 0 where that is not known: for {@link
-   * HintedLeaf}, which loads it in advance. Nothing is found by it, and searches leave it as it is.
+   * The 256th of the page in which the record begins, or 0: a prefetch hint that searches ignore.
    */
   public int line;
 
   /**
-   * The frame of the leaf in which {@link BTree#successor} has found the gap above a key to begin;
-   * the gap ends in the leaf of the position, which may be the same. As long as both leaves have
-   * their versions, that is the successor. -1 where the gap reaches over another leaf between.
-   * Means nothing after another call, and is no part of the place.
+   * The frame of the leaf in which the gap begins that {@link BTree#successor} found; the gap ends
+   * in the leaf of the position, which may be the same. While both leaves keep their versions, the
+   * successor stays. -1 if the gap spans another leaf. Overwritten by the next call, and not
+   * copied.
    */
   public int gapFrame = -1;
 
   /** The version of that leaf. */
   public long gapVersion;
 
-  /** What was loaded in advance, so that the loads have a use. */
+  /** Keeps prefetches from being optimized away. */
   long loaded;
 
-  /** How many pages were looked at through this position: a plain counter, never reset here. */
+  /** The number of page accesses: a plain counter, never reset here. */
   public long pageAccesses;
 
-  /** How many children were gone to through this position: as {@link #pageAccesses}. */
+  /** The number of steps to a child: likewise. */
   public long childSteps;
 
-  /** How often a place that was remembered was tried: likewise. */
+  /** The number of lookups that started at a position: likewise. */
   public long placesTried;
 
-  /** How often that was in vain: likewise. */
+  /** The number of those that needed a descent: likewise. */
   public long placesStale;
 
-  /** How often a {@link KeyLocationCache} was asked through this position: likewise. */
+  /** The number of lookups in a {@link KeyLocationCache}: likewise. */
   public long remembered;
 
-  /** How often all that it said was right: likewise. */
+  /** The number of those with a right answer: likewise. */
   public long rememberedRight;
 
-  /** Makes a position that remembers nothing. */
+  /** Creates a position without a hint. */
   public Position() {}
 
-  /** Forgets the place; the counters stay. */
+  /** Removes the hint; the counters stay. */
   public void clear() {
     frame = -1;
     version = BufferPool.RESTART;
@@ -89,11 +84,7 @@ public final class Position {
     line = 0;
   }
 
-  /**
-   * Takes over the place that another position remembers; the counters stay.
-   *
-   * @param other the other position
-   */
+  /** Copies the hint of another position; the counters stay. */
   public void copyFrom(Position other) {
     frame = other.frame;
     version = other.version;

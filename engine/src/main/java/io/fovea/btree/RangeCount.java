@@ -7,18 +7,18 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Counts what lies in an interval of a tree, leaf by leaf and without a copy of any. The numbers
- * are exact where nobody changes the tree meanwhile; each leaf is of one moment in any case.
+ * Counts the records in a range of a tree, leaf by leaf, without copying. The result is exact if
+ * the tree does not change meanwhile; each leaf is read consistently in any case.
  *
  * <pre>
  *   without bytes    two numbers of each leaf's header                      tens of nanoseconds a leaf
- *   with bytes       the slot and the length field of each record           some nanoseconds a record
+ *   with bytes       the slot and the length field of each record           nanoseconds a record
  * </pre>
  *
- * <p>{@link #print} tells whether it was one moment for all of them: if two counts in a row have
- * the same print, no leaf has changed between the end of the first and the beginning of the second.
+ * <p>If two consecutive counts have the same {@link #print}, no leaf has changed between the end of
+ * the first and the beginning of the second.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class RangeCount {
   private static final int TRIES = 8;
@@ -42,7 +42,7 @@ public final class RangeCount {
   private long pageLsn;
   private boolean holdsLong;
 
-  // Of the leaf that was read last.
+  // State of the last leaf.
   private boolean fresh;
   private boolean last;
   private boolean deep;
@@ -54,12 +54,7 @@ public final class RangeCount {
   private boolean leafWhole;
   private boolean leafLong;
 
-  /**
-   * Makes one.
-   *
-   * @param tree the tree
-   * @param range which keys
-   */
+  /** Prepares a count. */
   public RangeCount(BTree tree, KeyRange range) {
     this.tree = tree;
     this.range = range.within(tree.maxKeySize());
@@ -72,10 +67,8 @@ public final class RangeCount {
   }
 
   /**
-   * A look at the inner nodes above both ends, which allocates next to nothing.
-   *
-   * @param leaves how many
-   * @return false if so many leaves do not lie within the interval: most intervals are short
+   * Returns false if the inner nodes above both ends show that fewer than {@code leaves} leaves lie
+   * within the range, as for most ranges. Allocates little.
    */
   public static boolean mayHave(BTree tree, KeyRange range, int leaves) {
     if (leaves == 0 || range.highLength() < 0) {
@@ -93,43 +86,40 @@ public final class RangeCount {
     return low.pid != high.pid || high.slot - low.slot > leaves - 2;
   }
 
-  /** Records in the interval, as the last count has found them. */
+  /** Returns the number of records found by the last count. */
   public long records() {
     return records;
   }
 
-  /** The bytes of their keys and values, if the last count was to find them. */
+  /** Returns the bytes of their keys and values, if the last count was with bytes. */
   public long bytes() {
     return bytes;
   }
 
-  /** How many leaves have records of the interval, and no others. */
+  /** Returns the number of leaves that contain records of the range and no others. */
   public long leaves() {
     return leaves;
   }
 
-  /** A number that is another one, all but surely, where a leaf of the interval has changed. */
+  /** Returns a fingerprint that almost certainly differs if a leaf of the range has changed. */
   public long print() {
     return print;
   }
 
-  /** The largest LSN of the leaves. */
+  /** Returns the largest LSN of the leaves. */
   public long pageLsn() {
     return pageLsn;
   }
 
-  /** Whether a value is in pages of its own; told by a count of bytes, or where it can be so. */
+  /** Returns whether a long value was found, by a count with bytes or if the tree may hold any. */
   public boolean holdsLong() {
     return holdsLong;
   }
 
   /**
-   * Counts.
+   * Counts, until there are more than {@code most} records; then returns false. Calls {@code
+   * goesOn} now and then with nothing latched; it may throw.
    *
-   * @param withBytes whether bytes are counted
-   * @param most how many records at most: where there are more, it ends
-   * @param goesOn is called now and then, with nothing latched: may throw
-   * @return whether there were no more
    * @throws CorruptionException if a page is damaged
    */
   public boolean run(boolean withBytes, long most, Runnable goesOn) {
@@ -164,7 +154,7 @@ public final class RangeCount {
     return true;
   }
 
-  /** Reads the next leaf as it was at one moment. */
+  /** Reads the next leaf consistently. */
   private void leaf() {
     for (int i = 0; ; i++) {
       boolean held = i >= TRIES;
@@ -210,7 +200,7 @@ public final class RangeCount {
     return Math.max(0, range.lowLength());
   }
 
-  /** Of a leaf that may change meanwhile: nothing counts before it was validated. */
+  /** Reads a leaf that may change meanwhile; the caller validates. */
   private void read() {
     MemorySegment s = pages;
     long base = pool.base(p.frame);
@@ -257,7 +247,7 @@ public final class RangeCount {
     leafBytes = sum;
   }
 
-  /** The leaf counts: what follows begins behind it. */
+  /** Moves the boundary past a validated leaf. */
   private void goOn() {
     if (last) {
       return;
@@ -265,7 +255,7 @@ public final class RangeCount {
     if (!fresh
         && Mem.compare(next.segment(), 0, next.length(), boundary.segment(), 0, boundary.length())
             <= 0) {
-      // The fences of a damaged leaf might send this round in circles.
+      // The fences of a damaged leaf might make this loop forever.
       throw TreeDamage.of(pool, p.pid, "order of the fences of a leaf", 1, 0);
     }
     boundary.set(next.segment(), 0, next.length());

@@ -9,43 +9,43 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Removes an interval of keys from a tree whose records nobody else changes: whole leaves at once.
+ * Removes a range of keys from a tree, whole leaves at a time, while no other thread changes its
+ * records.
  *
  * <pre>
- *   parent   ... s1:A  s2:B  s3:C  s4:D  s5:E ...      B, C, D lie within the interval
+ *   parent   ... s1:A  s2:B  s3:C  s4:D  s5:E ...      B, C, D lie within the range
  *      ->    ... s1:A              s4:B  s5:E ...      B has no records, and the fences s1 and s4
  *   one record: images of B and of the parent; C, D released. Then C and D are freed, unread.
  * </pre>
  *
  * <ol>
- *   <li>From right to left, one parent of leaves after the other. So what is left of each, one leaf
- *       without records, is merged with what is left of the one on its right ({@link Merger}), and
- *       inner nodes likewise: at the end there is one leaf, or none, in the place of all.
- *   <li>Records of the interval in leaves that have others as well are removed one by one.
- *   <li>Nothing is allocated, so no page can be lacking. After a failure {@link #run} goes on: what
- *       was cut loose and is not free yet is remembered here, and a second pass over what is done
- *       finds nothing to do.
+ *   <li>The cut proceeds from right to left, one parent of leaves at a time. The empty leaf that
+ *       remains of each parent is merged with the one that remains on its right ({@link Merger}),
+ *       and inner nodes likewise, so that at most one leaf remains in the end.
+ *   <li>Records of the range in leaves that also contain others are removed one by one.
+ *   <li>Nothing is allocated, so the cut cannot run out of pages. After a failure call {@link #run}
+ *       again: this object keeps the released pages that are not free yet, and a second pass finds
+ *       nothing to do where the first one was.
  * </ol>
  *
- * <p><b>Why C and D need no latch</b> while they are cut loose. A descent that comes later does not
- * find them. But a reader may know them by a hint (of the leaf on the left, of a place where its
- * transaction was), find a leaf of this tree with the right fences, and read records that are gone.
- * The caller sees to it that no transaction may read the tree, between the moment at which the
- * interval has lost its records and the end of {@link #run}, that is not aborted for it. From then
- * on these pages are free, which is what hints are checked for. Until it is freed each of them is a
- * leaf as it was, so that whoever is aborted for what it has read has read nothing that is no leaf.
+ * <p><b>Why C and D are released without a latch.</b> A later descent does not find them. A reader
+ * may still reach one by a hint, find a leaf of this tree with matching fences, and read removed
+ * records. The caller ensures that every transaction that may read the tree between the removal of
+ * the range and the end of {@link #run} is aborted for it. After that the pages are free, which
+ * hints detect. Until it is freed, each page is an intact leaf, so a reader that will be aborted
+ * never reads anything but a leaf.
  *
- * <p><b>Crashes.</b> The record that says that the interval is empty comes first. If a part of this
- * is not in the log, recovery does it again, whatever the pages have. Released pages that are not
- * free by the log are freed by recovery, as those of any change of structure.
+ * <p><b>Crashes.</b> The record that empties the range comes first. If a part of the cut is missing
+ * from the log, recovery repeats it, whatever the pages contain. Recovery also frees released
+ * pages, as for any structure change.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class RangeCut {
-  /** How many images of pages a parent of leaves costs at most; see {@link #logBytes}. */
+  /** The maximum number of page images per parent of leaves; see {@link #logBytes}. */
   private static final int PARENT_PAGES = 5;
 
-  /** What the log has of a page that becomes free: half of a grant, which has room for a filler. */
+  /** Log bytes of a freed page: half the grant, which includes space for a filler. */
   private static final long FREED_BYTES = AllocatorRecord.FREE_SPACE / 2;
 
   private final BTree tree;
@@ -58,35 +58,30 @@ public final class RangeCut {
   private final MemorySegment pages;
   private final int pageSize;
 
-  /** The place: the parent of the leaf that this key belongs to. */
+  /** The position: the parent of the leaf that covers this key. */
   private final KeyBuffer key;
 
   /** The low fence of that parent. */
   private final KeyBuffer lower;
 
-  /** Of the leaf that was emptied: a key that belongs into it. */
+  /** A key that belongs to the emptied leaf. */
   private final KeyBuffer inside;
 
-  /** Pages that were cut loose; those before {@link #looseLeft} are not free yet. */
+  /** Released pages; the first {@link #looseLeft} are not free yet. */
   private final LongList loose = new LongList();
 
   private int looseLeft;
   private boolean more;
   private long freed;
 
-  // Of the parent that was looked at: its first and its last child within the interval.
+  // The first and last child of the visited parent within the range.
   private int first;
   private int last;
   private long firstPid;
 
   /**
-   * Makes one.
-   *
-   * @param tree the tree; nobody else changes its records until the end
-   * @param range which keys go; none of their values is in pages of its own, or the caller sees to
-   *     those
-   * @param log a session that has begun, and whose position is the record that says that they are
-   *     gone
+   * Prepares a cut by a session that is positioned at the record that removes the range. The caller
+   * frees long values, and no other thread changes records of the tree until the end.
    */
   public RangeCut(BTree tree, KeyRange range, LogSession log) {
     this.tree = tree;
@@ -103,16 +98,12 @@ public final class RangeCut {
     this.inside = new KeyBuffer(tree.maxKeySize());
   }
 
-  /** How many pages were freed, without those that merges have freed. */
+  /** Returns the number of freed pages, without those freed by merges. */
   public long freed() {
     return freed;
   }
 
-  /**
-   * Removes the keys.
-   *
-   * @throws FoveaException where a page can't be had; to be called again
-   */
+  /** Removes the keys. May be called again after a failure. */
   public void run() {
     freeLoose();
     toTheEnd();
@@ -123,15 +114,12 @@ public final class RangeCut {
   }
 
   /**
-   * How many bytes {@link #run} appends to the log at most, if nobody changes the tree before: by a
-   * look at the parents of the leaves.
+   * Returns the maximum number of bytes that {@link #run} appends to the log if the tree does not
+   * change before. Reads the parents of the leaves.
    *
-   * <p>A page that becomes free takes a record, and a place in that of its parent. A parent takes
-   * {@value #PARENT_PAGES} images: of itself and of a leaf where they are cut, which are small then
-   * but at both ends; of two pages each where the leaf that is left and the parent are merged with
-   * what is on their right; and those above, of which there are few.
-   *
-   * @throws FoveaException where a page can't be had
+   * <p>A released page takes a FREE record and an id in the record of its parent. A parent takes up
+   * to {@value #PARENT_PAGES} images: the parent and a leaf for the cut, two pages each for the
+   * merges of the remaining leaf and of the parent; higher levels add little.
    */
   public long logBytes() {
     long bytes = 2L * PARENT_PAGES * pageSize;
@@ -140,7 +128,7 @@ public final class RangeCut {
       toTheEnd();
       do {
         for (int i = 0; !looked(scratch.parent); i++) {
-          Pause.after(i); // what was seen of it may be false
+          Pause.after(i); // the parent was read inconsistently
         }
         bytes += (long) PARENT_PAGES * pageSize;
         bytes += Math.max(0, last - first) * (FREED_BYTES + 8);
@@ -152,10 +140,10 @@ public final class RangeCut {
     return bytes;
   }
 
-  /** The place is at the end of the interval. */
+  /** Sets the position to the end of the range. */
   private void toTheEnd() {
     if (range.highLength() < 0) {
-      // No key is above the longest one of 0xFF only.
+      // No key is above the longest key of 0xFF bytes.
       key.segment().asSlice(0, tree.maxKeySize()).fill((byte) 0xFF);
       key.setLength(tree.maxKeySize());
     } else {
@@ -195,12 +183,12 @@ public final class RangeCut {
     loose.clear();
   }
 
-  /** What is left lies beside another rest, or will: as small as it is, it fits everywhere. */
+  /** Merges the empty leaf, which fits into any sibling. */
   private void merge() {
     try {
       merger.merge(0, firstPid, inside.segment(), 0, inside.length(), log);
     } catch (FoveaException e) {
-      // As small as the leaf is it does no harm; a thread that needs its neighbour will be told.
+      // An empty leaf is harmless. An unreadable sibling is reported to the thread that needs it.
       if (pool.stopping().stopped() != null) {
         throw e;
       }
@@ -224,15 +212,14 @@ public final class RangeCut {
     descent.requirePage(parent.pid, firstPid);
     int leaf = change.resolve(firstPid);
     if (first == last && BTreeNode.count(pages, pool.base(leaf)) == 0) {
-      return StructureChange.NEEDLESS; // of another attempt; a look, for it is no matter
+      // from an earlier attempt; the unlatched read is only an optimization
+      return StructureChange.NEEDLESS;
     }
     return cut(parent, leaf, scratch);
   }
 
   /**
-   * Finds the parent of the place, and which of its children lie within the interval.
-   *
-   * @return false where it changed meanwhile
+   * Finds the parent at the position and its children in the range; false if it changed meanwhile.
    */
   private boolean looked(Position parent) {
     descent.descendTo(key.segment(), 0, key.length(), false, 1, parent);
@@ -251,7 +238,7 @@ public final class RangeCut {
     return pool.validate(parent.frame, parent.version);
   }
 
-  /** Which children lie within the interval. Of a page that may change. */
+  /** Finds the children within the range, in a page that may change. */
   private void look(long base) {
     MemorySegment s = pages;
     int count = BTreeNode.innerCount(s, base, pageSize);
@@ -261,7 +248,7 @@ public final class RangeCut {
     long highAt = base + BTreeNode.highAt(s, base, pageSize);
     int lowBytes = Math.min(BTreeNode.fenceBytes(low, pageSize), tree.maxKeySize());
     int highBytes = BTreeNode.fenceBytes(high, pageSize);
-    // Where one of them is false the range has an end there.
+    // If false, the range ends within this parent.
     boolean begins =
         low == BTreeNode.NONE ? range.lowLength() < 0 : range.beginsAt(s, lowAt, lowBytes);
     boolean ends =
@@ -347,7 +334,7 @@ public final class RangeCut {
     return StructureChange.DONE;
   }
 
-  /** Takes all records out of the first leaf, and gives it the upper fence of the last one. */
+  /** Removes all records from the first leaf and gives it the high fence of the last one. */
   private void empty(
       long base, long leafBase, int count, long prev, long next, TreeScratch scratch) {
     MemorySegment s = pages;
@@ -375,7 +362,7 @@ public final class RangeCut {
     NodeEditor.setNext(s, leafBase, next);
   }
 
-  /** Builds the parent anew, without the children behind the first one. */
+  /** Rebuilds the parent without the children after the first one. */
   private void takeOut(long base, long firstRef, int count, TreeScratch scratch) {
     MemorySegment s = pages;
     MemorySegment old = scratch.page;
@@ -383,7 +370,7 @@ public final class RangeCut {
     NodeEditor.initLike(s, base, pageSize, 1, old, 0);
     int left = count - (last - first);
     if (BTreeNode.isOpen(s, base)) {
-      // It had a prefix that all its keys have; those that are left have it as well.
+      // All old keys share the old prefix, so the remaining ones do too.
       int prefix = left > 0 ? BTreeNode.prefix(old, 0) : 0;
       int any = first > 0 ? 0 : last;
       if (left > 0) {
@@ -404,9 +391,9 @@ public final class RangeCut {
     NodeEditor.makeHeads(s, base);
   }
 
-  // ------------------------------------------------------------------------------------- the rest
+  // ------------------------------------------------------------------------- partly covered leaves
 
-  /** Removes what the leaves at both ends have of the interval. */
+  /** Removes the records of the range from the leaves at both ends. */
   private void removeRest() {
     LeafScan scan = new LeafScan();
     KeyBuffer one = inside;

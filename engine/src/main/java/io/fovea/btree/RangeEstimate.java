@@ -6,38 +6,35 @@ import java.lang.foreign.MemorySegment;
 import java.util.SplittableRandom;
 
 /**
- * About how many entries of a tree lie between two keys, and how many bytes they have, without
- * reading them: by the shape of the tree.
+ * Estimates the number of entries between two keys, and their bytes, from the shape of the tree.
  *
  * <pre>
- *   root              [ . . L . . . . H . ]        between the two ways: whole subtrees, probed
- *                          /           \
+ *   root              [ . . L . . . . H . ]        between the two paths: whole subtrees, probed
+ *                         /           \
  *   inner      [ . L r r r ]           [ l l H . ]       right of the one, left of the other: too
- *                  |                         |
+ *                 |                         |
  *   leaf       [ . . L r r ]           [ l H . . ]       counted
  * </pre>
  *
- * <p>The ways to the two ends are gone level by level. What lies between them in the two last
- * leaves is counted; where both ends are in one leaf, or in neighbours, the answer is exact. Each
- * group of whole subtrees is probed: a few of them, evenly spread, are gone down by a random child
- * of each node. The product of the numbers of children on such a way, times the entries of its
- * leaf, is what the subtree has in the mean over all ways, whatever its shape: Knuth, Estimating
- * the Efficiency of Backtrack Programs, Mathematics of Computation 29, 1975.
+ * <p>Descends to both ends level by level. Entries in the last two leaves are counted, so the
+ * result is exact if both ends are in one leaf or in adjacent ones. Each group of whole subtrees is
+ * probed: a few of them, evenly spread, are descended through random children. The product of the
+ * numbers of children on such a path and the entries of its leaf has the size of the subtree as its
+ * expected value, whatever the shape. Source: Knuth, <i>Estimating the Efficiency of Backtrack
+ * Programs</i>, Mathematics of Computation 29, 1975.
  *
- * <p>One shared latch at a time. A tree that changes meanwhile makes the estimate worse and nothing
- * else: a node is what its parent said, or its part is left out. The same range of the same tree
- * gives the same estimate. Any thread; one estimate is made once.
- *
- * @since 0.1.0
+ * <p>Takes one shared latch at a time. Concurrent changes only make the estimate worse: a node that
+ * is not what its parent said is left out. The same range of the same tree gives the same estimate.
+ * Any thread.
  */
 public final class RangeEstimate {
-  /** Probes of the uppermost group, in which nearly all of a large range lies. */
+  /** Probes of the topmost group, which contains most of a large range. */
   private static final int PROBES = 24;
 
-  /** Probes of each group below it: what these have is a small part of it. */
+  /** Probes of each lower group. */
   private static final int PROBES_BELOW = 4;
 
-  /** Behind the last slot. */
+  /** After the last slot. */
   private static final int END = Integer.MAX_VALUE;
 
   private final Descent descent;
@@ -47,24 +44,24 @@ public final class RangeEstimate {
   private final int treeId;
   private final SplittableRandom random;
 
-  /** The node of an end at the level that is looked at, and the slot there. */
+  /** The node of each end at the current level, and the slot in it. */
   private final Position low = new Position();
 
   private final Position high = new Position();
 
-  /** Whether the two ways have parted above the level that is looked at. */
+  /** Whether the two paths separated above the current level. */
   private boolean apart;
 
-  /** Whether the lower end is behind the upper one: nothing lies between them. */
+  /** Whether the lower end is after the upper one: the range is empty. */
   private boolean crossed;
 
-  /** Whether the uppermost group had its probes. */
+  /** Whether the topmost group was probed. */
   private boolean probed;
 
   private double entries;
   private double bytes;
 
-  /** Of the node or leaf that was looked at last. */
+  /** Results of the last {@link #look}. */
   private int count;
 
   private long countBytes;
@@ -79,19 +76,8 @@ public final class RangeEstimate {
   }
 
   /**
-   * Estimates how much lies between two keys; exactly where that is one leaf or two. Reads some
-   * pages of each level.
-   *
-   * @param tree of which tree
-   * @param low the lower end; native memory
-   * @param lowOff where it begins
-   * @param lowLen how long it is; negative where there is no lower end
-   * @param lowInclusive whether the key itself belongs to it
-   * @param high the upper end; native memory
-   * @param highOff where it begins
-   * @param highLen how long it is; negative where there is no upper end
-   * @param highInclusive whether the key itself belongs to it
-   * @return the estimate
+   * Estimates what lies between two keys in native memory, of negative length for no end; exact
+   * within one leaf or two adjacent ones. Reads a few pages per level.
    */
   public static RangeEstimate of(
       BTree tree,
@@ -114,7 +100,7 @@ public final class RangeEstimate {
       MemorySegment to = high;
       int toLen = highLen;
       if (highLen < 0) {
-        // No key is above the longest one of the largest bytes.
+        // No key is above the longest key of 0xFF bytes.
         to = scratch.key.segment();
         toLen = tree.maxKeySize();
         to.asSlice(0, toLen).fill((byte) 0xFF);
@@ -126,7 +112,7 @@ public final class RangeEstimate {
           e.low.slot += e.low.found && !lowInclusive ? 1 : 0;
           e.high.slot += e.high.found && (highInclusive || highLen < 0) ? 1 : 0;
         }
-        if (e.low.frame >= 0 && e.high.frame >= 0) { // else the tree is lower by now
+        if (e.low.frame >= 0 && e.high.frame >= 0) { // otherwise the tree is lower by now
           e.level(level);
         }
       }
@@ -136,26 +122,17 @@ public final class RangeEstimate {
     return e;
   }
 
-  /**
-   * About how many entries there are.
-   *
-   * @return 0 or more
-   */
+  /** Returns the estimated number of entries. */
   public long entries() {
     return Math.round(entries);
   }
 
-  /**
-   * About how long their keys and values are together, values that are kept outside of the leaves
-   * included.
-   *
-   * @return bytes
-   */
+  /** Returns the estimated number of bytes of keys and values, including long values. */
   public long bytes() {
     return Math.round(bytes);
   }
 
-  /** What lies between the two ends in their nodes of a level. */
+  /** Adds what lies between the two ends in their nodes of a level. */
   private void level(int level) {
     if (!apart && low.pid == high.pid) {
       crossed = high.slot < low.slot;
@@ -177,7 +154,7 @@ public final class RangeEstimate {
     }
   }
 
-  /** Adds the children [from, to) of an inner node, with all that is below them. */
+  /** Adds the children [from, to) of an inner node with all below them. */
   private void subtrees(int level, long pid, int from, int to) {
     if (to <= from || look(pid, level, 0, 0, 0) < 0) {
       return;
@@ -192,7 +169,7 @@ public final class RangeEstimate {
     double bytesBefore = bytes;
     int arrived = 0;
     for (int k = 0; k < probes; k++) {
-      // One of each part of the group; each child once where there are as few.
+      // One of each part of the group; all children if there are few.
       int child = from + (int) ((k + (n > probes ? random.nextDouble() : 0)) * n / probes);
       arrived += probe(level, pid, child) ? 1 : 0;
     }
@@ -203,7 +180,7 @@ public final class RangeEstimate {
     }
   }
 
-  /** Goes down from a child of a node to a leaf, by chance, and adds what that stands for. */
+  /** Descends randomly from a child to a leaf, and adds what that leaf represents. */
   private boolean probe(int level, long pid, int child) {
     double weight = 1;
     long node = look(pid, level, child, 0, 0);
@@ -218,7 +195,7 @@ public final class RangeEstimate {
     return node > 0 && leaf(node, 0, END, weight);
   }
 
-  /** Adds the entries [from, to) of a leaf, so often. */
+  /** Adds the entries [from, to) of a leaf, multiplied. */
   private boolean leaf(long pid, int from, int to, double times) {
     if (look(pid, 0, 0, from, to) < 0) {
       return false;
@@ -229,11 +206,8 @@ public final class RangeEstimate {
   }
 
   /**
-   * Looks at a node, under its latch: sets {@link #count}, and of a leaf the bytes of its entries
-   * [from, to).
-   *
-   * @param child of an inner node, which
-   * @return the page id of that child; of a leaf 0; -1 if this is not the node any more
+   * Reads a node under its latch: sets {@link #count}, and for a leaf the bytes of its entries
+   * [from, to). Returns the page id of the child; 0 for a leaf; -1 if this is no longer the node.
    */
   private long look(long pid, int level, int child, int from, int to) {
     int frame = pool.fixShared(pid);
@@ -264,7 +238,7 @@ public final class RangeEstimate {
     }
   }
 
-  /** The bytes of a key and its value, wherever that is. */
+  /** The bytes of a key and its value, also a long one. */
   private long entryBytes(long base, long slot) {
     int field = BTreeNode.field(pages, base, pageSize, slot);
     int value =

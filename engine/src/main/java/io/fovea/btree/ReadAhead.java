@@ -6,29 +6,27 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a scan gets from leaf to leaf: by the sibling's hint where that is in memory, else through
- * the parent, whose next children are read together.
+ * Moves a scan from leaf to leaf: by the sibling hint if that page is resident, else through the
+ * parent, whose next children are read together.
  *
  * <pre>
  *   parent   ...  c3   c4   c5   c6   c7   c8  ...
  *                 │    ▲    └────┴────┘
- *   scan left ────┘    └ wanted: in no frame; read with it, while the scan goes on to need them
+ *   scan left ────┘    └ wanted: not resident; read with the ones the scan needs next
  *
- *   misses in a row       1   2   3   4   5   6 ...
+ *   consecutive misses    1   2   3   4   5   6 ...
  *   leaves in the batch   1   2   4   8  16  32 ...      resident beyond the last batch: from 1 again
  * </pre>
  *
  * <p>A scan of two leaves reads nothing that it does not need, and one of a hundred waits eight
- * times. Where leaves of the last batch are gone again before the scan comes to them, the next
- * batch is half as large: there is no room for more. A batch ends with the parent.
+ * times. If leaves of the last batch were evicted before the scan reached them, the next batch is
+ * half as large. A batch ends with the parent.
  *
- * <p><b>Passing by.</b> A scan that is larger than the pool must not empty it. The leaf that it
- * begins with counts as used, for that is looked for; those that it only passes do not, whether
- * they were there or are brought in. So the clock takes them first.
+ * <p>A scan larger than the pool must not empty it. So its first leaf counts as used, but leaves
+ * that it only passes do not, whether resident or read, and are evicted first.
  *
- * <p>The scan holds no latch while pages are read, and remembers nothing of them: what is in memory
- * when it gets there is found as ever, by the hint. It waits for each batch; it need not, and could
- * work on the leaves before meanwhile: docs/internals/buffer-pool.md.
+ * <p>No latch is held during reads. The scan waits for each batch, and finds the pages later by the
+ * usual hints.
  *
  * <p>Owned by one thread at a time.
  */
@@ -38,32 +36,24 @@ final class ReadAhead {
 
   private final Position parent = new Position();
 
-  /** Made with the first leaf that is missing: most scans of data that is in memory have none. */
+  /** Allocated at the first missing leaf; most scans of resident data have none. */
   private @Nullable PageGroup group;
 
-  /** How many leaves the last batch was made for, 0 for none. */
+  /** The number of leaves in the last batch, or 0. */
   private int window;
 
-  /** How many of them are still to come. */
+  /** The number of those that the scan has not reached. */
   private int coming;
 
-  /** The child that follows the boundary: out of {@link #children}. */
+  /** The child after the boundary; set by {@link #children}. */
   private long wanted;
 
-  /** A scan begins. */
   void clear() {
     window = 0;
     coming = 0;
   }
 
-  /**
-   * Finds the leaf that follows a boundary, as {@link Siblings#find} does.
-   *
-   * @param hint the page that is probably it, or 0
-   * @param boundary the fence between the leaf and the one that was left
-   * @param forward whether the leaf above the boundary is meant, or the one that ends with it
-   * @param q out: the leaf, and the first slot in it whose key is not below the boundary
-   */
+  /** Finds the leaf after a boundary, like {@link Siblings#find}. */
   void find(Descent descent, long hint, KeyBuffer boundary, boolean forward, Position q) {
     if (hint != 0 && Siblings.check(descent, hint, boundary, forward, true, q)) {
       present();
@@ -72,7 +62,7 @@ final class ReadAhead {
     }
   }
 
-  /** The next leaf is in memory: as was to be expected, or else the scan has caught up. */
+  /** The next leaf is resident: part of the batch, or the scan has reached resident pages. */
   private void present() {
     if (coming > 0) {
       coming--;
@@ -81,13 +71,13 @@ final class ReadAhead {
     }
   }
 
-  /** The next leaf is in no frame: how many to read. */
+  /** The number of leaves to read if the next one is not resident. */
   private int missing(BufferPool pool) {
     int next = coming > 0 ? window >> 1 : 2 * window;
     return Math.max(1, Math.min(next, Math.min(LEAVES_MAX, pool.groupMax())));
   }
 
-  /** False where a writer interfered again and again, or the root is a leaf. */
+  /** Returns false if writers keep interfering, or the root is a leaf. */
   private boolean throughParent(Descent descent, KeyBuffer boundary, boolean forward, Position q) {
     BufferPool pool = descent.pool();
     PageGroup g = group;
@@ -108,7 +98,7 @@ final class ReadAhead {
         continue;
       }
       descent.requirePage(parent.pid, wanted);
-      // The parent may change while the device reads; then the leaf is there at the second try.
+      // The parent may change during the read; the next attempt finds the leaf resident.
       if (!asked) {
         asked = true;
         bring(pool, leaves, g);
@@ -131,13 +121,13 @@ final class ReadAhead {
     coming = g.size() - 1;
   }
 
-  /** Lists the children from the one that is wanted on; false if the parent has changed. */
+  /** Lists the children from the wanted one on; false if the parent has changed. */
   private boolean children(Descent descent, boolean forward, int n, PageGroup g) {
     Position p = parent;
     BufferPool pool = descent.pool();
     MemorySegment s = pool.pages();
     long base = pool.base(p.frame);
-    // An inner node has one child more than entries.
+    // An inner node has one more child than entries.
     int count = BTreeNode.innerCount(s, base, pool.pageSize());
     int first = Math.min(p.slot, count);
     int last = forward ? Math.min(first + n - 1, count) : Math.max(first - n + 1, 0);
@@ -149,13 +139,13 @@ final class ReadAhead {
     return pool.validate(p.frame, p.version);
   }
 
-  /** Goes from the parent to the leaf, as a descent does; false if a writer interfered. */
+  /** Moves from the parent to the leaf, as a descent does; false if a writer interfered. */
   private boolean arrive(Descent descent, KeyBuffer boundary, Position q) {
     BufferPool pool = descent.pool();
     long pid = wanted;
     int frame = pool.findQuietly(pid);
     long version = pool.glance(frame, pid);
-    // The parent after the child's version: it still named this child then.
+    // Parent validated after the child's version was read: it then still named this child.
     if (version == BufferPool.RESTART || !pool.validate(parent.frame, parent.version)) {
       return false;
     }

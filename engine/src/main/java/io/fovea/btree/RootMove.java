@@ -8,51 +8,49 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Moves the root of a tree to another page, while everything goes on. The rules are those of {@link
- * StructureChange}.
+ * Moves the root of a tree to another page, concurrently with all other operations. {@link
+ * StructureChange} has the rules.
  *
  * <pre>
- *   {@link #lower}     R: what the root has    -&gt;  R: N      N: what the root had
+ *   {@link #lower}     R: content              -&gt;  R: N      N: content
  *             one STRUCTURE record: images of N and R. The tree is one level higher
  *   switch    catalog: the root is R    -&gt;  catalog: the root is N      R is freed
  *             one SCHEMA record of the catalog's change, with R as released; under the latch of R:
  *             {@link #latch} ─► the record is appended ─► {@link #happened}
  * </pre>
  *
- * <p>The first step is the opposite of what a {@link Merger} does with an only child, and leaves a
- * tree like any other: whatever fails behind it, or a crash, leaves just that. An only child that
- * is there already, after such a failure, needs no first step.
+ * <p>The first step is the reverse of what {@link Merger} does with an only child, and leaves an
+ * ordinary tree, which is also the state after a later failure or crash. If the root already has an
+ * only child, the first step is not needed.
  *
- * <p><b>Why nobody loses the way.</b> Which page is the root, is stored under the latch of R, after
- * the record was appended and before R is free.
+ * <p><b>Correctness.</b> The new root id is stored under the latch of R, after the record was
+ * appended and before R is freed.
  *
  * <ul>
- *   <li><i>A descent</i> that has read the version of R before is refused by that version at its
- *       next step. One that reads a version of R's page later looks once more which page is the
- *       root, and finds N ({@link Descent}). It begins anew there.
- *   <li><i>Changes of structure.</i> As a child N is split or merged under the latch of its parent
- *       R, so not while that is held here; and {@link #latch} has seen that N is the only child, so
- *       N has all that the tree has. As a root N is split by who has read that it is the root, thus
- *       later. Who latches a page as the root asks under the latch whether it is. Who comes with
- *       the version of R as of a parent is refused.
- *   <li><i>Changes of records</i> latch leaves, and know nothing of roots.
- *   <li><i>Snapshots</i> begin under the lock of the schema, which the switch holds: the catalog
- *       and the pages of a moment belong together. A snapshot finds R by its own catalog, as it
- *       was: R was copied before it changed, as any page.
- *   <li><i>Who asks for the root to note it in the catalog</i> (drops, renames, loads, transactions
- *       that change the catalog) holds that lock from then until its record is in the log.
+ *   <li><i>Descents.</i> One that has read the version of R before fails at its next validation.
+ *       One that reads the version of R's page later reads the root id again, finds N and restarts
+ *       ({@link Descent}).
+ *   <li><i>Structure changes.</i> As a child, N is split or merged under the latch of its parent R,
+ *       which is held here, and {@link #latch} has checked that N is the only child and so contains
+ *       the whole tree. As a root, N is split only by threads that have read the new root id. A
+ *       thread that latches the root checks under the latch that it still is the root. One that
+ *       upgrades R as a parent fails.
+ *   <li><i>Record changes</i> latch only leaves.
+ *   <li><i>Snapshots</i> begin under the schema lock, which the switch holds, so catalog and pages
+ *       match. A snapshot finds R through its own catalog; R was copied before it changed, like any
+ *       page.
+ *   <li><i>Operations that store the root id in the catalog</i> (drops, renames, loads,
+ *       transactions that change the catalog) hold that lock until their record is in the log.
  * </ul>
  *
- * <p><b>Recovery.</b> The catalog is replayed first, and says which page is the root. If the SCHEMA
- * record is there, that is N, and R is an orphan until its FREE record is there too. If it is not,
- * that is R, with N below it if the STRUCTURE record is there; else N is an orphan.
+ * <p><b>Recovery.</b> The catalog is replayed first and names the root. With the SCHEMA record that
+ * is N, and R is an orphan until its FREE record. Without it that is R, whose child is N if the
+ * STRUCTURE record is there; otherwise N is an orphan.
  *
- * <p>One thread, under the lock of the schema.
- *
- * @since 0.1.0
+ * <p>Used by one thread, under the schema lock.
  */
 public final class RootMove {
-  /** What {@link #happened} takes of a grant. */
+  /** The log space that {@link #happened} uses. */
   public static final long SPACE = AllocatorRecord.FREE_SPACE;
 
   private final Descent descent;
@@ -64,14 +62,10 @@ public final class RootMove {
   private final long from;
   private long to;
 
-  /** Where the root is latched; -1 while it is not. */
+  /** The frame of the latched root; -1 if not latched. */
   private int latched = -1;
 
-  /**
-   * A move of the root that a tree has now.
-   *
-   * @param tree the tree
-   */
+  /** Prepares to move the current root of a tree. */
   public RootMove(BTree tree) {
     this.descent = tree.descent();
     this.change = new StructureChange(descent, tree.scratches());
@@ -82,29 +76,20 @@ public final class RootMove {
     this.from = tree.rootPid();
   }
 
-  /**
-   * The page that is the root until the move.
-   *
-   * @return its id
-   */
+  /** Returns the page that is the root before the move. */
   public long from() {
     return from;
   }
 
   /**
-   * The page that is the root afterwards.
-   *
-   * @return its id; 0 before {@link #lower} or {@link #findChild}
+   * Returns the page that is the root after the move; 0 before {@link #lower} or {@link
+   * #findChild}.
    */
   public long to() {
     return to;
   }
 
-  /**
-   * Looks whether the root has an only child, which can be the root then.
-   *
-   * @return the child; 0 if it has not
-   */
+  /** Looks for an only child of the root, which can become the root. Returns the child, or 0. */
   public long findChild() {
     int frame = pool.fixShared(from);
     try {
@@ -126,11 +111,9 @@ public final class RootMove {
   // ------------------------------------------------------------------------------ the first step
 
   /**
-   * Puts what the root has into another page, which is its only child then.
-   *
-   * @param spare pages from {@link TreeCompaction#spare}; the last one is taken out if it was used
-   * @param log a session that has begun, before the page was allocated
-   * @return whether it was done; if not, others were in the way
+   * Moves the content of the root to the last page of the spare list, which becomes its only child.
+   * The session began before that page was allocated. Returns false if other threads kept
+   * interfering.
    */
   public boolean lower(LongList spare, LogSession log) {
     long page = spare.get(spare.size() - 1);
@@ -191,16 +174,14 @@ public final class RootMove {
   // ---------------------------------------------------------------------------------- the switch
 
   /**
-   * Latches the root, if it has the only child that is to be the root.
-   *
-   * @return whether it is latched: then {@link #happened} or {@link #giveUp} follows, and nothing
-   *     in between waits
+   * Latches the root if it has the only child that is to become the root. If true, {@link
+   * #happened} or {@link #giveUp} must follow, without waiting in between.
    */
   public boolean latch() {
     for (int i = 0; i < StructureChange.TRIES; i++) {
       int frame = change.resolve(from);
       if (change.tryLatch(frame, from)) {
-        latched = frame; // a store: whatever fails from here on, it is given back
+        latched = frame; // stored first, so that the latch is released whatever fails later
         if (change.rootPid() == from && to != 0 && onlyChild(pool.base(frame)) == to) {
           return true;
         }
@@ -213,19 +194,18 @@ public final class RootMove {
   }
 
   /**
-   * The record is in the log: the root is another page from here on.
-   *
-   * @param log the session of the record, with {@link #SPACE} left
+   * Publishes the new root, after its record is in the log, and frees the old page. The record's
+   * session has {@link #SPACE} left.
    */
   public void happened(LogSession log) {
-    descent.moveRoot(to); // before the page is free: partner of Descent.descend
+    descent.moveRoot(to); // before the page is freed; partner of the second read in Descent.descend
     int frame = latched;
     latched = -1;
     pool.free(frame, log);
   }
 
   /**
-   * The record is not in the log: everything is as it was. Does nothing where nothing is latched.
+   * Releases the root unchanged, without a record in the log. Does nothing if it is not latched.
    */
   public void giveUp() {
     int frame = latched;

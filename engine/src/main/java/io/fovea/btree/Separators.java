@@ -4,16 +4,16 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Where to split a node, and the separator between the halves.
+ * Chooses the split point of a node and the separator of the halves.
  *
- * <p>Keys up to the separator go left, keys above it right: for neighbours a &lt; b it is any s
- * with a &lt;= s &lt; b, the shorter the better, for it becomes a fence of two nodes and an entry
- * of their parent (suffix truncation: Bayer and Unterauer, Prefix B-Trees, 1977).
+ * <p>Keys up to the separator go left, keys above it right. For adjacent keys a &lt; b it is any s
+ * with a &lt;= s &lt; b, as short as possible, since it becomes a fence of two nodes and an entry
+ * of their parent. Source: suffix truncation, Bayer and Unterauer, <i>Prefix B-Trees</i>, 1977.
  *
- * <p><b>There is always a split.</b> P = page, keys up to P/8, records up to 3/8 P, fences 1/4 P at
- * most. With entries of 5/8 P and more there is a place with at least P/8 of entries on both sides,
- * which pays for any separator. With less any place will do, also the one beside the new key that
- * leaves a side empty. Then the new record fits beside the fences.
+ * <p><b>A split always exists.</b> Let P be the page size; keys take up to P/8, records up to 3/8
+ * P, fences at most 1/4 P. With entries of 5/8 P and more, some point has at least P/8 of entries
+ * on both sides, which makes room for any separator. With fewer, any point will do, also one next
+ * to the new key that leaves a side empty: the new record then fits besides the fences.
  */
 final class Separators {
   /** Ascending inserts before a leaf is split at the insertion point. */
@@ -22,17 +22,15 @@ final class Separators {
   private Separators() {}
 
   /**
-   * Makes the shortest separator that is cheap to find.
-   *
-   * <p>With c bytes in common: c + 1 bytes of b, if b has more than these; else c + 1 bytes of a,
-   * incremented at the end if a has more; else a up to the first byte behind these that can be
-   * incremented; else a.
+   * Makes the shortest separator that is cheap to find. With c common bytes: c + 1 bytes of b, if b
+   * has more; else c + 1 bytes of a, the last one incremented, if a has more; else a up to the
+   * first later byte that can be incremented; else a.
    */
   static void between(MemorySegment a, int aLen, MemorySegment b, int bLen, KeyBuffer separator) {
     int common = Mem.commonPrefix(a, 0, aLen, b, 0, bLen);
     if (common == bLen
         || common < aLen && Mem.getUnsignedByte(a, common) > Mem.getUnsignedByte(b, common)) {
-      // Caught where latches are given back, as is every other sign of a damaged page.
+      // Reported as damage where the latches are released.
       throw new NodeDamage("order of the keys of a node", common, common);
     }
     if (common == aLen) {
@@ -67,10 +65,8 @@ final class Separators {
   // --------------------------------------------------------------------------------------- leaves
 
   /**
-   * Decides how to split a leaf into which a key shall go.
-   *
-   * @param slot where the key would be inserted, or is
-   * @return how many entries stay on the left; the separator is in the scratch
+   * Decides how to split a leaf for an insert at a slot. Returns the number of entries that stay on
+   * the left; the separator is in the scratch.
    */
   static int planLeaf(
       MemorySegment s,
@@ -84,7 +80,7 @@ final class Separators {
     int count = BTreeNode.count(s, base);
     scratch.keyGoesLeft = false;
     if (ascending(s, base, slot)) {
-      // What is above the insertion point is of another run, and would only be pushed along.
+      // Entries above the insertion point belong to another run and would only be moved along.
       if (slot < count && afterKey(s, base, pageSize, slot, key, off, len, scratch)) {
         return slot;
       }
@@ -135,15 +131,15 @@ final class Separators {
         return i;
       }
     }
-    // Impossible, by the argument above, in a page that is not damaged.
-    throw new NodeDamage("entries of a leaf, which can't be split", 2, count);
+    // Impossible in an undamaged page; see the class comment.
+    throw new NodeDamage("entries of a leaf that cannot be split", 2, count);
   }
 
   private static boolean ascending(MemorySegment s, long base, int slot) {
     return BTreeNode.run(s, base) >= RUN_FROM && NodeEditor.ascends(s, base, slot);
   }
 
-  /** Between the entry before a slot and the key that is to be at it. */
+  /** Splits between the entry before a slot and the key to be inserted at it. */
   private static boolean beforeKey(
       MemorySegment s,
       long base,
@@ -159,7 +155,7 @@ final class Separators {
     return leafFits(s, base, pageSize, slot, scratch.separator);
   }
 
-  /** Between the key and the entry that would be behind it: the key goes left. */
+  /** Splits between the key and the entry after it: the key goes left. */
   private static boolean afterKey(
       MemorySegment s,
       long base,
@@ -254,16 +250,14 @@ final class Separators {
   // ---------------------------------------------------------------------------------- inner nodes
 
   /**
-   * Decides how to split an inner node of at least three separators.
-   *
-   * @param slot where the separator that needs the room would be inserted
-   * @return the slot whose separator moves up; it is in the scratch
+   * Decides how to split an inner node of at least three separators for an insert at a slot.
+   * Returns the slot whose separator moves up; it is in the scratch.
    */
   static int planInner(MemorySegment s, long base, int pageSize, int slot, TreeScratch scratch) {
     int count = BTreeNode.count(s, base);
     int best = -1;
     if (ascending(s, base, slot)) {
-      // What is before the insertion point stays; at least one separator goes right.
+      // Entries before the insertion point stay; at least one separator goes right.
       best = Math.max(1, Math.min(slot, count - 1) - 1);
     } else {
       int middle = Math.max(1, Math.min(count - 2, middle(s, base, pageSize, false)));

@@ -13,72 +13,69 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * The sets of a {@link KeyLocationCache} in granules, and an area of virtual memory as the
- * directory of them: extendible hashing whose directory is followed by the memory management unit.
- * <i>Taking the Shortcut</i> (CIDR 2024), section 4, for a table of guesses.
+ * The sets of a {@link KeyLocationCache} in granules, with an area of virtual memory as their
+ * directory: extendible hashing whose directory is resolved by the memory management unit. Source:
+ * <i>Taking the Shortcut</i> (CIDR 2024), section 4, here for a table of hints.
  *
  * <pre>
- *   set      hash & mask                   | slot            | set of the granule 10 |
+ *   set      hash &amp; mask                   | slot            | set of the granule 10 |
  *   readers  area + set × 64               the same arithmetic as in a flat table
- *   slot s   shows granule s where that was made by a split; else what the slot without the
- *            highest bit of s shows
+ *   slot s   maps granule s if a split created it; else what the slot without the
+ *            highest bit of s maps
  *
  *   depth 2      slot  0  1  2  3           three granules of four: one split is still to come
  *                bit   1  1  1  0
- *                shows 0  1  2  1           two mappings
+ *                maps  0  1  2  1           two mappings
  *   doubled      slot  0  1  2  3  4  5  6  7
  *                bit   1  1  1  0  0  0  0  0
- *                shows 0  1  2  1  0  1  2  1
+ *                maps  0  1  2  1  0  1  2  1
  * </pre>
  *
- * <p><b>A bitmap is all of the directory</b>: which granules were made. Slots are the low bits of
- * the hash (the paper takes the high ones), so a doubling appends to the area and destroys nothing;
- * and the granule that a split makes for slot s has number s in the file, so where all are split
- * the area is one mapping.
+ * <p><b>The directory is a bitmap</b> of the existing granules. Slots are the low bits of the hash
+ * (the high ones in the paper), so doubling appends to the area; and the granule created for slot s
+ * has number s in the file, so a fully split area is one mapping.
  *
- * <p><b>A split</b> gives granule s its memory, copies its sibling into it, and sets bit s. What
- * belongs into the other half goes in time, as after the doubling of a flat table. Then slots are
- * made to show what the bitmap says, in runs, and their page table is filled; at last the mask is
- * published. Who asks for it is the granule: an eighth of its ways were overwritten since it was
- * made or split last.
+ * <p><b>A split</b> populates granule s, copies its sibling into it, and sets bit s. Ways of the
+ * other half are overwritten in time, as after the doubling of a flat table. Then slots are mapped
+ * as the bitmap says, in runs, their page tables are populated, and finally the mask is published.
+ * A granule is split when an eighth of its ways were overwritten since it was created or last
+ * split.
  *
- * <p><b>Nothing of the paper's synchronisation is needed.</b> The paper compares two versions
- * before each lookup, and answers from a directory of pointers while the mapper is behind; for its
- * table is exact. Here a slot that is behind shows the sibling's granule as it was and goes on
- * being: places that are missing there are missing, and those that are wrong are found out, as
- * always. Learners write to the granule that the bitmap names, through the linear view.
+ * <p><b>Synchronization.</b> The paper compares two versions before each lookup and uses a
+ * directory of pointers while the mapper is behind, since its table is exact. Here a slot that is
+ * behind maps the sibling granule, which stays valid: missing locations are missing, and wrong ones
+ * fail the usual checks. Stores go to the granule that the bitmap names, through the linear view.
  *
- * <p><b>Bounds.</b> The directory doubles up to eight slots a granule (the paper's bound for its
- * use). Where memory or mappings are refused, the granule is not split, a line of the log says so
- * once, and it is tried again when an eighth of its ways were overwritten once more.
+ * <p><b>Bounds.</b> The directory doubles up to eight slots per granule, the paper's bound. If
+ * memory or mappings are refused, the granule is not split, which is logged once and retried after
+ * another eighth of its ways were overwritten.
  *
- * <p>Threads: any for {@link #home} and {@link #lose}; one at a time for {@link #tick}. The bits
- * are set with volatile order, after the memory of the granule: the partner is the read in {@link
- * #home}. Forbidden is a store to a granule that has no memory yet, which would be a signal where
- * there is none to be had.
+ * <p>Threads: any for {@link #home} and {@link #lose}; one at a time for {@link #tick}. A bit is
+ * set with volatile order after the granule has memory; the partner is the read in {@link #home}.
+ * This excludes a store to a granule without memory, which might raise a signal.
  */
 final class ShortcutDirectory {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** The paper has 4 KiB. Sixteen times as much needs a sixteenth of the mappings. */
+  /** The paper has 4 KiB; this needs a sixteenth of the mappings. */
   static final int GRANULE_SHIFT = 16;
 
   static final int GRANULE_BYTES = 1 << GRANULE_SHIFT;
 
   private static final int WAYS = GRANULE_BYTES / Long.BYTES;
 
-  /** A granule of which more than one in so many ways were overwritten is too small. */
+  /** A granule is too small if more than one in this many ways was overwritten. */
   private static final int FULL_ONE_IN = 8;
 
-  /** The paper's: beyond, a shortcut is slower than pointers. */
+  /** From the paper: beyond, a shortcut is slower than pointers. */
   private static final int FAN_IN_MAX = 8;
 
-  /** Of the area: 64 GiB. */
+  /** An area of 64 GiB. */
   private static final int SLOTS_MAX = 1 << 20;
 
   private static final int DEPTH_MIN = 2;
 
-  /** Each costs a copy and a call that holds up page faults of the process. */
+  /** Each split costs a copy and a system call that delays page faults of the process. */
   private static final int SPLITS_A_TICK = 512;
 
   private final String name;
@@ -86,29 +83,25 @@ final class ShortcutDirectory {
   private final Rewiring area;
   private final int granulesMax;
 
-  /** Bit s: granule s is the one of slot s. */
+  /** Bit s: granule s exists and belongs to slot s. */
   private final AtomicLongArray own;
 
-  /** Of each granule, ways that were overwritten with something in them, about. */
+  /** Per granule, the approximate number of ways overwritten while in use. */
   private final AtomicIntegerArray lost;
 
-  /** Granules that have memory; for the mapper. */
+  /** Granules with memory; used by the mapper. */
   private final BitSet made = new BitSet();
 
-  /** How many those are. */
+  /** Their number. */
   private volatile int count;
 
-  /** Two to the power of it is how many slots are in use; for the mapper. */
+  /** The binary logarithm of the number of slots in use; used by the mapper. */
   private int depth = DEPTH_MIN;
 
   private boolean warned;
 
   /**
-   * Makes one of four granules.
-   *
-   * @param name of the database, for the log
-   * @param maxBytes the memory that granules may take
-   * @throws RefusedException if the kernel does not allow it
+   * Creates a directory of four granules; throws {@link RefusedException} if the kernel refuses.
    */
   ShortcutDirectory(String name, long maxBytes, MemoryFiles files, MappingBudget budget)
       throws RefusedException {
@@ -129,7 +122,7 @@ final class ShortcutDirectory {
       }
       reserved = Rewiring.reserve(granules, slots, budget);
       if (!reserved.show(0, 0, first)) {
-        throw new RefusedException("No mapping is to be had: " + budget + ".");
+        throw new RefusedException("No memory mapping is available: " + budget + ".");
       }
       reserved.populate(0, first);
       made.set(0, first);
@@ -148,30 +141,27 @@ final class ShortcutDirectory {
   }
 
   private static String noMemory(int errno) {
-    return "There is no memory for a granule: " + Errno.describe(-errno) + ".";
+    return "Cannot allocate a granule: " + Errno.describe(-errno) + ".";
   }
 
-  /** What readers read. */
   MemorySegment area() {
     return area.area();
   }
 
-  /** What learners write to. */
+  /** The memory for stores. */
   MemorySegment view() {
     return granules.view();
   }
 
-  /** The sets in use, less one. By the mapper. */
+  /** The number of sets in use, minus one. Called by the mapper. */
   long mask() {
     return ((long) GRANULE_BYTES << depth >>> KeyLocationCache.SET_SHIFT) - 1;
   }
 
-  /** The memory that granules have. */
   long bytes() {
     return (long) count << GRANULE_SHIFT;
   }
 
-  /** The memory that they may have. */
   long maxBytes() {
     return (long) granulesMax << GRANULE_SHIFT;
   }
@@ -186,40 +176,28 @@ final class ShortcutDirectory {
     own.set(slot >>> 6, value ? word | bit : word & ~bit);
   }
 
-  /** The granule of a slot. */
   private int granule(int slot) {
     int g = slot;
     while (!isOwn(g)) {
-      g ^= Integer.highestOneBit(g); // ends at slot 0, whose granule is always there
+      g ^= Integer.highestOneBit(g); // ends at slot 0, whose granule always exists
     }
     return g;
   }
 
-  /**
-   * Where a set is in the view.
-   *
-   * @param at where it is in the area
-   */
+  /** The offset in the view of a set at an offset in the area. */
   long home(long at) {
     return (long) granule((int) (at >>> GRANULE_SHIFT)) << GRANULE_SHIFT | at & GRANULE_BYTES - 1;
   }
 
-  /**
-   * Ways of a granule were overwritten that had something in them.
-   *
-   * @param home where, in the view
-   * @param ways how many
-   * @return whether the mapper has something to do
-   */
+  /** Counts overwritten ways of a granule; returns whether the mapper has work to do. */
   boolean lose(long home, int ways) {
     return count < granulesMax
         && lost.addAndGet((int) (home >>> GRANULE_SHIFT), ways) > WAYS / FULL_ONE_IN;
   }
 
   /**
-   * Splits what is too small, and lets slots show what they should. By the mapper.
-   *
-   * @return whether anything has changed; then {@link #mask} is to be published
+   * Splits granules that are too small and maps the slots. Called by the mapper. Returns whether
+   * anything has changed; then {@link #mask} must be published.
    */
   boolean tick() {
     BitSet full = full();
@@ -234,12 +212,12 @@ final class ShortcutDirectory {
     } else {
       takeBack(split);
     }
-    // Where it was refused as well: it is asked for again when as much was overwritten once more.
+    // Also those that were refused: they are retried after as many overwrites.
     full.stream().forEach(g -> lost.set(g, 0));
     return !split.isEmpty() || depth > before;
   }
 
-  /** Granules of which too much was overwritten; not more than a tick has time for. */
+  /** Granules that are too small, at most {@link #SPLITS_A_TICK}. */
   private BitSet full() {
     BitSet full = new BitSet();
     int room = SPLITS_A_TICK;
@@ -252,7 +230,7 @@ final class ShortcutDirectory {
     return full;
   }
 
-  /** The slot that the next split of a granule is for; too large a one if there can be none. */
+  /** The slot that the next split of a granule creates; too large if there is none. */
   private int sibling(int granule) {
     int bit = Integer.SIZE - Integer.numberOfLeadingZeros(granule);
     while (1 << bit < area.slots() && isOwn(granule | 1 << bit)) {
@@ -269,7 +247,7 @@ final class ShortcutDirectory {
         && full.stream().anyMatch(g -> sibling(g) >= slots);
   }
 
-  /** Makes the siblings of granules; those that were made. */
+  /** Creates the siblings of granules; returns those that were created. */
   private BitSet split(BitSet full, int deeper) {
     BitSet wanted = new BitSet();
     int room = granulesMax - count;
@@ -301,7 +279,7 @@ final class ShortcutDirectory {
     return split;
   }
 
-  /** Lets slots show what the bitmap says, in runs; whether all of them do. */
+  /** Maps slots as the bitmap says, in runs; returns whether all are mapped. */
   private boolean show(int deeper) {
     int slots = 1 << deeper;
     boolean all = true;
@@ -322,20 +300,20 @@ final class ShortcutDirectory {
         area.populate(slot, n);
         slot += n;
       } else {
-        warn("All mappings are in use.");
+        warn("No memory mapping is available.");
       }
     }
     return all;
   }
 
   /**
-   * Slots could not be made to show what was split for them: nobody is to write there. The memory
-   * stays, for a learner may be about to.
+   * Clears the bits of split slots that could not be mapped, so that nothing is stored there. The
+   * memory stays, since a store may be under way.
    */
   private void takeBack(BitSet split) {
     for (int s = split.previousSetBit(split.length()); s >= 0; s = split.previousSetBit(s - 1)) {
-      // Of those slots, if there are several, one may show it already: then it is a copy, which
-      // is not written to any more.
+      // If one of several slots of a granule is already mapped, that is a copy to which nothing is
+      // stored any more.
       if (s >= 1 << depth || area.shown(s) != s) {
         setOwn(s, false);
         split.clear(s);
@@ -348,16 +326,15 @@ final class ShortcutDirectory {
       warned = true;
       LOG.log(
           Level.WARNING,
-          name + ": the places of records can't grow, and have " + bytes() + " bytes. " + reason);
+          name + ": the key location cache cannot grow beyond " + bytes() + " bytes. " + reason);
     }
   }
 
-  /** Mappings of the area. */
   int mappings() {
     return area.mappings();
   }
 
-  /** Gives the memory back. When no mapper runs any more; who comes late finds no places. */
+  /** Frees the memory, after the mapper has ended. Late readers find no locations. */
   void close() {
     area.close();
     granules.close();

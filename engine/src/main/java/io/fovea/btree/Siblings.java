@@ -6,23 +6,19 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * From one leaf to the next, by a checked hint.
+ * Moves from leaf to leaf by a checked hint.
  *
- * <p>The page that a leaf names as its neighbour is the neighbour if it is a leaf of the same tree
- * and the fences meet: then its keys are the next ones, whatever happened to the leaf meanwhile. If
- * not, or if it is not resident, a descent with the fence as key finds the right one; the hint is
- * worth no I/O. Scans go another way then: {@link ReadAhead}.
+ * <p>The page that a leaf names as its sibling is the sibling if it is a leaf of the same tree and
+ * the fences meet: then its keys are the next ones, whatever happened to the leaf meanwhile.
+ * Otherwise, or if the page is not resident, a descent with the fence as key finds it; a hint is
+ * not worth an I/O. Scans use {@link ReadAhead} instead.
  */
 final class Siblings {
   private Siblings() {}
 
   /**
-   * Finds the leaf that follows a boundary, in either direction.
-   *
-   * @param hint the page that is probably it, or 0
-   * @param boundary the fence between the leaf and the one that was left
-   * @param forward whether the leaf above the boundary is meant, or the one that ends with it
-   * @param q out: the leaf, and the first slot in it whose key is not below the boundary
+   * Finds the leaf above a boundary, or with {@code forward} false the one that ends with it, and
+   * the first slot whose key is not below the boundary. The hint is its probable page, or 0.
    */
   static void find(Descent descent, long hint, KeyBuffer boundary, boolean forward, Position q) {
     if (hint == 0 || !check(descent, hint, boundary, forward, false, q)) {
@@ -31,10 +27,7 @@ final class Siblings {
   }
 
   /**
-   * Loads the lines that {@link #check} begins with, all at once and ahead of it: one after the
-   * other they were most of what it takes.
-   *
-   * @return what was there, so that the loads are made; it means nothing
+   * Prefetches the lines that {@link #check} reads first; the result only keeps the loads alive.
    */
   static long touch(BufferPool pool, long pid) {
     int frame = pool.predict(pid);
@@ -47,11 +40,9 @@ final class Siblings {
   }
 
   /**
-   * Looks whether the page that is named is the leaf.
-   *
-   * @param quietly whether the leaf is only passed: then it does not count as used, and is looked
-   *     for in other frames than the predicted one, for a descent would not bring it there
-   * @return false if it is not, or not to be had without waiting
+   * Checks whether a page is the leaf, without waiting. With {@code quietly} the leaf is only
+   * passed: it does not count as used, and it is also looked up outside its predicted frame, since
+   * a descent would not promote it.
    */
   static boolean check(
       Descent descent, long pid, KeyBuffer boundary, boolean forward, boolean quietly, Position q) {
@@ -74,7 +65,7 @@ final class Siblings {
       }
       int fence = forward ? BTreeNode.low(s, base) : BTreeNode.high(s, base);
       int at = forward ? BTreeNode.lowAt(s, base, pageSize) : BTreeNode.highAt(s, base, pageSize);
-      // A fence that does not exist is longer than any key.
+      // NONE is longer than any key.
       if (fence != boundary.length()
           || !Mem.equal(s, base + at, fence, boundary.segment(), 0, fence)) {
         return false;

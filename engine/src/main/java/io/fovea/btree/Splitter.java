@@ -7,10 +7,9 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Splits a node that has no room: into itself and a new node on its right, or, of the root, into
- * two new ones. The rules are those of {@link StructureChange}.
- *
- * <p>{@link Separators} says where a node is split and what separates the halves.
+ * Splits a full node into itself and a new right sibling; a full root is split into two new
+ * children. {@link StructureChange} has the rules, {@link Separators} chooses the split point and
+ * the separator.
  */
 final class Splitter {
   private final StructureChange change;
@@ -20,7 +19,7 @@ final class Splitter {
   private final int pageSize;
   private final int treeId;
 
-  /** What is to be entered in a leaf is the key itself. */
+  /** The entry to insert into a leaf is the key itself. */
   private final KeyBuffer noEntry = new KeyBuffer(0);
 
   Splitter(StructureChange change) {
@@ -32,22 +31,12 @@ final class Splitter {
     this.treeId = change.treeId;
   }
 
-  /**
-   * Splits the leaf of a key, if a record still finds no room there.
-   *
-   * @param pid the leaf
-   * @param inlineBytes what the leaf would hold of the value
-   */
+  /** Splits the leaf of a key, unless a record with {@code inlineBytes} of value fits by now. */
   void splitLeaf(long pid, MemorySegment key, long off, int len, int inlineBytes, LogSession log) {
     split(0, pid, key, off, len, noEntry, inlineBytes, log);
   }
 
-  /**
-   * Splits a node.
-   *
-   * @param key a key that belongs into the node
-   * @param entry the separator that is to be entered, in an inner node
-   */
+  /** Splits the node of a key; in an inner node {@code entry} is the separator to insert. */
   private void split(
       int level,
       long pid,
@@ -69,8 +58,8 @@ final class Splitter {
       int result = StructureChange.AGAIN;
       scratch.changed = false;
       try {
-        // If the node was emptied and freed since the caller looked at it, this may be its page
-        // again, latched by this thread: it would wait for itself.
+        // If the node was freed since the caller read its id, allocate() may have returned that
+        // very page, latched by this thread: latching it again would never succeed.
         boolean itself = pool.pid(fresh) == pid;
         for (int i = 0;
             !itself && i < StructureChange.TRIES && result == StructureChange.AGAIN;
@@ -134,7 +123,7 @@ final class Splitter {
         looked = pid;
         NodeCheck.node(s, base, pageSize, level, treeId);
         NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
-        looked = parent.pid; // of which not all was looked at yet
+        looked = parent.pid; // of which only a part was checked
         result =
             hasRoom(base, level, len, entry, inlineBytes)
                 ? StructureChange.NEEDLESS
@@ -181,8 +170,8 @@ final class Splitter {
   }
 
   /**
-   * Whether a page says that a key is its own. Where the latched parent of that key has another
-   * child, nobody may: a node that is cut loose stays latched until it is free.
+   * Whether a page claims a key. If the latched parent of that key has another child, no page may:
+   * a released node stays latched until it is free.
    */
   private boolean claims(int frame, long pid, int level, MemorySegment key, long off, int len) {
     long version = pool.optimistic(frame, pid);
@@ -193,9 +182,9 @@ final class Splitter {
   }
 
   /**
-   * What a second page that says that a key is its own means. Whoever came to it by another way
-   * than its parent, as recovery does by the log, knows not which of the two is right: where the
-   * way down from the root leads to no node, that one is named.
+   * Reports a page that claims a key but is not the child its parent names. A thread that reached
+   * it other than through its parent, as recovery does, cannot tell which one is right. If the
+   * descent from the root fails, that failure is reported instead.
    */
   private CorruptionException stray(
       int level, long pid, long parentPid, MemorySegment key, long off, int len, Position p) {
@@ -203,7 +192,7 @@ final class Splitter {
     return TreeDamage.of(pool, pid, "a node that is not its parent's child", parentPid, pid);
   }
 
-  /** A new page that nobody needed; unless the pool has stopped, and nothing matters any more. */
+  /** Frees a new page that was not needed. After a pool stop it only releases the latch. */
   private void free(int fresh, LogSession log) {
     if (pool.stopping().stopped() == null) {
       pool.giveBack(fresh, log);
@@ -255,9 +244,8 @@ final class Splitter {
   }
 
   /**
-   * Decides where to split; the separator is in the scratch.
-   *
-   * @return the slot of the split in the upper half, the slot of the key in the lower
+   * Chooses the split point and stores the separator in the scratch. Returns the split slot in the
+   * upper 16 bits, the slot of the key in the lower.
    */
   private int plan(
       long base, int level, MemorySegment key, long off, int len, TreeScratch scratch) {
@@ -270,7 +258,7 @@ final class Splitter {
     return Separators.planInner(s, base, pageSize, slot, scratch) << 16 | slot;
   }
 
-  /** Makes an entry (separator, left) before the one whose child becomes right. */
+  /** Inserts an entry (separator, left) before the one whose child becomes {@code right}. */
   private void enter(
       long parentBase, int slot, long left, long right, int prefix, TreeScratch scratch) {
     MemorySegment s = pages;
@@ -283,7 +271,7 @@ final class Splitter {
     NodeEditor.makeHeads(s, parentBase);
   }
 
-  /** Distributes a node over two pages, of which the left may be the node's own. */
+  /** Distributes a node over two pages; the left one may be the node's own. */
   private void splitInto(
       long base, int level, int at, int slot, long left, long right, TreeScratch scratch) {
     MemorySegment s = pages;
@@ -334,7 +322,7 @@ final class Splitter {
     }
   }
 
-  /** Lets an inner node that lacks a fence have the prefix of the entries that it is to get. */
+  /** Sets the prefix of an inner node that lacks a fence, from the entries that it is to get. */
   private void choosePrefix(
       MemorySegment from, int first, int behindLast, long base, TreeScratch scratch) {
     if (first < behindLast) {
@@ -344,7 +332,7 @@ final class Splitter {
     }
   }
 
-  /** Ascending inserts go on in the half where the next one will be. */
+  /** Continues a run of ascending inserts in the half that gets the next one. */
   private void continueRun(long left, long right, int run, int slot, int firstOnTheRight) {
     if (slot >= firstOnTheRight) {
       NodeEditor.setRun(pages, right, run, slot - firstOnTheRight - 1 & 0xFFFF);
@@ -372,11 +360,11 @@ final class Splitter {
       free(left, log);
       throw e;
     }
-    // Read after the allocations: a RootMove that ran before them may have freed the old root, and
-    // this thread may have got that page. It would wait for itself. A page that stops being the
-    // root after this read can only go to a thread that reads its own root later. So threads here
-    // wait only for threads that read later, and there is no cycle; no other thread waits for the
-    // two new pages with a latch held.
+    // Read after the allocations: an earlier RootMove may have freed the old root, and this thread
+    // may have been given that page, which it would wait for forever. A page that stops being the
+    // root after this read can only be given to a thread that reads the root id later. So threads
+    // here wait only for later readers and there is no cycle, and no other thread waits for the two
+    // new pages with a latch held.
     long rootPid = change.rootPid();
     int root;
     try {
@@ -427,7 +415,7 @@ final class Splitter {
     pool.releaseExclusive(root);
   }
 
-  /** Makes the root the parent of the two pages that have what was in it. */
+  /** Makes the root the parent of the two pages that received its content. */
   private void raiseRoot(int root, int level, int left, int right, TreeScratch scratch) {
     MemorySegment s = pages;
     long base = pool.base(root);

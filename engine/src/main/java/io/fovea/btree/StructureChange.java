@@ -8,8 +8,8 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What all changes of structure have in common: {@link Splitter}, {@link Merger}, {@link
- * TreeCompaction} and {@link RootMove} make them.
+ * The rules and helpers shared by all structure changes: {@link Splitter}, {@link Merger}, {@link
+ * TreeCompaction} and {@link RootMove}.
  *
  * <pre>
  *   split     parent  ... S:C ...            -&gt;  ... s:C  S:N ...
@@ -22,34 +22,33 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <ol>
- *   <li>New pages are allocated before anything is latched, and given back if they were not needed.
- *       A commit has them promised (see the pool), so that a full disk does not stop it here.
- *   <li>The parent is found by a descent and its version upgraded: it is what it was when it was
- *       searched. Then the children are tried, left to right. Any thread that holds a parent waits
- *       for nothing, so a child that is latched will be free soon; if it is not, everything is
- *       given back and the attempt begins again.
- *   <li>After latching it is checked again that the change is still wanted and possible: another
- *       thread may have made it.
- *   <li>A parent without room is split first, with nothing latched; then the caller begins again.
- *   <li>A reader that stands in a child without a latch is safe: the child's version moves. One
- *       that has just read the child's id is safe: the parent's version moves. Both move before the
- *       first of the latches is given back, since they are held together.
- *   <li>Pages are freed last, when nothing refers to them but stale hints; those are checked.
- *   <li>With a log a change is one record ({@link StructureRecord}), appended when all pages are
- *       changed and none is given back. Space for all that an attempt may append, its allocations
- *       and their undoing included, is granted before the attempt latches or allocates anything,
- *       since under latches nobody waits. An attempt that is given up has appended only ALLOCATE
- *       and FREE.
+ *   <li>New pages are allocated before anything is latched, and returned if not needed. A commit
+ *       has reserved them in the pool, so a full disk cannot stop it here.
+ *   <li>A descent finds the parent, whose version is upgraded: it is unchanged since it was
+ *       searched. Then the children are tried, left to right. A thread that holds a parent waits
+ *       for nothing, so a latched child is free soon; if it is not, all latches are released and
+ *       the attempt restarts.
+ *   <li>Under the latches the change checks that it is still needed and possible: another thread
+ *       may have made it.
+ *   <li>A full parent is split first, with nothing latched; then the caller restarts.
+ *   <li>A reader that is in a child fails to validate: the child's version moves. A reader that has
+ *       just read the child's id fails too: the parent's version moves. All latches are held
+ *       together, so both versions move before the first latch is released.
+ *   <li>Pages are freed last. Only stale hints refer to them, and hints are checked.
+ *   <li>A change is one log record ({@link StructureRecord}), appended after all pages have changed
+ *       and before any latch is released. Log space for everything an attempt may append, including
+ *       its allocations and their undoing, is granted before it allocates or latches anything,
+ *       since a thread never waits under latches. An abandoned attempt has appended only ALLOCATE
+ *       and FREE records.
  * </ol>
  */
 final class StructureChange {
-  /** What an attempt came to. */
   static final int DONE = 0;
 
   /** Another thread has made the change, or there is nothing to change. */
   static final int NEEDLESS = 1;
 
-  /** Somebody interfered: begin again. */
+  /** Another thread interfered: retry. */
   static final int AGAIN = 2;
 
   /** The parent has no room for another separator. */
@@ -58,7 +57,7 @@ final class StructureChange {
   /** The node is its parent's only child. */
   static final int ALONE = 4;
 
-  /** Attempts before a change is given up. */
+  /** Attempts before a change is abandoned. */
   static final int TRIES = 64;
 
   private static final int SPINS = 100;
@@ -70,7 +69,7 @@ final class StructureChange {
   final int pageSize;
   final int treeId;
 
-  /** What a change of structure takes of a grant: three images at most, two pages made or freed. */
+  /** The log space of one change: at most three images and two allocated or freed pages. */
   final long space;
 
   StructureChange(Descent descent, TreeScratch.Stock scratches) {
@@ -85,18 +84,18 @@ final class StructureChange {
             + 2 * (AllocatorRecord.ALLOCATE_SPACE + AllocatorRecord.FREE_SPACE);
   }
 
-  /** The root: to be asked again under its latch, for it may move ({@link RootMove}). */
+  /** The root. It may move ({@link RootMove}), so check it again under its latch. */
   long rootPid() {
     return descent.rootPid();
   }
 
-  /** Sees to it that a page is resident; nothing is latched. Returns where it was a moment ago. */
+  /** Makes a page resident and returns its frame, unlatched. Call it with nothing latched. */
   int resolve(long pid) {
     int frame = pool.predict(pid);
     return pool.optimistic(frame, pid) != BufferPool.RESTART ? frame : pool.findSlow(pid);
   }
 
-  /** Latches a page whose parent is latched: a thread that holds it now waits for nothing. */
+  /** Latches a page whose parent is latched: the current holder waits for nothing. */
   boolean tryLatch(int frame, long pid) {
     for (int i = 0; i < SPINS; i++) {
       if (pool.tryExclusive(frame, pid)) {
@@ -107,18 +106,17 @@ final class StructureChange {
     return false;
   }
 
-  /** Logs up to three changed pages: from here on the change can't be taken back. */
+  /** Logs up to three changed pages. The change cannot be undone afterwards. */
   void append(LogSession log, long released, int a, int b, int c) {
     StructureRecord.append(pool, log, RecordType.STRUCTURE, released, a, b, c);
   }
 
-  /** Loads the whole key of an entry of an inner node. */
   void load(MemorySegment s, long base, int slot, KeyBuffer key) {
     long entry = BTreeNode.innerSlot(s, base, slot);
     key.setLength(BTreeNode.copyKey(s, base, pageSize, false, entry, key.segment(), 0));
   }
 
-  /** Makes a page what a node is, but for page id, LSN, tree id and what is never read. */
+  /** Copies a node to another page, except page id, LSN, tree id and unused space. */
   void copyNode(long from, long to) {
     MemorySegment s = pages;
     PageHeader.setType(s, to, PageHeader.type(s, from));
@@ -127,12 +125,12 @@ final class StructureChange {
     NodeEditor.copyBody(s, from, s, to, pageSize);
   }
 
-  /** Tells a leaf that another one is before it now: a hint, so only if that costs nothing. */
+  /** Updates the hint of a leaf to its left sibling, if that costs nothing. */
   void repairPrev(long pid, long was, long is) {
     repair(pid, was, is, false);
   }
 
-  /** The same for the one behind it. */
+  /** Updates the hint of a leaf to its right sibling, if that costs nothing. */
   void repairNext(long pid, long was, long is) {
     repair(pid, was, is, true);
   }
@@ -148,7 +146,7 @@ final class StructureChange {
       return;
     }
     long base = pool.base(frame);
-    // What was read here holds if the upgrade succeeds. Not dirty: a lost hint is no loss.
+    // Reads above hold if the upgrade succeeds. Not marked dirty: a hint may be lost.
     if (BTreeNode.isLeaf(s, base)
         && PageHeader.treeId(s, base) == treeId
         && (behind ? BTreeNode.next(s, base) : BTreeNode.prev(s, base)) == was
@@ -160,7 +158,7 @@ final class StructureChange {
           NodeEditor.setPrev(s, base, is);
         }
       } finally {
-        pool.releaseExclusive(frame); // one store, or none
+        pool.releaseExclusive(frame); // at most one store was made
       }
     }
   }

@@ -11,7 +11,7 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The log records of trees: whole pages after a change, and what became of the pages' ownership.
+ * Log records of structure changes: images of the changed pages, and the pages that were released.
  *
  * <pre>
  *   STRUCTURE    0        2          4      8
@@ -25,72 +25,58 @@ import java.lang.foreign.MemorySegment;
  *                +-------------------+
  * </pre>
  *
- * <p>Images are those of {@link PageImages}: without the hole between slots and records.
+ * <p>Images are those of {@link PageImages}: they omit the free space between slots and records.
  *
  * <h2>Writing</h2>
  *
  * <ol>
- *   <li>The pages are changed first, and all of them stay latched. Then the record is reserved,
- *       filled, completed; then each page gets its LSNs, and only then are latches given back. So
- *       nobody sees, writes out, or changes again what has no place in the log yet, and the order
- *       of the records is the order of the changes of each page.
- *   <li>Space was granted before anything was latched, and the log was alive then. What is left
- *       that can fail here is a defect, or a log that died meanwhile. The change can't be taken
- *       back. So the pages are <i>doomed</i>: LSN {@link Long#MAX_VALUE}, which the log is never
- *       durable up to, so they are never written; recLsn 1, before everything, so that the redo
- *       point does not pass them and what was durable of them stays in the log. Any thread that
- *       reads them sees a sound tree; any thread that must wait until they are durable is told that
- *       they never will be. What a crash leaves is the file and the log as they were before the
- *       change.
- *   <li>Sibling hints that a change sets on <i>other</i> pages are in no record. A hint is checked
- *       against the fences when it is used, so that any value of it is right; an image of such a
- *       page has the hint of its own moment, for the same reason.
+ *   <li>All pages are changed first and stay latched. Then the record is reserved, filled and
+ *       completed, each page gets its LSNs, and only then are the latches released. So no thread
+ *       reads, writes out or changes a page whose change is not in the log, and the records of a
+ *       page are in the order of its changes.
+ *   <li>Log space was granted before anything was latched, and the log was alive then. An append
+ *       that still fails means a defect or a log that died meanwhile, and the change cannot be
+ *       undone. The pages are then <i>doomed</i>. Their LSN is {@link Long#MAX_VALUE}, up to which
+ *       the log never becomes durable, so they are never written. Their recLsn is 1, so the redo
+ *       point does not pass them and the log keeps their durable changes. Readers see a sound tree;
+ *       a thread that waits for durability gets an error. A crash leaves file and log as they were
+ *       before the change.
+ *   <li>Sibling hints set on <i>other</i> pages are not logged. A hint is checked against the
+ *       fences when it is used, so any value is safe, including an old one in an image.
  * </ol>
  *
  * <h2>Reading</h2>
  *
- * <p>Nothing in a body is trusted: counts, positions and page ids are checked against the body's
- * length and the page size before a visitor is called.
- *
- * @since 0.1.0
+ * <p>A body is not trusted: counts, positions and page ids are checked against its length and the
+ * page size before a visitor is called.
  */
 public final class StructureRecord {
-  /** Stands for no frame. */
   static final int NONE = -1;
 
   /**
-   * Instead of a type: no record at all. The page is one of a tree that nobody can reach yet, and
-   * is written to the file before anybody can.
+   * Instead of a record type: no record, since the page is written to the file before its tree is
+   * reachable.
    */
   static final int NO_IMAGE = 0;
 
-  /** No page is cut loose; nobody adds one. */
+  /** No released pages; never modified. */
   private static final LongList NOBODY = new LongList();
 
-  /** The bytes before the first image. */
   static final int HEADER = 8;
 
   private static final int DROPPED_BYTES = 4;
 
-  /** The superblocks come first, and are no pages of a tree. */
+  /** The superblocks precede it. */
   private static final long PID_MIN = 2;
 
-  /** What recovery and the dump tool do with the parts of a record. */
+  /** Receives the parts of a record. */
   public interface Visitor {
     /**
-     * An image.
-     *
-     * @param pid the page
-     * @param at where the image begins, as {@link PageImages#apply} wants it
-     * @param end where it ends
+     * Receives an image, from {@code at} to {@code end}, as {@link PageImages#apply} expects it.
      */
     void image(long pid, long at, long end);
 
-    /**
-     * A page that the change cut loose, and that the same session frees next.
-     *
-     * @param pid the page
-     */
+    /** Receives a page that the change released. The same session frees it next. */
     default void released(long pid) {}
   }
 
@@ -98,18 +84,17 @@ public final class StructureRecord {
 
   // ------------------------------------------------------------------------------------- writing
 
-  /** What a record of so many images, and one released page, takes of a grant at most. */
+  /** The log space needed for a record with {@code images} images and one released page. */
   static long space(int pageSize, int images) {
     return LogSession.space(HEADER + (long) images * PageImages.bytes(pageSize, 0, 0) + 8);
   }
 
   /**
-   * Logs up to three changed pages, and gives them their LSNs. The frames are latched exclusively,
-   * and stay so. Without a log the pages are marked dirty, and that is all.
+   * Logs up to three changed pages and sets their LSNs. The frames are latched exclusively and stay
+   * latched. Without a log the pages are only marked dirty.
    *
    * @param type STRUCTURE or CHAIN, or {@link #NO_IMAGE}
-   * @param released a page that the change cut loose, or 0
-   * @param a a frame; the others may be {@link #NONE}
+   * @param released a page that the change released, or 0
    */
   static void append(
       BufferPool pool, LogSession log, int type, long released, int a, int b, int c) {
@@ -122,15 +107,15 @@ public final class StructureRecord {
     int images = count(a) + count(b) + count(c);
     LongList one = NOBODY;
     if (released != 0) {
-      one = new LongList(); // not on the way of a transaction that splits nothing
+      one = new LongList(); // commits without a split do not allocate
       one.add(released);
     }
     appendImages(pool, log, type, images | one.size() << 16, one, a, b, c);
   }
 
   /**
-   * The same with many pages that are cut loose: fewer than an inner node has children, which take
-   * less than an image.
+   * The same for many released pages, which are fewer than the children of an inner node and take
+   * less space than an image.
    */
   static void append(BufferPool pool, LogSession log, LongList released, int a, int b) {
     if (!log.logging()) {
@@ -189,7 +174,7 @@ public final class StructureRecord {
     }
   }
 
-  /** Says that all pages of a tree are free. */
+  /** Logs that all pages of a tree are free. */
   static void appendDropped(LogSession log, int treeId) {
     if (!log.logging()) {
       return;
@@ -231,7 +216,7 @@ public final class StructureRecord {
     return PageImages.put(dst, at, pool.pid(frame), pages, base, pageSize, from, to);
   }
 
-  /** Where a page has nothing to say any more, and from where on it has again. */
+  /** The offset at which the unused part of a page begins; {@link #holeTo} is its end. */
   private static int holeFrom(MemorySegment s, long base, int pageSize) {
     int from =
         switch (PageHeader.type(s, base)) {
@@ -252,16 +237,8 @@ public final class StructureRecord {
   // ------------------------------------------------------------------------------------- reading
 
   /**
-   * Goes through the body of a STRUCTURE, CHAIN or CREATE_TREE record.
-   *
-   * @param type the kind of the record
-   * @param s where the body is
-   * @param at where it begins
-   * @param length how long it is, in bytes
-   * @param pageSize the size of the database's pages
-   * @param lsn where the record begins, for messages
-   * @param visitor gets the images, then the released pages, each in their order
-   * @throws CorruptionException where the body contradicts itself
+   * Parses the body of a STRUCTURE, CHAIN or CREATE_TREE record; images are visited before released
+   * pages. Throws {@link CorruptionException} if it is inconsistent.
    */
   public static void visit(
       int type, MemorySegment s, long at, int length, int pageSize, long lsn, Visitor visitor) {
@@ -309,14 +286,7 @@ public final class StructureRecord {
   }
 
   /**
-   * The tree that a CREATE_TREE or DROPPED record is about.
-   *
-   * @param s where the body is
-   * @param at where it begins
-   * @param length how long it is, in bytes
-   * @param lsn where the record begins, for messages
-   * @return the tree's id
-   * @throws CorruptionException where the body is too short, or the id none
+   * Returns the tree id in a CREATE_TREE or DROPPED record, or throws {@link CorruptionException}.
    */
   public static int treeId(MemorySegment s, long at, int length, long lsn) {
     need(DROPPED_BYTES, length, lsn);

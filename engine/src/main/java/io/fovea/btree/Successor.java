@@ -6,13 +6,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * The first key above another.
+ * Finds the next key above a key.
  *
- * <p>Nearly always it is in the same leaf, and one validation makes it true. Beyond the end of the
- * leaf the answer is true only if <i>all</i> leaves on the way were as they were read at one
- * moment: a key may be inserted at the end of the first while the second is read. So every leaf
- * that was passed is validated after the last one was read. The position says where the gap began
- * ({@link Position#gapFrame}), for who wants to know later whether the answer still holds.
+ * <p>It is nearly always in the same leaf, where one validation suffices. Otherwise <i>all</i>
+ * leaves on the way must be unchanged at one point in time, since a key may be inserted at the end
+ * of the first one while the second is read. So every passed leaf is validated after the last one
+ * was read. {@link Position#gapFrame} says where the gap began, for later checks.
  */
 final class Successor {
   private static final int FOUND = 0;
@@ -22,7 +21,7 @@ final class Successor {
 
   private Successor() {}
 
-  /** As {@link BTree#successor}. */
+  /** See {@link BTree#successor}. */
   static boolean find(
       Descent descent,
       PointReads reads,
@@ -53,9 +52,8 @@ final class Successor {
   }
 
   /**
-   * Looks in the leaf where a position stands; the answer is validated, but for NEXT_LEAF. The key
-   * is staged only: it may be that the caller has to begin again with the key that is in the
-   * buffer.
+   * Searches the leaf of a position; the answer is validated, except NEXT_LEAF. The key is only
+   * staged, since the caller may have to retry with the key that is in the buffer.
    */
   private static int step(Descent descent, Position p, KeyBuffer out) {
     BufferPool pool = descent.pool();
@@ -92,7 +90,7 @@ final class Successor {
     }
   }
 
-  /** Goes on to the leaves behind the one where a position stands. */
+  /** Continues in the leaves after that of the position. */
   private static int beyond(
       Descent descent, TreeScratch.Stock scratches, Position p, KeyBuffer out) {
     TreeScratch scratch = scratches.take();
@@ -111,7 +109,7 @@ final class Successor {
         int found = step(descent, q, out);
         if (found != NEXT_LEAF) {
           p.pageAccesses += q.pageAccesses;
-          // Only what was passed: the last leaf was validated by the step, after it was read.
+          // Only the passed ones: step() validated the last leaf after it was read.
           if (found == AGAIN || !unchanged(descent, scratch, passed)) {
             return AGAIN;
           }
@@ -146,7 +144,9 @@ final class Successor {
     return true;
   }
 
-  /** Copies the high fence of a leaf; returns the next leaf's hint, or -1 if the leaf changed. */
+  /**
+   * Copies the high fence of a leaf; returns the hint to the next leaf, or -1 if the leaf changed.
+   */
   private static long boundary(Descent descent, Position q, boolean first, KeyBuffer out) {
     BufferPool pool = descent.pool();
     MemorySegment s = pool.pages();

@@ -8,38 +8,35 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Moves the nodes of a tree to other pages, nearer to the front of the file, while everything goes
- * on. The rules are those of {@link StructureChange}: to move a node is to merge it into an empty
- * one on its left that nobody knew.
+ * Moves the nodes of a tree to pages nearer to the front of the file, concurrently with all other
+ * operations. {@link StructureChange} has the rules: a move is a merge into an unreachable empty
+ * node on the left.
  *
  * <pre>
- *   parent  ... S:C ...   C                   -&gt;  ... S:N ...   N has what C had      C is freed
+ *   parent  ... S:C ...   C                   -&gt;  ... S:N ...   N := C, C is freed
  *   one record: images of N and of the parent, C released
  * </pre>
  *
- * <p><b>Way.</b> From left to right along the inner nodes of a level, and then of the next one up.
- * Which children are to move is seen in their parent; others are not looked at. Between two steps
- * the place is a key, the upper end of the last node that was looked at, so that splits and merges
- * in between do no harm: at worst a node is passed by.
+ * <p><b>Order.</b> Left to right along the inner nodes of one level, then of the next level up.
+ * Their entries show which children have to move; other children are not read. Between steps the
+ * position is a key, the high fence of the last visited node, so splits and merges in between do no
+ * harm: at worst a node is skipped.
  *
- * <p><b>Why nobody sees it.</b> Parent, node and new page are latched together until the record is
- * appended, the node until its page is free. A descent that has read the reference to C is refused
- * by the parent's version or by that of C; one that comes later reads the reference to N. A scan
- * that stands in C has its copy, and goes on at the fence. Hints to C (of leaves beside it, of
- * entries of indexes, of places where a transaction was) meet a free page, or one whose tree id,
- * level or fences are not what they look for, and a descent helps. Leaves beside it are told of N
- * only if that costs nothing.
+ * <p><b>Correctness.</b> Parent, node and new page are latched together until the record is
+ * appended, the node until its page is free. A descent that has read the reference to C fails to
+ * validate the parent or C; a later one reads the reference to N. A scan of C reads its copy and
+ * continues at the fence. Hints to C, from sibling leaves, index entries or transactions, find a
+ * free page or one whose tree id, level or fences do not match; a descent follows. Sibling hints
+ * are updated only if that costs nothing.
  *
- * <p><b>What others move.</b> The root, which the catalog names: {@link RootMove}. The pages of
- * long values: {@link ChainMove}.
+ * <p>{@link RootMove} moves the root, which the catalog names, and {@link ChainMove} the pages of
+ * long values.
  *
- * <p><b>Spare pages</b> are allocated before, as parts of long values that say that they are none:
- * whoever comes to one by a reference of long ago finds no node. No thread but this one knows them.
- * Until its end the session holds back the redo point, so that a crash reclaims them.
+ * <p><b>Spare pages</b> are allocated in advance and typed as parts of a long value, so that a
+ * stale reference never finds a node there. No other thread knows them. Until the session ends it
+ * holds back the redo point, so that recovery reclaims them after a crash.
  *
- * <p>One thread. Nobody drops the tree during a step.
- *
- * @since 0.1.0
+ * <p>Used by one thread. The tree must not be dropped during a step.
  */
 public final class TreeCompaction {
   private final BTree tree;
@@ -50,26 +47,22 @@ public final class TreeCompaction {
   private final int pageSize;
   private final int treeId;
 
-  /** The place: children of nodes of this level, behind the key, or from the first one on. */
+  /** The position: children of nodes at this level, after {@link #key} or from the first one. */
   private int level = 1;
 
   private final KeyBuffer key;
   private boolean behind;
   private boolean done;
 
-  /** The next place, behind the child that was found; if there is none the level ends there. */
+  /** The position after {@link #found}; without one the level ends there. */
   private final KeyBuffer next;
 
   private boolean hasNext;
 
-  /** The child that was found. */
+  /** The child to move, or 0. */
   private long found;
 
-  /**
-   * Begins with the first leaf.
-   *
-   * @param tree the tree
-   */
+  /** Starts at the first leaf. */
   public TreeCompaction(BTree tree) {
     this.tree = tree;
     this.descent = tree.descent();
@@ -82,17 +75,14 @@ public final class TreeCompaction {
     this.next = new KeyBuffer(tree.maxKeySize() + 1);
   }
 
-  /** Whether all nodes were looked at. */
+  /** Returns whether all nodes have been visited. */
   public boolean isDone() {
     return done;
   }
 
   /**
-   * Goes on to the next node that is to move, and changes nothing.
-   *
-   * @param from which nodes move: those in pages with such ids or higher ones
-   * @param nodes how many inner nodes to look at
-   * @return whether there is one
+   * Advances to the next node with a page id of {@code from} or higher, visiting at most {@code
+   * nodes} inner nodes, without changing anything. Returns whether there is one.
    */
   public boolean find(long from, int nodes) {
     TreeScratch scratch = change.scratches.take();
@@ -112,13 +102,11 @@ public final class TreeCompaction {
   }
 
   /**
-   * Goes on, until the spare pages are used up or so many inner nodes were looked at.
+   * Moves nodes with a page id of {@code from} or higher until the spare pages are used up or
+   * {@code nodes} inner nodes were visited. Returns the number of moved nodes.
    *
-   * @param spare pages from {@link #spare}, the next one last; those that were used are taken out
-   * @param from which nodes move: those in pages with such ids or higher ones
-   * @param nodes how many inner nodes to look at
-   * @param log a session that has begun, before the pages were allocated
-   * @return how many nodes were moved
+   * @param spare pages from {@link #spare}, used from the end; used ones are removed
+   * @param log a session that began before the pages were allocated
    */
   public int step(LongList spare, long from, int nodes, LogSession log) {
     int moved = 0;
@@ -156,13 +144,7 @@ public final class TreeCompaction {
 
   // ---------------------------------------------------------------------------------- spare pages
 
-  /**
-   * Allocates a page that belongs to nobody.
-   *
-   * @param spare gets the page, as the last one
-   * @param log a session that has begun
-   * @return the page
-   */
+  /** Allocates a page outside the tree and appends it to the list. */
   public long spare(LongList spare, LogSession log) {
     log.grant(AllocatorRecord.ALLOCATE_SPACE + AllocatorRecord.FREE_SPACE);
     int frame = pool.allocate(treeId, PageHeader.OVERFLOW, log);
@@ -171,42 +153,34 @@ public final class TreeCompaction {
       pid = pool.pid(frame);
       spare.add(pid);
     } catch (RuntimeException | Error e) {
-      pool.free(frame, log); // nobody knows it
+      pool.free(frame, log); // no other thread knows it
       throw e;
     }
     pool.releaseExclusive(frame);
     return pid;
   }
 
-  /**
-   * Frees pages that were not used. Those that can't be freed now are strays of the tree: tried
-   * again by checkpoints.
-   *
-   * @param spare the pages; none afterwards
-   * @param log the same session
-   */
+  /** Frees the spare pages that remain. Checkpoints retry those that cannot be freed now. */
   public void giveBack(LongList spare, LogSession log) {
     try {
-      tree.freeChain(spare, log); // a page that has become a node is none of a chain
+      tree.freeChain(spare, log); // skips pages that became nodes: they are not part of a chain
       spare.clear();
     } catch (Error e) {
-      pool.stopping().stop(e); // nobody else knows them
+      pool.stopping().stop(e); // no other reference to them exists
       throw e;
     }
   }
 
-  // -------------------------------------------------------------------------------------- looking
+  // --------------------------------------------------------------------------------------- finding
 
   /**
-   * Looks at the inner node of the place for a child that is to move; from there on {@link #key} is
-   * right before it.
-   *
-   * @return false if the node was not what was expected: again
+   * Searches the inner node at the position for a child to move, and sets {@link #key} to the
+   * position before it. Returns false if the node has changed: retry.
    */
   private boolean look(long from, Position p) {
     descent.descendTo(key.segment(), 0, key.length(), behind, level, p);
     if (p.frame < 0) {
-      done = true; // the root is below
+      done = true; // the root is at a lower level
       return false;
     }
     int frame = pool.fixShared(p.pid);
@@ -331,7 +305,7 @@ public final class TreeCompaction {
     }
     pool.releaseExclusive(fresh);
     pool.releaseExclusive(parent.frame);
-    pool.free(frame, log); // the change has cut it loose
+    pool.free(frame, log); // released by the logged change
     change.repairPrev(next, pid, to);
     change.repairNext(prev, pid, to);
     return StructureChange.DONE;

@@ -6,63 +6,54 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many records a tree has, and how many bytes their keys and values have, as its commits have
- * left it.
+ * The number of records of a tree and of the bytes of their keys and values, as maintained by
+ * commits.
  *
  * <pre>
- *   base                          what it had when it was opened
- *   + cell of context 0   seq · LSN · records · bytes         each in cache lines of its own,
- *   + cell of context 1   seq · LSN · records · bytes         written by one thread at a time
- *   + ...                                                     made when the context needs it first
+ *   base                          the counts when the tree was opened
+ *   + cell of context 0   seq · LSN · records · bytes         each in its own cache lines,
+ *   + cell of context 1   seq · LSN · records · bytes         written by one thread at a time,
+ *   + ...                                                     made when first needed
  * </pre>
  *
  * <p><b>A change</b> is made by a commit under its locks, after its record is in the log and before
- * others see what it has written: {@link #enter}, for every tree that it changes; {@link #ready};
- * {@link #leave}. The sequence of a cell is odd in between.
+ * its writes are visible. For each changed tree it calls {@link #enter}; then it issues a full
+ * fence and checks {@link #isStopped}; then it calls {@link #leave}. The sequence of the cell is
+ * odd in between.
  *
- * <p><b>A moment.</b> {@link #records} and {@link #bytes} add the cells up, twice: where no
- * sequence has moved and none was odd, all cells had these values at once, at any moment between
- * the two passes. Where changes never pause for so long, the reader stops them: it stores {@code
- * stopped}, and a commit waits in {@link #ready} until the reader is through. A commit stores odd
- * sequences, fences, and loads {@code stopped}; a reader stores {@code stopped}, fences, and loads
- * sequences. Forbidden: the commit misses the store and the reader misses the odd sequence, so that
- * a cell changes while it is added up. One of the two loads comes after both fences, so it sees the
- * other's store. The fence is the only cost of a commit that changes counts; one that does not
- * change any does not come here.
+ * <p><b>Consistent sums.</b> {@link #records} and {@link #bytes} read all sequences, add up the
+ * cells, and read the sequences again: if none was odd or moved, all cells had these values at once
+ * between the two passes. If changes never pause long enough, the reader stops them: it stores
+ * {@code stopped}, and commits withdraw and wait. A commit stores an odd sequence, fences, and
+ * loads {@code stopped}; a reader stores {@code stopped}, fences, and loads the sequences. One of
+ * the two loads follows both fences and sees the other's store. This excludes that a commit misses
+ * {@code stopped}, the reader misses the odd sequence, and a cell changes during the sum.
  *
- * <p><b>A checkpoint</b> must know which commits are in the numbers that it writes. A context's
- * commits are in the log in the order in which they are made, so the LSN of the last one that is in
- * a cell says it: {@link #visit} gives each cell with its LSN, and no two cells need be of one
- * moment.
+ * <p><b>A checkpoint</b> must know which commits its numbers contain. Commits of a context are
+ * logged in their order, so the LSN of the last one in a cell identifies them. {@link #visit}
+ * returns each cell with its LSN; cells need not be consistent with each other.
  *
- * <p>Threading: a cell belongs to the context of its number; the rest by any thread.
+ * <p>Threading: a cell is written by the context of its number; everything else by any thread.
  */
 public final class TreeCounts {
   private static final VarHandle LONG = MethodHandles.arrayElementVarHandle(long[].class);
 
-  // In the middle of an array, so that no other object is in these cache lines.
+  // In the middle of an array, so that no other object shares these cache lines.
   private static final int SEQUENCE = 8;
   private static final int LSN = 9;
   private static final int RECORDS = 10;
   private static final int BYTES = 11;
   private static final int LONGS = 20;
 
-  /** How often cells are added up in vain before changes are stopped. */
+  /** Attempts to add up the cells before changes are stopped. */
   private static final int PASSES = 16;
 
-  /** How long a cell is waited for whose change has begun: far longer than it takes. */
+  /** The time to wait for a change to end: far longer than it takes. */
   private static final long ODD_NANOS = 10_000_000_000L;
 
-  /** Gets what a checkpoint writes. */
+  /** Receives the counts for a checkpoint. */
   public interface Visitor {
-    /**
-     * One context's part.
-     *
-     * @param context whose
-     * @param lsn where the last commit begins that is in it; 0 without a log
-     * @param records more than before
-     * @param bytes more than before
-     */
+    /** Receives the part of one context. Its last commit is at {@code lsn}, 0 without a log. */
     void cell(int context, long lsn, long records, long bytes);
   }
 
@@ -72,28 +63,19 @@ public final class TreeCounts {
   private volatile long baseRecords;
   private volatile long baseBytes;
 
-  /**
-   * Counts of a tree.
-   *
-   * @param empty whether it is known to have nothing
-   */
+  /** Creates counts of a tree that may be known to be empty. */
   TreeCounts(boolean empty) {
     this.known = empty;
   }
 
   // ----------------------------------------------------------------------------------- the base
 
-  /** Whether it is known how many there were to begin with. */
+  /** Returns whether the base is known. */
   public boolean isKnown() {
     return known;
   }
 
-  /**
-   * Says how many there were to begin with.
-   *
-   * @param records without those that cells have
-   * @param bytes likewise
-   */
+  /** Sets the counts without those in cells. */
   public synchronized void base(long records, long bytes) {
     baseRecords = records;
     baseBytes = bytes;
@@ -103,10 +85,8 @@ public final class TreeCounts {
   // -------------------------------------------------------------------------------------- changes
 
   /**
-   * The cell of a context, to be had before anything has happened: it may have to be made.
-   *
-   * @param context its number
-   * @return for {@link #enter} and {@link #leave}
+   * Returns the cell of a context for {@link #enter} and {@link #leave}. Call it before the commit
+   * has effects: it may allocate.
    */
   public long[] cell(int context) {
     long[] @Nullable [] all = cells;
@@ -125,22 +105,25 @@ public final class TreeCounts {
     return cell;
   }
 
-  /** A change begins. A full fence follows before {@link #isStopped} is asked. */
+  /** Starts a change. A full fence must follow before {@link #isStopped}. */
   public static void enter(long[] cell) {
     LONG.setOpaque(cell, SEQUENCE, cell[SEQUENCE] + 1);
   }
 
-  /** Whether a reader wants no change now; then {@link #giveWay} and {@link #awaitReader}. */
+  /**
+   * Returns whether a reader has stopped changes: then call {@link #giveWay} and {@link
+   * #awaitReader}.
+   */
   public boolean isStopped() {
     return stopped;
   }
 
-  /** No change after all. */
+  /** Withdraws a started change. */
   public static void giveWay(long[] cell) {
     LONG.setRelease(cell, SEQUENCE, cell[SEQUENCE] + 1);
   }
 
-  /** Waits until no reader wants that nothing changes: it adds up some numbers. */
+  /** Waits until no reader stops changes. */
   public void awaitReader() {
     for (int attempt = 0; stopped; attempt++) {
       Waits.spin(attempt);
@@ -148,10 +131,8 @@ public final class TreeCounts {
   }
 
   /**
-   * The change, and its end. What it stores comes after the fence behind {@link #enter}, and before
-   * the sequence is even again.
-   *
-   * @param lsn where the commit's record begins
+   * Makes and ends a change by the commit whose record is at {@code lsn}. Its stores follow the
+   * fence after {@link #enter} and precede the store of the even sequence.
    */
   public static void leave(long[] cell, long lsn, long records, long bytes) {
     LONG.setOpaque(cell, LSN, lsn);
@@ -163,19 +144,14 @@ public final class TreeCounts {
   // --------------------------------------------------------------------------------------- reading
 
   /**
-   * How many records there are, at a moment during the call.
-   *
-   * @return only what has changed since it was opened where {@link #isKnown} is false
+   * Returns the number of records at some time during the call. If {@link #isKnown} is false, only
+   * the difference since the tree was opened.
    */
   public long records() {
     return baseRecords + sum(RECORDS);
   }
 
-  /**
-   * How many bytes the keys and values of the records have, at a moment during the call.
-   *
-   * @return as {@link #records}
-   */
+  /** Returns the number of bytes of keys and values, like {@link #records}. */
   public long bytes() {
     return baseBytes + sum(BYTES);
   }
@@ -186,7 +162,7 @@ public final class TreeCounts {
       long sequences = sequences(all);
       if (sequences >= 0) {
         long sum = add(all, what);
-        VarHandle.acquireFence(); // the values are loaded before the sequences are once more
+        VarHandle.acquireFence(); // values are loaded before the sequences are read again
         if (cells == all && sequences(all) == sequences) {
           return sum;
         }
@@ -196,7 +172,7 @@ public final class TreeCounts {
     return stopAndSum(what);
   }
 
-  /** The sum of all sequences, which only grow; -1 where one is odd. */
+  /** The sum of all sequences, which only grow; -1 if one is odd. */
   private static long sequences(long[] @Nullable [] all) {
     long sum = 0;
     for (long[] cell : all) {
@@ -229,7 +205,7 @@ public final class TreeCounts {
       long began = System.nanoTime();
       for (int attempt = 0; sequences(all) < 0; attempt++) {
         if (System.nanoTime() - began > ODD_NANOS) {
-          break; // an error has ended a commit in between: it has stopped the engine as well
+          break; // an error ended a commit in between and has stopped the engine
         }
         Waits.spin(attempt);
       }
@@ -239,11 +215,7 @@ public final class TreeCounts {
     }
   }
 
-  /**
-   * Visits all cells; each has the values of a moment of its own.
-   *
-   * @param visitor gets the base first, as context -1
-   */
+  /** Visits all cells; each one is consistent in itself. The base comes first, as context -1. */
   public void visit(Visitor visitor) {
     visitor.cell(-1, 0, baseRecords, baseBytes);
     long[] @Nullable [] all = cells;

@@ -4,16 +4,16 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
 import java.lang.foreign.MemorySegment;
 
-/** Tells what a page that can't be right means: a torn read, damage, or a mistake of the caller. */
+/** Distinguishes torn reads, damage and caller errors. */
 final class TreeDamage {
   private TreeDamage() {}
 
-  /** The exception for a page of which something is not as it must be. */
+  /** The exception for a damaged page. */
   static CorruptionException of(BufferPool pool, long pid, String what, long expected, long found) {
     return new CorruptionException(what, pid, pid * pool.pageSize(), expected, found);
   }
 
-  /** The exception for offsets that lead out of a page that was not changed meanwhile. */
+  /** The exception for offsets that lead out of an unchanged page. */
   static CorruptionException offsets(BufferPool pool, long pid, IndexOutOfBoundsException e) {
     CorruptionException damage =
         e instanceof NodeDamage d
@@ -24,10 +24,10 @@ final class TreeDamage {
   }
 
   /**
-   * Returns where a page was torn, which means a restart.
+   * Returns if a page was torn, which means a restart. If the caller's range of {@code outside} is
+   * invalid, the caller is at fault and the exception is rethrown.
    *
-   * @param outside what the caller has passed; a range outside of it is the caller's mistake
-   * @throws CorruptionException if the page has not changed, so that its offsets are damaged
+   * @throws CorruptionException if the page is unchanged, so its offsets are damaged
    */
   static void requireTorn(
       BufferPool pool,

@@ -14,45 +14,39 @@ import java.util.Set;
 import java.util.function.LongConsumer;
 
 /**
- * Frees the pages of a tree that nobody uses any more, some at a time.
+ * Frees the pages of an unused tree in steps.
  *
  * <pre>
- *   root  ─►  child  ─►  leaf  ─►  chain          freed from right to left: at every moment all
- *                                                 pages that are left hang on the root
+ *   root  ─►  child  ─►  leaf  ─►  chain          freed from right to left: at any time all
+ *                                                 remaining pages are reachable from the root
  * </pre>
  *
  * <ol>
- *   <li>Children go before their parent, the root last, a chain from its end to its beginning. So a
- *       drop that a crash ended is gone on with from the root: what is not reachable from it is
- *       free already.
- *   <li>What was freed may belong to another tree by then. The tree's id tells: ids are never used
- *       again. A page that has it is a page of this tree and is to be freed, whoever refers to it;
- *       one that has not is passed by, and nothing below it is looked at. It may also have been cut
- *       off the end of the file; it is passed by, too.
- *   <li>After a crash a leaf may be older than the chains that its stubs name, since replay leaves
- *       out the records of dropped trees. A stub may then lead into another chain of this tree. The
- *       index in each page says whether the page is the part that is looked for; if it is, it and
- *       what comes behind it are the other chain's end, which is freed, last page first, and the
- *       rest is found through that chain's own stub.
- *   <li>Of a tree that was sound when the drop began, and that has had no long values, the leaves
- *       are not read: their parents name them.
- *   <li>One page is latched at a time. The place where a drop stands is here, in memory, and a step
- *       that fails has not moved it: it can be done again.
+ *   <li>Children are freed before their parent, the root last, a chain from its end. So a drop
+ *       interrupted by a crash continues at the root: unreachable pages are free already.
+ *   <li>Freed pages may belong to another tree by then, or be cut off the end of the file. Tree ids
+ *       are never reused: a page with this tree's id is freed, whatever refers to it; others are
+ *       skipped with all below them.
+ *   <li>After a crash a leaf may be older than its chains, since replay skips the records of
+ *       dropped trees. A stub may then lead into another chain of this tree. The index in each page
+ *       tells whether it is the expected part. If so, it and what follows are the end of the other
+ *       chain, which is freed, last page first; the rest is found through that chain's own stub.
+ *   <li>If the tree was sound when the drop began and has no long values, leaves are freed unread.
+ *   <li>One page is latched at a time. The position is kept in memory, and a failed step does not
+ *       move it: it can be repeated.
  * </ol>
  *
- * <p>One thread at a time.
- *
- * @since 0.1.0
+ * <p>Used by one thread at a time.
  */
 public final class TreeDrop {
   private static final int ANY_LEVEL = -1;
 
-  /** A node whose children are being freed: those before {@code next} are left. */
+  /** A node whose children are being freed; those before {@code next} remain. */
   private static final class Node {
     final long pid;
     final int level;
 
-    /** Children, or first pages and lengths of chains: pairs. */
+    /** Pairs: children, or first pages and lengths of chains. */
     final long[] parts;
 
     int next;
@@ -75,16 +69,16 @@ public final class TreeDrop {
   private final long rootPid;
   private final LogSession log;
 
-  /** Whether pages may be free already, or another tree's. */
+  /** Whether pages may already be free or in another tree. */
   private final boolean rest;
 
-  /** Whether leaves have to be read before they are freed. */
+  /** Whether leaves must be read before they are freed. */
   private final boolean readLeaves;
 
   private final Deque<Node> path = new ArrayDeque<>();
   private final LongList chain = new LongList();
 
-  /** How many pages of {@link #chain} are to be freed, from its beginning. */
+  /** The number of pages of {@link #chain}, from its beginning, that remain. */
   private int chainLeft;
 
   private boolean begun;
@@ -103,11 +97,8 @@ public final class TreeDrop {
   }
 
   /**
-   * The drop of a tree that is whole.
-   *
-   * @param tree the tree, which nobody uses, now or later
-   * @param log what begins before each {@link #step}, and ends after it
-   * @return the drop
+   * Prepares the drop of an intact tree, which must not be used any more. The session begins before
+   * each {@link #step} and ends after it.
    */
   public static TreeDrop of(BTree tree, LogSession log) {
     tree.scratches().free();
@@ -115,46 +106,32 @@ public final class TreeDrop {
   }
 
   /**
-   * The rest of a drop that a crash or a close has ended: pages that are free already, or another
-   * tree's, are passed by.
-   *
-   * @param pool where the pages are
-   * @param treeId the tree's id
-   * @param rootPid its root
-   * @param log what begins before each {@link #step}, and ends after it
-   * @return the drop
+   * Prepares the rest of a drop that a crash or a close interrupted: pages that are free or in
+   * another tree are skipped. The session is as for {@link #of}.
    */
   public static TreeDrop rest(BufferPool pool, int treeId, long rootPid, LogSession log) {
     return new TreeDrop(pool, treeId, rootPid, true, true, log);
   }
 
   /**
-   * Frees all pages of a tree, the root last, and logs that it is done. Nobody else may use the
-   * tree, now or later. If this fails, or a crash ends it, {@link #freeRest} goes on. Strays are
-   * not among the pages: see {@link BTree#freeStrays}.
-   *
-   * @param tree the tree
-   * @param log a session that has begun before the tree was declared dropped
+   * Frees all pages of a tree, the root last, and logs that. The tree must not be used any more,
+   * and the session began before it was declared dropped. After a failure or crash {@link
+   * #freeRest} continues. Strays are not included: see {@link BTree#freeStrays}.
    */
   public static void free(BTree tree, LogSession log) {
     of(tree, log).run();
   }
 
   /**
-   * Recovery: frees what a crash has left of a tree that is dropped, or that was never published.
-   * Pages that are free already, or another tree's, are passed by; so pages that nobody uses must
-   * have been reclaimed before.
+   * Recovery: frees the remaining pages of a tree that is dropped or was never published. Pages
+   * that are free or in another tree are skipped, so orphan pages must have been reclaimed before.
    *
-   * <p>What hangs on the root is not all. Replay leaves out the changes of keys of such a tree, so
-   * its leaves may not know chains that commits have published; and the nodes of a bulk load that
-   * did not end hang on nothing. But whatever does not hang on the root was allocated in the part
-   * of the log that recovery reads: before the redo point every change is in the pages.
+   * <p>Not all pages are reachable from the root. Replay skips key changes of such a tree, so its
+   * leaves may not name published chains, and nodes of an unfinished bulk load have no parent. But
+   * every unreachable page was allocated in the part of the log that recovery reads: before the
+   * redo point, all changes are in the pages.
    *
-   * @param pool where the pages are
-   * @param treeId the tree's id
-   * @param rootPid its root
-   * @param allocated the pages that ALLOCATE records from the redo point on gave to the tree
-   * @param log a session that has begun
+   * @param allocated the pages that ALLOCATE records after the redo point gave to the tree
    * @throws CorruptionException if a page of the tree is damaged
    */
   public static void freeRest(
@@ -167,11 +144,8 @@ public final class TreeDrop {
   }
 
   /**
-   * Frees the root of a tree that nobody knows and whose other pages are free already, and logs
-   * that the tree has none any more.
-   *
-   * @param tree the tree
-   * @param log a session that has begun before the tree was made
+   * Frees the root of an unpublished tree whose other pages are free, and logs that the tree has no
+   * pages. The session began before the tree was created.
    */
   public static void freeRoot(BTree tree, LogSession log) {
     tree.scratches().free();
@@ -182,11 +156,10 @@ public final class TreeDrop {
   // --------------------------------------------------------------------------------------- freeing
 
   /**
-   * Goes on.
+   * Reads or frees up to {@code pagesMax} pages. Returns whether all are free, which is then in the
+   * log.
    *
-   * @param pagesMax how many pages to look at or to free at most
-   * @return whether all are free, which is then in the log
-   * @throws CorruptionException if a page is damaged: {@link #skip} goes on behind it
+   * @throws CorruptionException if a page is damaged: {@link #skip} continues after it
    */
   public boolean step(int pagesMax) {
     for (int i = 0; i < pagesMax; i++) {
@@ -205,7 +178,7 @@ public final class TreeDrop {
       } else if (top.next == 0) {
         if (!top.free) {
           free(top.pid);
-          top.free = true; // the next call may fail, and this must not be done twice
+          top.free = true; // set at once: a later failure must not free it twice
         }
         path.pop();
       } else {
@@ -221,14 +194,13 @@ public final class TreeDrop {
     return done;
   }
 
-  /** All of it. */
   void run() {
     while (!step(Integer.MAX_VALUE)) {
-      // again
+      // repeat
     }
   }
 
-  /** Leaves out what {@link #step} has found damaged: it is lost, with all below it. */
+  /** Skips what {@link #step} found damaged: it is lost, with all below it. */
   public void skip() {
     Node top = path.peek();
     if (chainLeft > 0) {
@@ -258,14 +230,14 @@ public final class TreeDrop {
   }
 
   /**
-   * From here on there is no page any more: a rest may name some that were freed, and then cut off
-   * the end of the file. One that is cut off after this was asked is found free.
+   * Page ids from here on do not exist: the rest of a drop may name pages that were freed and cut
+   * off the file. A page cut off after this check is found free.
    */
   private long end() {
     return rest ? pool.pidLimit() : Long.MAX_VALUE;
   }
 
-  /** Goes down to a node, if it is one. */
+  /** Descends to a node, if the page is one. */
   private void enter(long pid, int level) {
     if (pid >= end()) {
       return;
@@ -288,7 +260,7 @@ public final class TreeDrop {
     }
   }
 
-  /** Its children are freed before it is: its references are believed no more. */
+  /** Stops trusting the references of a node whose children are going to be freed. */
   private void forsake(long pid) {
     if (!pool.swizzling().isOn()) {
       return;
@@ -315,7 +287,7 @@ public final class TreeDrop {
     return node;
   }
 
-  /** Children, or first pages and lengths of chains: pairs. The page is latched. */
+  /** Pairs: children, or first pages and lengths of chains. The page is latched. */
   private long[] parts(long base, long pid) {
     MemorySegment s = pages;
     boolean leaf = BTreeNode.isLeaf(s, base);
@@ -351,16 +323,14 @@ public final class TreeDrop {
 
   // ----------------------------------------------------------------------------- parts of a tree
 
-  /**
-   * Frees a node and all below it, chains included; of a tree that is not to be dropped as such.
-   */
+  /** Frees a node and all below it, including chains, without logging a drop. */
   static void freeBelow(BufferPool pool, int treeId, long pid, LogSession log) {
     TreeDrop drop = new TreeDrop(pool, treeId, pid, false, true, log);
     drop.told = true;
     drop.run();
   }
 
-  /** Frees the chain of a value that no leaf has. */
+  /** Frees an unreferenced chain. */
   static void freeChain(BufferPool pool, int treeId, long first, long length, LogSession log) {
     TreeDrop drop = new TreeDrop(pool, treeId, first, false, true, log);
     drop.begun = true;
@@ -369,7 +339,7 @@ public final class TreeDrop {
     drop.run();
   }
 
-  /** Frees a page, whatever hangs on it, if it is still the tree's. */
+  /** Frees a page, but nothing below it, if it still belongs to the tree. */
   static void freePage(BufferPool pool, int treeId, long pid, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
@@ -387,13 +357,8 @@ public final class TreeDrop {
   }
 
   /**
-   * Visits the pages that a tree still has whose drop has begun, or may have. Nobody changes them
-   * meanwhile.
-   *
-   * @param pool where the pages are
-   * @param treeId the tree's id
-   * @param rootPid its root
-   * @param visitor gets each page; some perhaps more than once
+   * Visits the remaining pages of a tree whose drop may have begun, some more than once. No other
+   * thread may change them.
    */
   public static void visit(BufferPool pool, int treeId, long rootPid, LongConsumer visitor) {
     TreeDrop drop = new TreeDrop(pool, treeId, rootPid, true, true, LogSession.NONE);
@@ -419,15 +384,7 @@ public final class TreeDrop {
     }
   }
 
-  /**
-   * Recovery: frees a page of a long value, if it is one of a tree that is to be dropped. A leaf of
-   * the tree may know it or not.
-   *
-   * @param pool where the pages are
-   * @param pid the page
-   * @param trees the trees that are to be dropped
-   * @param log a session that has begun
-   */
+  /** Recovery: frees a page of a long value of a dropped tree, whether or not a leaf names it. */
   public static void freeLoose(BufferPool pool, long pid, Set<Integer> trees, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);

@@ -6,9 +6,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a change of structure needs beside the pages: a page to copy to, and room for keys.
- *
- * <p>Belongs to whoever took it from the {@link Stock} of the tree until it is given back.
+ * Memory for a structure change: a page copy and key buffers. Taken from the {@link Stock} of the
+ * tree and returned to it.
  */
 final class TreeScratch {
   final MemorySegment page;
@@ -18,20 +17,20 @@ final class TreeScratch {
   final KeyBuffer separator;
 
   /**
-   * Whether the key for which a leaf is split goes left although its slot is the first right one.
+   * Whether the key that causes a leaf split goes left although its slot is the first right one.
    */
   boolean keyGoesLeft;
 
-  /** Whether a split has changed pages: whatever comes now, the new one is in use. */
+  /** Whether a split has changed pages, so that the new page is in use. */
   boolean changed;
 
-  /** The page of two leaves that were merged and have no record; otherwise 0. */
+  /** The page of a merged leaf without records, or 0. */
   long emptied;
 
-  /** Where the parent of the node that is changed is. */
+  /** The parent of the changed node. */
   final Position parent = new Position();
 
-  /** Leaves that were passed without a key, and their versions: see {@link Successor}. */
+  /** Passed leaves without a key, with their versions: see {@link Successor}. */
   int[] passedFrames = new int[8];
 
   long[] passedVersions = new long[8];
@@ -42,7 +41,7 @@ final class TreeScratch {
     key = new KeyBuffer(keyMax, memory);
     left = new KeyBuffer(keyMax, memory);
     right = new KeyBuffer(keyMax, memory);
-    // One more: a separator may be tried that is a byte longer than the key it is made from.
+    // A candidate separator may be one byte longer than its key.
     separator = new KeyBuffer(keyMax + 1, memory);
   }
 
@@ -63,8 +62,8 @@ final class TreeScratch {
   }
 
   /**
-   * The scratches of one tree: as many as were ever in use at once, up to a few; more are made when
-   * needed and given back after use. Taking and giving back are one atomic exchange each.
+   * The scratches of one tree: keeps a few and allocates others for the duration of their use. Take
+   * and give are one atomic exchange each.
    */
   static final class Stock {
     private static final int KEPT = 4;
@@ -79,13 +78,13 @@ final class TreeScratch {
       this.memory = memory;
     }
 
-    /** One of the kept ones, or a new one. Nothing is latched: a new one needs memory. */
+    /** Takes a scratch, allocating if necessary; nothing may be latched. */
     TreeScratch take() {
       TreeScratch scratch = tryTake();
       return scratch != null ? scratch : new TreeScratch(pageSize, memory);
     }
 
-    /** One of the kept ones, or null: allocates nothing. */
+    /** Takes a kept scratch, or returns null; never allocates. */
     @Nullable TreeScratch tryTake() {
       for (int i = 0; i < KEPT; i++) {
         if (kept.getPlain(i) != null) {
@@ -98,7 +97,7 @@ final class TreeScratch {
       return null;
     }
 
-    /** The native memory of those that nobody uses now. */
+    /** The native memory of the kept scratches. */
     long bytes() {
       long bytes = 0;
       for (int i = 0; i < KEPT; i++) {
@@ -117,7 +116,6 @@ final class TreeScratch {
       scratch.free(memory);
     }
 
-    /** Gives the memory of the kept ones back: the tree is not used any more. */
     void free() {
       for (int i = 0; i < KEPT; i++) {
         TreeScratch scratch = kept.getAndSet(i, null);

@@ -13,51 +13,48 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * Walks a whole tree and says what is wrong with it.
+ * Verifies all pages of a tree.
  *
  * <pre>
  *   each page     type, layout, level, tree id, page id; reached once, here and in other trees
- *   fences        those of a node are the separators beside it in its parent; prefix = what they share
+ *   fences        equal the adjacent separators in the parent; prefix = what the fences share
  *   space         slots, gap, records, fences add up; no two records overlap
  *   keys          ascend, lie within the fences; heads are padded with zeros, sampled heads match
  *   chains        type, owner, index, lengths; as many pages as the length needs
- *   hints         counted: a sibling that is not the sibling is allowed, it is only slow
+ *   hints         stale sibling hints are allowed and counted
  * </pre>
  *
- * <p>The tree should be at rest. Each page is copied under a shared latch, then looked at; a
- * damaged page gives problems, not exceptions, and what is below it is left out where it cannot be
- * trusted.
- *
- * @since 0.1.0
+ * <p>The tree should not change meanwhile. Each page is copied under a shared latch and then
+ * checked. Damage results in problems, not exceptions; subtrees that cannot be trusted are skipped.
  */
 public final class TreeVerifier {
-  /** What kind of rule is broken. */
+  /** The kind of broken rule. */
   public enum Kind {
     /** The page cannot be read. */
     UNREADABLE,
-    /** Another type, layout, level, tree id or page id than it should be. */
+    /** Wrong type, layout, level, tree id or page id. */
     HEADER,
-    /** A page that was reached before, or an id that is none. */
+    /** An invalid page id, or a page that was reached before. */
     REFERENCE,
-    /** A fence is not the separator beside it, or the prefix not what the fences share. */
+    /** A fence differs from its separator, or the prefix from what the fences share. */
     FENCE,
     /** Slots and records do not add up. */
     SPACE,
-    /** Keys do not ascend, or are outside of the fences. */
+    /** Keys do not ascend, or are outside the fences. */
     ORDER,
     /** A head does not match. */
     HEAD,
-    /** A long value's pages do not add up. */
+    /** The pages of a long value do not add up. */
     OVERFLOW
   }
 
   /**
    * A broken rule.
    *
-   * @param kind which
+   * @param kind the kind of rule
    * @param pid the page
    * @param slot the entry in the page, or -1
-   * @param detail what was found, what was expected
+   * @param detail what was found and expected
    */
   public record Problem(Kind kind, long pid, int slot, String detail) {
     @Override
@@ -67,17 +64,17 @@ public final class TreeVerifier {
   }
 
   /**
-   * What was found.
+   * The result of a verification.
    *
-   * @param keys how many keys the tree has
-   * @param bytes how many bytes the keys and their values have
-   * @param leafPages leaves
-   * @param innerPages inner nodes, the root included
-   * @param overflowPages pages of long values
-   * @param height levels
-   * @param usedBytes of leaves: slots and records
-   * @param staleHints siblings that are not the siblings, in both directions
-   * @param problems everything that is wrong, up to a limit
+   * @param keys the number of keys
+   * @param bytes the bytes of keys and values
+   * @param leafPages the number of leaves
+   * @param innerPages the number of inner nodes, including the root
+   * @param overflowPages the number of pages of long values
+   * @param height the number of levels
+   * @param usedBytes the bytes of slots and records in leaves
+   * @param staleHints the number of stale sibling hints, in both directions
+   * @param problems the problems, up to a limit
    */
   public record Report(
       long keys,
@@ -89,29 +86,19 @@ public final class TreeVerifier {
       long usedBytes,
       long staleHints,
       List<Problem> problems) {
-    /**
-     * Whether nothing is wrong.
-     *
-     * @return true if there are no problems
-     */
+    /** Returns whether there are no problems. */
     public boolean clean() {
       return problems.isEmpty();
     }
 
-    /**
-     * All pages of the tree.
-     *
-     * @return how many
-     */
+    /** Returns the number of pages. */
     public long pages() {
       return leafPages + innerPages + overflowPages;
     }
 
     /**
-     * Complains.
-     *
-     * @return this
-     * @throws CorruptionException if there are problems: the first, with its number of followers
+     * Returns this, or throws {@link CorruptionException} with the first problem and the number of
+     * others.
      */
     public Report throwIfDamaged() {
       if (!problems.isEmpty()) {
@@ -161,28 +148,20 @@ public final class TreeVerifier {
     this.before = new KeyBuffer(tree.maxKeySize());
   }
 
-  /**
-   * Verifies a tree.
-   *
-   * @param tree the tree
-   * @return what was found
-   */
+  /** Verifies a tree. */
   public static Report verify(BTree tree) {
     return verify(tree, new PageSet());
   }
 
   /**
-   * Verifies a tree among others of its file.
-   *
-   * @param tree the tree
-   * @param reached in: pages that belong to others; out: with those of the tree
-   * @return what was found
+   * Verifies one of several trees of a file; {@code reached} holds pages of others and gets those
+   * of the tree.
    */
   public static Report verify(BTree tree, PageSet reached) {
     return new TreeVerifier(tree, reached, true).run();
   }
 
-  /** Verifies the nodes of a tree; its stubs may lead anywhere. */
+  /** Verifies the nodes of a tree, without following stubs. */
   static Report verifyNodes(BTree tree) {
     return new TreeVerifier(tree, new PageSet(), false).run();
   }
@@ -222,7 +201,7 @@ public final class TreeVerifier {
 
   private @org.jspecify.annotations.Nullable MemorySegment load(long pid, int depth) {
     if (pid <= 0 || !reached.add(pid)) {
-      add(Kind.REFERENCE, pid, -1, pid <= 0 ? "no page id" : "reached a second time");
+      add(Kind.REFERENCE, pid, -1, pid <= 0 ? "invalid page id" : "referenced twice");
       return null;
     }
     while (scratch.size() <= depth) {
@@ -254,7 +233,7 @@ public final class TreeVerifier {
 
   // --------------------------------------------------------------------------------------- nodes
 
-  /** Looks at a node and at what is below it; the fences are those that the parent implies. */
+  /** Checks a node and all below it; the fences are those that the parent implies. */
   private void node(
       long pid,
       MemorySegment page,
@@ -271,7 +250,7 @@ public final class TreeVerifier {
         || !fence(pid, page, false, high, highLength)
         || !prefix(pid, page, leaf)
         || !records(pid, page, leaf)) {
-      // What is below cannot be trusted, and the chain of leaves has a hole.
+      // The subtree cannot be trusted, and the chain of leaves is interrupted.
       lastLeaf = 0;
       lastNext = 0;
       return;
@@ -293,7 +272,7 @@ public final class TreeVerifier {
         && same(pid, "page id", pid, PageHeader.pid(page, 0));
   }
 
-  /** What it should be: that of all leaves is the first one's. */
+  /** The expected layout; all leaves must have that of the first one. */
   private int layout(MemorySegment page, int level) {
     if (level > 0) {
       return BTreeNode.LAYOUT;
@@ -345,7 +324,11 @@ public final class TreeVerifier {
             && (length == BTreeNode.NONE
                 || Mem.equal(page, at, length, expected.segment(), 0, length));
     if (!same) {
-      add(Kind.FENCE, pid, -1, "the " + (low ? "low" : "high") + " fence is not the separator");
+      add(
+          Kind.FENCE,
+          pid,
+          -1,
+          "the " + (low ? "low" : "high") + " fence differs from the separator");
     }
     return same;
   }
@@ -353,7 +336,7 @@ public final class TreeVerifier {
   private boolean prefix(long pid, MemorySegment page, boolean leaf) {
     int high = BTreeNode.high(page, 0);
     if (!leaf && BTreeNode.isOpen(page, 0)) {
-      // Any that its keys have, and they are made with it; it must be there, though.
+      // Any prefix of its keys is right, but its bytes must exist.
       int prefix = BTreeNode.prefix(page, 0);
       boolean there = prefix <= (high == BTreeNode.NONE ? tree.maxKeySize() : high);
       if (!there) {
@@ -369,7 +352,7 @@ public final class TreeVerifier {
     return found == expected;
   }
 
-  /** Records lie in the heap, do not overlap, and leave what is said to be dead. */
+  /** Checks that records lie in the heap, do not overlap, and account for the dead bytes. */
   private boolean records(long pid, MemorySegment page, boolean leaf) {
     int count = BTreeNode.count(page, 0);
     int start = pageSize - BTreeNode.heap(page, 0);
@@ -415,7 +398,7 @@ public final class TreeVerifier {
     for (int i = 0; i < count; i++) {
       long slot = BTreeNode.slot(page, 0, leaf, i);
       if (BTreeNode.paddingIsWrong(slot)) {
-        add(Kind.HEAD, pid, i, "bytes behind a suffix of " + BTreeNode.suffixLength(slot));
+        add(Kind.HEAD, pid, i, "nonzero padding after a suffix of " + BTreeNode.suffixLength(slot));
       }
       int len = BTreeNode.copyKey(page, 0, pageSize, leaf, slot, key.segment(), 0);
       boolean aboveLow =
@@ -430,7 +413,11 @@ public final class TreeVerifier {
               || Mem.compare(key.segment(), 0, len, page, BTreeNode.highAt(page, 0, pageSize), high)
                   <= 0;
       if (!aboveLow || !upToHigh) {
-        add(Kind.ORDER, pid, i, aboveLow ? "above the high fence" : "not above what is before");
+        add(
+            Kind.ORDER,
+            pid,
+            i,
+            aboveLow ? "above the high fence" : "not above the previous key or the low fence");
       }
       before.set(key.segment(), 0, len);
     }
@@ -520,7 +507,11 @@ public final class TreeVerifier {
     long done = 0;
     for (int index = 0; done < length; index++) {
       if (pid <= 0 || !reached.add(pid)) {
-        add(Kind.OVERFLOW, leaf, slot, "page " + pid + " of a long value: missing or taken");
+        add(
+            Kind.OVERFLOW,
+            leaf,
+            slot,
+            "page " + pid + " of a long value: invalid id or referenced twice");
         return;
       }
       if (!copy(pid, part)) {
@@ -539,7 +530,7 @@ public final class TreeVerifier {
       pid = Mem.getLong(part, OverflowChain.NEXT);
     }
     if (pid != 0) {
-      add(Kind.OVERFLOW, leaf, slot, "a long value goes on in page " + pid);
+      add(Kind.OVERFLOW, leaf, slot, "a long value continues in page " + pid);
     }
   }
 }

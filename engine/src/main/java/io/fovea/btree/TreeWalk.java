@@ -6,20 +6,20 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a tree without a transaction: the catalog, under the lock of the schema, and tables while
- * no transaction is active. Not for hot paths.
+ * Reads trees without a transaction: the catalog under the schema lock, and tables while no
+ * transaction is active. Not for hot paths.
  */
 public final class TreeWalk {
   private TreeWalk() {}
 
-  /** Gets all records of a tree, in order. */
+  /** Receives the records of a tree in order. */
   public interface Visitor {
-    /** One record; the memory is valid during the call. */
+    /** Receives one record; the memory is valid during the call. */
     void visit(
         MemorySegment key, long keyOff, int keyLen, MemorySegment value, long valueOff, int len);
   }
 
-  /** Whether a tree has a key. */
+  /** Returns whether a tree contains a key. */
   public static boolean contains(BTree tree, MemorySegment key, long off, int len, Position p) {
     while (true) {
       tree.find(key, off, len, p);
@@ -31,10 +31,8 @@ public final class TreeWalk {
   }
 
   /**
-   * Counts the records of a tree that nobody changes, and reads no long value.
-   *
-   * @param goesOn called for each leaf: may throw
-   * @return how many there are, and how many bytes their keys and values have
+   * Counts the records, and the bytes of their keys and values, of a tree that does not change,
+   * without reading long values. Calls {@code goesOn} for each leaf; it may throw.
    */
   public static long[] count(BTree tree, Runnable goesOn) {
     LeafScan scan = new LeafScan();
@@ -52,16 +50,12 @@ public final class TreeWalk {
     return new long[] {records, bytes};
   }
 
-  /** Visits all records. Keys that come and go meanwhile are met or not. */
+  /** Visits all records. Concurrently inserted or removed keys may or may not be visited. */
   public static void forEach(BTree tree, Visitor visitor) {
     forEach(tree, new Position(), visitor);
   }
 
-  /**
-   * Visits all records.
-   *
-   * @param place out: where the record is that is visited
-   */
+  /** Visits all records, with the position of each. */
   public static void forEach(BTree tree, Position place, Visitor visitor) {
     LeafScan scan = new LeafScan();
     MemorySegment key = Arena.ofAuto().allocate(Math.max(8, tree.maxKeySize()), 8);
@@ -81,7 +75,7 @@ public final class TreeWalk {
     }
   }
 
-  /** Visits a record whose value is not in its leaf; returns the memory that it took. */
+  /** Visits a record with a long value; returns the memory used. */
   private static MemorySegment visitLong(
       BTree tree, MemorySegment key, int keyLen, MemorySegment memory, Visitor visitor) {
     Position p = new Position();
@@ -104,14 +98,14 @@ public final class TreeWalk {
     }
   }
 
-  /** A copy of bytes in native memory. */
+  /** Returns a copy of bytes in native memory. */
   public static byte[] bytes(MemorySegment seg, long off, int len) {
     byte[] out = new byte[len];
     Mem.getBytes(seg, off, out, 0, len);
     return out;
   }
 
-  /** The message of a throwable, or its class where it has none. */
+  /** Returns the message of a throwable, or else its class name. */
   public static String say(@Nullable Throwable t) {
     if (t == null) {
       return "";

@@ -16,10 +16,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Random operations on a tree and on a map: they must not differ. */
+/** Random operations on a tree and on a map must give the same results. */
 @Tag("slow")
 class BTreeModelTest {
-  /** Mostly short ones; or of all lengths up to some that take a page of their own. */
+  /** Mostly short values, or all lengths up to some that need an overflow chain. */
   private static byte[] value(Random random, int pageSize, boolean large) {
     int bound =
         large
@@ -51,7 +51,6 @@ class BTreeModelTest {
     RandomKeys keys = new RandomKeys(kind, seed, t.tree.maxKeySize());
     Random random = new Random(seed);
     for (int i = 0; i < operations; i++) {
-      // Grows for a while, then shrinks.
       boolean growing = i % (operations / 2) < operations / 3;
       byte[] next = keys.next();
       byte[] key = growing || t.model.isEmpty() ? next : near(t, next);
@@ -71,7 +70,7 @@ class BTreeModelTest {
     }
     while (!t.model.isEmpty()) {
       byte[] key = random.nextBoolean() ? t.model.firstKey() : t.model.lastKey();
-      // A merge that fails is not made later: the last one must not.
+      // A failed merge is not retried, so the last one must not fail.
       roughness.faults(t.model.size() > 1);
       surroundings.patiently(() -> t.delete(key));
     }
@@ -128,7 +127,7 @@ class BTreeModelTest {
                                   PoolConfig.ofFrames(
                                       surroundings.pageSize(),
                                       surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                                      // But the last: DIRECT wants memory for all of the file.
+                                      // Except DIRECT, which needs memory for the whole file.
                                       translations[(int) (seed % (translations.length - 1))]),
                                   "frameHints",
                                   surroundings.hints())))
@@ -164,7 +163,6 @@ class BTreeModelTest {
   }
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void smallestPool(Translation translation) {
     for (RandomKeys.Kind kind : RandomKeys.Kind.values()) {

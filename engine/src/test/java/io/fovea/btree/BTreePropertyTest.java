@@ -16,16 +16,9 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 
-/** Sequences of operations under any options; what fails is made as small as it gets. */
+/** Sequences of operations under any options, with shrinking. */
 class BTreePropertyTest {
-  /**
-   * One operation.
-   *
-   * @param what which
-   * @param key of a few hundred, so that operations meet
-   * @param length of a value
-   * @param run on how many neighbours of the key
-   */
+  /** One operation, on a key of a few hundred and on {@code run} neighbors. */
   record Op(What what, int key, int length, int run) {}
 
   enum What {
@@ -53,7 +46,7 @@ class BTreePropertyTest {
         .as(Op::new);
   }
 
-  /** Keys whose lengths and shared prefixes differ, in the order of their numbers or not. */
+  /** Keys with different lengths and shared prefixes, in the order of their numbers or not. */
   private static byte[] key(int number, int style) {
     return switch (style) {
       case 0 -> TestTree.bytes(number);
@@ -74,7 +67,7 @@ class BTreePropertyTest {
       @ForAll long seed) {
     Roughness roughness = surroundings.roughness(seed);
     int some = surroundings.smallest() ? PoolConfig.FRAMES_MIN : frames;
-    int count = translation == Translation.DIRECT ? 2000 : some; // for all of the file
+    int count = translation == Translation.DIRECT ? 2000 : some; // for the whole file
     try (TestTree t =
         surroundings
             .making(

@@ -26,9 +26,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Many threads on one tree. Writers own disjoint keys that lie between each other's; readers know
- * how a value must look: it begins with its key, says how long it is, and ends with a hash of all
- * of it.
+ * Many threads on one tree. Writers own disjoint, interleaved keys. Readers check values: each
+ * contains its key, its length and a hash.
  */
 @Tag("slow")
 class BTreeStressTest {
@@ -38,7 +37,6 @@ class BTreeStressTest {
   private final AtomicBoolean stop = new AtomicBoolean();
   private final List<Thread> threads = new ArrayList<>();
 
-  /** In what the test runs that runs. */
   private Surroundings where = Surroundings.PLAIN;
 
   private interface Body {
@@ -74,7 +72,7 @@ class BTreeStressTest {
     }
   }
 
-  /** A key of 4 to 28 bytes: neighbours share prefixes of all lengths. */
+  /** A key of 4 to 28 bytes: neighbors share prefixes of all lengths. */
   private static int key(TestTree.Staging st, int number) {
     int len = 4 + number % 7 * 4;
     for (int i = 0; i < len - 4; i++) {
@@ -124,7 +122,7 @@ class BTreeStressTest {
     }
   }
 
-  /** Numbers divisible by 4 stay for ever; the others come and go. */
+  /** Numbers divisible by 4 stay; others are inserted and deleted. */
   private void fill(TestTree t) {
     for (int n = 0; n < KEYS; n += 4) {
       int len = key(t.staging, n);
@@ -170,7 +168,7 @@ class BTreeStressTest {
     };
   }
 
-  /** Each key that stays is seen once, in order, whatever else happens. */
+  /** Each key that stays is seen once, in order. */
   private Body scanner(TestTree t, boolean descending) {
     return (st, p, random) -> {
       LeafScan scan = new LeafScan();
@@ -205,7 +203,7 @@ class BTreeStressTest {
     assertEquals((KEYS + 3) / 4, stays, "keys that stay");
   }
 
-  /** Steps from successor to successor meet each key that stays once. */
+  /** Steps from successor to successor find each key that stays once. */
   private Body stepper(TestTree t) {
     return (st, p, random) -> {
       KeyBuffer key = new KeyBuffer(t.tree.maxKeySize());
@@ -259,7 +257,7 @@ class BTreeStressTest {
       roughness.faults(false);
       t.freeStrays();
       t.verify();
-      // Everything goes: the tree must shrink to its root, and no page be lost.
+      // After deleting everything the tree must be an empty root, without lost pages.
       for (int n = 0; n < KEYS; n++) {
         t.tree.delete(t.staging.key, 0, key(t.staging, n), t.position, LogSession.NONE);
       }
@@ -274,7 +272,6 @@ class BTreeStressTest {
   }
 
   @ParameterizedTest
-  // In DIRECT no page leaves.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void smallestPool(Translation translation) throws Exception {
     run(4096, 64, translation, 2, 6_000);
@@ -298,7 +295,7 @@ class BTreeStressTest {
                               PoolConfig.ofFrames(
                                   surroundings.pageSize(),
                                   surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                                  // But the last: DIRECT wants memory for all of the file.
+                                  // Except DIRECT, which needs memory for the whole file.
                                   Translation.values()[
                                       (int) (seed % (Translation.values().length - 1))]),
                               "frameHints",
@@ -315,9 +312,7 @@ class BTreeStressTest {
     run(pageSize, frames, Translation.PREDICTIVE, 3, 30_000);
   }
 
-  /**
-   * All threads insert and delete the same few hundred keys' neighbours: one leaf, many latches.
-   */
+  /** All threads insert and delete within one leaf: many latches. */
   @Test
   void oneHotLeaf() throws Exception {
     try (TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE)) {
@@ -351,9 +346,9 @@ class BTreeStressTest {
     }
   }
 
-  /** Ascending inserts of several threads into one tail, others read what is there already. */
+  /** Several threads append ascending keys while others read. */
   @Test
-  void everyoneAppends() throws Exception {
+  void concurrentAppends() throws Exception {
     try (TestTree t = new TestTree(4096, 4096, Translation.PREDICTIVE)) {
       int writers = 4;
       int each = 15_000;

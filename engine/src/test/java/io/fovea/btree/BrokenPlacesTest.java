@@ -14,19 +14,16 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/**
- * The tests of places can fail: a reader that forgets one of the rules of {@link KeyLocationCache}
- * is noticed by the steps that find nothing wrong with the engine's own.
- */
+/** Readers that break a rule of {@link KeyLocationCache} must fail where the engine passes. */
 class BrokenPlacesTest {
-  /** The keys that there may be; three leaves have them all, or thirty. */
+  /** The keys; three leaves can hold all of them, or thirty. */
   private static final int KEYS = 1200;
 
   private static final int STEPS = 4000;
 
-  /** Readers that believe more of a place than they may. */
+  /** Readers that trust a location too much. */
   enum Mutant implements PlaceReader {
-    /** The tag is taken for the key. */
+    /** Takes the tag for the key. */
     TAG_FOR_KEY {
       @Override
       boolean read(BTree tree, MemorySegment key, int len, Position p, long base) {
@@ -34,14 +31,14 @@ class BrokenPlacesTest {
         return p.found;
       }
     },
-    /** A set without the tag says that there is no such key. */
+    /** Takes a set without the tag for the absence of the key. */
     ABSENT_FROM_AN_EMPTY_WAY {
       @Override
       boolean nothing() {
         return true;
       }
     },
-    /** The key is elsewhere in its page, or in another one, and so it is nowhere. */
+    /** Takes another key in the slot for the absence of the key. */
     ABSENT_FROM_ANOTHER_KEY {
       @Override
       boolean read(BTree tree, MemorySegment key, int len, Position p, long base) {
@@ -51,14 +48,14 @@ class BrokenPlacesTest {
         return true;
       }
     },
-    /** The page is searched without a look at its fences. */
+    /** Searches the page without checking its fences. */
     WITHOUT_FENCES {
       @Override
       boolean read(BTree tree, MemorySegment key, int len, Position p, long base) {
         return search(NodeSearch.searchLeaf(tree.pool().pages(), base, PAGE, key, 0, len), p);
       }
     },
-    /** The page may be one of any tree. */
+    /** Accepts a page of any tree. */
     ANY_TREE {
       @Override
       boolean isOf(int owner, BTree tree) {
@@ -75,7 +72,6 @@ class BrokenPlacesTest {
 
     private static final int PAGE = 4096;
 
-    /** Whether nothing is an answer. */
     boolean nothing() {
       return false;
     }
@@ -84,7 +80,7 @@ class BrokenPlacesTest {
       return owner == tree.treeId();
     }
 
-    /** Looks at a leaf as a place names it; whether that is to be believed. */
+    /** Reads the leaf of a location; returns whether to trust the result. */
     boolean read(BTree tree, MemorySegment key, int len, Position p, long base) {
       return false;
     }
@@ -131,18 +127,18 @@ class BrokenPlacesTest {
     return TestTree.bytes((long) i << 32);
   }
 
-  /** Of another length for each key, and with the key in it. */
+  /** Contains the key, with a different length for each key. */
   private static byte[] value(byte[] key, int i) {
     return Arrays.copyOf(key, key.length + i % 90);
   }
 
-  /** Keys come and go, leaves split and merge, and pages go to another tree. */
+  /** Inserts and deletes keys; leaves split and merge, and pages move to another tree. */
   private static void play(PlaceReader reader, Translation translation, boolean few) {
     int frames = translation == Translation.DIRECT ? 600 : 64;
     try (TestTree t = new TestTree(4096, frames, translation)) {
       Random random = new Random(1);
       for (int i = 0; i < KEYS; i += 2) {
-        t.put(key(i), value(key(i), i)); // and nobody has seen where
+        t.put(key(i), value(key(i), i)); // and no thread has seen it
       }
       t.remembered(reader, few);
       for (int n = 0; n < STEPS; n++) {

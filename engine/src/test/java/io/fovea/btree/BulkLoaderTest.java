@@ -62,7 +62,6 @@ class BulkLoaderTest {
             assertEquals(0, report.staleHints());
             t.checkScan(null, true, false);
             t.checkScan(null, true, true);
-            // And it is a tree like any other.
             Random random = new Random(count);
             RandomKeys keys = new RandomKeys(kind, count + 1, pageSize / 8);
             for (int i = 0; i < 300; i++) {
@@ -78,7 +77,7 @@ class BulkLoaderTest {
     }
   }
 
-  /** Pages are as full as asked for, both loaded and inserted in ascending order. */
+  /** Pages are filled as requested, by loads and by ascending inserts. */
   @Test
   void fillsPages() {
     try (TestTree loaded = new TestTree(4096, 2048, Translation.PREDICTIVE);
@@ -105,7 +104,7 @@ class BulkLoaderTest {
     }
   }
 
-  /** Runs of ascending inserts in the middle fill pages, too: order lines of some districts. */
+  /** Ascending inserts in several places also fill pages, like order lines of districts. */
   @Test
   void ascendingInSeveralPlaces() {
     try (TestTree t = new TestTree(4096, 4096, Translation.PREDICTIVE)) {
@@ -146,7 +145,7 @@ class BulkLoaderTest {
     }
   }
 
-  /** A load that is given up, wherever it is, leaves an empty tree and no page behind. */
+  /** An abandoned load leaves an empty tree and no pages, wherever it stops. */
   @Test
   void givenUp() {
     try (TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE)) {

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What descents remember of the frames of children, and what becomes of it. */
+/** Frame hints in child references: storing, use and repair. */
 class ChildHintsTest {
   private static final int KEYS = 4000;
 
@@ -81,7 +81,7 @@ class ChildHintsTest {
         0);
   }
 
-  /** The root, with a shared latch on it. */
+  /** Returns the frame of the root, with a shared latch. */
   private static int latchRoot(TestTree t) {
     return t.pool.fixShared(t.tree.rootPid());
   }
@@ -90,7 +90,7 @@ class ChildHintsTest {
     void ref(long at, long ref);
   }
 
-  /** Goes through the references of a root of level 1. */
+  /** Visits the references of a root of level 1. */
   private static void refs(TestTree t, RefVisitor visitor) {
     int root = latchRoot(t);
     long base = t.pool.base(root);
@@ -114,8 +114,8 @@ class ChildHintsTest {
   }
 
   /**
-   * A page that was found without its hint may be promoted, with small odds: then what was stored
-   * of it, or of the page that made room, is wrong again. What is found by its hint stays.
+   * A page found without its hint may be promoted, which makes its stored hint, or that of the
+   * evicted page, wrong again. A page found by its hint stays.
    */
   private static void allRight(TestTree t, long promotionsBefore) {
     for (long moved = promotionsBefore; moved != t.pool.stats().promotions(); ) {
@@ -127,9 +127,9 @@ class ChildHintsTest {
 
   @ParameterizedTest
   @EnumSource(
-      names = {"VIRTUAL", "DIRECT"}, // the page id is the frame: there is nothing to store
+      names = {"VIRTUAL", "DIRECT"}, // the page id is the frame, so nothing is stored
       mode = EnumSource.Mode.EXCLUDE)
-  void aDescentStoresWhatItFound(Translation translation) {
+  void descentStoresHints(Translation translation) {
     try (TestTree t = tree(true, translation, 256)) {
       forget(t);
       long promotions = t.pool.stats().promotions();
@@ -146,11 +146,11 @@ class ChildHintsTest {
 
   @ParameterizedTest
   @EnumSource(
-      names = {"SWIZZLED", "VIRTUAL", "DIRECT"}, // believed; and no hints at all
+      names = {"SWIZZLED", "VIRTUAL", "DIRECT"}, // references are exact; there are no hints
       mode = EnumSource.Mode.EXCLUDE)
-  void whatLeadsAstrayIsPutRight(Translation translation) {
+  void wrongHintsAreRepaired(Translation translation) {
     try (TestTree t = tree(true, translation, 256)) {
-      // A frame with another page; the root's own; the last one; none that there is.
+      // A frame with another page; the root's own; the last one; an invalid one.
       int root = latchRoot(t);
       t.pool.releaseShared(root);
       for (long frame : new long[] {0, 7, root, 255, 256, PageRef.FRAMES_MAX - 1}) {
@@ -165,7 +165,7 @@ class ChildHintsTest {
   }
 
   @Test
-  void aRepairMakesNothingDirtyAndMovesNoVersion() {
+  void repairKeepsVersionAndCleanPage() {
     try (TestTree t = tree(true, Translation.PREDICTIVE, 256)) {
       t.pool.flushAll();
       mislead(t, 3);
@@ -174,17 +174,17 @@ class ChildHintsTest {
       long version = t.pool.optimistic(root, t.tree.rootPid());
       PoolStats found = since(t, () -> readAll(t));
       assertTrue(found.hintRepairs() > 5);
-      assertTrue(t.pool.validate(root, version), "who reads the root is not disturbed");
+      assertTrue(t.pool.validate(root, version), "readers of the root are not disturbed");
       assertEquals(0, t.pool.stats().framesDirty());
     }
   }
 
   @Test
-  void aRepairWaitsForNobody() {
+  void repairNeverWaits() {
     try (TestTree t = tree(true, Translation.PREDICTIVE, 256)) {
       mislead(t, 3);
       byte[] key = TestTree.bytes(KEYS / 2);
-      // What a descent does whose parent is latched by a writer between its look and its repair.
+      // A writer latches the parent between the descent's read and its repair.
       refs(
           t,
           (at, ref) -> {
@@ -197,7 +197,7 @@ class ChildHintsTest {
             assertEquals(1, found.hintRepairsGivenUp());
             assertEquals(ref, Mem.getLong(t.pool.pages(), at));
             t.pool.releaseExclusive(root);
-            // Free again, but not what it was: the entry may be another's now.
+            // Free again, but changed: the entry may belong to another child.
             found = since(t, () -> t.pool.findChild(root, version, at, ref, PageRef.frame(ref)));
             assertEquals(1, found.hintRepairsGivenUp());
             assertEquals(ref, Mem.getLong(t.pool.pages(), at));
@@ -215,17 +215,17 @@ class ChildHintsTest {
       refs(t, (at, ref) -> assertEquals(PageRef.pid(ref), ref));
       PoolStats stats = t.pool.stats();
       assertEquals(0, stats.hintsNone() + stats.hintsStale() + stats.hintRepairs());
-      // What another pool has left there is not believed, or put right.
+      // Hints from another pool are neither trusted nor repaired.
       mislead(t, 3);
       readAll(t);
       refs(t, (at, ref) -> assertEquals(3, PageRef.frame(ref)));
     }
   }
 
-  /** A file's inner nodes are the same with hints and without. */
+  /** Inner nodes in the file are the same with and without hints. */
   @ParameterizedTest
   @EnumSource(names = {"WITHOUT_HINTS", "PLAIN", "POISONED_HINTS"})
-  void theFileHasNone(Surroundings surroundings) {
+  void hintsAreNotWritten(Surroundings surroundings) {
     MemoryDevice device = new MemoryDevice();
     TestTree t =
         surroundings.making(() -> tree(device, surroundings.hints(), Translation.PREDICTIVE, 256));
@@ -248,7 +248,7 @@ class ChildHintsTest {
       }
     }
     assertTrue(inner > 0);
-    // Another pool, smaller, has frames of its own.
+    // Another, smaller pool has other frames.
     PoolConfig config = PoolConfig.ofFrames(4096, 64, Translation.LATCHED);
     BufferPool again = new BufferPool(device, config, state);
     BTree tree = BTree.open(again, TestTree.TREE_ID, t.tree.rootPid());
@@ -257,14 +257,12 @@ class ChildHintsTest {
     device.close();
   }
 
-  /**
-   * Splits, merges, freed pages that come back, pages that leave: all of it through wrong hints.
-   */
+  /** Splits, merges, reused pages and evictions, all with wrong hints. */
   @ParameterizedTest
   @EnumSource(
-      names = {"SWIZZLED", "VIRTUAL", "DIRECT"}, // believed; and no hints at all
+      names = {"SWIZZLED", "VIRTUAL", "DIRECT"}, // references are exact; there are no hints
       mode = EnumSource.Mode.EXCLUDE)
-  void poisonChangesNothing(Translation translation) {
+  void wrongHintsChangeNoResult(Translation translation) {
     for (int frames : new int[] {64, 1024}) {
       try (TestTree t = FaultInjection.wrongFrameHints(() -> tree(true, translation, frames))) {
         Random random = new Random(frames);
@@ -285,9 +283,9 @@ class ChildHintsTest {
     }
   }
 
-  /** A split knows both halves' frames, and a merge the one that stays. */
+  /** A split knows the frames of both halves, a merge that of the remaining node. */
   @Test
-  void changesOfStructureKeepHints() {
+  void structureChangesKeepHints() {
     try (TestTree t = tree(true, Translation.PREDICTIVE, 1024)) {
       readAll(t);
       PoolStats split =

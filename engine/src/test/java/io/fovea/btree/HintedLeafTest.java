@@ -48,7 +48,7 @@ class HintedLeafTest {
     Mem.putLongBE(key, 0, i);
   }
 
-  /** A value of twelve bytes; the last four are a frame's number. */
+  /** A value of twelve bytes; the last four are a frame number. */
   private void put(long i, int frame) {
     key(i);
     Mem.putLong(value, 0, i * i);
@@ -61,7 +61,6 @@ class HintedLeafTest {
     assertTrue(tree.delete(key, 0, 8, p, LogSession.NONE));
   }
 
-  /** A hint as an entry has it: no version. */
   private Position hint(long i) {
     key(i);
     tree.find(key, 0, 8, p);
@@ -91,7 +90,7 @@ class HintedLeafTest {
   }
 
   @Test
-  void whatIsRightIsFollowed() {
+  void rightHintsAreFollowed() {
     for (int i = 0; i < N; i += 37) {
       long accesses = hint(i).pageAccesses;
       Position hint = hint(i);
@@ -145,9 +144,7 @@ class HintedLeafTest {
     }
   }
 
-  /**
-   * Whatever is loaded in advance, it is loaded from the pool's memory or from the guard behind.
-   */
+  /** All prefetches stay within the pool's memory and its guard. */
   @Test
   void linesOfAnyFrame() {
     for (int frame = 0; frame < pool.frames(); frame++) {
@@ -183,7 +180,7 @@ class HintedLeafTest {
   }
 
   @Test
-  void pagesThatAreNoLeavesOfTheTree() {
+  void pagesThatAreNotLeavesOfTheTree() {
     Position hint = new Position();
     hint.pid = tree.rootPid();
     assertEquals(HintedLeaf.OTHER_TREE, locate(10, hint), "an inner node");
@@ -198,7 +195,7 @@ class HintedLeafTest {
   }
 
   @Test
-  void anyNumberIsAPageIdThatIsNotThere() {
+  void arbitraryPageIdsAreNotResident() {
     Random r = new Random(4);
     for (int i = 0; i < 10_000; i++) {
       Position hint = new Position();
@@ -211,7 +208,7 @@ class HintedLeafTest {
   }
 
   @Test
-  void aLeafThatWasMergedAwayAndUsedAgain() {
+  void mergedAndReusedLeaf() {
     Position hint = hint(N / 2);
     for (int i = N / 4; i < 3 * N / 4; i++) {
       delete(i);
@@ -225,7 +222,7 @@ class HintedLeafTest {
       key(i);
       other.upsert(key, 0, 8, value, 0, 12, p, LogSession.NONE);
     }
-    // The other tree has the same keys, maybe in the very page and slot: they are not the record.
+    // The other tree has the same keys, possibly in the same page and slot, but not the record.
     copy.copyFrom(hint);
     wrong = locate(N / 2, copy);
     assertTrue((wrong & HintedLeaf.NO_PAGE) != 0 || !copy.found, "" + wrong);
@@ -256,7 +253,7 @@ class HintedLeafTest {
     reader.copyFrom(p);
     assertTrue(store(40, 99, false));
     assertEquals(99, frameOf(40));
-    assertTrue(tree.valid(reader), "nobody begins again because of a hint");
+    assertTrue(tree.valid(reader), "no reader restarts because of a hint");
     put(41, 5);
     key(40);
     assertFalse(
@@ -267,7 +264,7 @@ class HintedLeafTest {
   }
 
   @Test
-  void waitsForNothing() {
+  void neverWaits() {
     key(40);
     tree.find(key, 0, 8, p);
     Position there = new Position();
@@ -279,7 +276,7 @@ class HintedLeafTest {
   }
 
   @Test
-  void dirtyOnlyWhereItIsToBeKept() {
+  void dirtyOnlyIfKept() {
     pool.flushAll();
     assertEquals(0, pool.stats().framesDirty());
     assertTrue(store(40, 99, false));

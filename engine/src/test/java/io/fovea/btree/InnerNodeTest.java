@@ -14,10 +14,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/**
- * An inner node as splits and merges of its children change it, against a sorted list: separators
- * come and go until there are none, and come again, with fences and without.
- */
+/** Changes an inner node as splits and merges do, against a sorted list. */
 class InnerNodeTest {
   private static final int PAGE = 1024;
   private static final int NODES = 2_000;
@@ -27,7 +24,7 @@ class InnerNodeTest {
   private final TreeScratch scratch = new TreeScratch.Stock(PAGE, Blocks.COLLECTED).take();
   private final MemorySegment key = Arena.ofAuto().allocate(PAGE, 8);
 
-  /** Of few bytes, so that many are alike and one is often the beginning of another. */
+  /** Few byte values, so that many keys are equal or prefixes of others. */
   private static byte[] key(Random r) {
     byte[] key = new byte[1 + r.nextInt(r.nextInt(4) == 0 ? 40 : 6)];
     for (int i = 0; i < key.length; i++) {
@@ -62,7 +59,7 @@ class InnerNodeTest {
     NodeEditor.setChild(pages, PAGE, 0, 1000);
   }
 
-  /** As a split enters what separates the halves. */
+  /** Inserts a separator as a split does. */
   private boolean insert(byte[] separator, int slot, long left, long right) {
     set(scratch.separator, separator);
     int prefix = NodeEditor.prefixWith(pages, PAGE, PAGE, scratch.separator);
@@ -110,7 +107,7 @@ class InnerNodeTest {
       List<byte[]> separators = new ArrayList<>();
       List<Long> children = new ArrayList<>(List.of(1000L));
       for (int i = 0; i < CHANGES; i++) {
-        // Few at most in some nodes: those have none again and again.
+        // Nodes with few separators become empty again and again.
         boolean more = separators.isEmpty() || r.nextInt(4) > 0 && separators.size() <= node % 70;
         if (more) {
           byte[] separator = key(r);

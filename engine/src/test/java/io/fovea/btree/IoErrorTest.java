@@ -11,7 +11,7 @@ import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** Reads fail in the middle of everything: an operation does what it says or nothing. */
+/** After a failed read an operation has either taken effect or changed nothing. */
 class IoErrorTest {
   @Test
   void now() {

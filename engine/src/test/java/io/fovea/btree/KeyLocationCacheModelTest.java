@@ -28,34 +28,28 @@ import net.jqwik.api.Tuple;
 import net.jqwik.api.constraints.IntRange;
 
 /**
- * A table of places against a map: what is told of a number is the place that was learned last for
- * it, as a whole, or nothing; and nothing only where that was pushed out. Doublings change neither.
+ * Compares a key location cache with a map: a lookup returns the last location stored for its hash,
+ * or nothing if that may have been evicted, also across doublings.
  */
 class KeyLocationCacheModelTest {
   private static final int WAYS = 8;
   private static final int TAG_SHIFT = 54;
 
-  /** Sets in use, so that they overflow; and one that is not, to make the table grow. */
+  /** Sets that overflow, and one that makes the table grow. */
   private static final int SETS = 4;
 
   private static final long OTHER_SET = 4000;
 
-  /** Twice as large, and twice as large again. */
+  /** Allows two doublings. */
   private static final long BYTES_MAX = 4 * KeyLocationCache.BYTES_MIN;
 
-  /** What is done. */
   enum What {
     LEARN,
     LOOK,
     GROW
   }
 
-  /**
-   * One operation.
-   *
-   * @param set as many as the largest table has for the sets of the smallest
-   * @param pid more than there is room for in some
-   */
+  /** An operation. Sets cover the largest table; page ids may be too large to be stored. */
   record Op(What what, int set, int tag, long pid, int slot, boolean found) {
     long hash() {
       long small = set % SETS;
@@ -83,7 +77,6 @@ class KeyLocationCacheModelTest {
         .as(Op::new);
   }
 
-  /** The table, and what it was told. */
   private static final class Run implements AutoCloseable {
     private final BufferPool pool;
     private final BTree tree;
@@ -92,10 +85,10 @@ class KeyLocationCacheModelTest {
     private final int lineShift;
     private final int pidBits;
 
-    /** The place of each tag of each set. */
+    /** The location of each tag of each set. */
     private Map<Way, Known> model = new HashMap<>();
 
-    /** Those that were learned last of their sets: nothing has pushed them out. */
+    /** The last ones stored in their sets: not evicted. */
     private Set<Way> last = new HashSet<>();
 
     private long sets = KeyLocationCache.BYTES_MIN >>> KeyLocationCache.SET_SHIFT;
@@ -121,7 +114,7 @@ class KeyLocationCacheModelTest {
       p.set(0, 0, op.pid, op.slot, op.found);
       places.learn(tree, op.hash(), p);
       if (op.pid == 0 || op.pid >>> pidBits != 0) {
-        return; // no place, and what is there stays
+        return; // cannot be stored; the old location stays
       }
       Way way = way(op.hash(), sets);
       model.put(way, new Known(op.pid, op.slot, HintedLeaf.line(tree, p) >>> lineShift));
@@ -134,7 +127,7 @@ class KeyLocationCacheModelTest {
       Way way = way(hash, sets);
       Known known = model.get(way);
       if (p.pid == 0) {
-        // Any of a full set may have gone, but for the one that came last.
+        // A full set may evict any location except the last one stored.
         long all = model.keySet().stream().filter(other -> other.set == way.set).count();
         assertTrue(
             known == null || all > WAYS && !last.contains(way),
@@ -146,7 +139,7 @@ class KeyLocationCacheModelTest {
       }
     }
 
-    /** Another set loses ways until the table has doubled: each set is there twice. */
+    /** Overwrites another set until the table has doubled: each set then exists twice. */
     void grow() {
       long before = places.bytes();
       if (before == places.maxBytes()) {
@@ -192,7 +185,7 @@ class KeyLocationCacheModelTest {
   }
 
   @Property(tries = 40, edgeCases = EdgeCasesMode.NONE)
-  void whatWasLearnedLastOrNothing(
+  void lastLocationOrNothing(
       @ForAll List<@From("ops") Op> ops, @ForAll @IntRange(min = 12, max = 16) int pageShift) {
     try (Run run = new Run(pageShift)) {
       for (Op op : ops) {

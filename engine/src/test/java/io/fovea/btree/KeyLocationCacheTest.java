@@ -51,7 +51,6 @@ class KeyLocationCacheTest {
     return tree;
   }
 
-  /** A table of the kind that is tested. */
   KeyLocationCache make(long bytes, int pageSize) {
     return new KeyLocationCache(bytes, pageSize);
   }
@@ -75,7 +74,7 @@ class KeyLocationCacheTest {
     tree.upsert(key, 0, 8, value, 0, 40, p, LogSession.NONE);
   }
 
-  /** Looks for a key, learns where it is, and says whether that was known. */
+  /** Looks up a key, caches its location, and returns whether the location was known. */
   final boolean find(KeyLocationCache places, BTree tree, long i) {
     Mem.putLongBE(key, 0, i);
     long hash = KeyHash.of(tree, key, 0, 8);
@@ -104,7 +103,7 @@ class KeyLocationCacheTest {
 
   @ParameterizedTest
   @ValueSource(ints = {4096, 8192, 16384, 32768, 65536})
-  void whatWasSeenIsKnown(int pageSize) {
+  void seenKeysAreKnown(int pageSize) {
     BTree tree = filled(pool(pageSize, 1024, Translation.PREDICTIVE), 7, N);
     KeyLocationCache places = places(1 << 20, tree);
     assertEquals(0, right(places, tree, 0, 2 * N, 2), "nothing was seen");
@@ -116,7 +115,7 @@ class KeyLocationCacheTest {
     int levels = tree.height();
     long searches = (long) levels * N;
     assertTrue(
-        p.pageAccesses - pages < byPlace + searches + (N - right) * (levels + 1L), "no way down");
+        p.pageAccesses - pages < byPlace + searches + (N - right) * (levels + 1L), "no descent");
   }
 
   @ParameterizedTest
@@ -129,7 +128,7 @@ class KeyLocationCacheTest {
   }
 
   @Test
-  void absentKeysHavePlaces() {
+  void absentKeysHaveLocations() {
     BTree tree = filled(pool(4096, 1024, Translation.PREDICTIVE), 7, N);
     KeyLocationCache places = places(1 << 20, tree);
     assertEquals(0, right(places, tree, 1, 2001, 2));
@@ -141,7 +140,7 @@ class KeyLocationCacheTest {
     assertEquals(1000, right(places, tree, 1, 2001, 2), "they are there now, elsewhere");
   }
 
-  /** The page of a place may belong to another tree by now, or to nobody. */
+  /** The page of a location may belong to another tree by now, or be free. */
   @Test
   void pagesThatBelongToOthers() {
     BufferPool pool = pool(4096, 1024, Translation.PREDICTIVE);
@@ -161,7 +160,7 @@ class KeyLocationCacheTest {
   }
 
   @Test
-  void nothingOfWhatItSaysIsBelieved() {
+  void arbitraryContentIsHarmless() {
     BTree tree = filled(pool(4096, 1024, Translation.PREDICTIVE), 7, N);
     KeyLocationCache places = places(1 << 20, tree);
     Random random = new Random(5);
@@ -172,9 +171,9 @@ class KeyLocationCacheTest {
     right(places, tree, 0, 2 * N, 3);
   }
 
-  /** All keys under few numbers: each finds the places of others. */
+  /** All keys share a few hashes: each finds locations of others. */
   @Test
-  void aNumberIsNotTheKey() {
+  void equalHashesAreNotEqualKeys() {
     BTree tree = filled(pool(4096, 1024, Translation.PREDICTIVE), 7, N);
     KeyLocationCache places = places(1 << 20, tree);
     Random random = new Random(6);
@@ -192,9 +191,9 @@ class KeyLocationCacheTest {
     }
   }
 
-  /** Pages that are not in memory are not read because of a place. */
+  /** A location never causes a read. */
   @Test
-  void pagesThatAreNotThere() {
+  void missingPages() {
     BTree tree = filled(pool(4096, 64, Translation.PREDICTIVE), 7, N);
     KeyLocationCache places = places(1 << 20, tree);
     right(places, tree, 0, 2 * N, 2);
@@ -215,9 +214,9 @@ class KeyLocationCacheTest {
     return places.arrive(tree, key, 0, 8, at, 48);
   }
 
-  /** While many look and learn; afterwards everything that was known still is. */
+  /** Grows during lookups and stores; afterwards all known locations still are. */
   @Test
-  void itGrowsBesideReaders() throws Exception {
+  void growsDuringReads() throws Exception {
     int n = 150_000;
     BTree tree = filled(pool(4096, 8192, Translation.PREDICTIVE), 7, n);
     KeyLocationCache places = places(4 << 20, tree);
@@ -255,7 +254,7 @@ class KeyLocationCacheTest {
     if (failure.get() != null) {
       throw new AssertionError(failure.get());
     }
-    // Copies of what belongs into the other half go one by one.
+    // Copies that belong to the other half are overwritten one by one.
     int right = 0;
     for (int round = 0; round < 8; round++) {
       right = right(places, tree, 0, 2 * n, 2);
@@ -264,11 +263,11 @@ class KeyLocationCacheTest {
   }
 
   /**
-   * A table that is three fifths full, and has grown four times on the way there: copies that
-   * belong into the other half must not stay at the cost of what is looked for.
+   * A table three fifths full that has grown four times: copies that belong to the other half must
+   * not displace useful locations.
    */
   @Test
-  void whatHasGrownKnowsNearlyAll() {
+  void grownTableKnowsNearlyAllKeys() {
     int n = 300_000;
     BTree tree = filled(pool(4096, 16384, Translation.PREDICTIVE), 7, n);
     KeyLocationCache places = places(4 << 20, tree);
@@ -286,7 +285,7 @@ class KeyLocationCacheTest {
   }
 
   @Test
-  void closedItKnowsNothing() {
+  void knowsNothingAfterClose() {
     BTree tree = filled(pool(4096, 1024, Translation.PREDICTIVE), 7, N);
     KeyLocationCache places = make(1 << 20, 4096);
     right(places, tree, 0, 2000, 2);

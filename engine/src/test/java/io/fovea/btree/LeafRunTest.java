@@ -22,11 +22,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Several changes under one latch leave what the same changes leave one by one. */
+/** Runs under one latch have the same result as single changes. */
 class LeafRunTest {
   private static final long SEED = Long.getLong("models.seed", 20261126L);
 
-  /** A run whose keys and values are put into memory of its own, and into the tree's model. */
+  /** A run with its own key and value memory, also applied to the tree's model. */
   private static final class Runs {
     final TestTree t;
     final LeafRun run = new LeafRun();
@@ -99,7 +99,7 @@ class LeafRunTest {
   // ---------------------------------------------------------------------------------- one latch
 
   @Test
-  void theVersionMovesOnceForAllOfThem() {
+  void versionMovesOncePerRun() {
     try (TestTree t = filled(40)) {
       Position before = at(t, key(500));
       Runs r = new Runs(t);
@@ -119,14 +119,14 @@ class LeafRunTest {
       assertEquals(at(t, key(900)).slot, r.p.slot);
       assertEquals(at(t, key(508)).slot, r.run.slot(7));
       assertEquals(0, r.run.firstOfLeaf());
-      assertEquals(1, r.p.pageAccesses - r.p.childSteps, "one way down");
+      assertEquals(1, r.p.pageAccesses - r.p.childSteps, "one descent");
       t.checkAll();
     }
   }
 
-  /** Two records that a run makes the same are the same whenever a reader's version holds. */
+  /** Two records that each run sets equally are equal whenever a reader's version holds. */
   @Test
-  void nobodySeesAPartOfARunInOneLeaf() throws Exception {
+  void readersNeverSeePartOfARun() throws Exception {
     try (TestTree t = filled(40)) {
       t.put(key(1600), t.model.get(key(600)));
       AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -178,7 +178,7 @@ class LeafRunTest {
     }
   }
 
-  // ------------------------------------------------------------------------- where a run is cut
+  // ---------------------------------------------------------------------------------- end of a run
 
   @Test
   void aFullLeafIsSplitInTheMiddleOfARun() {
@@ -197,7 +197,7 @@ class LeafRunTest {
     }
   }
 
-  /** What is not of the leaf is made where it belongs, whatever was believed. */
+  /** Changes of other leaves are made where they belong, whatever was expected. */
   @Test
   void changesOfOtherLeaves() {
     try (TestTree t = filled(2000)) {
@@ -215,7 +215,7 @@ class LeafRunTest {
     }
   }
 
-  /** The one before it stays, and what comes behind it was not begun. */
+  /** The change before stays, the one after has not begun. */
   @Test
   void aPatchThatDoesNotFitEndsTheRun() {
     try (TestTree t = filled(40)) {
@@ -239,7 +239,7 @@ class LeafRunTest {
     }
   }
 
-  /** With a long value, and with an empty key beside an empty value: offsets are no names. */
+  /** Includes a long value, and an empty key with an empty value. */
   @Test
   void recordsOfAnyLength() {
     try (TestTree t = filled(10)) {
@@ -256,7 +256,7 @@ class LeafRunTest {
       t.checkAll();
       r.begin();
       r.run.patch(r.store(key(305)), 8, -1, 0, r.store(new byte[3]), 3);
-      assertFalse(r.install(), "who writes long values makes another chain");
+      assertFalse(r.install(), "a write of a long value makes a new chain");
       r.begin();
       r.run.value(r.store(key(306)), 8, 0, t.tree.inlineMax());
       r.run.value(1 << 20, 8, 0, 1);
@@ -266,12 +266,12 @@ class LeafRunTest {
     }
   }
 
-  // --------------------------------------------------------------------------------- what fails
+  // -------------------------------------------------------------------------------------- failures
 
-  /** The leaf is damaged, but not what the first change needs. */
+  /** The leaf is damaged, but not the part that the first change needs. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void whatWasMadeBeforeAFailureStays(boolean first) {
+  void completedChangesSurviveAFailure(boolean first) {
     try (TestTree t = filled(40)) {
       Position before = at(t, key(500));
       long dead = t.pool.base(before.frame) + BTreeNode.DEAD;
@@ -287,7 +287,7 @@ class LeafRunTest {
       assertEquals(first ? 1 : 0, r.run.done());
       assertEquals(!first, t.tree.valid(before), "the version says whether anything was changed");
       assertEquals(null, t.pool.stopping().stopped(), "no change was half made");
-      // As if the run had ended there: who calls again goes on.
+      // As if the run had ended there: another call continues.
       Mem.putShort(t.pool.pages(), dead, right);
       assertArrayEquals(value(first ? 7 : 6, 20), t.get(key(600)));
       assertTrue(r.install());
@@ -295,7 +295,7 @@ class LeafRunTest {
     }
   }
 
-  /** Reads fail where the run goes on in another leaf, or splits one. */
+  /** Reads fail where the run continues in another leaf, or splits one. */
   @Test
   void readsThatFailInTheMiddle() {
     HeldDevice device = new HeldDevice();
@@ -360,7 +360,7 @@ class LeafRunTest {
             key = random.nextBoolean() ? keys.next() : next(t, key);
           }
           if (random.nextBoolean()) {
-            r.p.clear(); // else that of the run before
+            r.p.clear(); // otherwise that of the previous run
           }
           assertTrue(r.install());
           if (random.nextInt(4) == 0) {

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What a scan promises while the tree changes under it. */
+/** The guarantees of a scan while the tree changes. */
 class LeafScanTest {
   private TestTree t;
   private final LeafScan scan = new LeafScan();
@@ -58,7 +58,7 @@ class LeafScanTest {
     assertThrows(InvalidUseException.class, () -> new LeafScan().stillValid());
   }
 
-  /** Between the last key of one copy and the first of the next something is inserted. */
+  /** A key is inserted between the last key of one copy and the first of the next. */
   @Test
   void gapBetweenLeaves() {
     seek(-1, false);
@@ -91,7 +91,7 @@ class LeafScanTest {
     assertFalse(scan.load());
   }
 
-  /** All leaves of the range but the first and the last are empty, or gone. */
+  /** All leaves of the range except the first and the last are empty or merged away. */
   @Test
   void acrossWhatIsEmpty() {
     for (int i = 100; i < 900; i++) {
@@ -124,9 +124,7 @@ class LeafScanTest {
     }
   }
 
-  /**
-   * The leaf splits, merges and goes away between two loads: nothing is lost, nothing comes twice.
-   */
+  /** The leaf splits, merges and disappears between two loads: each key is seen once. */
   @Test
   void structureChanges() {
     for (boolean descending : new boolean[] {false, true}) {
@@ -137,7 +135,7 @@ class LeafScanTest {
         List<Long> keys = keys();
         long here = keys.getFirst();
         seen.addAll(keys);
-        // Around the scan much comes and goes; what is divisible by 10 stays.
+        // Many keys around the scan come and go; those divisible by 10 stay.
         for (long n = here - 400; n < here + 400; n++) {
           if (n > 0 && n % 10 != 0) {
             if (turn % 2 == 0) {
@@ -203,7 +201,7 @@ class LeafScanTest {
     assertEquals(1, p.pageAccesses);
   }
 
-  /** The next leaf is found by the hint: without it each leaf would cost a descent. */
+  /** The next leaf is found by its hint, without a descent per leaf. */
   @Test
   void hints() {
     for (boolean descending : new boolean[] {false, true}) {
@@ -218,7 +216,6 @@ class LeafScanTest {
     }
   }
 
-  /** A hint that leads anywhere is noticed. */
   @Test
   void wrongHints() {
     Position p = new Position();
@@ -239,7 +236,7 @@ class LeafScanTest {
     assertTrue(t.verify().staleHints() > 0);
   }
 
-  /** Fences that send the scan back to where it was. */
+  /** Fences that lead the scan back. */
   @Test
   void circles() {
     Position p = new Position();

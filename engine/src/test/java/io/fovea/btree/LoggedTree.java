@@ -27,8 +27,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tree with a log, written by a stand-in for the commit: one record for each change of a key,
- * with the pages of chains that come and go.
+ * A tree with a log, written by a replacement of the commit: one record per key change, with the
+ * pages of chains that are adopted and released.
  *
  * <pre>
  *   COMMIT of these tests   kind 4 | key 4 | value 4 | adopted 4 | released 4 | key | value | pids
@@ -48,7 +48,7 @@ final class LoggedTree implements AutoCloseable {
   final BufferPool pool;
   final BTree tree;
 
-  /** The long values, by where their commits begin in the log. */
+  /** The long values, by the positions of their commits. */
   final Map<Long, byte[]> values = new ConcurrentHashMap<>();
 
   final Writer main;
@@ -85,12 +85,12 @@ final class LoggedTree implements AutoCloseable {
     session.end();
   }
 
-  /** A thread's own; keys of different writers are different. */
+  /** Returns a writer for one thread; different writers use different keys. */
   Writer writer() {
     return new Writer(log.session());
   }
 
-  /** One thread's way to change the tree. */
+  /** Changes the tree, by one thread. */
   final class Writer {
     final LogSession session;
     final TestTree.Staging staging = new TestTree.Staging();
@@ -136,7 +136,7 @@ final class LoggedTree implements AutoCloseable {
       assertEquals(model.remove(key) != null, present);
     }
 
-    /** Removes all keys of an interval. */
+    /** Removes all keys of a range. */
     void cut(byte @Nullable [] low, byte @Nullable [] high) {
       session.begin(0);
       append(REMOVE, new byte[1], new byte[0], 0, new LongList(), new LongList());
@@ -201,13 +201,12 @@ final class LoggedTree implements AutoCloseable {
     return state.highWater() - AllocatorState.FIRST_PID - state.freePages();
   }
 
-  /** Ends the log and reads it. */
   List<Entry> entries() {
     log.close();
     return durableEntries();
   }
 
-  /** Reads what of the log is on the device. */
+  /** Reads the durable part of the log. */
   List<Entry> durableEntries() {
     List<Entry> entries = new ArrayList<>();
     try (LogReader reader = LogReader.open(logDevice, database, Log.FIRST_LSN)) {
@@ -223,7 +222,6 @@ final class LoggedTree implements AutoCloseable {
     return entries;
   }
 
-  /** A record of the log. */
   record Entry(int type, long start, long end, MemorySegment body, int length) {
     @Override
     public String toString() {

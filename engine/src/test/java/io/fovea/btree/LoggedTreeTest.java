@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a tree logs is enough to make it again, after every single record. */
+/** The records of a tree are enough to rebuild it, after each single record. */
 class LoggedTreeTest {
   private enum Change {
     LEAF_SPLIT,
@@ -57,7 +57,7 @@ class LoggedTreeTest {
     return value;
   }
 
-  /** Grows, shrinks, grows again; then goes on, or shrinks to nothing. */
+  /** Grows, shrinks, grows again; then continues, or shrinks to nothing. */
   private static void run(
       LoggedTree t, RandomKeys.Kind kind, long seed, int operations, boolean chains) {
     RandomKeys keys = new RandomKeys(kind, seed, t.tree.maxKeySize());
@@ -84,7 +84,7 @@ class LoggedTreeTest {
     t.verify();
   }
 
-  /** The important one: images alone make a sound tree, wherever the log ends. */
+  /** Most important: images alone make a sound tree, wherever the log ends. */
   @ParameterizedTest
   @EnumSource(RandomKeys.Kind.class)
   void soundAfterEveryRecord(RandomKeys.Kind kind) {
@@ -104,7 +104,7 @@ class LoggedTreeTest {
             assertEquals("[]", report.problems().toString(), () -> e.toString());
           }
         }
-        assertTrue(replay.orphans.isEmpty(), "everything that was given out is used or free");
+        assertTrue(replay.orphans.isEmpty(), "each allocated page is used or free");
       }
     }
     assertEquals(deep ? Change.values().length : 4, changes.size(), changes::toString);
@@ -118,7 +118,7 @@ class LoggedTreeTest {
     int from = Mem.getInt(e.body(), 16);
     int to = Mem.getInt(e.body(), 20);
     long second = StructureRecord.HEADER + PageImages.bytes(4096, from, to);
-    // The parent of an ordinary split has the page itself; that of a root's has two new ones only.
+    // The parent of an ordinary split names the page; a split root names only the two new ones.
     boolean ofRoot = images == 3 && isSplitOfRoot(e, second, root);
     return switch (10 * images + released) {
       case 30 ->
@@ -131,7 +131,7 @@ class LoggedTreeTest {
     };
   }
 
-  /** After the split of a root it has two children, which have no outer fences. */
+  /** A split root has two children without outer fences. */
   private static boolean isSplitOfRoot(LoggedTree.Entry e, long second, long root) {
     int from = Mem.getInt(e.body(), second + 8);
     int to = Mem.getInt(e.body(), second + 12);
@@ -141,7 +141,7 @@ class LoggedTreeTest {
         && BTreeNode.low(e.body(), StructureRecord.HEADER + PageImages.HEADER) == BTreeNode.NONE;
   }
 
-  /** A log that ends somewhere: the tree has its changes, no page is lost, and it goes on. */
+  /** Wherever the log ends, the tree has its changes, no page is lost, and work can continue. */
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 4, 5, 6})
   void everyPrefixIsATree(long seed) {
@@ -168,7 +168,7 @@ class LoggedTreeTest {
     }
   }
 
-  /** A pool that is too small writes pages all the time: those and the log make the tree. */
+  /** With a pool that keeps writing pages, those and the log make the tree. */
   @ParameterizedTest
   @ValueSource(longs = {1, 2})
   void crashWithPagesWritten(long seed) {
@@ -189,7 +189,7 @@ class LoggedTreeTest {
     }
   }
 
-  /** Changes of structure that meet: their records are in the order of the latches. */
+  /** Concurrent structure changes are logged in latch order. */
   @ParameterizedTest
   @ValueSource(longs = {1, 2})
   void manyWriters(long seed) throws Exception {
@@ -235,7 +235,6 @@ class LoggedTreeTest {
     }
   }
 
-  /** Keys of all writers are neighbours, so that they meet in the leaves. */
   private static void write(LoggedTree.Writer w, int own, int threads, long seed) {
     Random random = new Random(seed * 100 + own);
     for (int i = 0; i < 1500; i++) {
@@ -293,7 +292,7 @@ class LoggedTreeTest {
   }
 
   @Test
-  void bulkLoadGivenUp() {
+  void abandonedBulkLoad() {
     try (LoggedTree t = new LoggedTree(4096, 512);
         Replay replay = new Replay(4096, 2048)) {
       t.session.begin(0);
@@ -316,7 +315,7 @@ class LoggedTreeTest {
 
   // --------------------------------------------------------------------------------------- drops
 
-  /** A drop that ends anywhere is gone on with, and frees each page once. */
+  /** An interrupted drop continues anywhere and frees each page once. */
   @Test
   void drop() {
     try (LoggedTree t = new LoggedTree(4096, 512)) {
@@ -346,7 +345,7 @@ class LoggedTreeTest {
     }
   }
 
-  // ---------------------------------------------------------------------------------- what fails
+  // -------------------------------------------------------------------------------------- failures
 
   @Test
   void longValuesNeedTheirRecord() {
@@ -385,7 +384,7 @@ class LoggedTreeTest {
     }
   }
 
-  /** Where the file is full nothing has changed, and what was given out is free again. */
+  /** On a full disk nothing changes and allocated pages are freed. */
   @Test
   void noSpace() {
     try (LoggedTree t = new LoggedTree(4096, 256, 1 << 20);
@@ -400,7 +399,7 @@ class LoggedTreeTest {
         } catch (FoveaException e) {
           failures++;
           t.session.end();
-          // The record is there, the change is not: only a test may leave it at that.
+          // The record without the change: only a test may leave it so.
           t.tree.find(t.staging.key, 0, t.staging.key(key), t.position);
           assertFalse(t.position.found);
           t.model.remove(key);
@@ -414,12 +413,12 @@ class LoggedTreeTest {
       t.entries().forEach(replay::structure);
       TreeVerifier.Report report = TreeVerifier.verifyNodes(replay.open());
       assertEquals("[]", report.problems().toString());
-      // Chains that were let go by a commit that then failed are the only ones.
+      // The only ones are chains released by a failed commit.
       assertEquals(0, report.overflowPages());
     }
   }
 
-  /** A log that has died: changes are made as a whole or not at all, and none is written. */
+  /** With a dead log, changes are complete or not made, and not written. */
   @Test
   void deadLog() {
     try (LoggedTree t = new LoggedTree(4096, 2048)) {
@@ -451,7 +450,7 @@ class LoggedTreeTest {
     }
   }
 
-  /** Damage of a record shows as such, and never as something worse. */
+  /** Damage of a record is reported as such. */
   @Test
   void hostileRecords() {
     try (LoggedTree t = new LoggedTree(4096, 512)) {

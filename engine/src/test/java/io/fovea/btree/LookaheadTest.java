@@ -22,13 +22,13 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Keys whose pages are missing, where others take the frames meanwhile. */
+/** Keys with missing pages, while others take the frames. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LookaheadTest {
   private static final int RECORDS = 8_000;
   private static final int FRAMES = 512;
 
-  /** As many as there are, when the window is full and there are enough aside, and eight more. */
+  /** The maximum: a full window, enough deferred keys, and eight more. */
   private static final int KEYS = PageReads.CAPACITY + 2 * Lookahead.WIDTH;
 
   private final TestTree.Staging[] staged = new TestTree.Staging[KEYS];
@@ -57,7 +57,7 @@ class LookaheadTest {
     }
   }
 
-  /** What {@link io.fovea.RowTable#getAll} does with the keys that it goes on for. */
+  /** The loop of {@link io.fovea.RowTable#getAll} over deferred keys. */
   private void proceed(BTree tree) {
     int n = ahead.again(tree, true);
     for (int i = 0; i < n; i++) {
@@ -69,11 +69,10 @@ class LookaheadTest {
   }
 
   /**
-   * A whole window of reads fails, and meanwhile others take all the frames that reads may have:
-   * all keys go back aside, and none can begin again.
+   * All reads fail while others hold all frames available to reads: all keys are deferred again.
    */
   @Test
-  void allKeysFindRoomAside() {
+  void allKeysCanBeDeferred() {
     HeldDevice device = new HeldDevice();
     long root;
     AllocatorState state;
@@ -122,7 +121,7 @@ class LookaheadTest {
       }
     }
     assertTrue(ahead.asideFull());
-    // A half of what all may have; the other one as soon as the first reads have failed.
+    // Half of the frames available to reads; the other half after the first failures.
     PageReads[] hogs = {new PageReads(), new PageReads()};
     long pid = AllocatorState.FIRST_PID;
     for (PageReads hog : hogs) {
@@ -158,23 +157,22 @@ class LookaheadTest {
     pool.close();
   }
 
-  /** Whether the system has a page behind the address of a page, zeros or not: proc(5), pagemap. */
+  /** Whether a page of the kernel backs a page, zeros or not: proc(5), pagemap. */
   private static boolean isMapped(BufferPool pool, long pid) throws IOException {
     long address = pool.pages().address() + pool.base((int) pid);
     try (RandomAccessFile map = new RandomAccessFile("/proc/self/pagemap", "r")) {
       map.seek(address / 4096 * Long.BYTES);
-      // Little-endian: what is asked for is the uppermost bit.
+      // Little-endian; the uppermost bit is the answer.
       return Long.reverseBytes(map.readLong()) < 0;
     }
   }
 
   /**
-   * Where a page without memory is looked for nobody touches its bytes: the system would map its
-   * page of zeros, which is a fault, and one more, with an interrupt of all cores, when the page
-   * comes.
+   * Lookups do not touch pages without memory: mapping the zero page is a fault, and the arrival of
+   * the page another one, with an interrupt of all cores.
    */
   @Test
-  void pagesThatAreNotThereAreNotTouched() throws IOException {
+  void missingPagesAreNotTouched() throws IOException {
     assumeTrue(Files.isReadable(Path.of("/proc/self/pagemap")), "no pagemap here");
     PoolConfig config = PoolConfig.ofFrames(4096, FRAMES, Translation.VIRTUAL);
     HeldDevice device = new HeldDevice();

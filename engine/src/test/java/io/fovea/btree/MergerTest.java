@@ -7,12 +7,12 @@ import java.nio.ByteBuffer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Leaves that are emptied in an order in which they do not fit to their neighbours at first. */
+/** Leaves emptied in an order in which they do not fit into their siblings at first. */
 class MergerTest {
-  /** So long that a leaf with two fences and one record does not ask for a neighbour yet. */
+  /** So long that a leaf with two fences and one record is not underfull yet. */
   private static final int PREFIX = 480;
 
-  /** One of some keys that share so much that only a leaf between two fences has many of them. */
+  /** Keys with so long a common prefix that only a leaf with two fences holds many. */
   private static byte[] key(int number) {
     return ByteBuffer.allocate(PREFIX + 4).putInt(PREFIX, number).array();
   }
@@ -24,22 +24,21 @@ class MergerTest {
   }
 
   /**
-   * The first and the last leaf have an open fence and so no prefix: what the leaves between have
-   * does not fit into them. They are emptied first and stay; the last of the others must take both
-   * with it.
+   * The first and the last leaf lack a fence and so a prefix, so the leaves between them do not fit
+   * into them. They are emptied first; the last one of the others must merge with both.
    */
   @ParameterizedTest
   @ValueSource(ints = {100, 400})
-  void emptyLeavesGoWithTheLeafThatWasBetween(int count) {
+  void emptyLeavesMergeWithTheLeafBetweenThem(int count) {
     try (TestTree t = new TestTree()) {
-      // The ends first: what comes between them fills leaves that have two fences.
+      // The ends first: later keys fill leaves with two fences.
       for (int i = 0; i < count; i++) {
         int at = i < 16 ? (i & 1) == 0 ? i / 2 : count - 1 - i / 2 : i - 8;
         t.put(key(at), new byte[100]);
       }
       long full = t.verify().pages();
       assertTrue(full >= 4, full + " pages");
-      int few = 8; // the first leaf's, and the last one's
+      int few = 8; // in the first and the last leaf
       delete(t, 0, few);
       delete(t, count - few, count);
       assertEquals(full, t.verify().pages(), "the two empty ones are there");

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** While a page is on its way in, whoever does not want that page goes on. */
+/** While a page is loaded, threads that do not need it continue. */
 @Tag("slow")
 @Timeout(60)
 class MissTest {
@@ -33,7 +33,7 @@ class MissTest {
   private BTree tree;
   private final AtomicReference<Throwable> failure = new AtomicReference<>();
 
-  /** A tree of two levels with a long value behind its last key; nothing is in memory. */
+  /** A tree of two levels with a long value after its last key; nothing is resident. */
   @BeforeEach
   void open() {
     long root;
@@ -115,12 +115,12 @@ class MissTest {
   }
 
   @Test
-  void underTheSameParentEverythingGoesOn() throws Exception {
+  void siblingsRemainUsable() throws Exception {
     holdLeafOf(2000);
     Thread missing = start(() -> find(2000));
     Thread second = start(() -> find(2001));
     await("the leaf is being read", () -> device.held.get() == 1);
-    // Hits, misses, writes and splits under the parent of the leaf that is on its way.
+    // Hits, misses, writes and splits under the parent of the leaf being loaded.
     for (int turn = 0; turn < 2; turn++) {
       for (int i = 0; i < 1800; i++) {
         find(i);
@@ -146,9 +146,9 @@ class MissTest {
     device.readsAt.forEach((offset, n) -> assertEquals(1, n.get(), "reads at " + offset));
   }
 
-  /** A scan that reads ahead keeps nobody from the leaves that it does not read. */
+  /** A scan that reads ahead blocks only the leaves that it reads. */
   @Test
-  void besideAScanThatReadsAhead() throws Exception {
+  void duringReadAhead() throws Exception {
     holdLeafOf(1000);
     Thread scanning =
         start(
@@ -175,9 +175,9 @@ class MissTest {
     device.readsAt.forEach((offset, n) -> assertEquals(1, n.get(), "reads at " + offset));
   }
 
-  /** A page of a long value is read with nothing latched, the leaf included. */
+  /** A page of a long value is read without latches, also on the leaf. */
   @Test
-  void whileALongValueIsReadItsLeafCanBeChanged() throws Exception {
+  void leafCanChangeDuringReadOfLongValue() throws Exception {
     find(LONG_KEY);
     device.hold(offset -> true);
     Thread reading =
@@ -203,9 +203,9 @@ class MissTest {
     assertNull(failure.get());
   }
 
-  /** Virtual threads that miss in a tree: all reads are under way at once. */
+  /** Virtual threads with misses in one tree: all reads are concurrent. */
   @Test
-  void virtualThreadsMissTogether() throws Exception {
+  void virtualThreadsReadConcurrently() throws Exception {
     List<Long> firsts = new ArrayList<>();
     long last = 0;
     for (int i = 0; i < KEYS; i++) {

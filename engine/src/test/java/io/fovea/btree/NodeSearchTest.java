@@ -22,11 +22,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The search in one node against a walk over sorted keys. */
+/** Compares the search in one node with a walk over sorted keys. */
 class NodeSearchTest {
   private static final int PAGE = 4096;
 
-  /** Offsets that are not those of a page by themselves, as in a pool. */
+  /** Nodes are not at offset 0, as in a pool. */
   private static final long BASE = 2 * PAGE;
 
   private final MemorySegment pages = Arena.ofAuto().allocate(4 * PAGE, 4096);
@@ -39,7 +39,7 @@ class NodeSearchTest {
     buffer.setLength(key.length);
   }
 
-  /** Puts as many of the keys into a node as fit, in any order; returns those, sorted. */
+  /** Puts as many keys as fit into a node, in any order; returns them sorted. */
   private List<byte[]> build(boolean leaf, List<byte[]> keys, byte[] low, byte[] high) {
     int level = leaf ? 0 : 1;
     for (long i = BASE; i < BASE + PAGE; i += 8) {
@@ -115,7 +115,7 @@ class NodeSearchTest {
         expected++;
       }
       boolean found = expected < keys.size() && Arrays.equals(keys.get(expected), probe);
-      // Right behind the key there is nothing: the search must not look there.
+      // Memory ends right after the key: the search must not read beyond.
       MemorySegment exact = other.asSlice(2 * PAGE - probe.length);
       Mem.putBytes(exact, 0, probe, 0, probe.length);
       int result =
@@ -145,7 +145,6 @@ class NodeSearchTest {
     }
   }
 
-  /** Probes that belong into the node: between the fences. */
   private static List<byte[]> probes(List<byte[]> keys, byte[] low, byte[] high) {
     List<byte[]> probes = new ArrayList<>(keys);
     for (byte[] key : keys) {
@@ -180,7 +179,6 @@ class NodeSearchTest {
           keys.add(random.next());
         }
         check(leaf, build(leaf, keys, null, null), probes(keys, null, null));
-        // The same between fences: the node cuts off a prefix.
         byte[] low = random.next();
         byte[] high = random.next();
         if (Arrays.compareUnsigned(low, high) < 0) {
@@ -192,7 +190,7 @@ class NodeSearchTest {
     }
   }
 
-  /** More slots than one step of the search looks at, up to the most of the largest page. */
+  /** More slots than one step compares, up to the maximum of the largest page. */
   @Test
   void leavesOfManySlots() {
     int pageSize = 1 << 16;
@@ -207,7 +205,7 @@ class NodeSearchTest {
     for (int count = 0; count <= most; count += count < 500 ? 1 : 433) {
       Mem.putShort(page, BTreeNode.COUNT, (short) count);
       if (count > 0) {
-        // Keys of four bytes, all odd: the slots alone decide.
+        // Odd four-byte keys: the slots alone decide.
         for (int i = Math.max(0, count - 433); i < count; i++) {
           long slot = BTreeNode.makeSlot(2 * i + 1 << 12, pageSize - 2, 4);
           Mem.putLong(page, BTreeNode.LEAF_SLOTS + (long) i * BTreeNode.LEAF_STRIDE, slot);
@@ -223,7 +221,7 @@ class NodeSearchTest {
     }
   }
 
-  /** Bytes of which many are 0x00 and 0xFF: what pads heads, and what heads cannot pad. */
+  /** Many bytes 0x00 and 0xFF, which are and are not padding of heads. */
   @Provide
   Arbitrary<byte[]> keys() {
     Arbitrary<Byte> bytes =
@@ -278,7 +276,7 @@ class NodeSearchTest {
     }
   }
 
-  /** Half of a split: fences that are nearer, and so a prefix that is longer, or the same. */
+  /** Half of a split: narrower fences, and so an equal or longer prefix. */
   @Property(tries = 500, edgeCases = EdgeCasesMode.NONE)
   void entriesOfAHalf(
       @ForAll("keys") byte[] x,

@@ -18,7 +18,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Values that do not fit a leaf. */
 class OverflowTest {
   private static byte[] value(int length) {
     byte[] value = new byte[length];
@@ -26,7 +25,7 @@ class OverflowTest {
     return value;
   }
 
-  /** Lengths around every limit, one after the other under the same key, up and down. */
+  /** Lengths around each limit, in turn under the same key, up and down. */
   @ParameterizedTest
   @ValueSource(ints = {4096, 16384, 65536})
   void growsAndShrinks(int pageSize) {
@@ -74,7 +73,7 @@ class OverflowTest {
       byte[] value = value(100_000);
       byte[] key = TestTree.bytes("k");
       t.put(key, value);
-      // What there is room for, and not a byte more.
+      // As much as fits, and not a byte more.
       MemorySegment out = Arena.ofAuto().allocate(200_000, 8);
       for (int cap : new int[] {0, 1, 4048, 4049, 50_000, 99_999, 100_000, 150_000}) {
         out.fill((byte) 0x77);
@@ -92,7 +91,7 @@ class OverflowTest {
     }
   }
 
-  /** A reader in the middle of a chain that is replaced, freed and used again. */
+  /** A reader within a chain that is replaced, freed and reused. */
   @Test
   void staleStub() {
     try (TestTree t = new TestTree(4096, 64, Translation.PREDICTIVE)) {
@@ -136,7 +135,7 @@ class OverflowTest {
     }
   }
 
-  /** Without space for a chain nothing has changed, and the part that was written is free again. */
+  /** Without space for a chain nothing changes, and the written part is freed. */
   @Test
   void diskFull() {
     try (MemoryDevice device = new MemoryDevice("small", 4096, 2 << 20);
@@ -152,7 +151,7 @@ class OverflowTest {
       t.checkAll();
       t.put(TestTree.bytes("l"), value(500_000));
       t.checkAll();
-      // Nor is anything lost where a split finds no space.
+      // A split without space loses nothing either.
       assertThrows(
           StorageFullException.class,
           () -> {

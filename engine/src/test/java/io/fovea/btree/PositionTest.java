@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
-/** Positions are hints: however stale, wrong or foreign, the answer is right. */
+/** Positions are hints: however stale, wrong or foreign, results are right. */
 class PositionTest {
   private static TestTree filled(int count) {
     TestTree t = new TestTree(4096, 2048, Translation.PREDICTIVE);
@@ -46,17 +46,16 @@ class PositionTest {
       byte[] key = TestTree.bytes(5000);
       assertEquals(height, accesses(t, () -> t.checkGet(key)));
       assertEquals(1, accesses(t, () -> t.checkLocate(key)));
-      // A neighbour, and a key that is absent, in the same leaf.
       assertEquals(1, accesses(t, () -> t.checkLocate(TestTree.bytes(5010))));
       assertEquals(1, accesses(t, () -> t.checkLocate(TestTree.bytes(5005))));
-      // After a change that leaves the version behind.
+      // After a change that moves the version.
       Position own = new Position();
       own.copyFrom(t.position);
       t.put(TestTree.bytes(5001), new byte[3]);
       t.position.copyFrom(own);
       assertFalse(t.tree.valid(own));
       assertEquals(1, accesses(t, () -> t.checkLocate(key)));
-      // Changes go through it as well, and leave it right.
+      // Changes use and update positions, too.
       assertEquals(1, accesses(t, () -> t.patch(key, 0, new byte[2])));
       assertEquals(1, accesses(t, () -> t.put(key, new byte[9])));
       assertTrue(t.tree.valid(t.position));
@@ -64,14 +63,13 @@ class PositionTest {
       assertTrue(t.tree.valid(t.position));
       assertFalse(t.position.found);
       assertEquals(1, accesses(t, () -> t.put(key, new byte[9])));
-      // Elsewhere it is no use, and no harm.
       assertEquals(height + 1, accesses(t, () -> t.checkLocate(TestTree.bytes(150_000))));
       t.position.clear();
       assertEquals(height, accesses(t, () -> t.checkLocate(key)));
     }
   }
 
-  /** As where the pool's writer copies the leaf, and loses its processor meanwhile. */
+  /** Like the pool's writer when it is descheduled while it copies the leaf. */
   @Test
   void isRightAfterAWaitForTheLatch() throws Exception {
     try (TestTree t = filled(3000);
@@ -89,7 +87,7 @@ class PositionTest {
         Future<?> waiting;
         try {
           waiting = writer.submit(change);
-          // The writer tries some times before it waits; where it is late, the test sees less.
+          // The writer retries before it waits; if it is late, the test checks less.
           assertThrows(TimeoutException.class, () -> waiting.get(50, TimeUnit.MILLISECONDS));
         } finally {
           pool.releaseShared(leaf);
@@ -112,7 +110,6 @@ class PositionTest {
             t.checkGet(TestTree.bytes(random.nextInt(30_000)));
             old[i] = new Position();
             old[i].copyFrom(t.position);
-            // Some are simply wrong.
             switch (random.nextInt(8)) {
               case 0 -> old[i].slot = random.nextInt(5000);
               case 1 -> old[i].frame = random.nextInt(t.pool.frames());
@@ -204,7 +201,7 @@ class PositionTest {
           () ->
               t.tree.upsert(
                   t.staging.key, 0, max + 1, t.staging.value, 0, 0, t.position, LogSession.NONE));
-      // To look for such a key is no mistake: it is just not there.
+      // Looking up such a key is allowed: it is absent.
       t.tree.find(t.staging.key, 0, max + 1, t.position);
       assertFalse(t.position.found);
       t.checkScan(new byte[max + 1], true, false);
@@ -255,7 +252,7 @@ class PositionTest {
     }
   }
 
-  /** What is written outside of the key is not looked at, whatever the alignment. */
+  /** Bytes around the key are ignored, at any alignment. */
   @Test
   void keysAnywhere() {
     try (TestTree t = filled(500)) {

@@ -2,19 +2,18 @@ package io.fovea.btree;
 
 import java.util.Random;
 
-/** Keys that are hard on a B-tree with prefixes, heads and tails. */
+/** Keys that are hard on prefixes, heads and tails. */
 final class RandomKeys {
-  /** What kind of keys. */
   enum Kind {
-    /** Eight bytes, spread over everything. */
+    /** Eight random bytes. */
     NUMBERS,
     /** Eight bytes, close together. */
     DENSE,
     /** Up to a dozen bytes of a small alphabet with 0x00 and 0xFF. */
     SHORT,
-    /** Long shared prefixes that differ somewhere. */
+    /** Long common prefixes that differ somewhere. */
     PREFIXES,
-    /** Any length up to the longest. */
+    /** Any length up to the maximum. */
     ANY,
     /** Composites as in TPC-C: three or four big-endian ints. */
     TUPLES

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Intervals of keys go from a tree, whole leaves at once, and what is counted before is there. */
+/** Range cuts remove whole leaves at once, and their counts are right. */
 @Tag("slow")
 class RangeCutTest {
   static KeyRange range(
@@ -108,7 +108,7 @@ class RangeCutTest {
 
   @ParameterizedTest
   @EnumSource(RandomKeys.Kind.class)
-  void whatIsCutIsGoneAndNothingElse(RandomKeys.Kind kind) {
+  void removesExactlyTheRange(RandomKeys.Kind kind) {
     for (long seed = 1; seed <= 6; seed++) {
       Random random = new Random(seed);
       try (TestTree t = new TestTree(4096, 2048, Translation.PREDICTIVE)) {
@@ -153,15 +153,14 @@ class RangeCutTest {
             assertEquals("[]", report.problems().toString(), e::toString);
           }
         }
-        assertTrue(replay.orphans.isEmpty(), "everything that was cut loose is free");
+        assertTrue(replay.orphans.isEmpty(), "each released page is free");
       }
     }
   }
 
-  /** What is claimed of the log before is never less than what is appended. */
   @ParameterizedTest
   @EnumSource(RandomKeys.Kind.class)
-  void noMoreIsLoggedThanWasClaimed(RandomKeys.Kind kind) {
+  void logsNoMoreThanClaimed(RandomKeys.Kind kind) {
     for (long seed = 1; seed <= 4; seed++) {
       Random random = new Random(seed);
       try (LoggedTree t = new LoggedTree(4096, 4096)) {
@@ -185,7 +184,7 @@ class RangeCutTest {
     }
   }
 
-  /** A million records are some hundred records of the log, and little more than frees. */
+  /** A million records take a few hundred log records plus the FREE records. */
   @Test
   void freesLeavesWithoutReadingThem() {
     try (TestTree t = new TestTree(4096, 4096, Translation.PREDICTIVE)) {

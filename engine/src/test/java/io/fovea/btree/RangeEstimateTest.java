@@ -23,7 +23,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Estimates beside what a map of the same entries says. */
+/** Compares estimates with a map of the same entries. */
 class RangeEstimateTest {
   private static final byte[] NONE = null;
 
@@ -59,7 +59,7 @@ class RangeEstimateTest {
     return map.entrySet().stream().mapToLong(e -> e.getKey().length + e.getValue().length).sum();
   }
 
-  /** Any keys, with holes; long values, too. The bound is wide, and far from what chance does. */
+  /** Any keys, with gaps and long values. The bound is far beyond random deviations. */
   @net.jqwik.api.Tag("slow")
   @Property(tries = 60)
   void about(
@@ -72,7 +72,7 @@ class RangeEstimateTest {
       for (int i = 0; i < size; i++) {
         t.put(keys.next(), new byte[random.nextInt(i % 200 == 0 ? 3_000 : 60)]);
       }
-      // A part of the keys is thinned out, so that subtrees differ.
+      // Part of the keys is thinned out, so that subtrees differ.
       byte[][] all = t.model.keySet().toArray(byte[][]::new);
       int holes = all.length / 3;
       for (int i = 0; i < holes; i++) {
@@ -104,7 +104,7 @@ class RangeEstimateTest {
     assertTrue(near, () -> estimate + " is not near " + real);
   }
 
-  /** Each short range of a tree of three levels: what fits in two leaves is counted. */
+  /** Short ranges in a tree of three levels: up to two leaves are counted exactly. */
   @Test
   void neighboursAreExact() {
     try (TestTree t = new TestTree(4096, 4096, Translation.PREDICTIVE)) {
@@ -133,7 +133,6 @@ class RangeEstimateTest {
     }
   }
 
-  /** Both ends at each key of a tree, fences included: nothing lies between a key and itself. */
   @Test
   void betweenAKeyAndItself() {
     try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE)) {
@@ -150,7 +149,7 @@ class RangeEstimateTest {
     }
   }
 
-  /** The empty tree, the longest key of the largest bytes, and no key at all. */
+  /** The empty tree, the longest key of 0xFF, and the empty key. */
   @Test
   void edges() {
     try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE)) {
@@ -167,7 +166,7 @@ class RangeEstimateTest {
     }
   }
 
-  /** Writers add as many again in places, at most. */
+  /** Writers at most double the entries of a range. */
   private boolean isAboutRight(BTree tree, long from, long to, long real, List<Long> far) {
     long found = estimate(tree, TestTree.bytes(from), true, TestTree.bytes(to), false).entries();
     if (found <= 4 * real + 500 && 2 * found + 500 >= real) {
@@ -177,7 +176,7 @@ class RangeEstimateTest {
     return false;
   }
 
-  /** While others insert and delete, split and merge, with a pool that evicts: about right. */
+  /** Approximately right during inserts, deletes, splits, merges and evictions. */
   @Test
   void besideWriters() throws InterruptedException {
     try (TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE)) {
@@ -196,10 +195,10 @@ class RangeEstimateTest {
           long from = random.nextInt(40_000);
           long to = random.nextInt(40_000);
           long real = Math.max(0, (to - from) / 2);
-          // Nodes of two moments, of before and after a split, may be far off: not twice.
+          // Nodes from before and after a split may be far off, but not twice in a row.
           List<Long> far = new ArrayList<>();
           while (far.size() < 2 && !isAboutRight(t.tree, from, to, real, far)) {
-            // once more
+            // retry
           }
           assertTrue(far.size() < 2, () -> far + " of " + real);
         }
@@ -212,7 +211,6 @@ class RangeEstimateTest {
     }
   }
 
-  /** Odd keys come and go, a run at a time. */
   private static void write(BTree tree, int mine, AtomicBoolean stop) {
     SplittableRandom random = new SplittableRandom(mine);
     MemorySegment memory = Arena.ofAuto().allocate(64, 8);

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Scans of leaves that are not in memory: how many are read at once, and what they push out. */
+/** Scans of leaves that are not resident: batch sizes and evictions. */
 @Timeout(60)
 class ReadAheadTest {
   private HeldDevice device = new HeldDevice();
@@ -34,12 +34,12 @@ class ReadAheadTest {
   private BTree tree;
   private int keys;
 
-  /** The leaves in the order of their keys, and the first key of each. */
+  /** The leaves in key order, and the first key of each. */
   private final List<Long> leaves = new ArrayList<>();
 
   private final List<Long> firstKeys = new ArrayList<>();
 
-  /** A tree on the device, and a pool that has nothing of it but the inner nodes. */
+  /** A tree on the device, and a pool with only its inner nodes. */
   private void open(int n, int frames, Translation translation) {
     keys = n;
     long root;
@@ -83,7 +83,7 @@ class ReadAheadTest {
     scan.seek(tree, staging.key, 0, len, true, descending);
   }
 
-  /** Goes on with the scan for so many leaves; the keys must come one after the other. */
+  /** Loads up to {@code leavesMax} leaves, whose keys must be consecutive. */
   private int load(int leavesMax, long first, boolean descending) {
     long expected = first;
     int n = 0;
@@ -104,10 +104,9 @@ class ReadAheadTest {
     return p.pid;
   }
 
-  // --------------------------------------------------------------------------------- how many
+  // ----------------------------------------------------------------------------------- batch sizes
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void batchesGrowWithTheScan(Translation translation) {
     open(4000, 1024, translation);
@@ -125,8 +124,7 @@ class ReadAheadTest {
         assertEquals(leaves.size(), device.reads(), "each leaf once");
       }
     }
-    // A leaf that a scan reads may push one that was only passed out of its preferred frame:
-    // none or one as a rule, two in one of 150 runs.
+    // A leaf may evict a passed one from its preferred frame: usually none or one, rarely two.
     assertTrue(device.reads() <= leaves.size() + 8, "the second scan read " + device.reads());
   }
 
@@ -151,7 +149,7 @@ class ReadAheadTest {
   }
 
   @Test
-  void leavesThatAreThereEndIt() {
+  void residentLeavesEndReadAhead() {
     open(8000, 1024, Translation.PREDICTIVE);
     for (int i = 20; i < 40; i++) {
       find(firstKeys.get(i));
@@ -163,7 +161,7 @@ class ReadAheadTest {
   }
 
   @Test
-  void afterLeavesThatAreThereItBeginsAgain() {
+  void readAheadRestartsAfterResidentLeaves() {
     open(8000, 1024, Translation.PREDICTIVE);
     for (int i = 10; i < 40; i++) {
       find(firstKeys.get(i));
@@ -171,11 +169,11 @@ class ReadAheadTest {
     device.forget();
     seek(-1, false);
     assertEquals(50, load(50, 0, false));
-    // 1; 2, 3; 4 to 7; 8 to 15, of which two are missing; 16 to 39 are there; 40; 41, 42; ...
+    // 1; 2, 3; 4 to 7; 8 to 15, of which two are missing; 16 to 39 are resident; 40; 41, 42; ...
     assertEquals(List.of(1, 2, 4, 2, 1, 2, 4, 8), device.batches);
   }
 
-  /** A pool of the least size: batches stay small, all is found, nothing is read for nothing. */
+  /** The smallest pool: batches stay small, and no page is read in vain. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void inTheSmallestPool(boolean descending) {
@@ -191,7 +189,7 @@ class ReadAheadTest {
     }
   }
 
-  // ------------------------------------------------------------------------------ what goes wrong
+  // -------------------------------------------------------------------------------------- failures
 
   @Test
   void aReadThatFailsIsReportedWhereTheScanNeedsIt() {
@@ -207,7 +205,7 @@ class ReadAheadTest {
   }
 
   @Test
-  void soIsADamagedLeaf() {
+  void damagedLeafIsReported() {
     open(4000, 1024, Translation.PREDICTIVE);
     MemorySegment bytes = Arena.ofAuto().allocate(4096, 4096);
     bytes.fill((byte) 1);
@@ -220,7 +218,7 @@ class ReadAheadTest {
     assertThrows(CorruptionException.class, scan::load);
   }
 
-  /** Slow, out of order, and a twentieth of the reads fail: a scan that is begun again ends. */
+  /** Slow, out of order, and a twentieth of the reads fail: a repeated scan completes. */
   @Test
   void onADeviceThatDoesWhatItLikes() {
     open(4000, 64, Translation.PREDICTIVE);
@@ -248,17 +246,13 @@ class ReadAheadTest {
     assertTrue(failures < 100, "failures: " + failures);
   }
 
-  // ------------------------------------------------------------------------------- what it pushes
-  // out
+  // ------------------------------------------------------------------------------------- evictions
 
   private long residentHot(int hot) {
     return leaves.subList(0, hot).stream().filter(pid -> pool.resident(pid) >= 0).count();
   }
 
-  /**
-   * A table five times the pool is scanned again and again, while a quarter of the pool is looked
-   * at by keys, just once while the clock goes round.
-   */
+  /** Repeated scans of five times the pool, while rare point reads touch a quarter of the pool. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aLargeScanDoesNotEmptyThePool(boolean descending) {

@@ -23,16 +23,16 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Makes a tree from the records of a log alone, or with what a crash has left of its pages. */
+/** Rebuilds a tree from log records alone, or with the pages that a crash has left. */
 final class Replay implements AutoCloseable {
   final MemoryDevice device;
   final BufferPool pool;
   final TreeMap<byte[], byte[]> model = new TreeMap<>(TestTree.ORDER);
 
-  /** Pages that were given out and that nothing has used so far. */
+  /** Allocated pages that are not used so far. */
   final TreeSet<Long> orphans = new TreeSet<>();
 
-  /** Pages that are in use, as far as the log has been read. */
+  /** Pages in use, as far as the log has been read. */
   final TreeSet<Long> inUse = new TreeSet<>();
 
   long root;
@@ -42,7 +42,7 @@ final class Replay implements AutoCloseable {
     this(pageSize, frames, new MemoryDevice());
   }
 
-  /** On what a crash has left of the pages. */
+  /** Starts from the pages that a crash has left. */
   Replay(int pageSize, int frames, MemoryDevice device) {
     this.device = device;
     pool =
@@ -52,7 +52,7 @@ final class Replay implements AutoCloseable {
             AllocatorState.EMPTY);
   }
 
-  /** What the first pass of a recovery does with a record. */
+  /** The first pass of a recovery. */
   void structure(LoggedTree.Entry e) {
     switch (e.type()) {
       case RecordType.ALLOCATE, RecordType.FREE -> allocator(e);
@@ -61,7 +61,7 @@ final class Replay implements AutoCloseable {
         MemorySegment s = e.body();
         long at = LoggedTree.OP_HEADER + Mem.getInt(s, 4) + Mem.getInt(s, 8);
         for (int i = Mem.getInt(s, 12); i > 0; i--, at += 8) {
-          assertTrue(orphans.remove(Mem.getLong(s, at)), "adopts what was not given out");
+          assertTrue(orphans.remove(Mem.getLong(s, at)), "adopts a page that was not allocated");
         }
         for (int i = Mem.getInt(s, 16); i > 0; i--, at += 8) {
           assertTrue(orphans.add(Mem.getLong(s, at)));
@@ -76,8 +76,8 @@ final class Replay implements AutoCloseable {
     state = record.after();
     if (e.type() == RecordType.ALLOCATE) {
       assertEquals(TestTree.TREE_ID, record.treeId());
-      assertTrue(orphans.add(record.pid()), "given out twice");
-      assertTrue(inUse.add(record.pid()), "given out twice");
+      assertTrue(orphans.add(record.pid()), "allocated twice");
+      assertTrue(inUse.add(record.pid()), "allocated twice");
     } else {
       orphans.remove(record.pid());
       assertTrue(inUse.remove(record.pid()), "freed twice");
@@ -118,12 +118,12 @@ final class Replay implements AutoCloseable {
     return BTree.open(pool, TestTree.TREE_ID, root);
   }
 
-  /** What is between the two passes. */
+  /** Between the two passes. */
   void recover() {
     pool.recovery().recover(state, 0);
   }
 
-  /** What the second pass does: changes of keys, whatever the pages have already. */
+  /** The second pass: key changes, whatever the pages contain. */
   void changes(List<LoggedTree.Entry> entries, Map<Long, byte[]> values) {
     BTree tree = open();
     Position p = new Position();
@@ -158,13 +158,13 @@ final class Replay implements AutoCloseable {
     }
   }
 
-  /** What ends a recovery. */
+  /** The end of a recovery. */
   void reclaim() {
     orphans.forEach(pid -> pool.recovery().reclaim(pid, LogSession.NONE));
     orphans.clear();
   }
 
-  /** Grows, so that nothing mends what is left half done, and then does both. */
+  /** Inserts without frees, so that nothing repairs a half-made change; then both. */
   void goOn(RandomKeys keys, int records) {
     BTree tree = open();
     Position p = new Position();
@@ -185,7 +185,7 @@ final class Replay implements AutoCloseable {
     }
   }
 
-  /** The tree is sound, has what the records say, and no page is lost. */
+  /** The tree is sound and has the logged records, and no page is lost. */
   void check() {
     BTree tree = open();
     TreeVerifier.Report report = TreeVerifier.verify(tree);

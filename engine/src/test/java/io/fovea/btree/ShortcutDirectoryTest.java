@@ -24,11 +24,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** All that holds for a flat table holds for one behind a shortcut; and its directory. */
+/** Runs the tests of a flat table on one with a shortcut, and tests the directory. */
 class ShortcutDirectoryTest extends KeyLocationCacheTest {
   private static final int SIZE = ShortcutDirectory.GRANULE_BYTES;
 
-  /** More overwritten ways than a granule bears. */
+  /** More overwritten ways than a granule tolerates. */
   private static final int MANY = 2000;
 
   @BeforeEach
@@ -49,7 +49,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     }
   }
 
-  /** A directory beside what it should be: of each slot the granule, by splits of a list. */
+  /** Compares a directory with a model: the granule of each slot, by a list of splits. */
   private static final class Model {
     int depth = 2;
     int[] granules = {0, 1, 2, 3};
@@ -61,7 +61,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
       depth++;
     }
 
-    /** What a split of a granule gives; -1 if the directory is not deep enough. */
+    /** Returns the granule that a split creates; -1 if the directory is not deep enough. */
     int split(int g) {
       int[] slots =
           java.util.stream.IntStream.range(0, granules.length)
@@ -81,7 +81,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     }
   }
 
-  /** Random granules are too small, again and again; readers and learners meet at one memory. */
+  /** Random granules are too small, repeatedly; readers and stores use the same memory. */
   @Test
   void slotsShowTheirGranules() throws RefusedException {
     for (int seed = 0; seed < 6; seed++) {
@@ -131,7 +131,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     }
   }
 
-  /** What was in a granule is in both halves, and was not seen there. */
+  /** The content of a granule is in both halves, without seen bits. */
   @Test
   void aSplitLosesNothing() throws RefusedException {
     MappingBudget budget = new MappingBudget(100);
@@ -147,13 +147,13 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
       assertTrue(directory.tick());
       assertEquals((1L << depth) * SIZE, directory.bytes());
       assertEquals(directory.bytes() / 64 - 1, directory.mask());
-      assertEquals(2, directory.mappings(), "one, and one for what is not in use");
+      assertEquals(2, directory.mappings(), "one, and one for unused slots");
       for (long at = 0; at < directory.bytes(); at += 64) {
         assertEquals(
             ~(at % (4L * SIZE)) & ~KeyLocationCache.SEEN, Mem.getLong(directory.area(), at));
       }
     }
-    assertFalse(directory.lose(0, MANY), "it has all that it may have");
+    assertFalse(directory.lose(0, MANY), "it uses all of its memory");
     assertFalse(directory.tick());
     directory.close();
   }
@@ -161,7 +161,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
   @ParameterizedTest
   @EnumSource(names = {"ALLOCATE", "MAP"})
   void nothingMoreIsToBeHad(Call call) throws RefusedException {
-    // The first two of the calls make it.
+    // Creation uses the first two calls.
     RefusingFiles files = new RefusingFiles(call, call == Call.MAP ? 2 : 1);
     MappingBudget budget = new MappingBudget(100);
     ShortcutDirectory directory = new ShortcutDirectory("test", 64L * SIZE, files, budget);
@@ -170,7 +170,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
         assertTrue(directory.lose((long) g * SIZE, MANY));
       }
       directory.tick();
-      assertFalse(directory.tick(), "it is not asked for again at once");
+      assertFalse(directory.tick(), "it is not retried at once");
       for (int slot = 0; slot < 4; slot++) {
         long at = (long) slot * SIZE;
         assertEquals(at, directory.home(at));
@@ -193,7 +193,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     assertEquals(0, budget.used());
   }
 
-  /** Mappings run out while granules are of different depths. */
+  /** Mappings run out while granules have different depths. */
   @Test
   void outOfMappings() throws RefusedException {
     MappingBudget few = new MappingBudget(12);
@@ -207,7 +207,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
       }
       directory.tick();
       assertTrue(few.used() <= few.limit());
-      // Other slots of a granule may be behind; its own shows it, or nobody writes to it.
+      // A granule's own slot maps it, or nothing is stored there; its other slots may be behind.
       for (long at = 0; at <= directory.mask() << KeyLocationCache.SET_SHIFT; at += SIZE) {
         long home = directory.home(at);
         Mem.putLong(directory.view(), home, home + round);
@@ -246,7 +246,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     assertEquals(0, files.open());
   }
 
-  /** As far as its memory goes, which is no power of two. */
+  /** Up to the memory limit, which is not a power of two. */
   @Test
   void growsToItsLimit() {
     BTree tree = filled(pool(4096, 4096, Translation.PREDICTIVE), 7, 60_000);

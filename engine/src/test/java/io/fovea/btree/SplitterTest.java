@@ -13,15 +13,15 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a split finds may be gone since its caller looked. */
+/** What a split wants to change may have changed since the caller's search. */
 class SplitterTest {
   /**
-   * A leaf is emptied and freed after a writer has found it full, and its page is the first one
-   * that the split is given: the split waited for a latch of its own.
+   * A leaf is emptied and freed after a writer has found it full, and the split allocates its page:
+   * it must not wait for its own latch.
    */
   @Test
   @Timeout(value = 30, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void aLeafThatWasFreedMayBeTheFreshPage() {
+  void freedLeafMayBeAllocatedAgain() {
     try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE)) {
       for (int i = 0; i < 1_000; i++) {
         t.put(TestTree.bytes(i), new byte[50]);
@@ -38,7 +38,7 @@ class SplitterTest {
       int length = t.staging.key(TestTree.bytes(500));
       splitter.splitLeaf(pid, t.staging.key, 0, length, 50, LogSession.NONE);
       int again = t.pool.allocate(TestTree.TREE_ID, PageHeader.LEAF, LogSession.NONE);
-      assertEquals(pid, t.pool.pid(again), "the page was given back");
+      assertEquals(pid, t.pool.pid(again), "the page was returned");
       t.pool.free(again, LogSession.NONE);
       assertEquals(before, t.pool.allocatorState().highWater());
       t.checkAll();
@@ -46,11 +46,11 @@ class SplitterTest {
   }
 
   /**
-   * A leaf that the log names is full, and the node above it does not lead there: the page that
-   * cannot be is named, and where each could be, the one that was come to.
+   * A leaf named by the log is full, but the node above does not lead there: the invalid page is
+   * named, or if both are possible, the one that was reached.
    */
   @Test
-  void aLeafThatIsNotItsParentsChild() {
+  void leafThatItsParentDoesNotName() {
     byte[] key = TestTree.bytes(500);
     for (String damage : List.of("the parent", "no page", "another leaf")) {
       try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE)) {

@@ -20,19 +20,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Trees in the smallest pool, with references that are believed: after each step each of them is
- * exact, and each link to a parent is one ({@link Swizzles}). All that changes the structure of a
- * tree is among the steps, and most steps let pages go.
+ * Trees in the smallest pool with swizzled references: after each step all references and parent
+ * links are exact ({@link Swizzles}). Steps include all structure changes, and most evict pages.
  *
- * <p>Mutants that were tried, a line of the engine taken out each time, and found here: no adopt in
- * a split, of a root, in a merge, in a move, in a root that is lowered or takes its only child in;
- * an inner page that leaves before its children; a drop that does not forsake. Splits of inner
- * nodes are seldom here but where keys are long and alike (PREFIXES), which finds all of these.
- * {@link #stress} finds S2 without the child's latch, S4, and a merge without adopt. S3 needs three
- * threads at one moment: {@code SwizzlingTest} makes it by hand. Not found, for it changes nothing
- * that lasts: a cut that does not disown, whose pages are free a moment later. One that disowns
- * those that stay, for a moment, was a true fault: it is found here where other work takes the
- * processors.
+ * <p>Finds these mutants: no adopt in a split, root split, merge, move, root move or root shrink;
+ * an inner page evicted before its children; a drop without forsake. Long, similar keys (PREFIXES)
+ * are needed to split inner nodes. {@link #stress} finds S2 without the child's latch, S4, and a
+ * merge without adopt. S3 needs three threads at once: see {@code SwizzlingTest}. A cut without
+ * disown is not found, since it has no lasting effect; one that disowns remaining children is found
+ * only under load.
  */
 @Tag("slow")
 class SwizzleModelTest {
@@ -72,8 +68,7 @@ class SwizzleModelTest {
         }
         most = Math.max(most, Swizzles.check(t.pool));
       }
-      // With some seeds most of what was put is cut away again, and there is room for all of it; or
-      // few names are left of short keys.
+      // With some seeds nearly everything is cut away again, or few distinct short keys are left.
       for (int i = 0; i < steps && (most <= 20 || Swizzles.unswizzled(t.pool) <= 20); i++) {
         t.put(keys.next(), value(random));
         most = Math.max(most, Swizzles.check(t.pool));
@@ -91,7 +86,6 @@ class SwizzleModelTest {
     }
   }
 
-  /** Moves some nodes. */
   private static void compact(TestTree t, Random random) {
     TreeCompaction nodes = new TreeCompaction(t.tree);
     LongList spare = new LongList();
@@ -104,7 +98,7 @@ class SwizzleModelTest {
     t.freeStrays();
   }
 
-  /** Moves the root, at least half the way. */
+  /** Moves the root, at least its first step. */
   private static void lower(TestTree t) {
     RootMove move = new RootMove(t.tree);
     if (move.findChild() == 0) {
@@ -139,7 +133,7 @@ class SwizzleModelTest {
     t.freeStrays();
   }
 
-  /** A second tree, from below, that is read and dropped a few pages at a time. */
+  /** Bulk loads a second tree, reads it, and drops it in steps. */
   private static void another(TestTree t, Random random) {
     BTree tree = BTree.create(t.pool, 8 + random.nextInt(1_000_000), NONE);
     int count = random.nextInt(600);
@@ -164,8 +158,7 @@ class SwizzleModelTest {
     }
   }
 
-  // ----------------------------------------------------------------------------------- many
-  // threads
+  // ---------------------------------------------------------------------------------- many threads
 
   private static final int KEYS = 4000;
 
@@ -179,9 +172,7 @@ class SwizzleModelTest {
     return key.length;
   }
 
-  /**
-   * Eight inner pages and hundreds of leaves in 64 frames; splits, merges, and roots that change.
-   */
+  /** Eight inner pages and hundreds of leaves in 64 frames; splits, merges and root changes. */
   @Test
   void stress() throws Exception {
     AtomicBoolean stop = new AtomicBoolean();
@@ -223,7 +214,7 @@ class SwizzleModelTest {
             });
   }
 
-  /** All of its keys come, and go, so that the tree grows and shrinks by two levels. */
+  /** Inserts and deletes all its keys, so that the tree grows and shrinks by two levels. */
   private static void write(TestTree t, TestTree.Staging s, int mine, AtomicBoolean stop) {
     Position p = new Position();
     for (int round = 0; round < 4 && !stop.get(); round++) {
@@ -240,7 +231,7 @@ class SwizzleModelTest {
     }
   }
 
-  /** A value begins with its key; one of 64 is always there once the writers have come to it. */
+  /** A value begins with its key; one in 64 stays once it was written. */
   private static void read(TestTree t, TestTree.Staging s, AtomicBoolean stop) {
     Position p = new Position();
     Random random = new Random();

@@ -24,12 +24,12 @@ import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** A tree, its pool, and a model of what it should contain. One thread. */
+/** A tree, its pool, and a model of its content. Used by one thread. */
 final class TestTree implements AutoCloseable {
   static final Comparator<byte[]> ORDER = Arrays::compareUnsigned;
   static final int TREE_ID = 7;
 
-  /** So few places that most of them are those of other keys. */
+  /** So few hashes that most locations belong to other keys. */
   private static final long FEW = 0xE000_0000_0000_0007L;
 
   final BlockDevice device;
@@ -40,13 +40,13 @@ final class TestTree implements AutoCloseable {
   final Staging staging;
   private final KeyLocationCache places;
 
-  /** Whether each key that is looked for is looked for by its place too. */
+  /** Whether lookups are repeated by key location. */
   private boolean remembered;
 
   private PlaceReader reader = KeyLocationCache::find;
   private long numbers = FEW;
 
-  /** {@link KeyLocationCache#find}, or what a test has in its place. */
+  /** {@link KeyLocationCache#find}, or a replacement. */
   @FunctionalInterface
   interface PlaceReader {
     boolean find(
@@ -187,8 +187,8 @@ final class TestTree implements AutoCloseable {
   }
 
   /**
-   * What only the pool may make false: for good, by taking the page out of its frame, and for a
-   * moment, by latching a frame in order to see whether it could.
+   * Asserts a condition that only the pool may make false: permanently by eviction, or briefly by
+   * latching a frame for a check.
    */
   private void assertUndisturbed(BooleanSupplier condition, String what) {
     long start = System.nanoTime();
@@ -210,16 +210,13 @@ final class TestTree implements AutoCloseable {
     }
   }
 
-  /** From now on. */
   TestTree remembered() {
     remembered = true;
     return this;
   }
 
   /**
-   * From now on, by something else than the engine does it by.
-   *
-   * @param few whether most places are those of other keys
+   * Also uses key locations, by another reader; {@code few} makes most of them those of other keys.
    */
   TestTree remembered(PlaceReader other, boolean few) {
     reader = other;
@@ -227,7 +224,7 @@ final class TestTree implements AutoCloseable {
     return remembered();
   }
 
-  /** By the place of the key, or of whatever key has its number. */
+  /** By the location of the key, or of a key with the same hash. */
   private void checkPlace(byte[] key) {
     int len = staging.key(key);
     boolean right = reader.find(places, tree, number(len), staging.key, 0, len, position, 100);
@@ -275,7 +272,7 @@ final class TestTree implements AutoCloseable {
       int step = descending ? -1 : 1;
       int slot = descending ? scan.to() - 1 : scan.from();
       for (int n = scan.count(); n > 0; n--, slot += step) {
-        assertTrue(expected.hasNext(), "the scan goes on behind the end");
+        assertTrue(expected.hasNext(), "the scan continues after the end");
         var entry = expected.next();
         checkEntry(scan, slot, entry.getKey(), entry.getValue());
       }
@@ -318,7 +315,7 @@ final class TestTree implements AutoCloseable {
     checkScan(null, true, true);
   }
 
-  /** Frees what could not be freed when it was due, for a read had failed. */
+  /** Frees what a failed read has left. */
   void freeStrays() {
     tree.freeStrays(LogSession.NONE);
     assertFalse(tree.hasStrays(), "nothing fails now");

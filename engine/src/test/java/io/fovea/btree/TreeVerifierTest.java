@@ -21,7 +21,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Damages pages in place, one rule at a time: the verifier must see it. */
+/** Damages pages in place, one rule at a time: the verifier must report it. */
 @Tag("slow")
 class TreeVerifierTest {
   private TestTree t;
@@ -184,7 +184,6 @@ class TreeVerifierTest {
     expect(TreeVerifier.Kind.OVERFLOW, first, b -> PageHeader.setTreeId(pages, b, 3));
   }
 
-  /** Pages are told apart among trees. */
   @Test
   void twoTrees() {
     BTree second = BTree.create(pool, 8, LogSession.NONE);
@@ -201,8 +200,8 @@ class TreeVerifierTest {
   }
 
   /**
-   * Any byte of any node: reads, scans and changes end, and well: with an answer, perhaps a wrong
-   * one, for the checksum is not asked here, or with a typed error.
+   * With any byte damaged, reads, scans and changes end with a result, possibly wrong since
+   * checksums are not checked, or a typed error.
    */
   @Test
   void anyByte() {
@@ -233,7 +232,7 @@ class TreeVerifierTest {
           }
         }
       } catch (FoveaException expected) {
-        // Typed: fine.
+        // A typed error is fine.
       } catch (RuntimeException e) {
         throw Sample.failed("byte " + at + " of page " + pid, e);
       }
@@ -245,11 +244,11 @@ class TreeVerifierTest {
   }
 
   /**
-   * What the verifier would find in one node, a change of structure finds before it takes the node
-   * apart: else the parts would be in order, with keys that nobody had written.
+   * Structure changes find in a node what the verifier finds, instead of making sound nodes with
+   * keys that were never written.
    */
   @Test
-  void whatIsToBeTakenApartIsCheckedAsByTheVerifier() {
+  void structureChangesCheckLikeTheVerifier() {
     Random random = new Random(11 + Sample.seed());
     int found = 0;
     int rounds = Sample.rounds(800, 3000);
@@ -299,7 +298,7 @@ class TreeVerifierTest {
     t.verify();
   }
 
-  /** Changes of damaged nodes, too, end with a typed error and give all latches back. */
+  /** Changes of damaged nodes end with a typed error and release all latches. */
   @Test
   void anyByteUnderChanges() {
     int end = Sample.seed() + Sample.rounds(50, 150);

@@ -19,7 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of the memory and the file of a sort that ends early. */
+/** Resources of a sort that ends early are released. */
 class SortedRunsTest {
   private static final int RECORDS = 3000;
   private static final int VALUE = 100;
@@ -28,7 +28,7 @@ class SortedRunsTest {
   private final SortFile file = new SortFile(new SimStorage(disk), 0, new LoadCounters());
   private final SortedRuns runs = new SortedRuns(64 << 10, file, () -> {});
 
-  /** In descending order, so that each run has to be sorted. */
+  /** Descending, so that each run must be sorted. */
   private static void fill(SortedRuns to, int records) {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment record = arena.allocate(8 + VALUE, 8);
@@ -39,9 +39,9 @@ class SortedRunsTest {
     }
   }
 
-  /** Some runs are open when one can't be read: nobody has them to close them. */
+  /** Some runs are open when another cannot be read: the merge must close them itself. */
   @Test
-  void aMergeThatCanNotBeginHoldsNoMemory() {
+  void aFailedMergeHoldsNoMemory() {
     NotingStorage storage = new NotingStorage();
     try (SortFile noted = new SortFile(storage, 0, new LoadCounters());
         SortedRuns some = new SortedRuns(64 << 10, noted, () -> {})) {
@@ -54,7 +54,7 @@ class SortedRunsTest {
     }
   }
 
-  /** Has one file, notes where its reads go to, and refuses the third. */
+  /** Has one file, records the memory of its reads, and fails the third. */
   private static final class NotingStorage extends AbstractBlockDevice implements Storage {
     static final int READS = 3;
 
@@ -114,7 +114,7 @@ class SortedRunsTest {
 
     @Override
     public boolean exists(String suffix) {
-      return false; // it is made by the first use
+      return false; // created on first use
     }
 
     @Override
@@ -122,7 +122,7 @@ class SortedRunsTest {
   }
 
   @Test
-  void whatHasEndedIsNotRead() {
+  void endedRunsAreNotRead() {
     fill(runs, RECORDS);
     SortedRuns.Merged merged = runs.merged();
     assertTrue(merged.next());
@@ -133,18 +133,18 @@ class SortedRunsTest {
   }
 
   @Test
-  void noRecordIsReadBehindItsSorter() {
+  void readsAfterCloseFail() {
     fill(runs, 10);
     SortedRuns.Merged merged = runs.merged();
     assertTrue(merged.next());
     runs.close();
-    assertThrows(AssertionError.class, merged::next, "less would look like all");
+    assertThrows(AssertionError.class, merged::next, "a short result would look complete");
     file.close();
   }
 
-  /** Another load may have a file of that name by then. */
+  /** Another load may own a file of that name by then. */
   @Test
-  void aFileThatWasClosedIsNotMadeAgain() {
+  void aClosedFileIsNotRecreated() {
     fill(runs, RECORDS);
     assertTrue(disk.exists("db.load0"));
     file.close();

@@ -2,44 +2,38 @@ package io.fovea.checker;
 
 import java.util.List;
 
-/**
- * Something that can't be in a serializable history.
- *
- * @param kind which kind
- * @param text what happened, in words
- * @param txns who took part
- */
+/** An anomaly: something that no serializable history contains, with the transactions involved. */
 record Anomaly(Kind kind, String text, List<Long> txns) {
-  /** After Adya, and what Elle adds to that. */
+  /** Kinds of anomalies, after Adya and Elle. */
   enum Kind {
     /** A transaction did not see its own write. */
     INTERNAL,
-    /** An element that nobody has appended, or one that is twice in a list. */
+    /** A read has an element that no transaction appended, or the same element twice. */
     IMPOSSIBLE_READ,
-    /** What an aborted transaction has written was read. */
+    /** A read of an aborted transaction's write. */
     G1A,
-    /** What its writer went on to change was read. */
+    /** A read of a version that its writer overwrote in the same transaction. */
     G1B,
-    /** Two transactions made the same next version of a key. */
+    /** Two transactions wrote the same next version of a key. */
     LOST_UPDATE,
     /** Reads of one key that no order of versions explains. */
     INCOMPATIBLE_ORDER,
-    /** A cycle of writes. */
+    /** A cycle of ww edges. */
     G0,
-    /** A cycle of writes and of reads of what was written. */
+    /** A cycle of ww and wr edges. */
     G1C,
-    /** A cycle with one read of what was overwritten. */
+    /** A cycle with one rw edge. */
     G_SINGLE,
-    /** A cycle with more of those, all of them reads of single keys. */
+    /** A cycle with several rw edges, all for reads of single keys. */
     G2_ITEM,
-    /** A cycle with more of those, one of them a read of an interval or a group. */
+    /** A cycle with several rw edges, at least one for a read of an interval or a group. */
     G2,
     /**
-     * A transaction has committed, or told its user, though what it found can't have been at one
-     * time: a value that it saw free and was told is taken, a row that is always there and was not.
+     * A transaction has committed, or returned a result, although no single state has all that it
+     * saw: a free value that was reported as taken, or a permanent row that was missing.
      */
     CONTRADICTION,
-    /** What was acknowledged before a crash is not there after it. */
+    /** A write that was acknowledged before a crash is missing after it. */
     LOST_COMMIT
   }
 

@@ -30,12 +30,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * The checker can fail: with one step of the protocol left out it finds the anomaly that the step
- * forbids, and in the same interleaving of the whole engine it finds none.
+ * Checks the checker: with one step of the protocol left out it must find the anomaly that the step
+ * prevents, and none in the same interleaving of the complete engine.
  *
- * <p>The interleavings are made step by step, with the others' steps done in the middle of a commit
- * by its own thread, so nothing here is up to chance; but for {@link #isFoundAtRandom}, which shows
- * that the random load finds the same, and goes on until it has.
+ * <p>The interleavings are forced: other transactions' steps run amid a commit, on its thread. Only
+ * {@link #isFoundAtRandom} is random: it runs random load until that finds the anomaly, too.
  */
 @Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BrokenStepsTest {
@@ -56,7 +55,8 @@ class BrokenStepsTest {
   private static Checker.Report play(Setup setup, Consumer<Script> script) {
     try (Script s = new Script(setup)) {
       script.accept(s);
-      assertTrue(s.interrupted(), "the commit did not come by where it was to be interrupted");
+      assertTrue(
+          s.interrupted(), "the commit did not reach the stage at which it was to be interrupted");
       History h = s.history();
       Checker.Report report = Checker.check(h);
       assertEquals(
@@ -73,7 +73,7 @@ class BrokenStepsTest {
 
   private static void finds(
       String test, Setup setup, Step without, Consumer<Script> script, Kind kind) {
-    play(setup, script).requireClean(test + ", nothing broken");
+    play(setup, script).requireClean(test + ", complete engine");
     Checker.Report report = play(setup.faults(FaultInjection.without(without)), script);
     assertTrue(report.has(kind), () -> "expected " + kind + ", found " + report.anomalies());
     SoakReport.line("BrokenStepsTest." + test, report.anomalies().getFirst().toString());
@@ -111,19 +111,16 @@ class BrokenStepsTest {
     scanner.commit();
   }
 
-  // ---------------------------------------------------------------------------- no second look
+  // ---------------------------------------------------------------------- no second check
 
   @Test
-  void noSecondLookForTheSuccessor() {
+  void noSecondCheckOfTheSuccessor() {
     finds(
-        "noSecondLookForTheSuccessor",
-        Step.SECOND_LOOK,
-        BrokenStepsTest::gapThatIsSplit,
-        Kind.G_SINGLE);
+        "noSecondCheckOfTheSuccessor", Step.SECOND_LOOK, BrokenStepsTest::splitGap, Kind.G_SINGLE);
   }
 
-  /** The gap below {@code ABOVE} is split after it was found, and before it is locked. */
-  private static void gapThatIsSplit(Script s) {
+  /** The gap below {@code ABOVE} is split after it was found and before it is locked. */
+  private static void splitGap(Script s) {
     s.seed(A, ABOVE, OTHER);
     Actor inserter = s.begin();
     inserter.append(INSERTED, OTHER);
@@ -143,30 +140,30 @@ class BrokenStepsTest {
   }
 
   /**
-   * The same where the key above the gap is the first of its leaf: what comes into the gap changes
-   * the leaf before. Which of the gaps that is, is tried.
+   * The key above the gap is the first of its leaf, so an insert into the gap changes the previous
+   * leaf. Which gap this is, is found by trying.
    */
   @Test
-  void theLeafOfTheSuccessorForThatOfTheGap() {
+  void leafOfTheSuccessorInsteadOfTheGap() {
     List<Anomaly> found = new ArrayList<>();
     for (int gap = 0; gap < GAPS && found.isEmpty(); gap++) {
       long low = Keys.grave(100 + 30L * gap);
       Consumer<Script> script = s -> gapBetweenLeaves(s, low);
-      play(FaultInjection.NONE, script).requireClean("nothing broken, the gap above " + low);
+      play(FaultInjection.NONE, script).requireClean("complete engine, the gap above " + low);
       found.addAll(play(FaultInjection.without(Step.LEAF_OF_THE_GAP), script).anomalies());
     }
     assertTrue(found.stream().anyMatch(a -> a.kind() == Kind.G_SINGLE), () -> "found " + found);
     SoakReport.line(
-        "BrokenStepsTest.theLeafOfTheSuccessorForThatOfTheGap", found.getFirst().toString());
+        "BrokenStepsTest.leafOfTheSuccessorInsteadOfTheGap", found.getFirst().toString());
   }
 
-  /** Some twenty of them would fill a leaf. */
+  /** About twenty keys would fill a leaf. */
   private static final int GAPS = 28;
 
   private static void gapBetweenLeaves(Script s, long low) {
     Actor fills = s.begin();
     for (int i = 0; i <= GAPS; i++) {
-      // In no order, so that the leaves are not full: a split would change the next leaf as well.
+      // In random order, so that leaves are not full: a split would change the next leaf as well.
       fills.append(Keys.grave(100 + 30L * (i * 10 % (GAPS + 1))));
     }
     fills.append(OTHER);
@@ -191,15 +188,15 @@ class BrokenStepsTest {
   // ------------------------------------------------------------------- keys that are not read
 
   @Test
-  void everyKeyAboveAGapForOneInIt() {
+  void anyKeyAboveAGapInsteadOfOneInIt() {
     finds(
-        "everyKeyAboveAGapForOneInIt",
+        "anyKeyAboveAGapInsteadOfOneInIt",
         Step.END_OF_THE_GAP,
         BrokenStepsTest::gapAboveTheNext,
         Kind.G_SINGLE);
   }
 
-  /** The second key that comes is above the end of the first one's gap, where another scans. */
+  /** The second key that is inserted lies above the first one's gap, where another one scans. */
   private static void gapAboveTheNext(Script s) {
     s.seed(A, BETWEEN, OTHER);
     Actor scanner = s.begin();
@@ -217,12 +214,12 @@ class BrokenStepsTest {
     finds(
         "blindWritesThatLockAnotherItem",
         Step.ITEM_OF_A_BLIND_WRITE,
-        BrokenStepsTest::keyThatWasNotThere,
+        BrokenStepsTest::absentKeyIsInserted,
         Kind.G_SINGLE);
   }
 
-  /** A key comes that was looked for; who put it has not read it. */
-  private static void keyThatWasNotThere(Script s) {
+  /** A key is inserted that was read as absent, by a transaction that has not read it. */
+  private static void absentKeyIsInserted(Script s) {
     s.seed(A, OTHER);
     Actor reader = s.begin();
     reader.read(INSERTED);
@@ -234,26 +231,26 @@ class BrokenStepsTest {
     reader.commit();
   }
 
-  // ---------------------------------------------------------------------- locks not looked at
+  // ---------------------------------------------------------------------- ignored locks
 
   @Test
-  void readsThatDoNotLookAtLocks() {
+  void readsThatIgnoreLocks() {
     finds(
-        "readsThatDoNotLookAtLocks",
+        "readsThatIgnoreLocks",
         Step.LOCKS_OF_OTHERS,
-        BrokenStepsTest::halfACommit,
+        BrokenStepsTest::halfOfACommit,
         Kind.G_SINGLE);
   }
 
   /** One of two changes is in the pages. */
-  private static void halfACommit(Script s) {
-    halfACommit(s, false, reader -> reader.read(A, OTHER));
+  private static void halfOfACommit(Script s) {
+    halfOfACommit(s, false, reader -> reader.read(A, OTHER));
   }
 
-  private static void halfACommit(Script s, boolean readOnly, Consumer<Actor> look) {
+  private static void halfOfACommit(Script s, boolean readOnly, Consumer<Actor> look) {
     s.seed(A, OTHER);
     Actor writer = s.begin();
-    // A list lies between them: else they are of one leaf, and are changed under one latch.
+    // A list between them puts them in different leaves; one leaf changes under a single latch.
     writer.append(A, Keys.list(0, 0), OTHER);
     s.during(
         Stage.INSTALLING,
@@ -267,23 +264,19 @@ class BrokenStepsTest {
     writer.commit();
   }
 
-  // ------------------------------------------------------------- commits before a snapshot's
-  // moment
+  // ----------------------------------------------------- commits before a snapshot's timestamp
 
   @Test
-  void commitsThatDoNotCareForAMoment() {
+  void commitsThatIgnoreSnapshots() {
     finds(
-        "commitsThatDoNotCareForAMoment",
-        Step.MOMENT,
-        BrokenStepsTest::commitInThePast,
-        Kind.G2_ITEM);
+        "commitsThatIgnoreSnapshots", Step.MOMENT, BrokenStepsTest::commitInThePast, Kind.G2_ITEM);
   }
 
-  /** One that has read what was overwritten since, and may still commit before that. */
+  /** A transaction whose read was overwritten, and that may still commit before that write. */
   private static Actor inThePast(Script s) {
     s.seed(A, OTHER);
     for (int i = 0; i < 5; i++) {
-      s.seed(ABOVE); // its time is late
+      s.seed(ABOVE); // with a late timestamp
     }
     Actor raises = s.begin(true);
     raises.read(A, ABOVE);
@@ -295,8 +288,8 @@ class BrokenStepsTest {
   }
 
   /**
-   * A transaction has read what was overwritten since, and may still commit before that. A snapshot
-   * that was opened in between has what overwrote it, and not what the transaction writes.
+   * A transaction's read was overwritten, and it may still commit before that write. A snapshot
+   * opened in between has the overwriting version, and not what the transaction writes.
    */
   private static void commitInThePast(Script s) {
     Actor past = inThePast(s);
@@ -309,9 +302,9 @@ class BrokenStepsTest {
 
   // -------------------------------------------------------- the item above a descending batch
 
-  /** Only where the gap is in another leaf is nothing of it in the copy that the scan has. */
+  /** The gap must be in another leaf; otherwise the scan's copy covers a part of it. */
   @Test
-  void descendingScansThatLookOnceAtTheItemAbove() {
+  void descendingScansThatReadTheItemAboveOnce() {
     Setup exact =
         Setup.usual("all is exact")
             .options(o -> o.experiments(exp -> exp.timestamps(TimestampStore.MEMORY)));
@@ -319,22 +312,22 @@ class BrokenStepsTest {
     for (int slot = Keys.SLOTS - 2; slot > 0; slot--) {
       long goes = Keys.list(0, slot);
       if (!Keys.isImmortal(goes)) {
-        Consumer<Script> script = s -> keyThatGoesBetweenBatches(s, goes);
-        play(exact, script).requireClean("nothing broken, " + goes + " goes");
+        Consumer<Script> script = s -> keyDeletedBetweenBatches(s, goes);
+        play(exact, script).requireClean("complete engine, " + goes + " is deleted");
         found.addAll(
             play(exact.faults(FaultInjection.without(Step.UPPER_LOOK)), script).anomalies());
       }
     }
     assertTrue(found.stream().anyMatch(a -> a.kind() == Kind.G_SINGLE), () -> "found " + found);
     SoakReport.line(
-        "BrokenStepsTest.descendingScansThatLookOnceAtTheItemAbove", found.getFirst().toString());
+        "BrokenStepsTest.descendingScansThatReadTheItemAboveOnce", found.getFirst().toString());
   }
 
   /**
-   * A key goes from below the last one of a batch, between that and the next. All is known to be
-   * valid for longer than the scan's commit needs, so that nothing is looked at again there.
+   * A key between the last key of a batch and the next one is deleted. All timestamps are valid for
+   * longer than the scan's commit needs, so validation checks nothing again.
    */
-  private static void keyThatGoesBetweenBatches(Script s, long goes) {
+  private static void keyDeletedBetweenBatches(Script s, long goes) {
     long low = Keys.list(0, 0);
     long high = Keys.list(0, Keys.SLOTS - 1);
     Actor fills = s.begin();
@@ -344,7 +337,7 @@ class BrokenStepsTest {
     fills.append(OTHER);
     fills.commit();
     for (int i = 0; i < 20; i++) {
-      s.seed(ABOVE); // its time is late
+      s.seed(ABOVE); // with a late timestamp
     }
     Actor raises = s.begin(true);
     raises.read(ABOVE, OTHER, Keys.grave(goes));
@@ -365,23 +358,23 @@ class BrokenStepsTest {
     scanner.commit();
   }
 
-  // ------------------------------------------------------------------ words known before copies
+  // ------------------------------------------------------------- words read before copies
 
   @Test
-  void scansThatBelieveWordsThatAreYoungerThanTheirCopies() {
+  void scansThatTrustWordsNewerThanTheirCopies() {
     finds(
-        "scansThatBelieveWordsThatAreYoungerThanTheirCopies",
+        "scansThatTrustWordsNewerThanTheirCopies",
         Step.WORDS_BEFORE_COPIES,
-        BrokenStepsTest::keyThatComesBehindTheCopy,
+        BrokenStepsTest::keyInsertedAfterTheCopy,
         Kind.G_SINGLE);
   }
 
   /**
-   * A key comes when the leaf is copied and no item of it is read: the words are those of after,
-   * and say that nothing has come since. Only the leaf's version tells. (A descending scan has read
-   * the item above before.)
+   * A key is inserted after the leaf was copied and before its items are read. The words are newer
+   * than the copy and show no change; only the leaf's version reveals it. (A descending scan has
+   * read the item above before.)
    */
-  private static void keyThatComesBehindTheCopy(Script s) {
+  private static void keyInsertedAfterTheCopy(Script s) {
     s.seed(A, ABOVE, OTHER);
     Actor scanner = s.begin();
     s.during(Stage.KEYS_COPIED, 0, scanner, locked -> s.seed(INSERTED, OTHER));
@@ -393,19 +386,19 @@ class BrokenStepsTest {
   // ------------------------------------------------------------------ lookups by a unique index
 
   @Test
-  void lookupsThatBelieveAnEntry() {
+  void lookupsThatTrustAnEntry() {
     finds(
-        "lookupsThatBelieveAnEntry",
+        "lookupsThatTrustAnEntry",
         Step.KEY_OF_THE_RECORD,
-        BrokenStepsTest::ownMoveThatIsOverlooked,
+        BrokenStepsTest::ownMoveIsMissed,
         Kind.IMPOSSIBLE_READ);
   }
 
-  /** The entry is still where the transaction itself has taken the record away. */
-  private static void ownMoveThatIsOverlooked(Script s) {
+  /** The index entry is unchanged, but the transaction itself has moved the record. */
+  private static void ownMoveIsMissed(Script s) {
     long key = Keys.list(0, 0);
     s.seed(key);
-    int was = Keys.group(Elements.of(ListClient.PROCESSES, 0)); // of the seed's first element
+    int was = Keys.group(Elements.of(ListClient.PROCESSES, 0)); // group of the seed's first element
     Actor mover = s.begin();
     for (int n = 0; n < Keys.GROUPS && Keys.group(mover.append(key)) == was; n++) {}
     mover.lookup(key, was);
@@ -413,16 +406,16 @@ class BrokenStepsTest {
   }
 
   @Test
-  void lookupsThatDoNotReadThatThereIsNoEntry() {
+  void lookupsThatDoNotReadAMissingEntry() {
     finds(
-        "lookupsThatDoNotReadThatThereIsNoEntry",
+        "lookupsThatDoNotReadAMissingEntry",
         Step.READ_OF_NO_ENTRY,
-        BrokenStepsTest::entryThatComes,
+        BrokenStepsTest::entryIsInserted,
         Kind.G_SINGLE);
   }
 
-  /** A record comes to where it was looked for, and the one who looked reads what came with it. */
-  private static void entryThatComes(Script s) {
+  /** A record is inserted where it was looked up, and the reader reads what came with it. */
+  private static void entryIsInserted(Script s) {
     long key = Keys.list(0, 0);
     s.seed(key, OTHER);
     Actor mover = s.begin();
@@ -439,23 +432,23 @@ class BrokenStepsTest {
 
   private static void findsByLeaves(String test, Step without, Consumer<Script> script, Kind kind) {
     Setup setup = Setup.usual("script").faults(FaultInjection.NONE.byLeaves());
-    play(setup, script).requireClean(test + ", nothing broken");
+    play(setup, script).requireClean(test + ", complete engine");
     Checker.Report report = play(setup.faults(FaultInjection.without(without).byLeaves()), script);
     assertTrue(report.has(kind), () -> "expected " + kind + ", found " + report.anomalies());
     SoakReport.line("BrokenStepsTest." + test, report.anomalies().getFirst().toString());
   }
 
   @Test
-  void leavesThatAreNotLookedAtAgain() {
+  void leavesThatAreNotValidated() {
     findsByLeaves(
-        "leavesThatAreNotLookedAtAgain",
+        "leavesThatAreNotValidated",
         Step.VERSIONS_OF_LEAVES,
-        BrokenStepsTest::leafThatChanges,
+        BrokenStepsTest::leafIsChanged,
         Kind.G_SINGLE);
   }
 
-  /** A key comes into a leaf that was scanned, together with what the scanner reads later. */
-  private static void leafThatChanges(Script s) {
+  /** A key is inserted into a scanned leaf, along with what the scanner reads later. */
+  private static void leafIsChanged(Script s) {
     s.seed(A, ABOVE, OTHER);
     Actor scanner = s.begin(true);
     scanner.scan(A, BETWEEN);
@@ -469,25 +462,25 @@ class BrokenStepsTest {
     findsByLeaves(
         "scansByLeavesThatDoNotWaitForCommits",
         Step.COMMITS_INSIDE,
-        BrokenStepsTest::leafWithHalfACommit,
+        BrokenStepsTest::leafWithHalfOfACommit,
         Kind.G_SINGLE);
   }
 
-  /** One of two changes is in the leaf, and the other one will not come while anybody looks. */
-  private static void leafWithHalfACommit(Script s) {
-    halfACommit(s, true, reader -> reader.scan(A, OTHER));
+  /** One of two changes is in the leaf; the other one follows only after the scan. */
+  private static void leafWithHalfOfACommit(Script s) {
+    halfOfACommit(s, true, reader -> reader.scan(A, OTHER));
   }
 
   @Test
-  void loneReadsThatAreNotEntered() {
+  void singleReadsThatAreNotRegistered() {
     findsByLeaves(
-        "loneReadsThatAreNotEntered",
+        "singleReadsThatAreNotRegistered",
         Step.ENTRY_OF_A_LONE_READ,
         BrokenStepsTest::secondRead,
         Kind.G_SINGLE);
   }
 
-  /** What was read first is changed together with what is read second. */
+  /** The first and the second read are changed together in between. */
   private static void secondRead(Script s) {
     s.seed(A, OTHER);
     Actor reader = s.begin(true);
@@ -498,17 +491,17 @@ class BrokenStepsTest {
   }
 
   @Test
-  void commitsThatDoNotLookAtMarks() {
+  void commitsThatIgnoreScanTimestamps() {
     findsByLeaves(
-        "commitsThatDoNotLookAtMarks",
+        "commitsThatIgnoreScanTimestamps",
         Step.MARK_OF_SCANS,
         BrokenStepsTest::commitBeforeAScan,
         Kind.G2);
   }
 
   /**
-   * A transaction has read what was overwritten since, and may still commit before that. A scan has
-   * seen what overwrote it, and not what the transaction writes.
+   * A transaction's read was overwritten, and it may still commit before that write. A scan has
+   * seen the overwriting version, and not what the transaction writes.
    */
   private static void commitBeforeAScan(Script s) {
     Actor past = inThePast(s);
@@ -519,23 +512,22 @@ class BrokenStepsTest {
     past.commit();
   }
 
-  // ---------------------------------------------------- timestamps forgotten while they are in use
+  // -------------------------------------------------- timestamps evicted while they are in use
 
   /**
-   * The dissertation's first counter-example (5.1), with what makes the difference visible: T2 has
-   * read what T1 writes. T2 has k1 locked and has chosen its timestamp when k1's rts is raised; T1,
-   * who has read k1, takes that for a promise and commits later than T2.
+   * The dissertation's first counterexample (5.1), extended: T2 has also read what T1 writes. T2
+   * has locked k1 and chosen its timestamp when k1's rts is raised. T1, which has read k1, relies
+   * on that rts and commits after T2.
    */
   @Test
-  void readTimestampForgottenUnderALock() {
+  void readTimestampEvictedUnderALock() {
     Checker.Report whole =
-        play(FaultInjection.NONE, s -> firstExample(s, false)).requireClean("nothing forgotten");
+        play(FaultInjection.NONE, s -> firstExample(s, false)).requireClean("nothing evicted");
     assertFalse(whole.has(Kind.G2_ITEM));
     Checker.Report report = play(FaultInjection.NONE, s -> firstExample(s, true));
     assertTrue(report.has(Kind.G2_ITEM), () -> "found " + report.anomalies());
     SoakReport.line(
-        "BrokenStepsTest.readTimestampForgottenUnderALock",
-        report.anomalies().getFirst().toString());
+        "BrokenStepsTest.readTimestampEvictedUnderALock", report.anomalies().getFirst().toString());
   }
 
   private static void firstExample(Script s, boolean forget) {
@@ -563,19 +555,19 @@ class BrokenStepsTest {
   }
 
   /**
-   * The second one: T1 has k1 locked; wts and rts are raised to its timestamp; T2 reads the old
-   * value with them, and does not notice that T1 writes. A reader of ours waits for the lock, so
-   * one that does not is needed for it, which alone would do no harm here.
+   * The second counterexample: T1 has locked k1, and wts and rts are raised to its timestamp. T2
+   * reads the old value with them and misses T1's write. Our readers wait for the lock, so the test
+   * also needs a reader that does not, which alone would do no harm here.
    */
   @Test
-  void writeTimestampForgottenUnderALock() {
-    play(FaultInjection.NONE, s -> secondExample(s, false)).requireClean("nothing forgotten");
-    play(FaultInjection.NONE, s -> secondExample(s, true)).requireClean("forgotten, lock seen");
-    play(CARELESS, s -> secondExample(s, false)).requireClean("lock not seen, nothing forgotten");
+  void writeTimestampEvictedUnderALock() {
+    play(FaultInjection.NONE, s -> secondExample(s, false)).requireClean("nothing evicted");
+    play(FaultInjection.NONE, s -> secondExample(s, true)).requireClean("evicted, lock checked");
+    play(CARELESS, s -> secondExample(s, false)).requireClean("lock not checked, nothing evicted");
     Checker.Report report = play(CARELESS, s -> secondExample(s, true));
     assertTrue(report.has(Kind.LOST_UPDATE), () -> "found " + report.anomalies());
     SoakReport.line(
-        "BrokenStepsTest.writeTimestampForgottenUnderALock",
+        "BrokenStepsTest.writeTimestampEvictedUnderALock",
         report.anomalies().getFirst().toString());
   }
 
@@ -605,20 +597,16 @@ class BrokenStepsTest {
 
   private static final int ROUNDS_MAX = 10_000;
 
-  /** What the random load meets within some rounds; the rest needs many, and the long form. */
+  /** Steps whose omission random load detects within some rounds; the others need the long form. */
   private static final Set<Step> SOON =
       EnumSet.of(
           Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY, Step.WORDS_BEFORE_COPIES);
 
   /**
-   * All but eight, and the two of the log, which are for {@code BrokenTest} and {@code
-   * InFlightGroupsTest}. The three of scans by leaves, and that of lone reads, were not tried at
-   * random. ITEM_OF_A_BLIND_WRITE was found in rounds 547 and 1,811, which is half an hour of the
-   * soak. SECOND_LOOK was not found by 10,000 rounds: a key must come between a successor that was
-   * found and its lock, and a scan of the gap below that key alone must come right then;
-   * LEAF_OF_THE_GAP is the same where the gap ends in another leaf. UPPER_LOOK was found once, by
-   * luck: a key must go from the gap between two batches of one scan, which was valid for longer
-   * than its commit needs.
+   * Excludes the two steps of the log, which {@code BrokenTest} and {@code InFlightGroupsTest} test;
+   * the steps of scans by leaves and of single reads, which were not tried at random; and steps
+   * whose omission random load detects rarely or never: ITEM_OF_A_BLIND_WRITE, SECOND_LOOK,
+   * LEAF_OF_THE_GAP and UPPER_LOOK.
    */
   @ParameterizedTest
   @EnumSource(
@@ -643,7 +631,7 @@ class BrokenStepsTest {
             .with(
                 (stage, tx) -> {
                   if (SLOW.contains(stage)) {
-                    // A yield alone opens no window where other processes have the cores.
+                    // A yield alone opens no window if other processes use the cores.
                     if (ThreadLocalRandom.current().nextInt(4) == 0) {
                       LockSupport.parkNanos(200_000);
                     } else {
@@ -659,7 +647,7 @@ class BrokenStepsTest {
       try {
         history = load.run(db, 250, () -> false);
       } finally {
-        SimDatabase.abandon(db); // what it holds may be anything, and it may have stopped
+        SimDatabase.abandon(db); // its contents may be invalid, and it may have stopped
       }
       Checker.Report report = Checker.check(history);
       if (!report.clean()) {
@@ -669,6 +657,6 @@ class BrokenStepsTest {
         return;
       }
     }
-    throw new AssertionError(broken + " was not noticed in " + ROUNDS_MAX + " rounds");
+    throw new AssertionError(broken + " was not detected in " + ROUNDS_MAX + " rounds");
   }
 }

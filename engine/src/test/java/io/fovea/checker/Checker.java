@@ -12,30 +12,29 @@ import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a history is serializable.
+ * Decides whether a history is serializable.
  *
- * <p>The order of each key's versions is recovered ({@link Versions}); it gives edges between
- * transactions, and a cycle of them is an anomaly. Transactions whose end nobody knows count as
- * committed where one that has committed saw what they wrote, and else as never having been. After
- * Adya, Weak consistency, 1999, and Kingsbury and Alvaro, Elle, VLDB 2020.
+ * <p>The order of each key's versions is recovered ({@link Versions}) and gives edges between
+ * transactions. A cycle of edges is an anomaly. A transaction with unknown outcome counts as
+ * committed if a committed one saw its writes, otherwise as never run. After Adya, Weak
+ * consistency, 1999, and Kingsbury and Alvaro, Elle, VLDB 2020.
  */
 final class Checker {
-  /** Cycles looked for in one component; what is broken has thousands, and one is enough. */
+  /**
+   * The maximum number of edges of a component from which cycles are searched once one is known.
+   */
   private static final int SEARCHES_MAX = 200;
 
   private static final int ANOMALIES_MAX = 50;
 
   /**
-   * What was found.
+   * The result.
    *
-   * @param anomalies some of them; none if the history is serializable, as far as can be seen
-   * @param committed how many transactions have committed, or must have
-   * @param unknown of how many nobody knows
-   * @param edges of the graph
-   * @param keys with their versions
-   * @param versions of all keys
-   * @param open looks that may have seen one of several versions
-   * @param cycles how many cycles were searched for
+   * @param anomalies some of the anomalies; empty if none is detectable
+   * @param committed the number of transactions that have committed, or must have
+   * @param unknown the number of transactions with unknown outcome
+   * @param open the number of reads that may have seen one of several versions
+   * @param cycles the number of components searched
    */
   record Report(
       List<Anomaly> anomalies,
@@ -71,7 +70,7 @@ final class Checker {
       return committed
           + " transactions, "
           + unknown
-          + " of unknown end, "
+          + " with unknown outcome, "
           + edges
           + " edges, "
           + versions
@@ -79,7 +78,7 @@ final class Checker {
           + keys
           + " keys, "
           + open
-          + " looks at one of several versions, "
+          + " ambiguous reads, "
           + cycles
           + " components searched, "
           + anomalies.size()
@@ -109,7 +108,7 @@ final class Checker {
     }
   }
 
-  /** Looks at a history. */
+  /** Checks a history. */
   static Report check(History history) {
     return new Checker(history).run();
   }
@@ -162,13 +161,12 @@ final class Checker {
   }
 
   private String name(int i) {
-    return i < 0 ? "nobody" : "T" + txns.get(i).id;
+    return i < 0 ? "no transaction" : "T" + txns.get(i).id;
   }
 
-  // ------------------------------------------------------------------------------ who has
-  // committed
+  // ------------------------------------------------------------------------------------ outcomes
 
-  /** Whose elements are seen by one that has committed has committed too. */
+  /** Marks as committed all transactions whose elements a committed one saw. */
   private void decideUnknown() {
     boolean unknown = false;
     for (int i = 0; i < committed.length; i++) {
@@ -207,7 +205,7 @@ final class Checker {
     }
   }
 
-  /** What those may have written of whom it is still not known. */
+  /** Registers the possible writes of transactions whose outcome is still unknown. */
   private void maybe() {
     for (int i = 0; i < committed.length; i++) {
       if (!committed[i] && txns.get(i).outcome == Txn.Outcome.INFO) {
@@ -229,7 +227,7 @@ final class Checker {
     return keys.computeIfAbsent(key, Versions::new);
   }
 
-  /** Until when what it has written is there. */
+  /** Registers the expiry of what the transaction wrote. */
   private void ends(int i) {
     for (Op op : txns.get(i).ops) {
       if (op instanceof Op.Ends e) {
@@ -238,7 +236,7 @@ final class Checker {
     }
   }
 
-  /** What it saw had not ended. */
+  /** Requires that nothing that it saw had expired. */
   private void stillThere(int i) {
     for (Op op : txns.get(i).ops) {
       if (op instanceof Op.Timed r && r.state().present()) {
@@ -283,7 +281,7 @@ final class Checker {
             v.list(before);
             boolean begins = Keys.isEnding(key) && after.life() > 1 && after.list().length == 1;
             if (begins) {
-              v.deleted(after.life() - 1, i); // what is left of it is not there any more
+              v.deleted(after.life() - 1, i); // the key is absent afterwards
             }
             if (!after.present()) {
               int other = v.deleted(before.life(), i);
@@ -328,13 +326,13 @@ final class Checker {
         });
   }
 
-  /** Whether it can be a version at all. */
+  /** Returns whether a state can be a version at all. */
   private boolean checkElements(int i, long key, State s) {
     long[] list = s.list();
     if (repeats(s)) {
       anomaly(
           Kind.IMPOSSIBLE_READ,
-          name(i) + " read " + Keys.name(key) + "=" + s + ", one element twice",
+          name(i) + " read " + Keys.name(key) + "=" + s + ", with a duplicate element",
           i);
       return false;
     }
@@ -348,7 +346,9 @@ final class Checker {
                 + Keys.name(key)
                 + "="
                 + s
-                + (w == null ? ", which nobody appended" : ", before it appended that itself"),
+                + (w == null
+                    ? ", which no transaction appended"
+                    : ", before it appended that itself"),
             i);
       } else if (txns.get(w).outcome == Txn.Outcome.FAIL) {
         anomaly(
@@ -360,7 +360,7 @@ final class Checker {
                 + s
                 + ", but "
                 + name(w)
-                + ", who appended "
+                + ", which appended "
                 + Elements.name(list[n])
                 + ", was aborted",
             i,
@@ -382,7 +382,7 @@ final class Checker {
     return false;
   }
 
-  /** All lists of a life are beginnings of the longest. */
+  /** Requires that all lists of a life are prefixes of the longest. */
   private void compare(int i, Set<Long> departed) {
     replay.run(
         txns.get(i),
@@ -447,7 +447,7 @@ final class Checker {
               + s
               + ", but elsewhere "
               + Elements.name(a)
-              + " is at place "
+              + " is at position "
               + place,
           reader);
     }
@@ -505,7 +505,7 @@ final class Checker {
         });
   }
 
-  /** How deep the graves were that it read before it wrote there. */
+  /** Returns the length of each grave that the transaction read before it wrote there. */
   private Map<Long, Integer> gravesSeen(Txn t) {
     Map<Long, Integer> graves = new HashMap<>();
     replay.run(
@@ -552,15 +552,15 @@ final class Checker {
               + s
               + ", but "
               + name(v.writer(n))
-              + " went on to change that",
+              + " changed that later",
           i,
           v.writer(n));
-      return; // a cycle of the two is no news
+      return; // the cycle of the two would be redundant
     }
     between(i, v, n, n, mark);
   }
 
-  /** It was not there, or not in a group, when it was looked for. */
+  /** Adds the edges of a read that did not find a key, or not in a group. */
   private void missing(int i, Versions v, int group, @Nullable Integer grave, int mark) {
     if (grave != null && !Keys.isGrave(v.key)) {
       int n = v.dead(grave);
@@ -575,7 +575,7 @@ final class Checker {
     between(i, v, a, b, mark | Graph.MISSING);
   }
 
-  /** A list that ends by itself was not there. */
+  /** Adds the edges of a read that did not find an expiring list. */
   private void gone(int i, Versions v, int life, long high) {
     boolean maybe = v.mayHaveEnded(high);
     int a = maybe ? 0 : v.ended(life, high, true);
@@ -606,7 +606,7 @@ final class Checker {
     }
   }
 
-  /** What was acknowledged before a crash comes before who looks after it. */
+  /** Orders acknowledged transactions before those that began after a crash. */
   private void crash(int i) {
     Txn t = txns.get(i);
     if (!t.barrier) {
@@ -643,9 +643,8 @@ final class Checker {
   }
 
   /**
-   * Tells the shortest of the cycles that begin with an edge of one kind and go on with others.
-   *
-   * @return whether there is any
+   * Reports the shortest cycle that starts with an edge of kind {@code first} and continues with
+   * edges of {@code kinds}; returns whether there is one.
    */
   private boolean shortest(int[] component, boolean[] members, int first, int kinds) {
     searched++;
@@ -702,7 +701,9 @@ final class Checker {
     return predicate ? Kind.G2 : Kind.G2_ITEM;
   }
 
-  /** One read what the other overwrote, and overwrote that. */
+  /**
+   * Returns whether one transaction read what the other overwrote, and then overwrote it itself.
+   */
   private boolean isLostUpdate(int[] cycle) {
     return cycle.length == 2
         && (graph.kind(cycle[1]) & Graph.WW) != 0
@@ -728,7 +729,7 @@ final class Checker {
           + " before "
           + to
           + (missing
-              ? " looked for it and did not find it"
+              ? " read and did not find it"
               : " read " + Keys.name(v.key) + "=" + v.state(n));
     }
     return from

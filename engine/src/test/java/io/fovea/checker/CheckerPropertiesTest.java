@@ -16,12 +16,11 @@ import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 
 /**
- * Random histories of a model: what is done one after the other is clean; a read that is changed in
- * a way that can't be is found; and of small histories that were mixed without any isolation the
- * checker says what trying all orders says.
+ * Random histories of a model. Serial histories are clean, impossible reads are found, and for
+ * small histories without isolation the checker agrees with an exhaustive search over all orders.
  */
 class CheckerPropertiesTest {
-  /** Tables without transactions: each step sees what all steps before it have left. */
+  /** Tables without transactions: each step sees all earlier ones. */
   private static final class Model {
     final SplittableRandom random;
     final Map<Long, State> state = new TreeMap<>();
@@ -100,7 +99,7 @@ class CheckerPropertiesTest {
       t.ops.add(new Op.Lookup(key, group, there ? now : State.ABSENT));
     }
 
-    /** One step of any kind. */
+    /** Does one step of any kind. */
     void step(Txn t, int slots) {
       long key = Keys.list(0, random.nextInt(slots));
       switch (random.nextInt(9)) {
@@ -113,7 +112,7 @@ class CheckerPropertiesTest {
       }
     }
 
-    /** One that says exactly which version it saw: of keys that are never deleted. */
+    /** Does a step that identifies the version it saw: on keys that are never deleted. */
     void exactStep(Txn t, int slots) {
       long key = Keys.list(0, 3 * random.nextInt(slots));
       switch (random.nextInt(4)) {
@@ -123,7 +122,7 @@ class CheckerPropertiesTest {
       }
     }
 
-    /** The end of a history: reads all. */
+    /** Reads everything, as the end of a history. */
     Txn last(long id) {
       Txn t = ended(id);
       scan(t, 0, Keys.list(1, 0));
@@ -152,14 +151,14 @@ class CheckerPropertiesTest {
   }
 
   @Property(tries = 200, shrinking = ShrinkingMode.OFF)
-  void oneAfterTheOtherIsClean(@ForAll long seed) {
+  void serialHistoriesAreClean(@ForAll long seed) {
     Model m = new Model(seed);
     Checker.check(new History(serial(m, 60))).requireClean("seed " + seed);
   }
 
-  /** Elements that change places, that are missing or that nobody has appended. */
+  /** Swaps, removes or invents elements. */
   @Property(tries = 200, shrinking = ShrinkingMode.OFF)
-  void aReadThatCannotBeIsFound(@ForAll long seed) {
+  void impossibleReadsAreFound(@ForAll long seed) {
     Model m = new Model(seed);
     List<Txn> all = serial(m, 60);
     List<int[]> places = new ArrayList<>();
@@ -207,9 +206,9 @@ class CheckerPropertiesTest {
     return all;
   }
 
-  /** Keys that are never deleted, looked for by themselves or in intervals: nothing is missed. */
+  /** Keys that are never deleted, read singly or by intervals: the checker is exact. */
   @Property(tries = 1_000, shrinking = ShrinkingMode.OFF)
-  void saysWhatTryingAllOrdersSays(@ForAll long seed) {
+  void agreesWithExhaustiveSearch(@ForAll long seed) {
     List<Txn> all = mixed(new Model(seed), 4, 9, true);
     History h = new History(all);
     Checker.Report report = Checker.check(h);
@@ -219,9 +218,9 @@ class CheckerPropertiesTest {
         () -> seed + ": " + report.anomalies() + all);
   }
 
-  /** Deletes and groups as well: what is reported is no mistake. */
+  /** With deletes and groups the checker reports no false anomaly. */
   @Property(tries = 1_000, shrinking = ShrinkingMode.OFF)
-  void reportsNothingOfWhatIsSerializable(@ForAll long seed) {
+  void reportsNoFalseAnomaly(@ForAll long seed) {
     List<Txn> all = mixed(new Model(seed), 4, 8, false);
     History h = new History(all);
     Checker.Report report = Checker.check(h);

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Histories by hand: one for each anomaly, and clean ones that look like them. */
+/** Hand-written histories: one for each anomaly, and similar ones without. */
 class CheckerTest {
   private static final long X = Keys.list(0, 0);
   private static final long Y = Keys.list(0, 3);
@@ -32,7 +32,7 @@ class CheckerTest {
     txn(id, Outcome.OK, ops);
   }
 
-  /** The element that is named by a transaction. */
+  /** Returns the element that identifies a transaction. */
   private static long e(long txn) {
     return Elements.of(txn, 0);
   }
@@ -81,12 +81,12 @@ class CheckerTest {
   }
 
   @Test
-  void nothingIsClean() {
+  void emptyHistoryIsClean() {
     clean();
   }
 
   @Test
-  void oneAfterTheOtherIsClean() {
+  void serialHistoryIsClean() {
     ok(1, append(X, 1), append(Y, 1));
     ok(2, read(X, 1), append(X, 1, 2));
     ok(3, read(X, 1, 2), read(Y, 1));
@@ -94,9 +94,9 @@ class CheckerTest {
     clean();
   }
 
-  /** Serializable is not strictly so: a late reader may see an early state. */
+  /** Serializable does not mean strictly serializable: a late reader may see an early state. */
   @Test
-  void aReaderInThePastIsClean() {
+  void readerOfAnOldStateIsClean() {
     ok(1, append(X, 1));
     ok(2, append(X, 1, 2));
     ok(3, read(X, 1));
@@ -112,7 +112,7 @@ class CheckerTest {
   }
 
   @Test
-  void g1aOfALook() {
+  void g1aOfARead() {
     txn(1, Outcome.FAIL, append(X, 1));
     ok(2, read(X, 1));
     finds(Kind.G1A, "T2 read 0=[1], but T1");
@@ -134,7 +134,7 @@ class CheckerTest {
     t.ops.add(new Op.Append(X, twice));
     ok(2, read(X, 1));
     ok(3, new Op.Read(X, twice));
-    finds(Kind.G1B, "T2 read 0=[1], but T1 went on");
+    finds(Kind.G1B, "T2 read 0=[1], but T1 changed that later");
   }
 
   @Test
@@ -219,7 +219,7 @@ class CheckerTest {
   }
 
   @Test
-  void nothingWhereItIsElsewhere() {
+  void absentFromAGroupWhenInAnother() {
     int elsewhere = (Keys.group(e(1)) + 1) % Keys.GROUPS;
     ok(1, append(X, 1));
     ok(2, read(X, 1), new Op.Lookup(X, elsewhere, State.ABSENT));
@@ -227,19 +227,19 @@ class CheckerTest {
   }
 
   @Test
-  void aLookupThatMissesTheOwnList() {
+  void aLookupThatMissesItsOwnList() {
     ok(1, append(X, 1), lookup(X, 1));
     finds(Kind.INTERNAL);
   }
 
   @Test
-  void aLookupWhereItDoesNotBelong() {
+  void aLookupInTheWrongGroup() {
     ok(1, append(X, 1));
     ok(2, new Op.Lookup(X, (Keys.group(e(1)) + 1) % Keys.GROUPS, list(1)));
     finds(Kind.IMPOSSIBLE_READ, "where it does not belong");
   }
 
-  /** Looked in vain for a list where the first element of a transaction would put it. */
+  /** Looks up a list, without success, where a transaction's first element would put it. */
   private static Op lookup(long key, long txn) {
     return new Op.Lookup(key, Keys.group(e(txn)), State.ABSENT);
   }
@@ -248,26 +248,26 @@ class CheckerTest {
   void impossibleReads() {
     ok(1, append(X, 1));
     ok(2, read(X, 1, 99));
-    finds(Kind.IMPOSSIBLE_READ, "which nobody appended");
+    finds(Kind.IMPOSSIBLE_READ, "which no transaction appended");
   }
 
   @Test
-  void anElementTwice() {
+  void aDuplicateElement() {
     ok(1, append(X, 1));
     ok(2, append(X, 1, 2));
     ok(3, read(X, 1, 2, 1));
-    finds(Kind.IMPOSSIBLE_READ, "twice");
+    finds(Kind.IMPOSSIBLE_READ, "with a duplicate element");
   }
 
   @Test
-  void theOwnFuture() {
+  void itsOwnFuture() {
     ok(1, append(X, 1));
     ok(2, read(X, 1, 2), append(X, 1, 2));
     finds(Kind.IMPOSSIBLE_READ, "before it appended");
   }
 
   @Test
-  void aGroupWhereItDoesNotBelong() {
+  void aScanOfTheWrongGroup() {
     ok(1, append(X, 1));
     ok(2, new Op.GroupScan(0, (Keys.group(e(1)) + 1) % Keys.GROUPS, Map.of(X, list(1))));
     finds(Kind.IMPOSSIBLE_READ, "where it does not belong");
@@ -308,15 +308,15 @@ class CheckerTest {
     clean();
   }
 
-  /** Nobody knows whether who made it committed: it has one version, or two. */
+  /** It is unknown whether the inserter committed: the key has one version, or two. */
   @Test
-  void nothingOfAKeyThatMayNeverHaveBeen() {
+  void absenceOfAKeyThatMayNeverHaveExisted() {
     txn(1, Outcome.INFO, new Op.Append(MORTAL, life(1, 1)));
     ok(2, read(GRAVE), scan());
     assertTrue(Checker.check(new History(txns)).clean());
   }
 
-  /** It saw what was left of the first life, and something that the second was there before. */
+  /** It saw the first life as deleted, and a write that followed the second life. */
   @Test
   void gSingleOfADelete() {
     ok(1, new Op.Append(MORTAL, life(1, 1)));
@@ -326,9 +326,9 @@ class CheckerTest {
     finds(Kind.G_SINGLE, "T4 did not find 1 before T3 inserted 1=life 2 [3]");
   }
 
-  /** Nothing was found, and it may have been before the first life or after it. */
+  /** The absence may precede the first life or follow it. */
   @Test
-  void whatIsNotKnownIsNotHeldAgainstAnyone() {
+  void ambiguousAbsenceIsClean() {
     ok(1, new Op.Append(MORTAL, life(1, 1)), append(X, 1));
     ok(2, new Op.Delete(MORTAL, life(1, 1)), append(GRAVE, 2));
     ok(3, read(MORTAL), read(X, 1));
@@ -336,16 +336,16 @@ class CheckerTest {
   }
 
   @Test
-  void anUnknownEndThatWasSeenIsACommit() {
+  void anUnknownOutcomeThatWasSeenIsACommit() {
     ok(1, append(X, 1), append(Y, 1));
     txn(2, Outcome.INFO, append(X, 1, 2), append(Y, 1, 2));
     ok(3, read(X, 1, 2), read(Y, 1));
     finds(Kind.G_SINGLE, "T3 read 3=[1] before T2");
   }
 
-  /** All that is seen of a delete may be that the list is not there. */
+  /** The only visible effect of a delete may be that the list is absent. */
   @Test
-  void anUnknownDeleteMayBeWhyNothingWasFound() {
+  void anUnknownDeleteMayExplainAnAbsence() {
     ok(1, new Op.Append(MORTAL, life(1, 1)), append(X, 1));
     ok(2, append(X, 1, 2));
     txn(3, Outcome.INFO, new Op.Delete(MORTAL, life(1, 1)), append(GRAVE, 3));
@@ -355,9 +355,9 @@ class CheckerTest {
     finds(Kind.G_SINGLE, "T5 did not find 1 before T1");
   }
 
-  /** Without it the same is an anomaly. */
+  /** Without the unknown delete this is an anomaly. */
   @Test
-  void nothingIsFoundBeforeTheFirstLife() {
+  void anAbsenceMustPrecedeTheFirstLife() {
     ok(1, new Op.Append(MORTAL, life(1, 1)), append(X, 1));
     ok(2, append(X, 1, 2));
     ok(4, read(MORTAL), read(X, 1, 2));
@@ -365,7 +365,7 @@ class CheckerTest {
   }
 
   @Test
-  void anUnknownEndThatWasNotSeenIsNothing() {
+  void anUnknownOutcomeThatWasNotSeenIsIgnored() {
     ok(1, append(X, 1));
     txn(2, Outcome.INFO, read(X, 1), append(X, 1, 2));
     ok(3, read(X, 1), append(X, 1, 3));
@@ -383,7 +383,7 @@ class CheckerTest {
     finds(Kind.LOST_COMMIT, "T2 was acknowledged before the crash, and T3 began after it");
   }
 
-  /** The cycle that is told is the shortest. */
+  /** The shortest cycle is reported. */
   @Test
   void longCyclesAreFound() {
     int n = 40;
@@ -400,7 +400,7 @@ class CheckerTest {
   }
 
   @Test
-  void aLongHistoryIsCheckedAtOnce() {
+  void aLongHistoryIsCheckedQuickly() {
     int n = 100_000;
     long key = 0;
     List<Long> list = new ArrayList<>();

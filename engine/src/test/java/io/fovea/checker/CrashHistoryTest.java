@@ -21,11 +21,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * One history over several crashes: the power goes while many threads run, what comes back goes on.
+ * One history over several crashes: the power fails while many threads run, and the recovered
+ * database continues.
  *
- * <p>With SYNC, what was acknowledged before a crash is there after it, and so is what an
- * acknowledged transaction had read. With ASYNC the last of it may be gone, so after a crash only
- * what is seen then has happened; what went before is checked before.
+ * <p>With SYNC, acknowledged commits and what they read must survive. With ASYNC the last ones may
+ * be lost. So each part is checked before its crash, and afterwards only what is then seen counts.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -40,7 +40,7 @@ class CrashHistoryTest {
     long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
     Totals totals = new Totals();
     long seed = SerializabilityTest.SEED;
-    // In the long form under each translation at least once, however slow the machine is.
+    // The long form runs under each translation at least once, however slow the machine is.
     long all = SerializabilityTest.MINUTES == 0 ? 0 : seed + KINDS.length;
     do {
       totals.add(
@@ -49,23 +49,23 @@ class CrashHistoryTest {
     SoakReport.line("CrashHistoryTest." + durability, CRASHES + " crashes in each of " + totals);
   }
 
-  /** The last of what ASYNC has acknowledged is lost: held against SYNC's promise, that is seen. */
+  /** Checks the checker: commits that ASYNC loses must show when SYNC's guarantee is required. */
   @Test
-  void whatIsLostIsNoticed() {
+  void lostCommitsAreDetected() {
     Quiet.please();
     for (long seed = 1; seed <= SEEDS_MAX; seed++) {
       Checker.Report report = history(Durability.ASYNC, seed, true);
       if (report.has(Kind.LOST_COMMIT) || report.has(Kind.LOST_UPDATE)) {
         SoakReport.line(
-            "CrashHistoryTest.whatIsLostIsNoticed",
+            "CrashHistoryTest.lostCommitsAreDetected",
             "seed " + seed + ": " + report.anomalies().getFirst());
         return;
       }
     }
-    throw new AssertionError("not noticed with " + SEEDS_MAX + " seeds");
+    throw new AssertionError("not detected with " + SEEDS_MAX + " seeds");
   }
 
-  /** One seed after the other has the next one. */
+  /** Successive seeds cycle through these. */
   private static final Translation[] KINDS = Translation.values();
 
   private static Translation kind(Durability durability, long seed) {

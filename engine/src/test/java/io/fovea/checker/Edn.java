@@ -8,25 +8,25 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Histories in the form that Elle's list-append checker reads.
+ * Writes histories in the format of Elle's list-append checker.
  *
  * <pre>
  *   {:index 0, :time 17, :type :invoke, :process 3, :f :txn, :value [[:r 5 nil] [:append 7 96]]}
  *   {:index 1, :time 30, :type :ok, :process 3, :f :txn, :value [[:r 5 [64 65]] [:append 7 96]]}
  * </pre>
  *
- * <p>Elle knows no deletes: a key of its history is one life of one of ours, and a read that found
- * nothing is one of the life that was to come next, where that is known, and is left out where it
- * is not. A scan is reads of what it found; what it did not find Elle can't be told, so phantoms
- * are for {@link Checker} alone. After an unknown end a process goes on under another number; so it
- * does where a transaction was invoked before the last one ended, as those of one snapshot are.
+ * <p>Elle has no deletes, so each life of a key becomes a key. A read of an absent key becomes an
+ * empty read of its next life, or is omitted if that is unknown. A scan becomes reads of what it
+ * found; what it did not find cannot be expressed, so only {@link Checker} finds phantoms. After an
+ * unknown outcome a process continues under another number; so do overlapping transactions of a
+ * snapshot.
  */
 final class Edn {
   private Edn() {}
 
   private record Line(long time, int order, String type, Txn txn, int process) {}
 
-  /** Writes a history, an operation a line. */
+  /** Writes a history, one operation per line. */
   static void write(History history, Appendable out) throws IOException {
     int processes = 1;
     for (Txn t : history.txns()) {
@@ -78,10 +78,10 @@ final class Edn {
         case Op.Append a ->
             all.add("[:append " + key(a.key(), a.after().life()) + " " + a.after().last() + "]");
         case Op.Delete d -> {
-          // What is told of it is that it appends to the grave.
+          // expressed by its append to the grave
         }
         case Op.Timed t2 -> {
-          // That it has ended, or not yet, can't be told.
+          // expiry cannot be expressed
           if (t2.state().present()) {
             read(t2.key(), t2.state(), graves, read, all);
           }
@@ -90,7 +90,7 @@ final class Edn {
         case Op.Scan s -> s.found().forEach((k, state) -> read(k, state, graves, read, all));
         case Op.GroupScan s -> s.found().forEach((k, state) -> read(k, state, graves, read, all));
         case Op.Lookup l -> {
-          // What is nowhere to be seen may be elsewhere.
+          // absence from a group cannot be expressed
           if (l.state().present()) {
             read(l.key(), l.state(), graves, read, all);
           }
@@ -118,7 +118,7 @@ final class Edn {
     }
   }
 
-  /** A number for one life of a key. */
+  /** Returns the number of one life of a key. */
   static long key(long key, int life) {
     return (key << 16) + life;
   }

@@ -14,7 +14,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
-/** The form of histories for Elle. */
 class EdnTest {
   private static final Pattern LINE =
       Pattern.compile(
@@ -41,7 +40,7 @@ class EdnTest {
   }
 
   @Test
-  void isWhatElleReads() {
+  void writesElleFormat() {
     long x = Keys.list(0, 0);
     long e1 = Elements.of(1, 0);
     long e2 = Elements.of(2, 0);
@@ -67,9 +66,9 @@ class EdnTest {
         edn(h));
   }
 
-  /** A second life is another key; that nothing was found is told of the life that is to come. */
+  /** A second life is another key; an absence is a read of the life to come. */
   @Test
-  void livesAreKeys() {
+  void livesBecomeKeys() {
     long x = Keys.list(0, 1);
     long grave = Keys.grave(x);
     String text =
@@ -98,7 +97,7 @@ class EdnTest {
   }
 
   @Test
-  void randomHistoriesHaveTheForm() {
+  void randomHistoriesHaveTheFormat() {
     Quiet.please();
     Setup setup = Setup.usual("edn");
     History h;

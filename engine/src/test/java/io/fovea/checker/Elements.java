@@ -1,17 +1,17 @@
 package io.fovea.checker;
 
 /**
- * Elements of lists: no two are equal, and each names the transaction that appended it.
+ * Elements of lists: unique, each with the transaction that appended it.
  *
  * <pre>
  *   63                              5 4          0
  *  +---------------------------------+------------+
- *  | transaction                     | which one  |
+ *  | transaction                     | number     |
  *  +---------------------------------+------------+
  * </pre>
  */
 final class Elements {
-  /** How many a transaction may append. */
+  /** The maximum number of appends of a transaction. */
   static final int PER_TXN = 32;
 
   private Elements() {}

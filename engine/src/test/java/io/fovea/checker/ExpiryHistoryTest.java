@@ -20,10 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * What the checker makes of lists that end by themselves: histories by hand, and two engines that
- * are wrong, by a clock that tells them another time than it is. That the engine is right is said
- * by {@link SerializabilityTest}, under each protocol, and over crashes by {@link
- * CrashHistoryTest}.
+ * The checker on expiring lists: hand-written histories, and two engines that are wrong because
+ * their clock is. {@link SerializabilityTest} and {@link CrashHistoryTest} test the right engine.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ExpiryHistoryTest {
@@ -31,7 +29,7 @@ class ExpiryHistoryTest {
   private static final long OTHER = Keys.grave(0);
   private static final int ROUNDS_MAX = 100;
 
-  /** In how many looks of those that have committed a list that had lived was not there. */
+  /** Returns how many reads of committed transactions found a list expired. */
   static long ended(History history) {
     long n = 0;
     for (Txn t : history.txns()) {
@@ -53,7 +51,7 @@ class ExpiryHistoryTest {
     return n;
   }
 
-  // ------------------------------------------------------------------------------------ by hand
+  // ------------------------------------------------------------------------------ hand-written
 
   private final List<Txn> txns = new ArrayList<>();
 
@@ -91,7 +89,7 @@ class ExpiryHistoryTest {
     return new Op.Read(Keys.grave(LIST), deep == 0 ? State.ABSENT : State.of(1, begun));
   }
 
-  /** T1 begins the list, until 10. */
+  /** T1 begins the list, which expires at 10. */
   private void begun() {
     begun(10);
   }
@@ -105,7 +103,7 @@ class ExpiryHistoryTest {
         new Op.Append(Keys.grave(LIST), State.of(1, Elements.of(1, 1))));
   }
 
-  /** T2 puts its end off until 20, and writes elsewhere. */
+  /** T2 postpones the expiry to 20, and writes elsewhere. */
   private void renewed() {
     appended(20);
   }
@@ -119,42 +117,42 @@ class ExpiryHistoryTest {
   }
 
   @Test
-  void whatHasEndedIsNotThere() {
+  void expiredListsAreAbsent() {
     begun();
     renewed();
     txn(see(list(1, 1), 9, 9));
-    txn(see(State.ABSENT, 10, 12), new Op.Read(OTHER, State.ABSENT)); // before it is renewed
+    txn(see(State.ABSENT, 10, 12), new Op.Read(OTHER, State.ABSENT)); // before the renewal
     txn(see(list(1, 1, 2), 19, 30), new Op.Read(OTHER, State.of(1, Elements.of(2, 1))));
     txn(see(State.ABSENT, 20, 20), grave(1), new Op.Read(OTHER, State.of(1, Elements.of(2, 1))));
-    check().requireClean("all of it is as it should be");
+    check().requireClean("correct history");
   }
 
   @Test
-  void whatHasEndedAndIsSeen() {
+  void expiredListIsSeen() {
     begun();
     txn(see(list(1, 1), 10, 11));
     assertTrue(check().has(Kind.IMPOSSIBLE_READ));
   }
 
   @Test
-  void whatHasNotEndedAndIsNotSeen() {
+  void liveListIsNotSeen() {
     begun();
     txn(see(State.ABSENT, 8, 9), grave(1));
     assertTrue(check().has(Kind.IMPOSSIBLE_READ));
   }
 
-  /** It has seen what was written with the renewal, and not the renewal. */
+  /** It saw what was written along with the renewal, and not the renewal. */
   @Test
-  void aRenewalThatIsLost() {
+  void lostRenewal() {
     begun();
     renewed();
     txn(see(State.ABSENT, 12, 13), new Op.Read(OTHER, State.of(1, Elements.of(2, 1))));
     assertTrue(check().has(Kind.G_SINGLE), check()::toString);
   }
 
-  /** Who begins another life has not seen that this one was put off. */
+  /** A transaction begins another life without having seen that this one was renewed. */
   @Test
-  void anotherLifeOverOneThatGoesOn() {
+  void newLifeOverARenewedOne() {
     begun();
     renewed();
     begunAgain();
@@ -171,9 +169,11 @@ class ExpiryHistoryTest {
         new Op.Append(Keys.grave(LIST), State.of(1, Elements.of(1, 1), Elements.of(3, 1))));
   }
 
-  /** The list was to end later; of T2, who has made that earlier, nobody knows whether it is. */
+  /**
+   * The list was to expire later; whether T2, which set an earlier expiry, committed is unknown.
+   */
   @Test
-  void oneOfUnknownEndMayHaveEndedIt() {
+  void unknownOutcomeMayExplainAnExpiry() {
     begun(20);
     appended(10);
     txns.getLast().outcome = Outcome.INFO;
@@ -185,7 +185,7 @@ class ExpiryHistoryTest {
 
   // ------------------------------------------------------------------------------- wrong engines
 
-  /** A clock that tells some of those who ask another time. */
+  /** A clock that is wrong for some of its callers. */
   private record Liar(SetClock truth, boolean sweeps, long by) implements ListExpiry.Lying {
     @Override
     public long millis() {
@@ -224,18 +224,18 @@ class ExpiryHistoryTest {
         return;
       }
     }
-    throw new AssertionError("not noticed in " + ROUNDS_MAX + " rounds");
+    throw new AssertionError("not detected in " + ROUNDS_MAX + " rounds");
   }
 
-  /** For its readers it is long ago: they see what has expired and is not swept yet. */
+  /** Readers' clock is slow: they see expired rows that are not swept yet. */
   @Test
-  void aReaderThatSeesWhatHasExpired() {
-    found("aReaderThatSeesWhatHasExpired", false, -500_000, Duration.ofMillis(2));
+  void readersThatSeeExpiredRows() {
+    found("readersThatSeeExpiredRows", false, -500_000, Duration.ofMillis(2));
   }
 
-  /** For its sweep it is later: it removes what has not expired, or was put off since. */
+  /** The sweep's clock is fast: it removes rows that have not expired, or were renewed. */
   @Test
-  void aSweepThatRemovesWhatIsThere() {
-    found("aSweepThatRemovesWhatIsThere", true, 6, Duration.ofNanos(200_000));
+  void aSweepThatRemovesLiveRows() {
+    found("aSweepThatRemovesLiveRows", true, 6, Duration.ofNanos(200_000));
   }
 }

@@ -8,29 +8,26 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Who comes before whom, and why. Edges are numbered in the order in which they were added; nodes
- * are numbers below a limit.
- */
+/** The precedence graph. Edges are numbered in insertion order; nodes are numbers below a limit. */
 final class Graph {
-  /** One overwrote what the other wrote. */
+  /** The second overwrote what the first wrote. */
   static final int WW = 1;
 
-  /** One saw what the other wrote. */
+  /** The second saw what the first wrote. */
   static final int WR = 2;
 
-  /** One overwrote what the other saw. */
+  /** The second overwrote what the first saw. */
   static final int RW = 4;
 
-  /** A mark beside one of those: what was seen was seen by looking over an interval or a group. */
+  /** Flag: the read was of an interval or a group. */
   static final int PREDICATE = 8;
 
-  /** A mark: it was not found. */
+  /** Flag: the key was not found. */
   static final int MISSING = 16;
 
   static final int ALL = WW | WR | RW;
 
-  /** One was acknowledged before the other began, and there was a crash in between. */
+  /** The first was acknowledged before a crash, and the second began after it. */
   static final int CRASH = 32;
 
   private final int nodes;
@@ -51,7 +48,7 @@ final class Graph {
   /**
    * Adds an edge, unless it leads from a node to itself.
    *
-   * @param version of the key: for WW and WR that of {@code a}'s write, for RW that of {@code b}'s
+   * @param version for WW and WR that of {@code a}'s write, for RW that of {@code b}'s
    */
   void add(int a, int b, int kinds, @Nullable Versions key, int version) {
     if (a == b || a < 0 || b < 0) {
@@ -100,7 +97,7 @@ final class Graph {
     return version[e];
   }
 
-  /** Sorts the edges by where they begin; nothing is added after that. */
+  /** Sorts the edges by origin; no edges may be added afterwards. */
   void arrange() {
     start = new int[nodes + 1];
     for (int e = 0; e < edges; e++) {
@@ -117,10 +114,8 @@ final class Graph {
   }
 
   /**
-   * The strongly connected components of more than one node. After Tarjan, Depth-first search and
-   * linear graph algorithms, 1972; without recursion.
-   *
-   * @param kinds which edges there are
+   * Returns the strongly connected components of more than one node, over some kinds of edges.
+   * After Tarjan, Depth-first search and linear graph algorithms, 1972; without recursion.
    */
   List<int[]> components(int kinds) {
     List<int[]> found = new ArrayList<>();
@@ -182,11 +177,7 @@ final class Graph {
     return found;
   }
 
-  /**
-   * The edges within a component, of some kinds.
-   *
-   * @param members marks its nodes
-   */
+  /** Returns the edges within a component, of some kinds; {@code members} flags its nodes. */
   int[] within(int[] component, boolean[] members, int kinds) {
     List<Integer> found = new ArrayList<>();
     for (int v : component) {
@@ -200,10 +191,10 @@ final class Graph {
   }
 
   /**
-   * The shortest cycle that begins with an edge and goes on with some kinds of them.
+   * Returns the shortest cycle that starts with an edge and continues with some kinds of edges.
    *
-   * @param members which nodes it may touch
-   * @param bound a cycle of so many edges is not looked for
+   * @param members flags the nodes that it may visit
+   * @param bound only cycles with fewer edges count
    * @return its edges, or null
    */
   int @Nullable [] cycle(int first, int kinds, boolean[] members, int bound) {

@@ -15,19 +15,17 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * The ten interleavings of the Hermitage project (M. Kleppmann, github.com/ept/hermitage) with
- * their variants, write skew, phantoms and the read-only anomaly: each by explicit transactions,
- * each of them with a thread of its own, in the given order. What was done is held against all
- * serial orders, and against the checker; and those that have to commit under a protocol have
- * committed ({@link Commits}).
+ * variants, write skew, phantoms and the read-only anomaly. Each transaction has its own thread;
+ * the order of steps is given. The results are compared with all serial orders and with the
+ * checker, and {@link Commits} names the transactions that must commit.
  */
 @Tag("slow")
 class HermitageTest {
-  /** Two records. */
   private static final long X = Keys.list(0, 0);
 
   private static final long Y = Keys.list(0, 3);
 
-  /** Two that are not there. */
+  /** Two absent keys. */
   private static final long NEW = Keys.list(0, 6);
 
   private static final long NEWER = Keys.list(0, 9);
@@ -47,31 +45,27 @@ class HermitageTest {
     return Setup.all().stream().filter(s -> s.options().transactions().maxActive() > 1);
   }
 
-  /** Those whose lists have indexes. */
+  /** Returns the setups whose lists have indexes. */
   static Stream<Setup> withIndexes() {
     return setups().filter(s -> !s.cutsRanges());
   }
 
   /**
-   * Which transactions have to commit, in the order of their begins: {@code c} for one that has to,
-   * {@code -} for one that may be aborted. An engine that aborts all would show no anomaly either.
+   * The transactions that must commit, in the order of their begins: {@code c} for one that must,
+   * {@code -} for one that may abort. Without this, an engine that aborts everything would pass.
    *
    * <ul>
-   *   <li>Optimistic protocols: whoever commits first. Another one as well, unless what it has read
-   *       is no longer so.
-   *   <li>Two-phase locking without waiting: whoever has its locks. Who meets a lock of another one
-   *       is aborted at once, so the last one goes through.
-   *   <li>Timestamp ordering: whoever comes in the order of the begins. With several versions, also
-   *       a reader of what was before; in return a writer is too late where a later one has read.
+   *   <li>Optimistic protocols: the first to commit, and others unless their reads are outdated.
+   *   <li>Two-phase locking without waiting: the one with all its locks. A transaction that meets a
+   *       foreign lock aborts at once, so the last one commits.
+   *   <li>Timestamp ordering: those that follow the order of the begins. With versions, also a
+   *       reader of an older version; but a writer is too late if a later transaction has read.
    * </ul>
    *
-   * @param tictoc under TicToc
-   * @param silo under Silo
-   * @param occ under Kung and Robinson's protocol, which aborts whoever has read what another one
-   *     has committed since it began, and be it before it was read
-   * @param locking under two-phase locking
-   * @param sto under timestamp ordering
-   * @param mvto the same with versions
+   * @param occ Kung and Robinson's protocol, which aborts a transaction that has read what another
+   *     has committed since its begin, even if it read the newer version
+   * @param sto timestamp ordering
+   * @param mvto timestamp ordering with versions
    */
   private record Commits(
       String tictoc, String silo, String occ, String locking, String sto, String mvto) {
@@ -101,7 +95,7 @@ class HermitageTest {
         int number = i + 1;
         assertTrue(
             must.charAt(i) != 'c' || outcomes.charAt(i) == 'c',
-            () -> setup + ": transaction " + number + " has to commit: " + outcomes);
+            () -> setup + ": transaction " + number + " must commit: " + outcomes);
       }
     }
   }
@@ -117,7 +111,7 @@ class HermitageTest {
     }
   }
 
-  /** The same for two that have begun. */
+  /** Plays steps of two transactions. */
   private static void play(Setup setup, Commits commits, BiConsumer<Actor, Actor> steps) {
     play(setup, commits, s -> steps.accept(s.begin(), s.begin()));
   }
@@ -230,7 +224,7 @@ class HermitageTest {
         });
   }
 
-  /** PMP by writes: what one is about to delete by a predicate, the other changes. */
+  /** PMP by writes: one transaction changes what the other is about to delete by a predicate. */
   @ParameterizedTest
   @MethodSource("setups")
   void pmpByWrites(Setup setup) {
@@ -286,7 +280,7 @@ class HermitageTest {
         });
   }
 
-  /** G-single, where the second look is over an interval. */
+  /** G-single, where the second read is of an interval. */
   @ParameterizedTest
   @MethodSource("setups")
   void gSingleByPredicates(Setup setup) {
@@ -338,7 +332,7 @@ class HermitageTest {
         });
   }
 
-  /** G2, both look for what is not there and insert it. */
+  /** G2: both read an absent key and insert it. */
   @ParameterizedTest
   @MethodSource("setups")
   void g2AntiDependencyCycles(Setup setup) {
@@ -377,7 +371,7 @@ class HermitageTest {
         });
   }
 
-  /** A record that is there is deleted by one and read by the other, both ways round. */
+  /** One transaction deletes a record that the other reads, both ways round. */
   @ParameterizedTest
   @MethodSource("setups")
   void writeSkewByDeletes(Setup setup) {
@@ -395,7 +389,7 @@ class HermitageTest {
         });
   }
 
-  /** A phantom below, between and above what a scan has found, forwards. */
+  /** A phantom below, between and above the records of an ascending scan. */
   @ParameterizedTest
   @MethodSource("setups")
   void phantomsByRange(Setup setup) {
@@ -413,11 +407,11 @@ class HermitageTest {
     }
   }
 
-  /** A record comes into a group that was looked at by the index. */
+  /** A record is inserted into a group that was read by the index. */
   @ParameterizedTest
   @MethodSource("setups")
   void phantomsByIndex(Setup setup) {
-    // Without an index nothing is looked at; what comes then is a conflict by its time alone.
+    // Without an index nothing is read, so only timestamps can conflict.
     Commits commits =
         setup.cutsRanges()
             ? Commits.of("cc", "cc", "-c", "cc").occ("-c")
@@ -437,7 +431,7 @@ class HermitageTest {
     }
   }
 
-  /** Two look at all groups and insert a record into one. */
+  /** Both transactions read all groups and insert a record into one. */
   @ParameterizedTest
   @MethodSource("withIndexes")
   void writeSkewByIndex(Setup setup) {
@@ -459,7 +453,7 @@ class HermitageTest {
 
   /**
    * Fekete, O'Neil, O'Neil, A read-only transaction anomaly under snapshot isolation, 2004: without
-   * the reader the other two are serializable, with what it has seen they are not.
+   * the reader the other two are serializable, with it they are not.
    */
   @ParameterizedTest
   @MethodSource("setups")

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
-/** The transactions of one database, in the order of their beginnings. */
+/** The transactions of one database, in the order of their begins. */
 final class History {
   private final List<Txn> txns = new ArrayList<>();
 
@@ -23,7 +23,7 @@ final class History {
     return txns;
   }
 
-  /** After a crash that may have undone what was acknowledged: nothing of it is promised. */
+  /** Returns the history without acknowledgements, for a crash that may have undone them. */
   History unpromised() {
     return new History(
         txns.stream().map(t -> t.outcome == Txn.Outcome.OK ? t.as(Txn.Outcome.INFO) : t).toList());

@@ -28,11 +28,11 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Transactions of one thread on lists, by the public API, written down as they go. Shares nothing
- * with other clients but the database.
+ * Runs and records one thread's transactions on lists, through the public API. Clients share only
+ * the database.
  */
 final class ListClient {
-  /** What was seen is of no state: the transaction is not to commit. */
+  /** Thrown if no single state has all that was seen: the transaction must not commit. */
   static final class Impossible extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -41,7 +41,7 @@ final class ListClient {
     }
   }
 
-  /** What a list holds at most; then it is only read. */
+  /** The maximum length of a list, beyond which it is only read. */
   static final int LENGTH_MAX = 24;
 
   private static final Layout.Definition B = Layout.define();
@@ -63,7 +63,7 @@ final class ListClient {
   private static final TableSpec GRAVES =
       TableSpec.of("graves", KeySpec.of(FieldType.INT32), G.build());
 
-  /** Transactions of one client have numbers this far apart. */
+  /** The distance between the numbers of a client's transactions. */
   static final int PROCESSES = 64;
 
   private final Database db;
@@ -85,15 +85,15 @@ final class ListClient {
   private @Nullable Transaction tx;
   private @Nullable Txn txn;
 
-  /**
-   * A client.
-   *
-   * @param process its number, below {@link #PROCESSES}
-   * @param first its transactions are numbered from here on
-   * @param pad bytes that every list carries, so that there are more pages
-   */
   private int pessimistic;
 
+  /**
+   * Creates a client.
+   *
+   * @param process its number, below {@link #PROCESSES}
+   * @param first the number of its first transaction
+   * @param pad bytes added to every list, for more pages
+   */
   ListClient(Database db, int process, long first, int pad) {
     this.db = db;
     this.process = process;
@@ -111,44 +111,43 @@ final class ListClient {
     graveRow = graves.row();
   }
 
-  /** Makes the tables, before there are threads. */
+  /** Creates the tables, before threads start. */
   static void create(Database db) {
     db.table(lists(db));
     db.table(GRAVES);
     ListExpiry.create(db);
   }
 
-  /** Where ranges are cut out as a whole the lists have no indexes, or none would be. */
+  /** Returns lists without indexes for subtree deletes, which tables with indexes never do. */
   private static TableSpec lists(Database db) {
     return db.options().experiments().subtreeDeleteThreshold() == 0 ? PLAIN : LISTS;
   }
 
-  /** One in so many of its transactions is pessimistic from now on; 0: none is. */
+  /** Makes one of {@code oneIn} transactions pessimistic from now on; 0: none. */
   void pessimistic(int oneIn) {
     pessimistic = oneIn;
   }
 
-  /** Whether ranges may be cut out of the lists as a whole. */
+  /** Returns whether subtree deletes of lists are possible. */
   boolean cutsRanges() {
     return byGroup == null;
   }
 
-  /** The lists that are tables. */
   ListTables tables() {
     return tables;
   }
 
-  /** The lists that end by themselves. */
+  /** Returns the expiring lists. */
   ListExpiry ending() {
     return ending;
   }
 
-  /** What it has done. */
+  /** Returns the transactions so far. */
   List<Txn> done() {
     return done;
   }
 
-  /** The number of its next transaction's sequence. */
+  /** Returns the sequence number of the next transaction. */
   long next() {
     return next;
   }
@@ -169,7 +168,7 @@ final class ListClient {
     return t;
   }
 
-  // ------------------------------------------------------------------------------ begin and end
+  // ----------------------------------------------------------------------------- begin and end
 
   Txn begin(boolean readOnly) {
     ending.begin();
@@ -177,11 +176,11 @@ final class ListClient {
   }
 
   /**
-   * Begins in a snapshot, where all transactions are of the moment at which that was opened.
+   * Begins in a snapshot.
    *
-   * @param opened a time before that
-   * @param since the same by the clock by which lists end
-   * @param until a time after that, by the same clock
+   * @param opened a time before the snapshot was opened
+   * @param since the same by the expiry clock
+   * @param until a time after the snapshot was opened, by the expiry clock
    */
   Txn beginInSnapshot(long opened, long since, long until) {
     ending.begin(since, until);
@@ -202,11 +201,7 @@ final class ListClient {
     return t;
   }
 
-  /**
-   * Commits, if nothing has gone wrong before.
-   *
-   * @return what is known of it
-   */
+  /** Commits, unless the transaction has failed before; returns the outcome. */
   Outcome commit() {
     Txn t = txn();
     try {
@@ -223,7 +218,7 @@ final class ListClient {
     }
   }
 
-  /** Ends it without a trace; does nothing where there is none. */
+  /** Rolls back and discards the transaction, if any. */
   void rollback() {
     if (txn == null) {
       return;
@@ -288,15 +283,15 @@ final class ListClient {
     return b;
   }
 
-  /** Appends to a list, or begins one; a full one it only reads. Half of them are read for that. */
+  /** Appends to a list, or begins one; only reads a full one. Half of them are read for update. */
   State append(long key) {
     return append(key, true);
   }
 
   /**
-   * The same.
+   * Appends to a list, or begins one.
    *
-   * @param update whether a record that is there is updated; else it is put as a whole
+   * @param update whether an existing record is updated; otherwise it is put as a whole
    */
   State append(long key, boolean update) {
     State before = read(key, (Keys.number(key) & 1) != 0);
@@ -335,7 +330,7 @@ final class ListClient {
     return after;
   }
 
-  /** Begins the list of a grave that nobody has had, without a look at it. */
+  /** Begins the list of an unused grave, without reading it. */
   State beginList(long key) {
     State after = State.of(1, element(State.ABSENT));
     graves.put(
@@ -344,22 +339,20 @@ final class ListClient {
     return after;
   }
 
-  /** The next element of this transaction; -1 where a list takes no more, or it has no more. */
+  /** Returns this transaction's next element; -1 if the list or the transaction takes no more. */
   long element(State before) {
     return before.list().length == LENGTH_MAX || appended + 1 >= Elements.PER_TXN
         ? -1
         : Elements.of(txn().id, appended++);
   }
 
-  /** Which life a list that is not there will begin. */
+  /** Returns the life that an absent list will begin. */
   private int life(long key) {
     return Keys.isImmortal(key) ? 1 : read(Keys.grave(key)).list().length + 1;
   }
 
   /**
-   * Deletes a list and enters that into its grave.
-   *
-   * @return false if there was none, or its grave is full
+   * Deletes a list and records it in its grave; returns false if it is absent or its grave is full.
    */
   boolean delete(long key) {
     State before = read(key);
@@ -375,10 +368,9 @@ final class ListClient {
   }
 
   /**
-   * Deletes two lists that are neighbours, if they are there, by one call for their range, and
-   * enters that into their graves.
+   * Deletes two neighboring lists, if present, by one range delete, and records it in their graves.
    *
-   * @param low the first, neither of them immortal
+   * @param low the first; neither is immortal
    */
   void deleteRange(long low) {
     List<Op.Delete> deletes = new ArrayList<>();
@@ -402,21 +394,17 @@ final class ListClient {
       append(Keys.grave(d.key()));
     }
     if (cutsRanges()) {
-      return; // one that is looked at again is deleted key by key
+      return; // retries delete key by key
     }
     scan(low, low + 1, ScanOrder.ASCENDING);
   }
 
-  /** Looks at all keys of an interval, of lists or of graves. */
+  /** Reads all keys of an interval, of lists or of graves. */
   Map<Long, State> scan(long low, long high, ScanOrder order) {
     return scan(low, high, order, -1, () -> {});
   }
 
-  /**
-   * The same.
-   *
-   * @param passed after so many records something is done in between
-   */
+  /** Reads an interval; runs {@code between} after {@code passed} records. */
   Map<Long, State> scan(long low, long high, ScanOrder order, int passed, Runnable between) {
     Map<Long, State> found = new TreeMap<>();
     boolean dead = Keys.isGrave(low);
@@ -437,8 +425,8 @@ final class ListClient {
   }
 
   /**
-   * Moves a cursor about in an interval of lists, and writes down what each move has shown: which
-   * list is the next one, and that there is none on the way to it.
+   * Moves a cursor within an interval of lists, and records what each move shows: the next list,
+   * and the absence of lists before it.
    */
   void hop(long low, long high, ScanOrder order, SplittableRandom random) {
     boolean up = order == ScanOrder.ASCENDING;
@@ -480,7 +468,7 @@ final class ListClient {
     }
   }
 
-  /** Looks for the list nearest to the end of an interval that an order comes to first. */
+  /** Reads the first list of an interval in some order. */
   void nearest(long low, long high, ScanOrder order) {
     boolean up = order == ScanOrder.ASCENDING;
     Key key = lists.key().set(Keys.number(up ? low : high));
@@ -495,7 +483,7 @@ final class ListClient {
     }
   }
 
-  /** Looks for a list in a group, by the unique index: most appends move it to another one. */
+  /** Looks up a list in a group by the unique index; most appends move it to another group. */
   State lookup(long key, int group) {
     RowIndex byPlace = this.byPlace;
     if (byPlace == null) {
@@ -509,7 +497,7 @@ final class ListClient {
     return s;
   }
 
-  /** Looks at all lists of a group, by the index. */
+  /** Reads all lists of a group, by the index. */
   Map<Long, State> group(int generation, int group, ScanOrder order) {
     Map<Long, State> found = new TreeMap<>();
     RowIndex byGroup = this.byGroup;

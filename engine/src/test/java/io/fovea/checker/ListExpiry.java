@@ -20,21 +20,19 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Lists that end by themselves: each append says until when the list is there. Nobody deletes one;
- * who finds none begins the next life, and enters that into the list's grave, which tells here how
- * many lives have begun.
+ * Lists that expire: each append sets the expiry time. No transaction deletes one. One that finds
+ * it absent begins the next life, and records it in the list's grave, which here counts lives.
  *
- * <p>A look is written down with two times between which the moment of its transaction lies, or
- * that of a sweep which came before it: what is there ends behind the first, and what is not there
- * has ended by the second.
+ * <p>A read is recorded with two bounds of its transaction's time, or of an earlier sweep: what is
+ * present expires after the first, and what is absent has expired by the second.
  */
 final class ListExpiry {
-  /** A clock of a database that does not tell the time, and one that does. */
+  /** A clock that lies to the database, with the true clock. */
   interface Lying extends InstantSource {
     SetClock truth();
   }
 
-  /** How long a list is there at most after an append. */
+  /** The maximum lifetime after an append. */
   private static final int LONGEST = 12;
 
   private static final Layout.Definition B = Layout.define();
@@ -52,7 +50,7 @@ final class ListExpiry {
   private final Row row;
   private long began;
 
-  /** Without a sweep there are none: a setup leaves them out so. */
+  /** Whether expiring lists are disabled, for setups without a sweep. */
   private final boolean off;
 
   ListExpiry(ListClient client, Database db) {
@@ -68,7 +66,7 @@ final class ListExpiry {
     db.table(SPEC);
   }
 
-  /** What time it is; in a snapshot, what time it was. */
+  /** Returns the clock; in a snapshot, the time of the snapshot. */
   static SetClock clock(Database db) {
     InstantSource clock = db.options().expiry().clock();
     if (clock instanceof Lying l) {
@@ -77,23 +75,21 @@ final class ListExpiry {
     return clock instanceof SetClock set ? set : new SetClock(clock.millis());
   }
 
-  /** Time goes on. */
+  /** Advances the clock. */
   void pass(long millis) {
     clock.pass(millis);
   }
 
-  /** A transaction begins. */
   void begin() {
     began = clock.millis();
   }
 
-  /** A transaction begins in a snapshot, which was opened between two times. */
+  /** Begins in a snapshot that was opened between two times. */
   void begin(long since, long until) {
     began = since;
     clock = new SetClock(until);
   }
 
-  /** Looks for a list. */
   State read(long list) {
     if (off) {
       return State.ABSENT;
@@ -117,7 +113,7 @@ final class ListExpiry {
     client.txn().ops.add(new Op.Timed(list, s, began, clock.millis()));
   }
 
-  /** The same, and how many lives it has had: so it is known which of them has ended. */
+  /** Reads a list and its number of lives, which tells the life that has expired. */
   State readLives(long list) {
     if (off) {
       return State.ABSENT;
@@ -127,7 +123,7 @@ final class ListExpiry {
     return s;
   }
 
-  /** Appends to a list, or begins one, and says when it ends; a full one it only reads. */
+  /** Appends to a list, or begins one, and sets its expiry; only reads a full one. */
   void append(long list) {
     if (off) {
       return;
@@ -161,7 +157,7 @@ final class ListExpiry {
     }
   }
 
-  /** Looks at all lists of a generation. */
+  /** Reads all lists of a generation. */
   void scan(int generation) {
     if (off) {
       return;
@@ -192,7 +188,7 @@ final class ListExpiry {
     found.add(list);
   }
 
-  /** Looks at all there are, after the graves were: those too that have ended. */
+  /** Reads all lists that ever existed, after the graves; also expired ones. */
   void readAll(Set<Long> graves) {
     if (off) {
       return;

@@ -14,9 +14,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Lists each of which is a table, with one record. Such a list begins when its table is created,
- * and ends when that is dropped, or is renamed to the table of another list, which begins thereby.
- * So what a transaction sees of the catalog is part of a history.
+ * Lists that are tables with one record each. A list begins when its table is created. It ends when
+ * the table is dropped, or renamed to another list's table, which begins that list. So a
+ * transaction's view of the catalog is part of the history.
  */
 final class ListTables {
   private static final String PREFIX = "list-";
@@ -27,7 +27,7 @@ final class ListTables {
   private static final Layout LAYOUT = B.build();
   private static final KeySpec KEY_SPEC = KeySpec.of(FieldType.INT32);
 
-  /** How many tables a client remembers, to use them without a look for their names. */
+  /** The maximum number of table handles that a client reuses without a lookup by name. */
   private static final int HANDLES_MAX = 8;
 
   private final ListClient client;
@@ -50,7 +50,7 @@ final class ListTables {
     return t;
   }
 
-  /** Looks for a list by the name of its table. */
+  /** Reads a list by its table's name. */
   State read(long key) {
     Transaction tx = client.tx();
     State s = State.ABSENT;
@@ -58,7 +58,7 @@ final class ListTables {
       RowTable t = open(tx, key);
       Row row = t.row();
       if (!get(t, row) || row.getLong(KEY) != key) {
-        throw new ListClient.Impossible("table of " + key + " has no record, or another one");
+        throw new ListClient.Impossible("table of " + key + " has no record, or a wrong one");
       }
       s = state(row);
     }
@@ -71,7 +71,7 @@ final class ListTables {
       return t.get(client.tx(), t.key().set(0), row);
     } catch (InvalidUseException e) {
       handles.remove(t);
-      throw new ListClient.Impossible("dropped, or never made: " + e.getMessage());
+      throw new ListClient.Impossible("dropped, or never created: " + e.getMessage());
     }
   }
 
@@ -96,7 +96,7 @@ final class ListTables {
     client.txn().ops.add(new Op.Append(key, s));
   }
 
-  /** Appends to a list, or begins one, and with it its table; a full one it only reads. */
+  /** Appends to a list, or begins one and creates its table; only reads a full one. */
   void append(long key) {
     State before = read(key);
     long element = client.element(before);
@@ -109,7 +109,7 @@ final class ListTables {
     return client.read(Keys.grave(key)).list().length + 1;
   }
 
-  /** Whether a list that was read can be ended. */
+  /** Returns whether a list that was read can be dropped. */
   private boolean ends(long key, State before) {
     return before.present() && client.read(Keys.grave(key)).list().length < ListClient.LENGTH_MAX;
   }
@@ -126,7 +126,7 @@ final class ListTables {
     }
   }
 
-  /** Makes the table of a list that of another one, which is not there. */
+  /** Renames the table of a list to that of another, absent one. */
   void rename(long from, long to) {
     State before = read(from);
     State other = read(to);
@@ -145,7 +145,7 @@ final class ListTables {
     }
   }
 
-  /** Reads a list by a table of another transaction, whatever its name is by now. */
+  /** Reads a list by another transaction's table handle, whatever its name is now. */
   void readByHandle(int which) {
     RowTable t = handles.isEmpty() ? null : handles.get(which % handles.size());
     if (t == null) {
@@ -157,13 +157,13 @@ final class ListTables {
         throw new ListClient.Impossible("read a table without its record");
       }
     } catch (InvalidUseException e) {
-      handles.remove(t); // dropped long ago, or never made: that is an answer, too
+      handles.remove(t); // dropped, or never created
       return;
     }
     client.txn().ops.add(new Op.Read(row.getLong(KEY), state(row)));
   }
 
-  /** Reads all that there are. */
+  /** Reads all lists. */
   void readAll() {
     for (String name : client.tx().tables()) {
       if (name.startsWith(PREFIX)) {

@@ -27,13 +27,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Each protocol with each store of timestamps is serializable: with lists, which have plain and
- * unique values ({@link Workload}); with rows that exchange unique values ({@link Seats}); and with
- * those again by 2,000 virtual threads in a pool as small as the engine takes.
+ * Runs each protocol with each timestamp store: lists with plain and unique indexes ({@link
+ * Workload}); rows that exchange unique values ({@link Seats}); and those with 2,000 virtual
+ * threads in the smallest pool.
  *
- * <p>{@code -Dchecker.hour=N} gives the whole N minutes, each pair its share; without it each gets
- * a short round, and the threads one pair of each protocol. {@code -Dchecker.seed=N} begins
- * elsewhere, and {@code -Dchecker.pairs=REGEX} takes some pairs only.
+ * <p>{@code -Dchecker.hour=N} runs for N minutes in total, shared by the pairs. Otherwise each pair
+ * gets a short round, and the threads one pair per protocol. {@code -Dchecker.seed=N} sets the
+ * first seed, {@code -Dchecker.pairs=REGEX} selects pairs.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -42,7 +42,7 @@ class MatrixTest {
   private static final long MINUTES = Long.getLong("checker.hour", 0);
   private static final String PAIRS = System.getProperty("checker.pairs", ".*");
 
-  /** Tests of this class: lists, seats, threads. */
+  /** The tests of this class: lists, seats, threads. */
   private static final int TESTS = 3;
 
   /** Transactions of a round: short, and long. */
@@ -54,7 +54,7 @@ class MatrixTest {
 
   private static final int THREADS = 2_000;
 
-  /** Rows of which the smallest pool holds a part. */
+  /** Rows, of which the smallest pool holds a part. */
   private static final int ROWS = 1_000;
 
   private static final int PAD = 480;
@@ -73,7 +73,7 @@ class MatrixTest {
     return pairs.stream().filter(pair -> pair.toString().matches(PAIRS));
   }
 
-  /** One of each protocol, each with another store; all in the long form. */
+  /** Returns one pair per protocol, with different stores; all pairs in the long form. */
   static Stream<Setup> someOfThem() {
     List<Setup> all = pairs().toList();
     int stores = TimestampStore.values().length;
@@ -81,7 +81,6 @@ class MatrixTest {
         .filter(p -> MINUTES > 0 || all.indexOf(p) % stores == all.indexOf(p) / stores % stores);
   }
 
-  /** A round of a test. */
   private interface Round {
     Checker.Report run(long seed);
   }
@@ -134,7 +133,7 @@ class MatrixTest {
         "threads", setup, seed -> seats(smallest, seed, ROWS, PAD, THREADS, MINUTES == 0 ? 1 : 4));
   }
 
-  /** As the engine says. */
+  /** Returns the smallest pool that the engine accepts. */
   private static long smallest(Setup setup) {
     Setup tiny = setup.options(o -> o.bufferBytes(1 << 10));
     return assertThrows(PoolTooSmallException.class, () -> tiny.open(new SimDisk(1)).close())

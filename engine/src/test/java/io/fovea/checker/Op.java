@@ -2,32 +2,34 @@ package io.fovea.checker;
 
 import java.util.Map;
 
-/** What a transaction did, and what it saw. */
+/** An operation of a transaction, with what it saw. */
 sealed interface Op {
-  /** Read one key. */
+  /** A read of one key. */
   record Read(long key, State state) implements Op {}
 
-  /** Appended to a list, or began one. {@code after} ends in the new element. */
+  /** An append to a list, or the begin of one. {@code after} ends in the new element. */
   record Append(long key, State after) implements Op {}
 
-  /** Deleted a list. {@code before} is what it was, as far as the transaction knew. */
+  /** A delete of a list. {@code before} is its state as far as the transaction knew. */
   record Delete(long key, State before) implements Op {}
 
-  /** Saw all lists of an interval of keys, both ends included; what is not in it was not there. */
+  /** A scan of an inclusive interval of keys; those not in {@code found} were absent. */
   record Scan(long low, long high, Map<Long, State> found) implements Op {}
 
-  /** Saw, by the index, all lists of a group of a generation. */
+  /** A scan, by the index, of a group of a generation. */
   record GroupScan(int generation, int group, Map<Long, State> found) implements Op {}
 
   /**
-   * Looked for a list that ends by itself, at a moment not before {@code low}. What had ended by
-   * {@code high} may be gone.
+   * A read of an expiring list, at a time not before {@code low}. What expires by {@code high} may
+   * be absent.
    */
   record Timed(long key, State state, long low, long high) implements Op {}
 
-  /** The list that ends in an element is there until a time. */
+  /** Sets when the list that ends in an element expires. */
   record Ends(long key, long element, long end) implements Op {}
 
-  /** Looked, by a unique index, for one list in a group; absent: it was not there, or elsewhere. */
+  /**
+   * A lookup of a list in a group, by a unique index; absent: it was missing or in another group.
+   */
   record Lookup(long key, int group, State state) implements Op {}
 }

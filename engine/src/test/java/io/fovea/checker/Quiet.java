@@ -3,9 +3,9 @@ package io.fovea.checker;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
-/** Databases are opened by the hundred, and each would say so. */
+/** Silences the engine's log, since tests open hundreds of databases. */
 final class Quiet {
-  /** Kept, for it would forget its level. */
+  /** Held strongly, since a collected logger loses its level. */
   private static final Logger LOG = Logger.getLogger("io.fovea");
 
   private Quiet() {}

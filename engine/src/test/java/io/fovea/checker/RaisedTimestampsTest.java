@@ -20,9 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * To raise the timestamps of an item that nobody has locked is harmless, also where transactions
- * use it: it is like a transaction that wrote the value that is there. To raise those of a locked
- * one is not.
+ * Raising the timestamps of an unlocked item is harmless even while it is used: it equals a
+ * transaction that writes the present value. Raising those of a locked item is not.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RaisedTimestampsTest {
@@ -34,13 +33,13 @@ class RaisedTimestampsTest {
   }
 
   @Test
-  void unlockedItemsMayRise() {
+  void unlockedItemsMayBeRaised() {
     Quiet.please();
     long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
     Totals totals = new Totals();
     AtomicLong raised = new AtomicLong();
     long seed = SerializabilityTest.SEED;
-    // How many it can raise while others run is up to the scheduler.
+    // How many can be raised while others run depends on the scheduler.
     for (int round = 0;
         round == 0
             || System.nanoTime() - end < 0
@@ -49,7 +48,7 @@ class RaisedTimestampsTest {
       totals.add(raising(seed++, raised));
     }
     assertTrue(raised.get() > RAISED_MIN, () -> "only " + raised + " were raised");
-    SoakReport.line("RaisedTimestampsTest.unlockedItemsMayRise", raised + " raised; " + totals);
+    SoakReport.line("RaisedTimestampsTest.unlockedItemsMayBeRaised", raised + " raised; " + totals);
   }
 
   private static Checker.Report raising(long seed, AtomicLong raised) {
@@ -86,10 +85,10 @@ class RaisedTimestampsTest {
     }
   }
 
-  /** The same for locked ones: the rts is raised by who holds the lock, while others commit. */
+  /** The lock holder raises the rts of a locked item while others commit. */
   @Tag("slow")
   @Test
-  void lockedItemsMayNot() {
+  void lockedItemsMustNotBeRaised() {
     Quiet.please();
     AtomicReference<TxEngine> engine = new AtomicReference<>();
     FaultInjection raising =
@@ -114,11 +113,11 @@ class RaisedTimestampsTest {
       Checker.Report report = Checker.check(history);
       if (!report.clean()) {
         SoakReport.line(
-            "RaisedTimestampsTest.lockedItemsMayNot",
+            "RaisedTimestampsTest.lockedItemsMustNotBeRaised",
             "in round " + round + ": " + report.anomalies().getFirst());
         return;
       }
     }
-    throw new AssertionError("not noticed in " + ROUNDS_MAX + " rounds");
+    throw new AssertionError("not detected in " + ROUNDS_MAX + " rounds");
   }
 }

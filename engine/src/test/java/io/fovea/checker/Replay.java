@@ -3,42 +3,40 @@ package io.fovea.checker;
 import java.util.HashMap;
 import java.util.Map;
 
-/**
- * Goes through a transaction's operations and tells what came from outside from what is its own.
- */
+/** Replays a transaction's operations, and separates what it saw of others from its own writes. */
 final class Replay {
-  /** What is told. */
+  /** Receives the events. */
   interface Visitor {
-    /** It saw this, and had not written the key itself. */
+    /** The transaction saw this, and had not written the key itself. */
     void saw(long key, State state, boolean predicate);
 
     /**
-     * It looked over an interval or a group, and the key was not there.
+     * It read an interval or a group, and the key was absent.
      *
-     * @param group -1: there was no list; else it was not in that group
+     * @param group -1: the list did not exist; otherwise it was not in that group
      */
     void missed(long key, int group);
 
-    /** It looked for a list that ends by itself, and did not find it. */
+    /** It read an expiring list, and did not find it. */
     default void ended(long key, long high) {}
 
-    /** It made this of a key; a list that it deleted is absent. */
+    /** It wrote this; a deleted list is absent. */
     void wrote(long key, State before, State after);
 
-    /** It saw something other than what it had made of a key. */
+    /** It saw a state other than the one it had written. */
     void wrong(long key, String saw, State own);
 
-    /** It was told that a list is in a group, and it was not. */
+    /** It found a list in a group to which it does not belong. */
     void misplaced(long key, State state, int group);
   }
 
   private final Map<Long, Versions> known;
   private final Map<Long, State> own = new HashMap<>();
 
-  /** When what it has made of a list ends. */
+  /** The expiry of its own appends. */
   private final Map<Long, Long> ends = new HashMap<>();
 
-  /** Those of {@code known} are the keys that a look at an interval may have missed. */
+  /** Takes the known keys, which scans of intervals may have missed. */
   Replay(Map<Long, Versions> known) {
     this.known = known;
   }
@@ -77,7 +75,7 @@ final class Replay {
 
   private void timed(Op.Timed r, Visitor v) {
     if (!r.state().present() && ends.getOrDefault(r.key(), Long.MAX_VALUE) <= r.high()) {
-      return; // its own: its moment is when it first meets a row, which may be later than that
+      return; // its own: expiry is evaluated at its first read of a row, which may be later
     }
     if (own.containsKey(r.key()) || r.state().present()) {
       read(new Op.Read(r.key(), r.state()), v);
@@ -130,7 +128,7 @@ final class Replay {
     inGroup(l.key(), l.state(), l.group(), v);
   }
 
-  /** What it means that a list was seen in a group, or was not; that it was seen is told. */
+  /** Reports that a list was seen in a group, or was not; its state is reported before. */
   private void inGroup(long key, State seen, int group, Visitor v) {
     State mine = own.get(key);
     if (seen.present()) {

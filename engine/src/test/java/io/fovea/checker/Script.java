@@ -27,8 +27,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Transactions in a given order: each has a thread of its own, and the script has each do one step
- * at a time and waits for it. A transaction that was aborted skips its further steps.
+ * Transactions in a given order. Each has its own thread, does one step at a time, and the script
+ * waits for it. An aborted transaction skips its further steps.
  */
 final class Script implements AutoCloseable {
   private static final long SECONDS_MAX = 60;
@@ -57,7 +57,7 @@ final class Script implements AutoCloseable {
     ListClient.create(db);
   }
 
-  /** What is done by a commit's thread, in the middle of it. */
+  /** Called by a commit's thread at a stage. */
   private void reached(FaultInjection.Stage at, SlotSet locked) {
     Consumer<SlotSet> todo = then;
     if (todo != null
@@ -71,9 +71,9 @@ final class Script implements AutoCloseable {
   }
 
   /**
-   * When an actor's next commit comes to a stage, this is done before it goes on.
+   * Runs an action when an actor's next commit reaches a stage.
    *
-   * @param times how often it passes the stage before
+   * @param times how many arrivals at the stage pass before
    */
   void during(FaultInjection.Stage at, int times, Actor actor, Consumer<SlotSet> what) {
     stage = at;
@@ -82,7 +82,7 @@ final class Script implements AutoCloseable {
     then = what;
   }
 
-  /** Whether what was to be done in the middle of a commit has been done. */
+  /** Returns whether the action amid the commit has run. */
   boolean interrupted() {
     return then == null;
   }
@@ -91,7 +91,7 @@ final class Script implements AutoCloseable {
     return SimDatabase.engine(db);
   }
 
-  /** A thread with a transaction that has begun. */
+  /** Begins a transaction in a new thread. */
   Actor begin() {
     return begin(false);
   }
@@ -103,7 +103,7 @@ final class Script implements AutoCloseable {
     return a;
   }
 
-  /** A transaction in a snapshot of now. */
+  /** Begins a transaction in a snapshot of now. */
   Actor snapshot() {
     long opened = System.nanoTime();
     long since = ListExpiry.clock(db).millis();
@@ -115,7 +115,7 @@ final class Script implements AutoCloseable {
     return a;
   }
 
-  /** A transaction that appends to keys, and commits. */
+  /** Runs a transaction that appends to keys, and commits. */
   void seed(long... keys) {
     Actor a = begin();
     a.counted = false;
@@ -126,9 +126,8 @@ final class Script implements AutoCloseable {
   }
 
   /**
-   * How the transactions ended, but for those that only made records, in the order of their begins:
-   * {@code c} for each that has committed, {@code a} for one that was aborted, {@code r} for one
-   * that was rolled back by the script, or still runs.
+   * Returns the outcomes of the transactions except seeds, in the order of their begins: {@code c}
+   * for committed, {@code a} for aborted, {@code r} for rolled back by the script or still running.
    */
   String outcomes() {
     StringBuilder all = new StringBuilder();
@@ -140,7 +139,7 @@ final class Script implements AutoCloseable {
     return all.toString();
   }
 
-  /** What was done, with a last look at everything; what is still running is rolled back. */
+  /** Returns the history with a final read of everything; rolls back what still runs. */
   History history() {
     List<Txn> all = new ArrayList<>();
     for (Actor a : actors) {
@@ -176,7 +175,7 @@ final class Script implements AutoCloseable {
       thread = await(Thread::currentThread);
     }
 
-    /** Does a step; null where the transaction has ended, or ends by it. */
+    /** Does a step; returns null if the transaction has ended, or ends by it. */
     private <R> @Nullable R step(Callable<R> what) {
       if (aborted || outcome != null) {
         return null;
@@ -203,7 +202,7 @@ final class Script implements AutoCloseable {
       } catch (ExecutionException e) {
         throw new AssertionError(e.getCause());
       } catch (TimeoutException | InterruptedException e) {
-        throw new AssertionError("a step does not end", e);
+        throw new AssertionError("a step did not end", e);
       }
     }
 
@@ -219,13 +218,13 @@ final class Script implements AutoCloseable {
       }
     }
 
-    /** The element that it appended; 0 where it has been aborted. */
+    /** Returns the element that it appended; 0 if it was aborted. */
     long append(long key) {
       State after = step(() -> client.append(key));
       return after == null ? 0 : after.last();
     }
 
-    /** Begins lists of graves without a look at them. */
+    /** Begins lists of graves without reading them. */
     void beginLists(long... keys) {
       for (long key : keys) {
         step(() -> client.beginList(key));
@@ -236,7 +235,7 @@ final class Script implements AutoCloseable {
       step(() -> client.lookup(key, group));
     }
 
-    /** Looks at an interval from above, and has others do something after some records. */
+    /** Scans an interval in descending order; runs an action after some records. */
     void scanDown(long low, long high, int passed, Runnable between) {
       step(() -> client.scan(low, high, ScanOrder.DESCENDING, passed, between));
     }
@@ -245,7 +244,7 @@ final class Script implements AutoCloseable {
       step(() -> client.delete(key));
     }
 
-    /** What it found; nothing where it has been aborted. */
+    /** Returns what it found; nothing if it was aborted. */
     Map<Long, State> scan(long low, long high) {
       Map<Long, State> found = step(() -> client.scan(low, high, ScanOrder.ASCENDING));
       return found == null ? Map.of() : found;

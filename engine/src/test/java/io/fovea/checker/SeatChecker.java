@@ -15,15 +15,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a history of {@link Seats} is serializable.
+ * Decides whether a history of {@link Seats} is serializable.
  *
- * <p>Versions are numbers in the rows, so the order of a row's versions is known. Edges are those
- * of {@link Checker}: to who wrote the next version from who wrote and from who saw one, and from
- * who wrote one to who saw it. A look at seats that did not find a row saw one of the versions that
- * were elsewhere; it came after the first of those and before what followed the last.
+ * <p>Rows carry version numbers, so the order of versions is known. Edges are those of {@link
+ * Checker}. A read of seats that did not find a row saw one of the versions that were in other
+ * seats: it follows the first of those and precedes the successor of the last.
  *
- * <p>A transaction whose exception has left counts as one that has only read: what it told rests on
- * what it saw. So does one that has committed although it saw what can't be.
+ * <p>A transaction that threw an exception to its caller counts as a reader, since the exception
+ * rests on what it saw. So does one that committed although it saw an impossible state.
  */
 final class SeatChecker {
   private static final int SEARCHES_MAX = 50;
@@ -34,7 +33,7 @@ final class SeatChecker {
   private final List<SeatTxn> failed;
   private final int rows;
 
-  /** Of each row, who wrote which version: nodes; -1 for one that nobody wrote. Node 0 began. */
+  /** The writers of each row's versions: nodes; -1: none; node 0 wrote the initial rows. */
   private final List<List<Integer>> writers = new ArrayList<>();
 
   private final List<List<Integer>> seats = new ArrayList<>();
@@ -51,9 +50,8 @@ final class SeatChecker {
   }
 
   /**
-   * Checks a history that began with row n in seat n, for all rows.
-   *
-   * @param all attempts, in any order
+   * Checks a history that began with row n in seat n, for all rows; takes all attempts in any
+   * order.
    */
   static Checker.Report check(int rows, List<SeatTxn> all) {
     return new SeatChecker(rows, all).run();
@@ -120,7 +118,7 @@ final class SeatChecker {
   private void edges(int t) {
     SeatTxn txn = txns.get(t);
     if (txn.contradiction != null) {
-      String how = txn.told ? " has told: " : " has committed, and saw: ";
+      String how = txn.told ? " threw: " : " has committed, and saw: ";
       tell(Kind.CONTRADICTION, txn + how + txn.contradiction, txn);
     }
     if (txn.internal != null) {
@@ -155,7 +153,7 @@ final class SeatChecker {
     return row << VERSION_BITS | version & (1 << VERSION_BITS) - 1;
   }
 
-  /** Whether a row was ever as it was found; else that is told. */
+  /** Returns whether a row ever had the state that was found; otherwise reports it. */
   private boolean existed(SeatTxn txn, Saw r) {
     String what = txn + " found row " + r.row() + " as " + r;
     if (r.version() >= writers.get(r.row()).size()) {
@@ -165,13 +163,13 @@ final class SeatChecker {
     }
     SeatTxn by = txns.get(writer(r.row(), r.version()));
     if (by.id != r.writer() || seats.get(r.row()).get(r.version()) != r.seat()) {
-      tell(Kind.G1B, what + ", which " + by + " has left otherwise", txn, by);
+      tell(Kind.G1B, what + ", which " + by + " overwrote", txn, by);
       return false;
     }
     return true;
   }
 
-  /** A version was seen: after who wrote it, before who wrote the next one. */
+  /** Adds the edges of a read: after the version's writer, before the writer of the next one. */
   private void edge(int row, int version, int t, boolean missing) {
     afterAndBefore(row, version, version, t, missing);
   }
@@ -195,7 +193,7 @@ final class SeatChecker {
       if (where.has(seat)) {
         tell(
             Kind.INTERNAL,
-            txn + " knew row " + row + " in seat " + seat + ", not at " + where,
+            txn + " had read row " + row + " in seat " + seat + ", not at " + where,
             txn);
       }
       return; // the read itself has its edges

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Histories of seats by hand, one for each anomaly and some without; and the engine, broken. */
+/** Hand-written histories of seats, with and without anomalies; and broken engines. */
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SeatCheckerTest {
   private static final int ROWS = 3;
@@ -35,7 +35,7 @@ class SeatCheckerTest {
     return t;
   }
 
-  /** A transaction in which rows 0 and 1 have changed places, from the beginning. */
+  /** Returns a transaction that exchanges rows 0 and 1 in their initial state. */
   private SeatTxn exchange() {
     SeatTxn t = txn();
     t.saw(0, 0, 0, 0);
@@ -61,7 +61,7 @@ class SeatCheckerTest {
   }
 
   @Test
-  void oneAfterTheOther() {
+  void serialHistory() {
     SeatTxn before = txn();
     before.saw(0, 0, 0, 0);
     SeatTxn x = exchange();
@@ -89,7 +89,10 @@ class SeatCheckerTest {
     expect(Kind.G_SINGLE);
   }
 
-  /** Nobody in a seat that row 1 took when row 2 was moved, which was seen. */
+  /**
+   * Row 1 was not found in the seat that it took when row 2 was moved, although the latter was
+   * seen.
+   */
   @Test
   void aRowThatWasNotFound() {
     SeatTxn x = txn();
@@ -130,13 +133,13 @@ class SeatCheckerTest {
   }
 
   @Test
-  void aRowThatIsNowhere() {
+  void aMissingRow() {
     look(txn(), 0, 9, () -> {});
     expect(Kind.IMPOSSIBLE_READ);
   }
 
   @Test
-  void aRowInTwoPlaces() {
+  void aRowInTwoSeats() {
     SeatTxn t = txn();
     t.saw(0, 0, 0, 0);
     look(t, 0, 0, () -> {});
@@ -151,7 +154,7 @@ class SeatCheckerTest {
   }
 
   @Test
-  void whatWasAborted() {
+  void abortedRead() {
     SeatTxn x = exchange();
     x.committed = false;
     SeatTxn t = txn();
@@ -160,14 +163,14 @@ class SeatCheckerTest {
   }
 
   @Test
-  void whatItsWriterHasChanged() {
+  void intermediateRead() {
     SeatTxn x = exchange();
     SeatTxn t = txn();
     t.saw(0, 1, -1, x.id);
     expect(Kind.G1B);
   }
 
-  /** It was told that a seat is taken which it had found free; it has written nothing. */
+  /** A seat that it had found free was reported as taken; it has written nothing. */
   @Test
   void aDuplicateThatNoOrderExplains() {
     SeatTxn t = exchange();
@@ -177,7 +180,7 @@ class SeatCheckerTest {
     expect(Kind.CONTRADICTION);
   }
 
-  /** The random load notices the engine without one of these, within some rounds. */
+  /** Random load detects the omission of each of these steps within some rounds. */
   @ParameterizedTest
   @EnumSource(names = {"VALIDATION", "READ_OF_NO_ENTRY"})
   void isFoundAtRandom(Step broken) throws InterruptedException {
@@ -188,7 +191,7 @@ class SeatCheckerTest {
         return;
       }
     }
-    throw new AssertionError(broken + " was not noticed in " + ROUNDS_MAX + " rounds");
+    throw new AssertionError(broken + " was not detected in " + ROUNDS_MAX + " rounds");
   }
 
   private static List<SeatTxn> history(Setup setup, int round) throws InterruptedException {
@@ -211,7 +214,7 @@ class SeatCheckerTest {
                           client.transaction();
                         }
                       } catch (RuntimeException | AssertionError e) {
-                        // Broken as it is, it may notice itself; what it did until then counts.
+                        // The broken engine may fail; what it did until then counts.
                       }
                     }));
       }

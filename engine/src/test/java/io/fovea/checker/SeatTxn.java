@@ -9,10 +9,10 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One attempt at a transaction of {@link Seats}. Written by its thread, read when that has ended.
+ * One attempt at a transaction of {@link Seats}. Written by its thread, read after that has ended.
  */
 final class SeatTxn {
-  /** Which seats were looked at: an interval, or all of a crowd. */
+  /** The seats that were read: an interval, or all of a crowd. */
   record Where(int low, int high, int crowd) {
     static Where seats(int low, int high) {
       return new Where(low, high, -1);
@@ -32,26 +32,26 @@ final class SeatTxn {
   /** A row as it was found. */
   record Saw(int row, int version, int seat, long writer) {}
 
-  /** A row as it was left. */
+  /** A row as it was written. */
   record Wrote(int version, int seat) {}
 
-  /** A look at seats: all rows that were not found then were elsewhere. */
+  /** A read of seats: all rows that it did not find were in others. */
   record Looked(Where where, Set<Integer> found, Map<Integer, Wrote> own) {}
 
   final long id;
   boolean committed;
 
-  /** Whether it has ended by an exception that told its user something; it has written nothing. */
+  /** Whether it ended by an exception that reports what it saw; it has written nothing. */
   boolean told;
 
-  /** What it has found can't have been at one time. */
+  /** A description of what no single state has; null if there is nothing. */
   @Nullable String contradiction;
 
   final List<Saw> reads = new ArrayList<>();
   final Map<Integer, Wrote> writes = new HashMap<>();
   final List<Looked> looks = new ArrayList<>();
 
-  /** What is wrong about what it saw of its own writes. */
+  /** A description of a wrong read of its own writes. */
   @Nullable String internal;
 
   private final Set<Integer> found = new HashSet<>();
@@ -66,16 +66,15 @@ final class SeatTxn {
     if (own == null) {
       reads.add(new Saw(row, version, seat, writer));
     } else if (own.version != version || own.seat != seat || writer != id) {
-      internal = "row " + row + " was left as " + own + ", and found in seat " + seat;
+      internal = "row " + row + " was written as " + own + ", and found in seat " + seat;
     }
   }
 
-  /** A look begins; what is {@link #saw seen} until it ends was found by it. */
+  /** Begins a read of seats, which finds all that is {@link #saw seen} until it ends. */
   void looks() {
     found.clear();
   }
 
-  /** It ends. */
   void looked(Where where) {
     looks.add(new Looked(where, new HashSet<>(found), new HashMap<>(writes)));
   }

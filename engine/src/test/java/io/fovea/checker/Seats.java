@@ -27,24 +27,24 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Rows that exchange a unique value: each sits in a seat of its own, and some seats are free. Two
- * rows change places in one transaction, one takes a free seat, or tries one that may be taken; and
- * everybody looks who sits where, by the table, by the unique index and by a plain one.
+ * Rows that exchange a unique value: each has a seat, and some seats are free. Transactions
+ * exchange two rows' seats, move a row to a free seat or to one that may be taken, and read seats
+ * by the table, by the unique index and by a plain one.
  *
  * <pre>
- *   row     0 to rows - 1, from the beginning and for ever; few of them are hot
- *   seat    unique; below {@link #seats}, or below 0 inside of an exchange
+ *   row     0 to rows - 1, permanent; few of them are hot
+ *   seat    unique; below {@link #seats}, or below 0 within an exchange
  *   crowd   seat % CROWDS, by an index that is not unique
- *   version how often the row was written; writer: by whom
+ *   version incremented by each write; writer: the transaction
  * </pre>
  *
- * <p>A row is written by those alone who have read it, and has a version more each time; so what
- * came after what is known without a guess ({@link SeatChecker}).
- *
- * <p>One object for each thread.
+ * <p>A transaction writes a row only after reading it, and increments its version, so the order of
+ * versions is known exactly ({@link SeatChecker}). One object per thread.
  */
 final class Seats {
-  /** What was seen is of no state: the transaction is not to commit, and must not be able to. */
+  /**
+   * Thrown if no single state has all that was seen: the transaction must not be able to commit.
+   */
   private static final class Contradiction extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -55,10 +55,10 @@ final class Seats {
 
   static final int CROWDS = 5;
 
-  /** Seats that nobody has at first. */
+  /** The number of initially free seats. */
   static final int FREE = 8;
 
-  /** Rows of which most transactions take theirs. */
+  /** The number of rows that most transactions choose from. */
   static final int HOT = 24;
 
   private static final Layout.Definition B = Layout.define();
@@ -87,11 +87,11 @@ final class Seats {
   private SeatTxn now;
 
   /**
-   * A client.
+   * Creates a client.
    *
-   * @param rows how many there are
+   * @param rows the number of rows
    * @param ids numbers for all transactions of the database
-   * @param pessimistic one in so many transactions is pessimistic; 0: none is
+   * @param pessimistic one of this many transactions is pessimistic; 0: none
    */
   Seats(Database db, int rows, AtomicLong ids, SplittableRandom random, int pessimistic) {
     this.db = db;
@@ -108,12 +108,11 @@ final class Seats {
     now = new SeatTxn(0);
   }
 
-  /** How many seats there are for some rows. */
   static int seats(int rows) {
     return rows + FREE;
   }
 
-  /** Makes the table and all rows, before there are threads. */
+  /** Creates the table and all rows, before threads start. */
   static void create(Database db, int rows, int pad) {
     RowTable table = db.table(SPEC);
     db.run(
@@ -132,14 +131,14 @@ final class Seats {
         .setLong(WRITER, writer);
   }
 
-  /** What it has done. */
+  /** Returns the transactions so far. */
   List<SeatTxn> done() {
     return done;
   }
 
   // ------------------------------------------------------------------------------ transactions
 
-  /** One transaction: by itself, or as a body that is done again until it succeeds. */
+  /** Runs a transaction, explicitly or as a body that is retried until it succeeds. */
   void transaction() {
     if (random.nextInt(3) == 0) {
       managed();
@@ -155,7 +154,7 @@ final class Seats {
       try {
         body(tx, readOnly);
       } catch (Contradiction e) {
-        // Nobody is told before the commit, which has to refuse.
+        // The commit must refuse, since no result was returned yet.
         now.contradiction = e.getMessage();
       }
       tx.commit();
@@ -165,7 +164,7 @@ final class Seats {
     }
   }
 
-  /** A body may throw what it has found, and then that must have been so. */
+  /** Runs a body that may throw what it found, which must then be true. */
   private void managed() {
     boolean reads = random.nextInt(4) == 0;
     try {
@@ -218,7 +217,7 @@ final class Seats {
     return random.nextInt(8) == 0 ? random.nextInt(rows) : random.nextInt(Math.min(rows, HOT));
   }
 
-  /** A seat that a hot row may have, or one of those that were free at first. */
+  /** Returns a seat of a hot row, or one that was free initially. */
   private int seat() {
     int n = random.nextInt(Math.min(rows, HOT) + FREE);
     return n < FREE ? rows + n : n - FREE;
@@ -226,7 +225,6 @@ final class Seats {
 
   // ------------------------------------------------------------------------------------- steps
 
-  /** Two rows exchange their seats. */
   private void exchange(Transaction tx) {
     int a = row();
     int b = row();
@@ -263,22 +261,20 @@ final class Seats {
     now.wrote(b, versionOfB, seatOfA);
   }
 
-  /** The version that a transaction leaves of a row: one more than what it came upon. */
+  /** Returns the next version of a row: one more than the transaction found. */
   private int next(int row, Row read) {
     SeatTxn.Wrote own = now.writes.get(row);
     return own != null ? own.version() : read.getInt(VERSION) + 1;
   }
 
-  /**
-   * A transaction that was aborted has said so; a row that is not there must be another's fault.
-   */
+  /** Deletes a row. An abort is reported differently, so an absent row is an anomaly. */
   private void delete(Transaction tx, int row) {
     if (!table.delete(tx, key.set(row))) {
       throw new Contradiction("read row " + row + ", but could not delete it");
     }
   }
 
-  /** Takes a seat that it has found to be free. */
+  /** Takes a seat after finding it free. */
   private void takeFree(Transaction tx) {
     int seat = seat();
     if (lookup(tx, seat, two) >= 0) {
@@ -295,7 +291,7 @@ final class Seats {
     now.wrote(row, version, seat);
   }
 
-  /** Takes a seat without a look whether it is free. */
+  /** Takes a seat without checking whether it is free. */
   private void take(Transaction tx) {
     int seat = seat();
     int row = row();
@@ -307,14 +303,14 @@ final class Seats {
       table.update(tx, place(one, seat, version, now.id));
       now.wrote(row, version, seat);
     } catch (DuplicateKeyException e) {
-      int who = lookup(tx, seat, two); // the transaction goes on
+      int who = lookup(tx, seat, two); // the transaction continues
       if (who < 0 || who == row) {
-        throw new Contradiction("seat " + seat + " is taken, but by nobody else: " + who);
+        throw new Contradiction("seat " + seat + " is taken, but by no other row: " + who);
       }
     }
   }
 
-  /** Looks at a seat, tries to take it, and lets the exception leave. */
+  /** Reads a seat, tries to take it, and throws the exception to the caller. */
   private void tell(Transaction tx) {
     int seat = seat();
     int row = row();
@@ -327,17 +323,18 @@ final class Seats {
       table.update(tx, place(one, seat, version, now.id));
     } catch (DuplicateKeyException e) {
       if (who == -1) {
-        throw new Contradiction("seat " + seat + " was free, and row " + row + " is told it isn't");
+        throw new Contradiction("seat " + seat + " was free, and row " + row + " was refused");
       }
       throw e;
     }
     if (who >= 0) {
-      throw new Contradiction("seat " + seat + " is row " + who + "'s, and row " + row + " has it");
+      throw new Contradiction(
+          "seat " + seat + " is row " + who + "'s, and row " + row + " took it");
     }
     now.wrote(row, version, seat);
   }
 
-  /** Inserts a row that is there. */
+  /** Inserts an existing row. */
   private void insertAgain(Transaction tx) {
     int row = row();
     boolean looks = random.nextBoolean();
@@ -351,10 +348,10 @@ final class Seats {
       read(tx, row, one);
       return;
     }
-    throw new Contradiction("row " + row + " is always there, and could be inserted");
+    throw new Contradiction("row " + row + " is permanent, and could be inserted");
   }
 
-  // ------------------------------------------------------------------------------------- looks
+  // ------------------------------------------------------------------------------------- reads
 
   private void look(Transaction tx) {
     ScanOrder order = random.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
@@ -404,7 +401,7 @@ final class Seats {
         int row = c.key().getInt(0);
         int seat = c.row().getInt(SEAT);
         if (!where.has(seat) || !found.add(row)) {
-          throw new Contradiction("row " + row + " in seat " + seat + " met at " + where);
+          throw new Contradiction("row " + row + " in seat " + seat + " found at " + where);
         }
         saw(row, c.row());
       }
@@ -414,13 +411,13 @@ final class Seats {
 
   private int read(Transaction tx, int row, Row into) {
     if (!table.get(tx, key.set(row), into)) {
-      throw new Contradiction("row " + row + " is always there, and was not found");
+      throw new Contradiction("row " + row + " is permanent, and was not found");
     }
     saw(row, into);
     return into.getInt(SEAT);
   }
 
-  /** Reads a row into {@link #two} by the seat in which it is found to be. */
+  /** Reads a row into {@link #two} by the seat that it has. */
   private int readBySeat(Transaction tx, int row) {
     int seat = read(tx, row, two);
     int who = lookup(tx, seat, two);
@@ -430,7 +427,7 @@ final class Seats {
     return seat;
   }
 
-  /** Who has a seat; -1 for nobody. */
+  /** Returns the row in a seat; -1 if it is free. */
   private int lookup(Transaction tx, int seat, Row into) {
     now.looks();
     if (!bySeat.get(tx, bySeat.key().set(seat), into)) {
@@ -439,7 +436,7 @@ final class Seats {
     }
     int row = into.key(table.key()).getInt(0);
     if (into.getInt(SEAT) != seat) {
-      throw new Contradiction("seat " + seat + " led to row " + row + " in another one");
+      throw new Contradiction("seat " + seat + " led to row " + row + " in another seat");
     }
     saw(row, into);
     now.looked(Where.seats(seat, seat));
@@ -450,7 +447,7 @@ final class Seats {
     now.saw(row, r.getInt(VERSION), r.getInt(SEAT), r.getLong(WRITER));
   }
 
-  /** The last transaction: sees all. */
+  /** The last transaction, which reads everything. */
   void last() {
     begins();
     try (Transaction tx = db.begin(TxOptions.forReading())) {

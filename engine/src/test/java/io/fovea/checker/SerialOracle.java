@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Whether a small history is serializable, by trying all orders of its transactions: slow, and so
- * simple that it can be believed. It shares nothing with {@link Checker}.
+ * Decides whether a small history is serializable by trying all orders of its transactions: slow,
+ * simple, and independent of {@link Checker}.
  */
 final class SerialOracle {
   private final List<Txn> txns;
@@ -17,7 +17,7 @@ final class SerialOracle {
     this.txns = txns;
   }
 
-  /** Of the transactions that have committed, beginning with empty tables. */
+  /** Considers the committed transactions, beginning with empty tables. */
   static boolean isSerializable(History history) {
     List<Txn> ok = new ArrayList<>();
     for (Txn t : history.txns()) {
@@ -83,7 +83,7 @@ final class SerialOracle {
         return there.equals(s.found());
       }
       case Op.Timed r -> {
-        // Without times: what has ended may be there or not.
+        // without times: an expired list may be present or not
         State now = state.getOrDefault(r.key(), State.ABSENT);
         return !r.state().present() || now.equals(r.state());
       }

@@ -18,11 +18,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Random histories of every setup are serializable.
+ * Checks random histories of every setup.
  *
- * <p>{@code -Dchecker.minutes=N} gives each setup N minutes, in rounds of a new database each;
- * without it each gets one short round. {@code -Dchecker.seed=N} begins elsewhere, and {@code
- * -Dchecker.setups=REGEX} takes some of the setups only.
+ * <p>{@code -Dchecker.minutes=N} runs each setup for N minutes, in rounds with a new database each;
+ * otherwise each gets one short round. {@code -Dchecker.seed=N} sets the first seed, {@code
+ * -Dchecker.setups=REGEX} selects setups.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -71,7 +71,7 @@ class SerializabilityTest {
               setup
                   + ": "
                   + d.cachedLocations()
-                  + " places tried, right "
+                  + " key locations tried, right "
                   + d.cachedLocationsRight());
     }
     Checker.Report report = Checker.check(history).requireClean(setup + ", seed " + seed);
@@ -79,7 +79,7 @@ class SerializabilityTest {
     assertTrue(ok > transactions / 10, () -> setup + ": hardly any committed: " + report);
     long frozen = history.txns().stream().filter(Workload::isOfSnapshot).count();
     assertTrue(frozen > 0, () -> setup + ": no transaction in a snapshot");
-    assertTrue(ExpiryHistoryTest.ended(history) > 0, () -> setup + ": no list has ended");
+    assertTrue(ExpiryHistoryTest.ended(history) > 0, () -> setup + ": no list has expired");
     return report;
   }
 }

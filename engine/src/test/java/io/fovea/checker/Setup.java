@@ -23,18 +23,18 @@ import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
 
 /**
- * One way to run transactions, and a load for it. A protocol or a store of timestamps that is new
- * gets a line in {@link #all}.
+ * A configuration of the engine and a load for it. A new protocol or timestamp store gets a line in
+ * {@link #all}.
  *
- * @param name in reports and failures
+ * @param name for reports and failures
  * @param options of the database
- * @param settings changes what no option does
- * @param faults what is broken; nothing, but in tests of the checker
- * @param threads that run transactions
- * @param generation how many transactions of a thread it stays with the same keys
+ * @param settings changes to what options do not cover
+ * @param faults what is left out, in tests of the checker
+ * @param threads the number of threads that run transactions
+ * @param generation for how many transactions a thread uses the same keys
  * @param pad bytes in each record besides its list
- * @param pessimistic one in so many transactions is pessimistic; 0: none is
- * @param misled whether places of records are made up all the time, wherever there are any
+ * @param pessimistic one of this many transactions is pessimistic; 0: none
+ * @param misled whether wrong key locations are installed all the time
  */
 record Setup(
     String name,
@@ -49,12 +49,12 @@ record Setup(
   private static final int THREADS = 8;
   private static final int SWEEP_MILLIS = 5;
 
-  /** Whether ranges are cut out of the lists as a whole, which therefore have no indexes. */
+  /** Returns whether subtree deletes of lists are possible; then lists have no indexes. */
   boolean cutsRanges() {
     return options.experiments().subtreeDeleteThreshold() == 0;
   }
 
-  /** TicToc with all that is usual, on few keys; transactions that only read scan by leaves. */
+  /** Returns TicToc with few keys and default settings; read-only transactions scan by leaves. */
   static Setup usual(String name) {
     return new Setup(
         name,
@@ -77,15 +77,15 @@ record Setup(
         false);
   }
 
-  /** All that have to be serializable. */
+  /** Returns all setups that must be serializable. */
   static List<Setup> all() {
     List<Setup> all = new ArrayList<>(ofTicToc());
     boolean soak = SerializabilityTest.MINUTES > 0;
     for (Translation kind : Translation.values()) {
       int buffer =
           switch (kind) {
-            case DIRECT -> 32 << 20; // nothing leaves it
-            case VIRTUAL -> 800_000; // what lies beside the pages is of the file's size
+            case DIRECT -> 32 << 20; // never evicts
+            case VIRTUAL -> 800_000; // its tables grow with the file
             default -> 400_000;
           };
       Setup under =
@@ -133,7 +133,7 @@ record Setup(
         all.add(usual);
         all.add(
             usual
-                .named(protocol + ", ranges are cut out, one in sixteen pessimistic")
+                .named(protocol + ", subtree deletes, one in sixteen pessimistic")
                 .options(o -> o.experiments(exp -> exp.subtreeDeleteThreshold(0)))
                 .pessimistic(16));
         all.add(
@@ -151,7 +151,7 @@ record Setup(
     return List.of(
         usual("exact entries and a sketch"),
         usual("a sketch of one cell").settings(c -> Settings.sketch(c, 1, 1)),
-        usual("ranges are cut out, a sketch of one cell")
+        usual("subtree deletes, a sketch of one cell")
             .options(o -> o.experiments(exp -> exp.subtreeDeleteThreshold(0)))
             .settings(c -> Settings.sketch(c, 1, 1)),
         usual("reference counts, a sketch of one cell")
@@ -159,9 +159,9 @@ record Setup(
         usual("reads validated against now")
             .options(o -> o.transactions(txs -> txs.strictSerializability(true))),
         usual("no hints").options(o -> o.experiments(exp -> exp.hints(Hints.NONE))),
-        usual("everything is remembered")
+        usual("all key locations cached")
             .options(o -> o.experiments(exp -> exp.cacheAllKeyLocations(true))),
-        usual("everything is remembered, a pool smaller than the data, one cell")
+        usual("all key locations cached, a pool smaller than the data, one cell")
             .options(o -> o.bufferBytes(400_000).experiments(exp -> exp.cacheAllKeyLocations(true)))
             .settings(c -> Settings.sketch(c, 1, 1))
             .load(8, 20, 500),
@@ -214,10 +214,10 @@ record Setup(
     return new Setup(name, options, settings, faults, threads, generation, pad, oneIn, misled);
   }
 
-  /** The same where all tables are remembered, and nothing that is remembered is right. */
+  /** Returns the setup with cached key locations for all tables, all of which are wrong. */
   Setup astray() {
     return new Setup(
-        name + ", all places made up",
+        name + ", wrong key locations",
         options.experiments(exp -> exp.cacheAllKeyLocations(true)),
         settings,
         faults,
@@ -228,7 +228,7 @@ record Setup(
         true);
   }
 
-  /** Makes up places again, where that is wanted. */
+  /** Installs wrong key locations again, if the setup says so. */
   void leadAstray(Database db, RandomGenerator random) {
     if (misled) {
       SimDatabase.poisonPlaces(db, new Random(random.nextLong()));

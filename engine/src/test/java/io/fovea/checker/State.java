@@ -3,13 +3,13 @@ package io.fovea.checker;
 import java.util.Arrays;
 
 /**
- * What a key holds: nothing, or the list of one of its lives.
+ * The value of a key: absent, or the list of one of its lives.
  *
- * @param life how often the key had been inserted when it had this list, from 1; 0 for nothing
- * @param list what was appended in that life, oldest first; empty for nothing
+ * @param life how often the key had been inserted, from 1; 0 if absent
+ * @param list the elements appended in that life, oldest first; empty if absent
  */
 record State(int life, long[] list) {
-  /** The key is not there. Which of the times that it is not is not said by this. */
+  /** The key is absent; after which life is not specified. */
   static final State ABSENT = new State(0, new long[0]);
 
   static State of(int life, long... list) {

@@ -27,13 +27,13 @@ final class Totals {
         + committed
         + " transactions committed, "
         + unknown
-        + " of unknown end, "
+        + " with unknown outcome, "
         + versions
         + " versions, "
         + edges
         + " edges, "
         + open
-        + " looks at one of several versions, "
+        + " ambiguous reads, "
         + cycles
         + " components of more than one transaction, no anomaly";
   }

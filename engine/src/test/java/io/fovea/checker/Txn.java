@@ -3,15 +3,15 @@ package io.fovea.checker;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One attempt at a transaction. Written by the thread that runs it, read when that has ended. */
+/** One attempt at a transaction. Written by its thread, read after that has ended. */
 final class Txn {
-  /** What is known of its end. */
+  /** The outcome, as far as it is known. */
   enum Outcome {
-    /** It has committed. */
+    /** Committed. */
     OK,
-    /** It has not, and never will. */
+    /** Not committed, and never will be. */
     FAIL,
-    /** Nobody told: a crash came in between. */
+    /** Unknown, because of a crash. */
     INFO
   }
 
@@ -24,8 +24,8 @@ final class Txn {
   boolean readOnly;
 
   /**
-   * Whether it follows a crash: all that was acknowledged before it began must be there for it.
-   * Else nothing is asked about the order in time, for that is not promised.
+   * Whether it follows a crash: then it must see all that was acknowledged before it began.
+   * Otherwise real-time order is not required, since it is not guaranteed.
    */
   boolean barrier;
 
@@ -34,7 +34,7 @@ final class Txn {
     this.process = process;
   }
 
-  /** The same with another outcome; the operations are shared. */
+  /** Returns a copy with another outcome; the operations are shared. */
   Txn as(Outcome other) {
     Txn t = new Txn(id, process);
     t.ops.addAll(ops);

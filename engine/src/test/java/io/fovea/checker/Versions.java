@@ -16,31 +16,31 @@ import java.util.function.LongToIntFunction;
  *            life 1 ....   deleted    life 2 ...         deleted
  * </pre>
  *
- * <b>Why the order is known.</b> Within a life nothing is ever taken out of a list and no element
- * comes twice, so each list that is read tells the whole order of the appends before it, and all
- * lists of a life must be beginnings of the longest (as in Elle, Kingsbury and Alvaro, VLDB 2020).
- * Lives are numbered: who deletes a list enters that into the key's grave, a list that is never
- * deleted itself, and who begins a new life has read the grave and gives the life the next number.
- * So a list carries its life's number, and a grave says who ended which. What a read says of the
- * version that it saw:
+ * <b>Why the order is known.</b> Within a life no element is removed from a list, and none occurs
+ * twice. So each list that is read shows the order of the appends before it, and all lists of a
+ * life must be prefixes of the longest (as in Elle, Kingsbury and Alvaro, VLDB 2020). Lives are
+ * numbered: a transaction that deletes a list records it in the key's grave, a list that is never
+ * deleted. One that begins a life has read the grave, and numbers the life accordingly. So a list
+ * carries its life's number, and a grave identifies the transactions that ended lives. A read
+ * determines its version as follows:
  *
  * <ul>
- *   <li>a list: exactly which one;
- *   <li>nothing, with the grave read in the same transaction, n deep: what was left of life n, or a
- *       state that is wrong already by that;
- *   <li>nothing, or not in a group: one of several versions, from the first to the last that fit;
- *       where a transaction of unknown end may have written one more, that may be it.
+ *   <li>a list: exactly one version;
+ *   <li>absent, with the grave read in the same transaction, of length n: the deletion of life n,
+ *       or a state that is wrong already for that reason;
+ *   <li>absent, or not in a group: one of several versions, from the first to the last that fit; if
+ *       a transaction with unknown outcome may have written another one, also that.
  * </ul>
  *
- * A read that saw one of the versions a to b happened after the write of a (or it would have seen
- * an earlier one) and before the write of b + 1. Both edges hold whichever it was, so nothing is
- * reported that is not there; what is lost is that a read between two fitting versions may hide.
+ * A read of one of the versions a to b follows the write of a (or it would have seen an earlier
+ * one) and precedes the write of b + 1. Both edges hold for each of them, so no false anomaly is
+ * reported; but a wrong read between two fitting versions may be missed.
  */
 final class Versions {
-  /** The state before the first transaction. */
+  /** The writer of the state before the first transaction. */
   static final int NOBODY = -1;
 
-  /** A version that no one wrote whom the history knows. */
+  /** The writer of a version that is not in the history. */
   static final int UNKNOWN = -2;
 
   private static final class Life {
@@ -55,21 +55,21 @@ final class Versions {
   private int[] groups;
   private boolean[] passing;
 
-  /** Until when the list with a last element is there, of one that ends by itself. */
+  /** When the list with a last element expires. */
   private final Map<Long, Long> ends = new HashMap<>();
 
-  /** Whether somebody of whom nothing is known may have ended the last life. */
+  /** Whether a transaction with unknown outcome may have ended the last life. */
   private boolean maybeGone;
 
-  /** Whether somebody of whom nothing is known may have written one version more. */
+  /** Whether a transaction with unknown outcome may have written another version. */
   private boolean maybeWritten;
 
-  /** The earliest time at which a list may have ended that such a one has written. */
+  /** The earliest expiry that a transaction with unknown outcome may have set. */
   private long maybeEnd = Long.MAX_VALUE;
 
   Versions(long key) {
     this.key = key;
-    arrange(e -> UNKNOWN); // nobody may ever see or make a list of it: it has one version then
+    arrange(e -> UNKNOWN); // if it is never seen or written, it has one version
   }
 
   private Life life(int number) {
@@ -79,17 +79,17 @@ final class Versions {
     return lives.get(number - 1);
   }
 
-  /** A list that ends in an element is there until a time. */
+  /** Sets when a list that ends in an element expires. */
   void ends(long element, long time) {
     ends.put(element, time);
   }
 
-  /** When a list ends; never where nobody has said so. */
+  /** Returns when a list expires; never if not set. */
   long end(State s) {
     return ends.getOrDefault(s.last(), Long.MAX_VALUE);
   }
 
-  /** A list that somebody has seen or made. */
+  /** Registers a list that was seen or written. */
   void list(State s) {
     Life life = life(s.life());
     if (s.list().length > life.longest.length) {
@@ -98,9 +98,7 @@ final class Versions {
   }
 
   /**
-   * A life that somebody has ended.
-   *
-   * @return who had ended it before, or {@link #NOBODY}
+   * Registers the end of a life; returns the transaction that ended it before, or {@link #NOBODY}.
    */
   int deleted(int number, int txn) {
     Life life = life(number);
@@ -113,8 +111,8 @@ final class Versions {
   }
 
   /**
-   * A transaction that may have committed, and of which nobody has seen an element, has written the
-   * key. That it was not there, or not in a group, may be all that is seen of that.
+   * Registers a write of a transaction with unknown outcome whose elements were not seen. An
+   * absence, also from a group, may be its only visible effect.
    *
    * @param deleted whether it has deleted the list
    */
@@ -123,24 +121,22 @@ final class Versions {
     maybeGone |= deleted;
   }
 
-  /**
-   * Such a transaction has said until when the list is there, and nobody has seen it before that.
-   */
+  /** Registers an expiry that such a transaction may have set, and that no read contradicts. */
   void maybeEnds(long time) {
     maybeEnd = Math.min(maybeEnd, time);
   }
 
-  /** Whether there may be a version of some life, behind those that are known, that has ended. */
+  /** Returns whether an expired version may follow the known ones of some life. */
   boolean mayHaveEnded(long time) {
     return maybeEnd <= time;
   }
 
-  /** Whether there may be a version behind the last one that is not in a group, or not at all. */
+  /** Returns whether a version outside a group, or an absent one, may follow the last. */
   boolean mayBeWithout(int group) {
     return group < 0 ? maybeGone : maybeWritten;
   }
 
-  /** At which place a list is no beginning of the longest of its life; -1 where it is one. */
+  /** Returns where a list differs from the longest of its life; -1 if it is a prefix. */
   int departs(State s) {
     long[] longest = life(s.life()).longest;
     return Arrays.mismatch(longest, 0, s.list().length, s.list(), 0, s.list().length);
@@ -150,7 +146,7 @@ final class Versions {
     return life(life).longest[place];
   }
 
-  /** Numbers the versions; all lists and deletes are known now. */
+  /** Numbers the versions, when all lists and deletes are known. */
   void arrange(LongToIntFunction writerOf) {
     int n = 1;
     for (Life life : lives) {
@@ -189,22 +185,21 @@ final class Versions {
     return writers.length;
   }
 
-  /** Who has written a version. */
   int writer(int version) {
     return writers[version];
   }
 
-  /** Whether who wrote it went on to write another. */
+  /** Returns whether the writer of a version overwrote it in the same transaction. */
   boolean passing(int version) {
     return passing[version];
   }
 
-  /** Which version a list is. */
+  /** Returns the version of a list. */
   int of(State s) {
     return firsts[s.life() - 1] + s.list().length - 1;
   }
 
-  /** What is left of the life of a number, or -1; 0 is the state at the beginning. */
+  /** Returns the version that follows the end of a life, or -1; for 0 the initial state. */
   int dead(int life) {
     if (life == 0) {
       return 0;
@@ -216,7 +211,9 @@ final class Versions {
     return groups[v] < 0 ? v : -1;
   }
 
-  /** The first or last version that is not in a group; for group -1: that is not there at all. */
+  /**
+   * Returns the first or last version outside a group; for group -1, the first or last absent one.
+   */
   int without(int group, boolean first) {
     int from = first ? 0 : writers.length - 1;
     int step = first ? 1 : -1;
@@ -230,9 +227,9 @@ final class Versions {
   }
 
   /**
-   * The first or last version of a life that may have ended by a time, or of all lives.
+   * Returns the first or last version of a life, or of all lives, that may have expired by a time.
    *
-   * @param life its number, 0 for before the first one; below 0 where it is not known
+   * @param life its number; 0: before the first one; below 0: unknown
    * @return -1 if there is none
    */
   int ended(int life, long time, boolean first) {
@@ -254,16 +251,15 @@ final class Versions {
   }
 
   /**
-   * The last version of a life; one more than there are where no later life is known, or where it
-   * is not known which life it is.
+   * Returns the last version of a life; if no later life is known, or the life is not known, the
+   * number of versions.
    *
-   * @param life its number, 0 for before the first one; below 0 where it is not known
+   * @param life its number; 0: before the first one; below 0: unknown
    */
   int lastOf(int life) {
     return life < 0 || life >= lives.size() ? count() : Math.max(0, firsts[life] - 1);
   }
 
-  /** A version as a state. */
   State state(int version) {
     for (int l = lives.size() - 1; l >= 0; l--) {
       if (version >= firsts[l]) {
@@ -275,7 +271,7 @@ final class Versions {
     return State.ABSENT;
   }
 
-  /** What the writer of a version did. */
+  /** Describes the write of a version. */
   String deed(int version) {
     State s = state(version);
     if (!s.present()) {

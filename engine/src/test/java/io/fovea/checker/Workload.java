@@ -15,9 +15,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BooleanSupplier;
 
 /**
- * Random transactions by many threads, platform threads and virtual ones, and beside them two that
- * open snapshots and read there. The keys that they use move on from generation to generation, so
- * that lists stay short and there are always keys that were never there.
+ * Random transactions by many platform and virtual threads, and by two threads that open snapshots
+ * and read there. The keys move from generation to generation, so that lists stay short and there
+ * are always new keys.
  */
 final class Workload {
   private final Setup setup;
@@ -27,13 +27,15 @@ final class Workload {
   private final List<ListClient> clients = new ArrayList<>();
   private final long[] next;
 
-  /** Of the threads that open snapshots: what they have read, and the next number. */
+  /** The snapshot threads' transactions, and the next number. */
   private final List<Txn> ofSnapshots = new ArrayList<>();
 
   private final long[] nextOfSnapshots = new long[SNAPSHOT_THREADS];
   private volatile int working;
 
-  /** Then anything may be thrown, and what it does until then is what counts. */
+  /**
+   * Whether the engine is broken on purpose: any exception is ignored, and ends the thread's part.
+   */
   private final boolean broken;
 
   private volatile boolean stop;
@@ -46,7 +48,7 @@ final class Workload {
     this.broken = setup.faults().broken();
   }
 
-  /** Ends what is running: each thread ends its transaction first. */
+  /** Makes each thread end its transaction and stop. */
   void stop() {
     stop = true;
   }
@@ -54,10 +56,9 @@ final class Workload {
   /**
    * Runs transactions.
    *
-   * @param each how many each thread does at most
-   * @param enough asked now and then
-   * @return what they did
-   * @throws AssertionError for whatever they threw that is no abort
+   * @param each the maximum number per thread
+   * @param enough polled to stop early
+   * @throws AssertionError for an exception other than an abort
    */
   History run(Database db, int each, BooleanSupplier enough) {
     stop = false;
@@ -130,19 +131,19 @@ final class Workload {
       try {
         transaction(client, random);
       } catch (TransactionAbortedException e) {
-        // What a transaction saw before it failed need not make sense; it may be of two states.
+        // A failed transaction may have seen a mixture of two states.
         client.rollback();
       } catch (DuplicateKeyException e) {
-        // Each insert follows a read that found nothing: no serial order has both.
+        // Each insert follows a read of the absent key: no serial order has both.
         if (client.commit() == Outcome.OK && !broken) {
-          throw new AssertionError("it has committed, though it had found no such key: " + e, e);
+          throw new AssertionError("committed although it had found no such key: " + e, e);
         }
       } catch (ListClient.Impossible e) {
-        // Two answers that no state gives both: they may be of two states, of which a commit tells.
+        // Two answers from different states: the commit must detect it.
         if (broken) {
           client.rollback();
         } else if (client.commit() == Outcome.OK) {
-          throw new AssertionError("it has committed, though it " + e.getMessage(), e);
+          throw new AssertionError("committed although it " + e.getMessage(), e);
         }
       } catch (DatabaseClosedException e) {
         client.rollback();
@@ -165,7 +166,7 @@ final class Workload {
     }
   }
 
-  /** Opens snapshots and reads there, some transactions each, as long as others work. */
+  /** Opens snapshots and runs some transactions in each, as long as others work. */
   private void snapshots(Database db, int number, SplittableRandom random) {
     while (working > 0 && !stop) {
       long opened = System.nanoTime();
@@ -203,19 +204,19 @@ final class Workload {
     }
   }
 
-  /** Whether a transaction was one in a snapshot. */
+  /** Returns whether a transaction ran in a snapshot. */
   static boolean isOfSnapshot(Txn txn) {
     int process = txn.process;
     return process <= ListClient.PROCESSES - 2
         && process > ListClient.PROCESSES - 2 - SNAPSHOT_THREADS;
   }
 
-  /** The disk is about to fail: what fails from now on is no surprise. */
+  /** Expects failures from now on: the disk is about to fail. */
   void crash() {
     crashed = true;
   }
 
-  /** The disk works again. */
+  /** Expects no failures any more. */
   void recovered() {
     crashed = false;
   }
@@ -251,7 +252,7 @@ final class Workload {
     }
   }
 
-  /** Now and then: each change of the catalog stops all others for a moment. */
+  /** Changes tables, rarely, since each catalog change stops all others briefly. */
   private static boolean changesTables(ListClient c, SplittableRandom random, int generation) {
     if (random.nextInt(160) > 0) {
       return false;
@@ -295,7 +296,7 @@ final class Workload {
       case 0 -> {
         long key = table(random, generation);
         if (!c.tables().read(key).present()) {
-          c.read(Keys.grave(key)); // which of the times that it is not there
+          c.read(Keys.grave(key)); // identifies the absence
         }
       }
       case 1 -> c.tables().readByHandle(random.nextInt(8));
@@ -368,20 +369,20 @@ final class Workload {
     }
   }
 
-  /** Low slots more often, so that some keys are hot. */
+  /** Returns low slots more often, so that some keys are hot. */
   private static long key(SplittableRandom random, int generation) {
     int slot = Math.min(random.nextInt(Keys.SLOTS), random.nextInt(Keys.SLOTS));
     return Keys.list(generation, slot);
   }
 
-  /** Reads all there is after a crash, alone. */
+  /** Reads everything after a crash, alone. */
   static Txn readAllAfterCrash(Database db, int process, long number) {
     Txn t = readAll(db, process, number);
     t.barrier = true;
     return t;
   }
 
-  /** Reads all there is; nobody else does anything but the sweep, for which it begins again. */
+  /** Reads everything; only sweeps run concurrently, which may make it start over. */
   static Txn readAll(Database db, int process, long number) {
     while (true) {
       try {
@@ -404,7 +405,7 @@ final class Workload {
       c.commit();
       return t;
     } finally {
-      c.rollback(); // of one that was aborted: nothing is left open
+      c.rollback(); // closes an aborted transaction
     }
   }
 }

@@ -1,20 +1,20 @@
 /**
- * Is it serializable? Histories of transactions on lists, and a checker that looks for cycles.
+ * Checks serializability: histories of transactions on lists, and a checker that finds cycles.
  *
  * <pre>
- *   Workload ─► ListClient ─► Database                 what is done, by many threads
+ *   Workload ─► ListClient ─► Database                 transactions of many threads
  *                   │
- *                   └─► Txn: Op, Op, ...               what each transaction asked for and saw
+ *                   └─► Txn: Op, Op, ...               what each transaction did and saw
  *                            │
- *   Seats ─► SeatTxn ─► SeatChecker ─► Graph          the same of rows that exchange unique values
+ *   Seats ─► SeatTxn ─► SeatChecker ─► Graph          the same for rows that exchange unique values
  *
- *   History ─► Checker: Versions ─► Graph ─► Anomaly   orders from reads, edges, cycles in words
+ *   History ─► Checker: Versions ─► Graph ─► Anomaly   orders from reads, edges, cycles as text
  *      │
  *      └─► Edn                                         for Elle
  * </pre>
  *
- * <p>What is checked, and why an order of versions can be found, is in docs/internals/testing.md
- * and in {@link io.fovea.checker.Versions}.
+ * <p>docs/internals/testing.md describes what is checked, and {@link io.fovea.checker.Versions} why
+ * the order of versions is known.
  */
 @NullMarked
 package io.fovea.checker;

@@ -20,33 +20,30 @@ import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Does everything, for a time, and says what it holds: after the first part of the time, and at the
- * end. {@link ChurnTest} starts it.
+ * Runs all kinds of work for a time, and reports what it holds after the first part and at the end.
+ * {@link ChurnTest} starts it.
  *
  * <p>Usage: {@code Churn DIRECTORY SECONDS FIRST_SECONDS SEED [DEED,DEED,...]}.
  *
  * <pre>
- *   first KIND=N ...        how often each deed was done in the first part
+ *   first KIND=N ...        counts by kind in the first part
  *   early NAME=N ...        Vitals after it
- *   all KIND=N ...          how often each deed was done in all
+ *   all KIND=N ...          counts by kind in total
  *   late NAME=N ...         Vitals at the end
  *   grown CLASS BYTES       what has grown most on the heap between the two
- *   verified N              records of the database at the end, all of them right
+ *   verified N              the number of records at the end, all verified
  * </pre>
  */
 final class Churn {
   private static final int WORKERS = 4;
 
-  /** After so many deeds a worker's thread ends, and another takes its place. */
+  /** After this many operations a worker's thread ends and is replaced. */
   private static final int DEEDS_OF_A_THREAD = 20;
 
-  /**
-   * How often each deed is done at least before the first look, so that what is made once is made,
-   * and again after it.
-   */
+  /** The minimum count of each kind before the first measurement, and again after it. */
   private static final int LEAST_TIMES = 3;
 
-  /** Kept, for it would forget its level. */
+  /** Held strongly, since a collected logger loses its level. */
   private static final Logger QUIET = Logger.getLogger("io.fovea");
 
   private final Database db;
@@ -57,7 +54,7 @@ final class Churn {
   private final AtomicLongArray done = new AtomicLongArray(Deed.values().length);
   private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
 
-  /** A deed is done under the read lock; under the write lock all stand still. */
+  /** Operations hold the read lock; the write lock stops all of them. */
   private final ReentrantReadWriteLock moving = new ReentrantReadWriteLock(true);
 
   private volatile boolean stop;
@@ -94,11 +91,11 @@ final class Churn {
       Deeds.prepare(db, WORKERS);
       records = new Churn(db, dir, seed, deeds).run(out, seconds, first);
     }
-    // What was closed is opened once more: the same is there.
+    // Reopen the database and verify that it is the same.
     try (Database db = Database.open(dir.resolve("churn.fovea"), Deeds.options())) {
       VerifyReport report = db.verify();
       if (!report.ok() || report.records() != records) {
-        throw new AssertionError("opened again, " + records + " records expected: " + report);
+        throw new AssertionError("after reopening, " + records + " records expected: " + report);
       }
     }
     out.println("verified " + records);
@@ -109,7 +106,7 @@ final class Churn {
     List<Thread> workers = new ArrayList<>();
     for (int i = 0; i < WORKERS; i++) {
       int worker = i;
-      // Each runs threads that come and go, one after the other.
+      // Each runs successive threads.
       workers.add(Thread.ofPlatform().name("churn-" + i).start(() -> generations(worker)));
     }
     long began = System.nanoTime();
@@ -149,7 +146,7 @@ final class Churn {
     return report.records();
   }
 
-  /** However slow the machine: the time limit of the test is the only one. */
+  /** Waits without a limit of its own; the test has a timeout. */
   private boolean eachWasDone(long[] before) {
     for (Deed d : deeds) {
       if (done.get(d.ordinal()) - before[d.ordinal()] < LEAST_TIMES) {
@@ -159,7 +156,7 @@ final class Churn {
     return true;
   }
 
-  /** All stand still, and each context does what makes it as large as it ever gets. */
+  /** Stops all, and makes each context as large as it can become. */
   private void largest() throws Exception {
     moving.writeLock().lock();
     try {
@@ -169,12 +166,12 @@ final class Churn {
     }
   }
 
-  /** All stand still, and what is there is looked at. */
+  /** Stops all, and measures. */
   private Vitals look(PrintStream out, String counts, String vitals) throws Exception {
     moving.writeLock().lock();
     try {
       Deeds.settle(db);
-      // Two: the first one's superblock names the log that the second one may let go.
+      // Twice: the second one may trim the log to which the first one's superblock refers.
       db.checkpoint();
       db.checkpoint();
       StringBuilder line = new StringBuilder(counts);

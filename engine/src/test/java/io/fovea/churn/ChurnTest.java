@@ -26,13 +26,13 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A process that does everything again and again (tables, indexes, cursors, long values, backups,
- * virtual threads, checkpoints, snapshots, drops, failed transactions, several databases opened and
- * closed) ends with the heap, native memory, descriptors, mappings and files that it had after a
- * first part of the time, and with what it has to hold.
+ * Runs a process that repeats all kinds of work (tables, indexes, cursors, long values, backups,
+ * virtual threads, checkpoints, snapshots, drops, failed transactions, several databases). At the
+ * end heap, native memory, descriptors, mappings and files must be at their level after the first
+ * part, and the contents right.
  *
- * <p>{@code -Dchurn.seconds=N} in all, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND} for
- * some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
+ * <p>{@code -Dchurn.seconds=N} in total, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND}
+ * for some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
  */
 @Tag("slow")
 @Order(1)
@@ -44,13 +44,12 @@ class ChurnTest {
   private static final int HEAP_MIB = 256;
 
   /**
-   * How much more of something there may be at the end than after the first part, and how much at
-   * all. None of it depends on how long that takes: whatever is left by each deed, or by one in a
-   * thousand, comes out of it if the time is long enough.
+   * The allowed growth of a quantity after the first part, and its maximum. Neither depends on the
+   * duration, so that a long run reveals even a leak of one operation in a thousand.
    *
-   * @param growth the most that may have come; in KiB for sizes
-   * @param max the most that may be there
-   * @param why what makes it differ from one moment to the next
+   * @param growth the maximum growth; in KiB for sizes
+   * @param max the maximum value
+   * @param why the reason for variation
    */
   private record Allowance(long growth, long max, String why) {}
 
@@ -58,26 +57,26 @@ class ChurnTest {
   private static final Map<String, Allowance> ALLOWANCES = new LinkedHashMap<>();
 
   static {
-    allow("heap", 2 << 10, 32 << 10, "caches of the JDK; code that is loaded once");
+    allow("heap", 2 << 10, 32 << 10, "caches of the JDK; code loaded once");
     allow("direct", 4 << 10, 24 << 10, "scratch of contexts, up to what each may keep");
-    allow("malloc", 8 << 10, ANY, "what the JVM keeps of its classes and its code");
-    allow("resident", 24 << 10, ANY, "what malloc and the compiler keep");
-    allow("pageTables", 2 << 10, ANY, "where memory comes to lie");
-    allow("rings", 16, 18, "one for each thread that reads many pages at one moment, up to 16");
-    allow("descriptors", 1, ANY, "the class path, opened when first needed");
-    // Up and down by fifty within an hour; what leaks with each database makes thousands.
-    allow("mappings", 128, ANY, "where memory comes to lie, and what the rings read into");
+    allow("malloc", 8 << 10, ANY, "JVM metadata and compiled code");
+    allow("resident", 24 << 10, ANY, "caches of malloc and the compiler");
+    allow("pageTables", 2 << 10, ANY, "memory layout");
+    allow("rings", 16, 18, "one per thread that reads many pages at a time, up to 16");
+    allow("descriptors", 1, ANY, "the class path, opened on first use");
+    // Varies by fifty within an hour; a leak per database would make thousands.
+    allow("mappings", 128, ANY, "memory layout, and buffers of the rings");
     allow("threads", 4, ANY, "carriers of virtual threads; the JVM's own");
-    allow("statsBuffer", 0, ANY, "a pool has one size");
-    allow("statsTimestamps", 8 << 10, 12 << 10, "comes when touched, up to the budget");
+    allow("statsBuffer", 0, ANY, "fixed");
+    allow("statsTimestamps", 8 << 10, 12 << 10, "committed on first use, up to the budget");
     allow("statsLog", 1 << 10, ANY, "buffers");
-    allow("statsTransactions", 10 << 10, 56 << 10, "what each context may keep, and blocks");
-    allow("statsTrees", 1 << 10, 8 << 10, "what each thread's descent may keep");
+    allow("statsTransactions", 10 << 10, 56 << 10, "caches of contexts, and blocks");
+    allow("statsTrees", 1 << 10, 8 << 10, "caches of threads' descents");
     allow("activeTransactions", 0, 0, "none is active");
-    allow("pagesInUse", 256, ANY, "how full pages are");
-    allow("dataFile", 16 << 10, ANY, "how much was in use at once");
-    allow("logFile", 4 << 10, 16 << 10, "segments that wait for being used again");
-    allow("files", 0, 4, "the database, its log, its double writes, its lock");
+    allow("pagesInUse", 256, ANY, "fill of pages");
+    allow("dataFile", 16 << 10, ANY, "peak use");
+    allow("logFile", 4 << 10, 16 << 10, "segments to be recycled");
+    allow("files", 0, 4, "the database, its log, its double-write area, its lock");
   }
 
   private static void allow(String name, long growth, long max, String why) {
@@ -88,7 +87,7 @@ class ChurnTest {
 
   @Test
   @Timeout(value = 15, unit = TimeUnit.MINUTES)
-  void nothingIsLeft() throws Exception {
+  void holdsNothingBack() throws Exception {
     assumeTrue(Vitals.available(), "there is no /proc");
     Path errors = dir.resolve("stderr");
     Map<String, String> said = new TreeMap<>();
@@ -121,7 +120,8 @@ class ChurnTest {
     long deeds = 0;
     for (Map.Entry<String, Long> e : all.entrySet()) {
       long more = e.getValue() - first.getOrDefault(e.getKey(), 0L);
-      assertTrue(more > 0, () -> e.getKey() + " was never done after the first look: " + about);
+      assertTrue(
+          more > 0, () -> e.getKey() + " was never done after the first measurement: " + about);
       deeds += more;
     }
     report(early, late, all, deeds);
@@ -132,7 +132,7 @@ class ChurnTest {
             String.join("\n", wrong)
                 + "\n"
                 + about
-                + "\ngrown on the heap: "
+                + "\nheap growth: "
                 + grown
                 + "\n"
                 + String.join("\n", descriptors));
@@ -162,7 +162,7 @@ class ChurnTest {
     return wrong;
   }
 
-  /** What was done, and what was left: what there is more, and how much of it for each deed. */
+  /** Reports what was done, what has grown, and by how much per operation. */
   private static void report(
       Map<String, Long> early, Map<String, Long> late, Map<String, Long> all, long deeds) {
     StringBuilder left = new StringBuilder();
@@ -177,7 +177,7 @@ class ChurnTest {
     }
     long heap = (late.getOrDefault("heap", 0L) - early.getOrDefault("heap", 0L)) * 1024 / deeds;
     SoakReport.line(
-        "ChurnTest.nothingIsLeft",
+        "ChurnTest.holdsNothingBack",
         "seed "
             + SEED
             + ": "
@@ -186,13 +186,13 @@ class ChurnTest {
             + SECONDS % 60
             + " s, done "
             + all
-            + "; left by "
+            + "; growth by "
             + deeds
-            + " deeds after the first part (sizes in KiB): "
+            + " operations after the first part (sizes in KiB): "
             + (left.isEmpty() ? "nothing" : left)
             + "; heap "
             + heap
-            + " bytes a deed; at the end "
+            + " bytes per operation; at the end "
             + late);
   }
 
@@ -204,7 +204,7 @@ class ChurnTest {
             "-ea",
             "-Xmx" + HEAP_MIB + "m",
             "-Xms" + HEAP_MIB + "m",
-            "-XX:+AlwaysPreTouch", // so that the heap's part of the resident memory is the same
+            "-XX:+AlwaysPreTouch", // makes the heap's share of resident memory constant
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             "-XX:ReservedCodeCacheSize=48m",
@@ -230,7 +230,7 @@ class ChurnTest {
       command.add(some);
     }
     ProcessBuilder b = new ProcessBuilder(command).redirectError(errors.toFile());
-    // One heap of malloc: one for each thread that ever ran would look like something left.
+    // One malloc arena, since one per former thread would look like a leak.
     b.environment().put("MALLOC_ARENA_MAX", "1");
     return b.start();
   }

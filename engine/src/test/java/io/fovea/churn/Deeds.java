@@ -48,9 +48,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one worker does, with its own keys where two would get into each other's way. Each deed
- * checks what it finds, and takes away what it has brought: after any number of deeds the database
- * holds what it held before the first.
+ * The work of one worker, with its own keys where workers would conflict. Each operation checks
+ * what it reads and removes what it created, so the contents of the database stay the same.
  */
 final class Deeds {
   static final int ACCOUNTS = 2_000;
@@ -75,7 +74,7 @@ final class Deeds {
   private static final int WIDE = 4_000;
   private static final int LONG_MAX = 1 << 20;
 
-  /** A value that a context makes room for and is small enough for the room to be kept. */
+  /** A length for which a context allocates memory that it keeps. */
   private static final int KEPT = 900_000;
 
   private final Database db;
@@ -104,7 +103,7 @@ final class Deeds {
         .log(log -> log.maxBytes(8 << 20).bufferBytes(512 << 10).segmentBytes(512 << 10));
   }
 
-  /** What every deed relies on. */
+  /** Creates the tables that all operations use. */
   static void prepare(Database db, int workers) {
     RowTable t = db.table(ACCOUNT);
     db.run(
@@ -182,7 +181,7 @@ final class Deeds {
     }
   }
 
-  /** Opens all accounts that were closed, so that there are as many as at the beginning. */
+  /** Reopens all closed accounts. */
   static void settle(Database db) {
     RowTable t = db.table(ACCOUNT);
     Row row = t.row();
@@ -394,8 +393,8 @@ final class Deeds {
   }
 
   /**
-   * Every context at the same time does the largest of each kind: what contexts keep from one
-   * transaction to the next is there then, whichever of them had what kind of luck before.
+   * Makes every context do the largest operation of each kind at the same time, so that what
+   * contexts keep between transactions is at its maximum.
    */
   static void largest(Database db) throws Exception {
     int n = db.options().transactions().maxActive();
@@ -407,7 +406,7 @@ final class Deeds {
           new FutureTask<>(
               () -> {
                 try (Transaction tx = db.begin()) {
-                  all.await(); // each has a context of its own
+                  all.await(); // each has its own context
                   for (int k = 0; k < WIDE; k++) {
                     one.bytes.insert(tx, one.key(k), one.key(k));
                   }
@@ -446,7 +445,7 @@ final class Deeds {
           });
       throw new AssertionError("nothing was thrown");
     } catch (OnPurpose e) {
-      // as it should
+      // expected
     }
     db.run(
         tx -> {
@@ -459,9 +458,9 @@ final class Deeds {
             bytes.insert(tx, key(1), key(1));
             bytes.insert(tx, key(1), key(1));
           });
-      throw new AssertionError("a duplicate was let in");
+      throw new AssertionError("a duplicate was inserted");
     } catch (DuplicateKeyException e) {
-      // as it should
+      // expected
     }
     try {
       db.run(
@@ -470,7 +469,7 @@ final class Deeds {
               bytes.put(tx, key(i), value(LONG_MAX, i));
             }
           });
-      throw new AssertionError("a transaction that is too large was let in");
+      throw new AssertionError("an oversized transaction was accepted");
     } catch (TransactionAbortedException e) {
       is(false, e.retryable(), "retryable: " + e);
     }
@@ -483,7 +482,7 @@ final class Deeds {
               accounts.get(tx, key.set(i), row);
             }
           });
-      throw new AssertionError("a transaction that takes too long was let be");
+      throw new AssertionError("a transaction exceeded its time limit");
     } catch (TransactionAbortedException e) {
       is(false, e.retryable(), "retryable: " + e);
     }
@@ -495,8 +494,8 @@ final class Deeds {
     }
     Thread.currentThread().interrupt();
     transfers(r, 5);
-    is(true, Thread.interrupted(), "the flag is kept");
-    is(null, db.read(tx -> bytes.get(tx, key(1))), "what never was committed");
+    is(true, Thread.interrupted(), "the interrupt flag is kept");
+    is(null, db.read(tx -> bytes.get(tx, key(1))), "a value that was never committed");
   }
 
   // -------------------------------------------------------------------------------------- backups
@@ -518,7 +517,7 @@ final class Deeds {
     delete(to);
   }
 
-  /** The stream takes nothing before more has been written than the log may have. */
+  /** The stream blocks until more has been written than the log may have. */
   private void slowBackup() throws Exception {
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
@@ -602,7 +601,7 @@ final class Deeds {
 
   private Options anyOptions() {
     Translation translation = any(Translation.class);
-    boolean all = translation == Translation.DIRECT; // which wants memory for all of the file
+    boolean all = translation == Translation.DIRECT; // needs memory for the whole file
     return options()
         .bufferBytes((1 + r.nextInt(8)) << 20)
         .experiments(
@@ -639,7 +638,7 @@ final class Deeds {
       is(
           sumTo(n),
           other.read(tx -> sum(t.index("by_note").scan(tx, Range.all(), ScanOrder.ASCENDING))),
-          "opened again");
+          "reopened");
     }
     delete(own);
   }

@@ -10,7 +10,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
 
-/** What the C library says of its heap; nothing where it is not glibc. */
+/** Heap statistics of glibc; nothing with other C libraries. */
 final class Malloc {
   /**
    * size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost.
@@ -34,7 +34,7 @@ final class Malloc {
     return linker.defaultLookup().find(name).map(f -> linker.downcallHandle(f, type)).orElse(null);
   }
 
-  /** Gives what nobody uses back to the operating system. */
+  /** Returns unused memory to the operating system. */
   static void trim() {
     if (TRIM != null) {
       try {
@@ -45,7 +45,7 @@ final class Malloc {
     }
   }
 
-  /** What was allocated and not freed. */
+  /** Returns the bytes that were allocated and not freed. */
   static long bytesInUse() {
     if (MALLINFO == null) {
       return 0;

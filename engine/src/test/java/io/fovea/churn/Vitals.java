@@ -21,14 +21,12 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 
 /**
- * What a process and its database hold while nothing runs.
- *
- * <p>Each quantity is a name and a number; sizes are in KiB.
+ * The resources that an idle process and its database hold: names and numbers; sizes are in KiB.
  */
 final class Vitals {
   private static final Path PROC = Path.of("/proc/self");
 
-  /** Two looks in a row that differ by no more than this: the collector has found all it will. */
+  /** Two measurements that differ by no more than this show that collection is complete. */
   private static final long SETTLED_KIB = 64;
 
   private final Map<String, Long> values = new LinkedHashMap<>();
@@ -38,16 +36,16 @@ final class Vitals {
     this.classes = classes;
   }
 
-  /** Whether the process can be looked at: where there is a /proc. */
+  /** Returns whether the process can be measured: it needs /proc. */
   static boolean available() {
     return Files.isReadable(PROC.resolve("smaps_rollup")) && Files.isDirectory(PROC.resolve("fd"));
   }
 
   /**
-   * Looks at everything. Nobody else may do anything meanwhile.
+   * Measures everything while nothing else runs.
    *
    * @param db the database that stays open
-   * @param dir where its files are, and those of all the others
+   * @param dir the directory of all database files
    */
   static Vitals take(Database db, Path dir) throws IOException {
     collect();
@@ -98,14 +96,14 @@ final class Vitals {
     values.put(name, value);
   }
 
-  /** As one line: {@code name=value name=value ...}. */
+  /** Formats the values as {@code name=value name=value ...}. */
   String line() {
     StringBuilder all = new StringBuilder();
     values.forEach((k, v) -> all.append(k).append('=').append(v).append(' '));
     return all.toString().trim();
   }
 
-  /** What {@link #line} has made. */
+  /** Parses the result of {@link #line}. */
   static Map<String, Long> parse(String line) {
     Map<String, Long> all = new LinkedHashMap<>();
     for (String pair : line.split(" ", -1)) {
@@ -115,7 +113,7 @@ final class Vitals {
     return all;
   }
 
-  /** The classes that have grown most since then, by bytes. */
+  /** Returns the classes that have grown most since then, by bytes. */
   List<String> grownSince(Vitals then) {
     record Grown(String name, long bytes) {}
     List<Grown> all = new ArrayList<>();
@@ -125,7 +123,7 @@ final class Vitals {
     return all.stream().limit(12).map(g -> g.name + " " + g.bytes).toList();
   }
 
-  /** What the open descriptors are of. */
+  /** Counts the open descriptors by target. */
   static Map<String, Integer> descriptors() throws IOException {
     Map<String, Integer> all = new TreeMap<>();
     int n = 0;
@@ -135,7 +133,7 @@ final class Vitals {
         try {
           what = Files.readSymbolicLink(p).toString();
         } catch (IOException e) {
-          continue; // that of the listing itself
+          continue; // the listing's own descriptor
         }
         all.put(what + " #" + n++, 1);
       }
@@ -145,12 +143,12 @@ final class Vitals {
 
   // -------------------------------------------------------------------------------------- memory
 
-  /** Until what the collector frees, and what cleaners free after it, is free. */
+  /** Collects garbage until nothing more is freed, by cleaners either. */
   private static void collect() {
     long before = Long.MAX_VALUE;
     for (int i = 0; i < 20; i++) {
       System.gc();
-      // Cleaners run in a thread of their own, and only a later collection takes what they let go.
+      // Cleaners run in their own thread, and only a later collection frees what they release.
       java.util.concurrent.locks.LockSupport.parkNanos(100_000_000);
       long now = heap() + direct() + (Malloc.bytesInUse() >> 10);
       if (i >= 3 && Math.abs(before - now) <= SETTLED_KIB) {
@@ -173,7 +171,7 @@ final class Vitals {
     return 0;
   }
 
-  /** Lines of {@code name: number unit}; others are left out. */
+  /** Reads lines of {@code name: number unit}, and skips others. */
   private static Map<String, Long> table(Path file) throws IOException {
     Map<String, Long> all = new HashMap<>();
     for (String line : Files.readAllLines(file)) {
@@ -185,7 +183,7 @@ final class Vitals {
     return all;
   }
 
-  /** Bytes by class, of what is reachable. */
+  /** Returns the reachable bytes by class. */
   private static Map<String, Long> histogram() {
     Map<String, Long> all = new HashMap<>();
     try {
@@ -208,7 +206,7 @@ final class Vitals {
     return all;
   }
 
-  /** Writes the heap to a file, for a look by hand ({@code -Dchurn.dump=FILE}). */
+  /** Writes a heap dump for diagnosis ({@code -Dchurn.dump=FILE}). */
   static void dump(String file) throws IOException {
     ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class).dumpHeap(file, true);
   }

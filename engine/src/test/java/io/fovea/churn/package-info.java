@@ -1,10 +1,9 @@
 /**
- * Whether anything is left of what was done: a process that does everything again and again, and
- * what it holds at the end.
+ * Finds leaks: a process repeats all kinds of work and measures what it holds.
  *
  * <pre>
  *   ChurnTest ──starts──► Churn ──threads──► Deed        one kind of work, with its own check
- *       ▲                   │ all stand still, twice
+ *       ▲                   │ all stop, twice
  *       └──── lines ──── Vitals                          heap, memory, descriptors, files ...
  * </pre>
  */

@@ -13,12 +13,12 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
-/** The table of copies against sorted maps: labels to places, of each page. */
+/** Compares the table of copies with sorted maps: labels to offsets, by page. */
 class CopyTableTest {
   private static final int PAGES = 400;
 
   @Test
-  void isWhatTheModelIs() {
+  void agreesWithTheModel() {
     for (long seed = 1; seed <= 20; seed++) {
       Random random = new Random(seed);
       Blocks memory = new Blocks("test");
@@ -97,7 +97,7 @@ class CopyTableTest {
     }
   }
 
-  /** What no open snapshot reads goes, and nothing else. */
+  /** Removes exactly what no open snapshot reads. */
   private static void sweep(
       CopyTable table, Map<Long, TreeMap<Long, Long>> model, TreeSet<Long> open) {
     Set<Long> gone = new HashSet<>();

@@ -17,20 +17,17 @@ import java.util.function.Supplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/**
- * Pages that change, and snapshots of them, against a model. A page of the test is a number, which
- * stands at its beginning and at its end.
- */
+/** Changes pages under snapshots, and compares with a model. A page has its number at both ends. */
 class PageCopiesTest {
   private static final int PAGE = 4096;
   private static final int PAGES = 60;
 
-  /** The first page id: 0 is none. */
+  /** The first page id: 0 means none. */
   private static final int FIRST = 2;
 
   private static final PageSeal SEAL = (s, at) -> Mem.putInt(s, at + 8, 1);
 
-  /** A snapshot, and the numbers of its pages. */
+  /** A snapshot, and the expected numbers of its pages. */
   private record Frozen(PageSnapshot snapshot, long[] numbers) {}
 
   private final Arena arena = Arena.ofAuto();
@@ -57,7 +54,7 @@ class PageCopiesTest {
     open.add(new Frozen(copies.open(FIRST + PAGES), numbers.clone()));
   }
 
-  /** False where the snapshot was given up. */
+  /** Returns false if the snapshot was evicted. */
   private boolean check(Frozen f, int page) {
     if (!copies.read(f.snapshot, FIRST + page, out, 0)) {
       Mem.copy(pages, (long) page * PAGE, out, 0, PAGE);
@@ -118,7 +115,7 @@ class PageCopiesTest {
 
   @Tag("slow")
   @Test
-  void inAFileToo() {
+  void inMemoryAndFile() {
     copies.prepare(limits(8, 1000, MemoryDevice::new));
     for (long seed = 1; seed <= 10; seed++) {
       assertEquals(0, run(seed, 20_000, 6));
@@ -128,18 +125,18 @@ class PageCopiesTest {
 
   @Tag("slow")
   @Test
-  void withoutRoom() {
+  void withoutSpace() {
     copies.prepare(limits(8, 40, MemoryDevice::new));
     int givenUp = 0;
     for (long seed = 1; seed <= 10; seed++) {
       givenUp += run(seed, 20_000, 6);
     }
-    assertTrue(givenUp > 10, "given up: " + givenUp);
+    assertTrue(givenUp > 10, "evicted: " + givenUp);
     assertTrue(copies.givenUp() >= givenUp);
     copies.end();
   }
 
-  /** The file can't be made, or not be written: then there is memory alone. */
+  /** The file cannot be created, or not be written: only memory is used. */
   @Test
   void withoutAFile() {
     copies.prepare(
@@ -154,15 +151,15 @@ class PageCopiesTest {
     for (long seed = 1; seed <= 5; seed++) {
       givenUp += run(seed, 20_000, 6);
     }
-    assertTrue(givenUp > 10, "given up: " + givenUp);
+    assertTrue(givenUp > 10, "evicted: " + givenUp);
     copies.end();
   }
 
   /**
-   * An error on the way is want of room: the page changes, and the snapshot says that it is over.
+   * An error during a copy counts as lack of space: the page changes, and the snapshot is evicted.
    */
   @Test
-  void anErrorGivesUp() {
+  void anErrorEvictsTheSnapshot() {
     PageCopies failing =
         new PageCopies(
             PAGES,

@@ -22,19 +22,18 @@ import net.jqwik.api.Tuple;
 import net.jqwik.api.lifecycle.AfterContainer;
 
 /**
- * All kinds of changes in random order against a model, with crashes between them and in the middle
- * of them: evolution, expiry, range deletes, snapshots, loads, changes of the catalog, compaction.
+ * Mixes all kinds of changes with crashes, between steps and within them, and compares the database
+ * with a model: evolution, expiry, range deletes, snapshots, loads, catalog changes, compaction.
  *
- * <p>Which kind comes next, and what becomes of it, is jqwik's choice, and it leaves out what a
- * failure does not need. What a step of a kind does follows from a seed and from the state of the
- * model. After a crash the database holds all that was acknowledged, and the step that was under
- * way as a whole or not at all; what is looked at then is everything, by each index, and verified.
+ * <p>jqwik chooses the kinds and the crashes, and shrinks them. The content of a step follows from
+ * a seed and the model's state. After a crash, all acknowledged steps must be present, and the
+ * interrupted step completely or not at all; everything is read, through each index, and verified.
  */
 @Tag("slow")
 class AllKindsModelTest {
   private static final int DEEDS = 60;
 
-  /** How many operations of the disk a step may do before the power goes. */
+  /** How many disk operations of a step are candidates for a crash. */
   private static final int OPERATIONS = 60;
 
   private static final Map<Generator.Kin, Integer> DONE = new EnumMap<>(Generator.Kin.class);
@@ -42,11 +41,10 @@ class AllKindsModelTest {
   private static int within;
 
   /**
-   * A step, and what becomes of it.
+   * A step and its crash.
    *
-   * @param kin what it is about
-   * @param crash null: it is done; else the power goes
-   * @param after how many operations of the disk later; beyond those of the step, it is after it
+   * @param crash null: the step completes
+   * @param after the crash comes after this many disk operations; after the step if it does fewer
    */
   record Deed(Generator.Kin kin, How crash, int after) {
     @Override

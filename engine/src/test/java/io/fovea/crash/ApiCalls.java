@@ -45,15 +45,12 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Every operation of a database, by name, over tables that have a few records each. An operation
- * may be cut short by a close: what is always true is that {@link #ACCOUNTS} accounts exist, each
- * with its index entry, and that their balances add up to zero.
+ * Every operation of a database, by name, over small tables. A close may interrupt any of them. The
+ * invariant: {@link #ACCOUNTS} accounts, each with its index entry, whose balances sum to zero.
  */
 final class ApiCalls {
-  /** One operation. */
   @FunctionalInterface
   interface Call {
-    /** Does it. */
     void run(ApiCalls on) throws Exception;
   }
 
@@ -165,7 +162,7 @@ final class ApiCalls {
     CALLS.get(name).run(this);
   }
 
-  /** What must hold after any close. */
+  /** Checks the invariants that hold after any close. */
   static void check(Database db) {
     RowTable t = db.table(ACCOUNT);
     long[] found = new long[3];

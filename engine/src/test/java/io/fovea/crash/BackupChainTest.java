@@ -29,9 +29,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Incremental backups of a database that does everything: tables and indexes come and go, values
- * are long, snapshots are open, the power fails, the database is closed and opened. Each chain of
- * backups, restored, is the state that the database had when the last of them was made.
+ * Incremental backups of a database with all kinds of changes, crashes and reopenings. Each
+ * restored chain must equal the state at its last backup.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -39,7 +38,7 @@ class BackupChainTest {
   private static final int BACKUPS = 8;
   private static final int STEPS = 25;
 
-  /** A backup, what it is since (its index; -1: a full one), and what it has to hold. */
+  /** A backup, the index of its base (-1: full backup), and the state that it must restore. */
   private record Taken(byte[] archive, BackupReport report, int since, State state) {
     BackupPosition position() {
       return Objects.requireNonNull(report.position());
@@ -58,9 +57,9 @@ class BackupChainTest {
     return new Taken(out.toByteArray(), report, since, state.copy());
   }
 
-  /** Restores a chain that ends with a backup, and holds the database against the state. */
+  /** Restores the chain that ends with a backup, and compares it with that backup's state. */
   private void check(List<Taken> all, int last, Random r) {
-    // Each may go onto any of those from the one that it is since, up to the one before it.
+    // Each may be restored onto any backup from its base up to its predecessor.
     List<Integer> chain = new ArrayList<>(List.of(last));
     for (int at = last; all.get(at).since >= 0; ) {
       int since = all.get(at).since;
@@ -82,7 +81,7 @@ class BackupChainTest {
     }
   }
 
-  /** On another disk, as a loss of power or a kill leaves it. */
+  /** Opens a copy of the disk as a power failure or a kill leaves it. */
   private static Session crashed(Session s, SimCrash how) {
     List<State> states = s.states(new Session.Bounds(s.acked(), s.begun()));
     SimDisk left = s.disk.crash(how);
@@ -95,7 +94,7 @@ class BackupChainTest {
 
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 4})
-  void everyChainIsTheStateOfItsLast(long seed) {
+  void everyChainRestoresItsLastState(long seed) {
     long mine = seed + 100 * CrashTest.SEED;
     Random r = new Random(mine);
     Session s = new Session(new SimDisk(mine), Session.small(), false, new State());
@@ -135,11 +134,11 @@ class BackupChainTest {
   }
 
   /**
-   * Operation n of the disk fails while an incremental backup is made: it says so, and has no end,
-   * or it is whole. The database goes on, or says that its log is lost.
+   * Disk operation n fails during an incremental backup. The backup completes, or it fails and has
+   * no end marker. The database continues, or reports that its log failed.
    */
   @Test
-  void faultsAtEveryOperation() {
+  void everyFailedOperationFailsTheBackupOrNothing() {
     SimDisk disk = new SimDisk(CrashTest.SEED);
     Session s = new Session(disk, Session.small(), false, new State());
     s.open();
@@ -179,7 +178,7 @@ class BackupChainTest {
       try {
         s.close();
       } catch (FoveaException e) {
-        s.abandon(); // a sync had failed: recovered next
+        s.abandon(); // a sync failed: the next opening recovers
       }
       s = new Session(disk, s.options, false, state);
     }

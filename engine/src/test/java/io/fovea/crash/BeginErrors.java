@@ -19,11 +19,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Begins of transactions, each of which meets an error at a place that has not failed before, while
- * two more threads wait for the only context; loaded by {@link ErrorWeaver}.
- *
- * <p>Whatever a begin meets, its context goes to the next one who waits, once: no two transactions
- * ever run in it at a time, and it is not lost.
+ * Fails each begin of a transaction at a call site that has not failed before, while two threads
+ * wait for the only context; loaded by {@link ErrorWeaver}. Whatever fails, the context passes to
+ * exactly one waiter: it is neither lost nor used by two transactions.
  */
 public final class BeginErrors implements Supplier<String> {
   private enum Kind {
@@ -37,11 +35,7 @@ public final class BeginErrors implements Supplier<String> {
   private final AtomicInteger running = new AtomicInteger();
   private final List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
 
-  /**
-   * A run.
-   *
-   * @param protocol the name of a {@link Protocol}
-   */
+  /** Takes the name of a {@link Protocol}. */
   public BeginErrors(String protocol) {
     this.protocol = Protocol.valueOf(protocol);
   }
@@ -80,7 +74,7 @@ public final class BeginErrors implements Supplier<String> {
     }
   }
 
-  /** One begin with an error, unless all places have failed; whether there was one. */
+  /** Returns false if all call sites have failed. */
   private boolean round(TxEngine engine, Kind kind) {
     Tx before = engine.begin(false, 0, null);
     AtomicBoolean over = new AtomicBoolean();
@@ -127,7 +121,7 @@ public final class BeginErrors implements Supplier<String> {
     return hit[0] != null;
   }
 
-  /** Begins, and meets an error on the way; says where, null for nowhere. */
+  /** Begins with an error on the way; returns where it was thrown, or null. */
   private static @Nullable String fail(TxEngine engine, Kind kind, Attempts attempts) {
     Tx tx = null;
     Throwable thrown = null;
@@ -155,20 +149,20 @@ public final class BeginErrors implements Supplier<String> {
     return hit;
   }
 
-  /** A transaction beside which no other runs. */
+  /** Requires that no other transaction runs in this context. */
   private void run(TxEngine engine) {
     try {
       Tx tx = engine.begin(false, 0, null);
       try {
-        require(running.incrementAndGet() == 1, "two run at a time");
-        require(engine.active() == 1, "it runs in a context that is free");
+        require(running.incrementAndGet() == 1, "two transactions run concurrently");
+        require(engine.active() == 1, "a transaction runs in a released context");
         try {
           engine.begin(false, 1, null);
-          throw new AssertionError("another one begins in the same context");
+          throw new AssertionError("another transaction begins in the same context");
         } catch (TransactionAbortedException e) {
           require(e.abortCause() == AbortCause.ADMISSION, e.toString());
         }
-        require(running.get() == 1, "another one has begun in the same context");
+        require(running.get() == 1, "another transaction began in the same context");
       } finally {
         running.decrementAndGet();
         tx.rollback(tx.epoch());
@@ -184,7 +178,7 @@ public final class BeginErrors implements Supplier<String> {
     }
   }
 
-  /** The test's time limit interrupts it. */
+  /** Joins; the test's timeout interrupts it. */
   private static void join(Thread t) {
     try {
       t.join();

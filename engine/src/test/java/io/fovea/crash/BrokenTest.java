@@ -13,15 +13,12 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/**
- * The tests can fail: an engine that is broken in one place is caught by the explorer that finds
- * nothing wrong with the whole one.
- */
+/** Checks the crash explorer itself: an engine with one defect must be caught. */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class BrokenTest {
-  /** After the first that shows it a search ends; when that comes is the threads' luck. */
+  /** A search ends at the first violation; when that occurs depends on thread scheduling. */
   private static final long STATES = Math.max(20_000, CrashTest.STATES);
 
   private static void caught(String what, Options options, UnaryOperator<CrashExplorer> with) {
@@ -35,10 +32,10 @@ class BrokenTest {
                 explorer.workload(60);
               }
             },
-            () -> what + " was not noticed: " + explorer);
+            () -> what + " was not detected: " + explorer);
     SoakReport.line(
         "BrokenTest." + what,
-        "noticed after " + (explorer.distinct() + 1) + " states: " + firstLine(v));
+        "detected after " + (explorer.distinct() + 1) + " states: " + firstLine(v));
   }
 
   private static String firstLine(Throwable t) {
@@ -47,32 +44,32 @@ class BrokenTest {
   }
 
   /**
-   * Pages are written although the log that says why is not on the disk yet. Commits that wait
-   * leave hardly any time for that, so these don't.
+   * Pages are written before their log records are on disk. Commits that wait for the log leave
+   * hardly any time for that, so these don't wait.
    */
   @Test
-  void pagesBeforeTheLog() {
-    caught("pagesBeforeTheLog", CrashTest.notWaiting(), CrashExplorer::pageBeforeLog);
+  void detectsPagesWrittenBeforeTheLog() {
+    caught("detectsPagesWrittenBeforeTheLog", CrashTest.notWaiting(), CrashExplorer::pageBeforeLog);
   }
 
   @Test
-  void aLogThatIsNotSynced() {
-    caught("aLogThatIsNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.log")));
+  void detectsUnsyncedLog() {
+    caught("detectsUnsyncedLog", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.log")));
   }
 
   @Test
-  void pagesThatAreNotSynced() {
-    caught("pagesThatAreNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db")));
+  void detectsUnsyncedPages() {
+    caught("detectsUnsyncedPages", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db")));
   }
 
   @Test
-  void copiesThatAreNotSynced() {
-    caught("copiesThatAreNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.dwb")));
+  void detectsUnsyncedCopies() {
+    caught("detectsUnsyncedCopies", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.dwb")));
   }
 
   @Test
-  void pagesThatAreNotWrittenTwice() {
+  void detectsMissingDoubleWrites() {
     caught(
-        "pagesThatAreNotWrittenTwice", Session.small().log(log -> log.doubleWrite(false)), e -> e);
+        "detectsMissingDoubleWrites", Session.small().log(log -> log.doubleWrite(false)), e -> e);
   }
 }

@@ -42,11 +42,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Whatever code of an application throws that the engine calls, at whichever of its calls: what was
- * thrown comes out of the operation, or is its cause; the database is whole, works on, and closes.
+ * Application callbacks throw, at each of their invocations. The operation throws the same error,
+ * or one with it as its cause; the database stays intact and usable, and closes.
  */
 class CallbacksTest {
-  /** An object of the typed table. */
   public record Thing(@Id long id, String name) {}
 
   private static final ObjectSpec<Long, Thing> THINGS =
@@ -62,7 +61,7 @@ class CallbacksTest {
 
   @TempDir Path dir;
 
-  /** Throws at a call of the application's code, by number. */
+  /** Throws at the n-th call of application code. */
   private static final class Thrower {
     private final Throwable thrown;
     private final int at;
@@ -109,7 +108,7 @@ class CallbacksTest {
     USES.put(
         "extractor of a put",
         (db, b, t) -> {
-          // Records that were there before are none of the test's.
+          // Do not count calls for existing records.
           Thrower later = new Thrower(t.thrown, 40 + t.at);
           Table<byte[], byte[]> with = db.table(extracted(later)).bytes();
           db.run(
@@ -288,7 +287,7 @@ class CallbacksTest {
   @EnumSource(
       value = Durability.class,
       names = {"NONE", "SYNC"})
-  void whateverIsThrownComesOut(Durability durability) {
+  void rethrowsWhateverACallbackThrows(Durability durability) {
     int n = 0;
     for (Map.Entry<String, Use> use : USES.entrySet()) {
       int thrown = 0;
@@ -311,7 +310,7 @@ class CallbacksTest {
             cause = cause.getCause();
           }
           assertSame(one, cause, about + ": " + seen);
-          db.run(tx -> bytes.put(tx, ApiCalls.key(1), new byte[] {1})); // it works on
+          db.run(tx -> bytes.put(tx, ApiCalls.key(1), new byte[] {1})); // still usable
           assertTrue(db.verify().ok(), () -> about + ": " + db.verify().problems());
         }
         db.close();
@@ -320,14 +319,14 @@ class CallbacksTest {
           assertTrue(again.verify().ok(), () -> about + ": " + again.verify().problems());
         }
       }
-      assertTrue(thrown > 0, use.getKey() + " calls nothing");
+      assertTrue(thrown > 0, use.getKey() + " calls no callback");
     }
   }
 
-  /** All are told, the file is closed, and what one throws is no concern of who closes. */
+  /** All listeners run and the file is closed; what a listener throws does not reach the caller. */
   @ParameterizedTest
   @EnumSource(Durability.class)
-  void closesWhateverItsListenersThrow(Durability durability) {
+  void closesWhateverListenersThrow(Durability durability) {
     List<Throwable> told = new ArrayList<>();
     Database db = open(durability, "listeners");
     fill(db);
@@ -353,9 +352,9 @@ class CallbacksTest {
     }
   }
 
-  /** Whoever is not told is refused: one that comes while the others are told. */
+  /** A listener added while the others run is rejected. */
   @Test
-  void aListenerThatComesTooLateIsRefused() {
+  void rejectsAListenerAddedDuringClose() {
     List<String> told = new ArrayList<>();
     Database db = open(Durability.NONE, "late");
     db.onClose(
@@ -367,9 +366,9 @@ class CallbacksTest {
     assertEquals(List.of("first"), told);
   }
 
-  /** A clock that fails keeps neither the sweeper nor the close. */
+  /** A failing clock stops neither the sweeper nor the close. */
   @Test
-  void closesWhateverItsClockThrows() {
+  void closesWhateverTheClockThrows() {
     Thrower t = new Thrower(new AssertionError("no time"), 3);
     InstantSource clock =
         () -> {
@@ -392,11 +391,11 @@ class CallbacksTest {
   }
 
   /**
-   * The stream of a backup closes the database, at each write of it: the log that is copied gets
-   * cut, and the files are closed. That is no damage.
+   * The stream of a backup closes the database, at each of its writes, while the log is copied and
+   * trimmed. The backup must not report damage.
    */
   @Test
-  void aBackupWhoseDatabaseClosesIsNotDamaged() throws Exception {
+  void closeDuringABackupIsNotReportedAsDamage() throws Exception {
     boolean done = false;
     int closed = 0;
     for (int n = 0; !done; n++) {
@@ -413,10 +412,9 @@ class CallbacksTest {
       assertFalse(db.isOpen() && !done);
       db.close();
     }
-    assertTrue(closed > 3, closed + " backups were cut short");
+    assertTrue(closed > 3, closed + " backups were interrupted");
   }
 
-  /** Closes a database at one of its writes. */
   private static final class Closer extends OutputStream {
     private final Thread close;
     private final int at;

@@ -29,9 +29,9 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A copy of a database that does everything follows its changes, while the power fails at any
- * operation of the disk, also of a recovery, and the database is closed and opened: what the copy
- * has taken is never taken back, and whenever it has caught up it is what the database is.
+ * A copy follows the changes of a database, while the power fails at any disk operation, including
+ * those of recovery, and the database is closed and reopened. No change that the copy applied may
+ * be undone by a crash, and whenever the copy has caught up it equals the database.
  *
  * <pre>
  *   copy       ──take──take──┐            ┌──take──take──► equal?
@@ -39,8 +39,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  *   database   ──op──op──op──┴─ crash ─── recovery ─── steps ──► crash ...
  * </pre>
  *
- * <p>A gap shows as a difference, or as a change of what the copy does not have; a repetition as a
- * position that does not grow. {@code -Dcrash.seed=N}, {@code -Dcrash.changes=N} how many crashes.
+ * <p>A gap shows as a difference or as a change to a missing record, a repetition as a position
+ * that does not increase. Options: {@code -Dcrash.seed=N}, {@code -Dcrash.changes=N} (crashes).
  */
 @Tag("slow")
 @Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -51,10 +51,10 @@ class ChangesCrashTest {
 
   private static final long LITTLE = 192 << 10;
 
-  /** From beside it is looked before one of so many operations. */
+  /** When following the files, one of this many operations is preceded by a read. */
   private static final int OPERATIONS = 8;
 
-  /** How often somebody was too slow, and began anew. */
+  /** How often a follower fell behind and started over. */
   private static final LongAdder LOST = new LongAdder();
 
   private static final List<SimCrash> HOWS =
@@ -65,14 +65,14 @@ class ChangesCrashTest {
           new SimCrash(0.9, true, true),
           new SimCrash(0.15, true, true));
 
-  /** The disk before an operation, and what the copy had taken before that. */
+  /** The disk before an operation, and the copy as of a time before that. */
   private record Cut(
       SimDisk disk, ChangesCopy copy, int acked, Session session, boolean justTold) {}
 
-  /** Whether the copy is another process's, which reads the files of the database. */
+  /** Whether the copy reads the database's files, as another process would. */
   private boolean beside;
 
-  /** Held by who follows between two operations of the disk; and what that has led to. */
+  /** Held while following between two disk operations. */
   private final ReentrantLock following = new ReentrantLock();
 
   private final AtomicReference<Throwable> failed = new AtomicReference<>();
@@ -86,17 +86,17 @@ class ChangesCrashTest {
   }
 
   @Test
-  void withoutAGapOrARepetition() {
+  void followsWithoutGapOrRepetition() {
     for (long seed = SEED; crashes < CRASHES; seed++) {
       way(seed, small(), CRASHES);
     }
-    report("withoutAGapOrARepetition");
+    report("followsWithoutGapOrRepetition");
     assertTrue(batches > CRASHES, batches + " batches");
   }
 
-  /** Commits that don't wait for the log: what is followed is durable all the same. */
+  /** Commits do not wait for the log; the feed still contains only durable ones. */
   @Test
-  void commitsThatDoNotWait() {
+  void followsAsynchronousCommits() {
     Options options =
         small()
             .durability(Durability.ASYNC)
@@ -104,33 +104,33 @@ class ChangesCrashTest {
     for (long seed = SEED; crashes < CRASHES / 2; seed++) {
       way(seed, options, CRASHES / 2);
     }
-    report("commitsThatDoNotWait");
+    report("followsAsynchronousCommits");
   }
 
-  /** The log keeps little, so that it goes round; who follows keeps up. */
+  /** Little of the log is retained; the follower keeps up. */
   @Test
-  void aLogThatGoesRound() {
+  void followsARecycledLog() {
     Options options = small().log(l -> l.changeRetentionBytes(LITTLE));
     for (long seed = SEED + 1000; crashes < CRASHES / 2; seed++) {
       way(seed, options, CRASHES / 2);
     }
-    report("aLogThatGoesRound");
+    report("followsARecycledLog");
   }
 
-  /** The copy follows from beside, also what a crash has left, before that is opened. */
+  /** Follows the files, including those that a crash left, before they are opened. */
   @Test
-  void fromBeside() {
+  void followsFiles() {
     beside = true;
     for (long seed = SEED + 2000; crashes < CRASHES / 2; seed++) {
       way(seed, small(), CRASHES / 2);
     }
-    report("fromBeside");
+    report("followsFiles");
     assertTrue(batches > CRASHES, batches + " batches");
   }
 
-  /** What the follower has synced itself is durable; so where commits do not wait, too. */
+  /** What the follower synced itself is durable, also when commits do not wait. */
   @Test
-  void fromBesideCommitsThatDoNotWait() {
+  void followsFilesOfAsynchronousCommits() {
     beside = true;
     Options options =
         small()
@@ -139,17 +139,17 @@ class ChangesCrashTest {
     for (long seed = SEED + 3000; crashes < CRASHES / 3; seed++) {
       way(seed, options, CRASHES / 3);
     }
-    report("fromBesideCommitsThatDoNotWait");
+    report("followsFilesOfAsynchronousCommits");
   }
 
   @Test
-  void fromBesideALogThatGoesRound() {
+  void followsFilesOfARecycledLog() {
     beside = true;
     Options options = small().log(l -> l.changeRetentionBytes(LITTLE));
     for (long seed = SEED + 4000; crashes < CRASHES / 3; seed++) {
       way(seed, options, CRASHES / 3);
     }
-    report("fromBesideALogThatGoesRound");
+    report("followsFilesOfARecycledLog");
   }
 
   private void report(String what) {
@@ -163,11 +163,11 @@ class ChangesCrashTest {
             + batches
             + " batches, "
             + loads
-            + " loads, begun anew "
+            + " loads, started over "
             + LOST.sumThenReset());
   }
 
-  /** One database, crashed again and again, until there were enough crashes. */
+  /** Crashes one database repeatedly, until there were enough crashes. */
   private void way(long seed, Options options, long enough) {
     Random random = new Random(seed);
     SimDisk disk = new SimDisk(seed);
@@ -207,11 +207,11 @@ class ChangesCrashTest {
     s.disk.onOperation(
         n -> {
           if (following.isHeldByCurrentThread()) {
-            return; // a read of who follows there
+            return; // the follower's own read
           }
           boolean told = beside && between(s, copy, random);
           int acked = s.acked();
-          ChangesCopy taken = copy.get(); // before the disk: what it has is durable there
+          ChangesCopy taken = copy.get(); // before the disk: all that it has is durable there
           SimDisk now = s.disk.copy();
           synchronized (cuts) {
             cuts.add(new Cut(now, taken, acked, s, told));
@@ -219,11 +219,7 @@ class ChangesCrashTest {
         });
   }
 
-  /**
-   * Follows between two operations of the disk: behind the write of a group, and before its sync.
-   *
-   * @return whether something came
-   */
+  /** Follows between two disk operations: after the write of a group, before its sync. */
   private boolean between(Session s, AtomicReference<ChangesCopy> copy, Random random) {
     if (following.tryLock()) {
       try {
@@ -231,7 +227,7 @@ class ChangesCrashTest {
           ChangesCopy next = copy.get().copy();
           long before = next.batches;
           if (!next.followBeside(s.disk, 1 + random.nextInt(20))) {
-            copy.set(next); // else there is a table to be read, by and by
+            copy.set(next); // otherwise a table must be read first
             return next.batches > before;
           }
         }
@@ -265,7 +261,7 @@ class ChangesCrashTest {
     }
   }
 
-  /** Where commits don't wait, those before a checkpoint are durable. */
+  /** Without waiting commits, those before a checkpoint are durable. */
   private void check(Session s, ChangesCopy copy) {
     if (s.options.durability() == Durability.ASYNC) {
       s.db().checkpoint();
@@ -274,7 +270,7 @@ class ChangesCrashTest {
       caughtUp(s, copy);
     } catch (ChangesLostException e) {
       if (s.options.log().changeRetentionBytes() > LITTLE) {
-        throw e; // each opening begins a segment: where few are kept, many openings are too many
+        throw e; // each opening begins a segment, so many openings exceed a small retention
       }
       copy.begin(s.db());
       LOST.increment();
@@ -290,7 +286,7 @@ class ChangesCrashTest {
     }
   }
 
-  /** Takes some batches, and leaves the others for later; unless tables were loaded. */
+  /** Takes some batches and leaves the rest for later, unless tables were loaded. */
   private void follow(Session s, ChangesCopy copy, int n) {
     if (beside) {
       if (copy.followBeside(s.disk, n)) {
@@ -313,9 +309,9 @@ class ChangesCrashTest {
   }
 
   /**
-   * Follows what a crash has left, before it is opened: the recovery takes none of it back.
+   * Follows the files of a crash before they are opened. Recovery must not undo any of it.
    *
-   * @return whether it has to begin anew: a table was loaded, or changes are lost
+   * @return whether the copy must start over: a table was loaded, or changes are lost
    */
   private static boolean left(SimDisk disk, Options options, ChangesCopy copy, Random random) {
     try {
@@ -329,7 +325,7 @@ class ChangesCrashTest {
     }
   }
 
-  /** The power fails; perhaps once more, while the database recovers from that. */
+  /** Crashes, perhaps again during recovery. */
   private Session crash(
       Cut cut, Random random, Options options, AtomicReference<ChangesCopy> copy) {
     SimDisk disk = cut.disk.crash(HOWS.get(random.nextInt(HOWS.size())));
@@ -361,7 +357,7 @@ class ChangesCrashTest {
     }
     check(s, taken);
     s.rebase(candidates.get(Session.match(s.db(), candidates)));
-    // And from the same place once more: the same comes.
+    // Following again from the same position yields the same changes.
     ChangesCopy twice = cut.copy.copy();
     check(s, twice);
     assertEquals(taken.tables, twice.tables);

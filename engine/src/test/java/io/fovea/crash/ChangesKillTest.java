@@ -19,10 +19,10 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A process that writes into a database, and follows it into another one, is killed again and
- * again: the copy goes on where it was, and at last it is what the database is.
+ * Repeatedly kills a process that writes into a database and follows it into a copy. The copy
+ * resumes where it was, and in the end equals the database.
  *
- * <p>{@code -Dcrash.kills=N} kills, {@code -Dcrash.seed=N}.
+ * <p>Options: {@code -Dcrash.kills=N}, {@code -Dcrash.seed=N}.
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -38,7 +38,7 @@ class ChangesKillTest {
   }
 
   @Test
-  void aCopyGoesOn() throws Exception {
+  void copyResumesAfterKills() throws Exception {
     Path file = dir.resolve("db");
     Path copy = dir.resolve("copy");
     Random random = new Random(CrashTest.SEED);
@@ -51,7 +51,7 @@ class ChangesKillTest {
     }
     long records = Followed.compare(file, copy);
     SoakReport.line(
-        "ChangesKillTest.aCopyGoesOn",
+        "ChangesKillTest.copyResumesAfterKills",
         KILLS + " kills of a process, " + batches + " batches, " + records + " records");
   }
 

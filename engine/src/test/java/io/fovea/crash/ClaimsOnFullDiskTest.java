@@ -43,10 +43,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A transaction that has much to log behind its commit, where the log's file may get larger by so
- * many segments and no more. Where that is known before, it is refused, or there is room for all of
- * it and for what comes next: a checkpoint, a close and the next opening. Else it waits, but nobody
- * waits for it for ever.
+ * Transactions that log much after their commit, with a log limited to n segments. If the need is
+ * known in advance, the transaction is refused, or there is space for all of it and for a
+ * checkpoint, a close and the next opening. Otherwise it waits, and a close ends the wait.
  */
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ClaimsOnFullDiskTest {
@@ -54,9 +53,9 @@ class ClaimsOnFullDiskTest {
   private static final TableSpec OTHER = TableSpec.bytes("u", 8);
   private static final int SEGMENT = 64 << 10;
 
-  /** What the transaction does, with how many records, and up to how many segments it is tried. */
+  /** The transaction, its number of records, and the largest number of segments to try. */
   private enum Deed {
-    /** An interval is cut out as a whole: pages become free. */
+    /** Deletes an interval as a whole; its pages become free. */
     RANGE(12_000, 900, 32, 2) {
       @Override
       void in(Transaction tx, Table<byte[], byte[]> t) {
@@ -69,7 +68,7 @@ class ClaimsOnFullDiskTest {
       }
     },
 
-    /** The pages of long values become free. */
+    /** Deletes long values; their pages become free. */
     LONG(3, 900_000, 16, 1) {
       @Override
       void in(Transaction tx, Table<byte[], byte[]> t) {
@@ -98,7 +97,7 @@ class ClaimsOnFullDiskTest {
 
     abstract void in(Transaction tx, Table<byte[], byte[]> t);
 
-    /** How many records there are afterwards. */
+    /** Returns the number of records afterwards. */
     abstract int left();
   }
 
@@ -133,7 +132,6 @@ class ClaimsOnFullDiskTest {
         });
   }
 
-  /** Whether it was done. */
   private static boolean tried(Runnable what) {
     try {
       what.run();
@@ -161,7 +159,7 @@ class ClaimsOnFullDiskTest {
     db.checkpoint();
   }
 
-  /** Returns whether it was done. */
+  /** Returns whether the transaction was done. */
   private static boolean with(Deed deed, int segments) {
     SimDisk disk = new SimDisk(3);
     boolean[] done = new boolean[1];
@@ -177,10 +175,10 @@ class ClaimsOnFullDiskTest {
                       disk.capacity(name, disk.allocated(name) + (long) segments * SEGMENT);
                       done[0] = tried(() -> db.run(tx -> deed.in(tx, t)));
                       boolean checked = tried(db::checkpoint);
-                      assertTrue(checked || !done[0], "no room for a checkpoint");
+                      assertTrue(checked || !done[0], "no space for a checkpoint");
                       assertEquals(done[0] ? deed.left() : deed.records, count(db));
                     }));
-    assertTrue(closed || !done[0], "no room for a close");
+    assertTrue(closed || !done[0], "no space for a close");
     tried(() -> open(disk, db -> assertEquals(done[0] ? deed.left() : deed.records, count(db))));
     disk.capacity(name, Long.MAX_VALUE);
     open(
@@ -195,7 +193,7 @@ class ClaimsOnFullDiskTest {
 
   @ParameterizedTest
   @EnumSource(Deed.class)
-  void whatIsNotRefusedHasRoom(Deed deed) {
+  void acceptedTransactionsHaveSpace(Deed deed) {
     int refused = 0;
     int done = 0;
     for (int segments = 0; segments <= deed.segmentsMax; segments += deed.step) {
@@ -210,12 +208,12 @@ class ClaimsOnFullDiskTest {
   }
 
   /**
-   * Leaves that are split log images. The commit waits for room with its record in the log. A
-   * checkpoint ends all the same, though others begin and are refused all the time, and a close
-   * ends the commit, and whoever makes a table and waits for the log.
+   * Splits log page images, so the commit waits for space with its record in the log. A checkpoint
+   * still ends while other transactions begin and are refused. A close ends the commit, and any
+   * thread that creates a table and waits for the log.
    */
   @Test
-  void whatWaitsEndsWithTheClose() {
+  void closeEndsCommitsThatWait() {
     int inDoubt = 0;
     for (int segments = 0; segments <= 160; segments += 20) {
       SimDisk disk = new SimDisk(segments);
@@ -260,12 +258,11 @@ class ClaimsOnFullDiskTest {
   }
 
   /**
-   * A load holds back the redo point, and the log is full when some trees of a new table are made
-   * and the catalog does not know them: their pages are not lost, whether they are freed at once or
-   * by the next opening.
+   * A load holds back the redo point. The log fills up when some trees of a new table exist and the
+   * catalog does not know them. Their pages are freed, immediately or by the next opening.
    */
   @Test
-  void aTableThatCouldNotBeCreatedLeavesNoPage() {
+  void failedTableCreationLeaksNoPage() {
     Layout.Definition definition = Layout.define();
     Field field = definition.int64("f");
     Layout layout = definition.build();
@@ -311,7 +308,7 @@ class ClaimsOnFullDiskTest {
                   }
                   db.table(spec);
                 });
-        // It goes on until the log is full; how far it comes is all that a slow machine changes.
+        // It continues until the log is full; a slow machine only changes how far it gets.
         join(maker, 300);
         refused += maker.isAlive() ? 1 : 0;
         closed = true;
@@ -334,7 +331,7 @@ class ClaimsOnFullDiskTest {
     assertTrue(refused > 0, "no table had to wait");
   }
 
-  /** Puts many records in one transaction, in a thread of its own. */
+  /** Puts many records in one transaction, in its own thread. */
   private static final class Attempt {
     static final int RECORDS = 3_000;
 
@@ -343,7 +340,7 @@ class ClaimsOnFullDiskTest {
     volatile boolean inDoubt;
     volatile @Nullable FoveaException refusal;
 
-    /** Starts it, and returns when it has ended, or has stood still for a while. */
+    /** Starts it; returns when it has ended or has made no progress for a while. */
     void start(Database db, Table<byte[], byte[]> t) {
       thread = new Thread(() -> run(db, t));
       thread.start();
@@ -363,7 +360,7 @@ class ClaimsOnFullDiskTest {
         inDoubt = e.mayHaveCommitted();
         refusal = e;
       } catch (StorageFullException | DatabaseClosedException e) {
-        refusal = e; // it has not happened
+        refusal = e; // not committed
       }
     }
 
@@ -372,7 +369,7 @@ class ClaimsOnFullDiskTest {
     }
   }
 
-  /** A thread that does something again and again, refused or not, until the database is closed. */
+  /** Starts a thread that repeats an action, refused or not, until the database is closed. */
   private static Thread beside(IntConsumer what) {
     Thread thread =
         new Thread(

@@ -21,24 +21,24 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A database is closed at a place of every operation, in memory or in files of some durability,
- * others in another run: {@link CloseRun} says what has to come of it, {@link ApiCalls} lists the
- * operations.
+ * Closes a database at a call site of every operation, in memory and in files of each durability;
+ * the sites differ from run to run. {@link CloseRun} states what must hold, {@link ApiCalls} lists
+ * the operations.
  *
- * <p>{@code -Dcrash.closes=1} tries every place; {@code -Dcrash.closes.calls=NAME,NAME} some
- * operations only.
+ * <p>{@code -Dcrash.closes=1} tries every call site; {@code -Dcrash.closes.calls=NAME,NAME} selects
+ * operations.
  */
 @Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES)
 @Execution(ExecutionMode.SAME_THREAD)
 @ResourceLock(ErrorProbe.LOCK)
 class CloseAnywhereTest {
-  /** Of so many places of an operation one is tried; 0 for a single one of each operation. */
+  /** One of this many call sites of an operation is tried; 0: a single one of each operation. */
   private static final int STRIDE = Integer.getInteger("crash.closes", 0);
 
   private static final long SEED = Long.getLong("crash.seed", Sample.seed());
 
-  /** One for all: to weave and load the engine takes longer than many closes. */
+  /** Shared: weaving and loading the engine takes longer than many closes. */
   private static @Nullable ErrorWeaver loader;
 
   private static final String CALLS = System.getProperty("crash.closes.calls", "");
@@ -52,7 +52,7 @@ class CloseAnywhereTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"MEMORY", "NONE", "ASYNC", "SYNC"})
-  void closesAtEveryPlace(String mode) throws Exception {
+  void closesAtEveryCallSite(String mode) throws Exception {
     ErrorWeaver woven = loader;
     if (woven == null) {
       woven = new ErrorWeaver(CloseAnywhereTest.class.getClassLoader(), ErrorWeaver.ALL_ROOMS);
@@ -83,6 +83,6 @@ class CloseAnywhereTest {
         before = now;
       }
     }
-    SoakReport.line("CloseAnywhereTest.closesAtEveryPlace", task.get().toString());
+    SoakReport.line("CloseAnywhereTest.closesAtEveryCallSite", task.get().toString());
   }
 }

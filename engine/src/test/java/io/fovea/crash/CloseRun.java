@@ -22,27 +22,29 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Closes a database at a place of an operation, for each operation and place; and does operations
- * at the places of a close. Loaded by {@link ErrorWeaver}.
+ * Closes a database at a call site of an operation, for each operation and call site, and does
+ * operations at the call sites of a close. Loaded by {@link ErrorWeaver}.
  *
- * <p>One thread stops at a place and starts the other, which runs until it ends or waits; then the
- * first goes on. So one of the two is always halfway, in a state that a thread scheduler shows once
- * in a million runs.
+ * <p>One thread stops at a call site and starts the other, which runs until it ends or waits; then
+ * the first continues. So one of the two is always halfway, in states that a scheduler rarely
+ * produces.
  *
- * <p>Whatever the place: the close returns, the operation succeeds or throws an exception of {@code
- * io.fovea.error} that is not of damage, nothing of the database is left behind, and opened again
- * it is whole.
+ * <p>In every case the close returns, the operation succeeds or throws an exception of {@code
+ * io.fovea.error} that does not report damage, no resource remains, and the reopened database is
+ * intact.
  */
 public final class CloseRun implements Supplier<String> {
-  /** Of so many places of a close one is tried, for each place of an operation. */
+  /** One of this many call sites of a close is tried, for each call site of an operation. */
   private static final int REVERSED = 3;
 
-  /** In the short form one of 4 to 512 places of an operation is tried, by powers of two. */
+  /** The short form tries one of 4 to 512 call sites of an operation, by powers of two. */
   private static final int STRIDES = 8;
 
   private static final int FAILURES_MAX = 20;
 
-  /** How often the other thread is seen waiting, in the same call, before the first goes on. */
+  /**
+   * How often the other thread must be seen waiting in the same call before the first continues.
+   */
   private static final int LOOKS = 4;
 
   private static final int LOOKS_MAX = 200;
@@ -67,10 +69,10 @@ public final class CloseRun implements Supplier<String> {
   private int n;
 
   /**
-   * A run.
+   * Takes the arguments, separated by spaces.
    *
-   * @param arguments a directory, a mode, a seed, of how many places one is tried, 0 for a single
-   *     one of each operation, and the names of operations, separated by commas, if not all
+   * @param arguments a directory; a mode; a seed; the stride over call sites, or 0 for a single one
+   *     of each operation; optionally the operations' names, separated by commas
    */
   public CloseRun(String arguments) {
     String[] a = arguments.split(" ", 5);
@@ -81,7 +83,7 @@ public final class CloseRun implements Supplier<String> {
     only = a.length < 5 || a[4].isEmpty() ? ApiCalls.names() : List.of(a[4].split(","));
   }
 
-  /** What hangs, for the test that sees it. */
+  /** Describes the current case, for the report of a hang. */
   @Override
   public String toString() {
     return last + "; failures so far: " + failures;
@@ -91,7 +93,7 @@ public final class CloseRun implements Supplier<String> {
   public String get() {
     Session.quiet();
     try {
-      // The short form: each operation in one mode, at one place of it and one of the close.
+      // The short form: each operation in one mode, at one call site of it and one of the close.
       boolean brief = stride == 0;
       for (int i = 0; i < only.size(); i++) {
         if (brief && only.size() > 1 && (i + mode.ordinal() + seed) % Mode.values().length != 0) {
@@ -99,17 +101,17 @@ public final class CloseRun implements Supplier<String> {
         }
         String call = only.get(i);
         while (one(call, false) && !brief) {
-          // until each place was tried
+          // until each call site was tried
         }
         for (int k = 0; k < (brief ? 1 : REVERSED) && one(call, true); k++) {
-          // places of the close
+          // call sites of the close
         }
       }
     } catch (IOException e) {
       throw new AssertionError(last, e);
     }
     report();
-    return mode + ": closed at " + places + " places: " + outcomes;
+    return mode + ": closed at " + places + " call sites: " + outcomes;
   }
 
   private void report() {
@@ -127,14 +129,14 @@ public final class CloseRun implements Supplier<String> {
     return mode == Mode.MEMORY ? Database.inMemory(options()) : Database.open(file, options());
   }
 
-  /** One close; false where no place was left. */
+  /** Closes once; returns false if no call site is left. */
   private boolean one(String call, boolean reversed) throws IOException {
     Path here = Files.createDirectory(dir.resolve("c" + n++));
     Path file = here.resolve("d");
     Random r = new Random(seed + n);
     Database db = open(file);
     ApiCalls calls = new ApiCalls(db, here);
-    last = call + (reversed ? " at a place of the close" : "") + ", case " + n;
+    last = call + (reversed ? " at a call site of the close" : "") + ", case " + n;
     Throwable[] thrown = new Throwable[2];
     Runnable operation =
         () -> {
@@ -186,10 +188,10 @@ public final class CloseRun implements Supplier<String> {
       }
       ApiCalls.delete(here);
     }
-    return seen.cardinality() > before; // a place that was not reached so often counts as tried
+    return seen.cardinality() > before; // a call site that was reached less often counts as tried
   }
 
-  /** Starts the other thread, and returns when it has ended or waits. */
+  /** Starts the other thread; returns when it has ended or waits. */
   private void begin(Thread other) {
     last = last + " before " + ErrorProbe.where();
     other.start();
@@ -226,7 +228,7 @@ public final class CloseRun implements Supplier<String> {
       throw new AssertionError("the close threw " + thrown[1]);
     }
     if (db.isOpen()) {
-      throw new AssertionError("it is open");
+      throw new AssertionError("the database is still open");
     }
     if (mode == Mode.MEMORY) {
       return;
@@ -238,7 +240,7 @@ public final class CloseRun implements Supplier<String> {
               .filter(f -> f.startsWith("d."))
               .toList();
       if (!left.isEmpty()) {
-        throw new AssertionError("it left " + left);
+        throw new AssertionError("files remain: " + left);
       }
     }
     try (Database again = open(file)) {
@@ -260,6 +262,6 @@ public final class CloseRun implements Supplier<String> {
     }
   }
 
-  /** For how long a run may not move on; see {@link CloseAnywhereTest}. */
+  /** For how long a run may make no progress; see {@link CloseAnywhereTest}. */
   static final long STANDSTILL_SECONDS = TimeUnit.MINUTES.toSeconds(2);
 }

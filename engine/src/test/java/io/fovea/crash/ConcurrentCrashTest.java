@@ -48,18 +48,17 @@ import org.junit.jupiter.params.provider.CsvSource;
  * Crashes under many threads.
  *
  * <pre>
- *   record   balance, version, who wrote it      version n + 1 is written by who has read n
+ *   record   balance, version, writer      version n + 1 is written by a reader of version n
  * </pre>
  *
- * <p>No order of the transactions is known, but each record's own, by its versions. What is found
- * after a crash is a set of transactions, and it must be
+ * <p>The order of transactions is not known, but each record's versions are ordered. The set of
+ * transactions found after a crash must be
  *
  * <ul>
- *   <li><b>whole</b>: of each transaction everything or nothing;
- *   <li><b>closed</b>: with each transaction those whose versions it has read;
- *   <li><b>not less than promised</b>: with every version that a commit or a read has returned
- *       before the crash;
- *   <li>and the sum of the balances is what it was.
+ *   <li><b>atomic</b>: each transaction completely or not at all;
+ *   <li><b>closed</b>: with each transaction, those whose versions it read;
+ *   <li><b>durable</b>: it has every version that a commit or a read returned before the crash;
+ *   <li>and the sum of the balances is unchanged.
  * </ul>
  */
 @Tag("slow")
@@ -79,7 +78,6 @@ class ConcurrentCrashTest {
       TableSpec.of("accounts", KeySpec.of(FieldType.INT32), B.build())
           .with(IndexSpec.on("by_version", VERSION));
 
-  /** A transaction that has committed. */
   private record Done(long id, int[] keys, int[] versions, boolean[] written) {}
 
   private record Snapshot(SimDisk disk, int[] promised) {}
@@ -106,7 +104,8 @@ class ConcurrentCrashTest {
     "ASYNC, STO",
     "SYNC, MVTO"
   })
-  void nothingIsHalfDone(Durability durability, Protocol protocol) throws Exception {
+  void recoversAtomicClosedAndDurableSets(Durability durability, Protocol protocol)
+      throws Exception {
     SimDisk disk = new SimDisk(CrashTest.SEED);
     disk.asynchronous(true);
     List<Snapshot> snapshots = new ArrayList<>();
@@ -198,7 +197,7 @@ class ConcurrentCrashTest {
     }
   }
 
-  /** Leaves in {@code versions} what it has read, or written. */
+  /** Leaves the versions that it read or wrote in {@code versions}. */
   private static void transfer(
       Transaction tx, RowTable t, long id, int[] keys, int[] versions, boolean[] written) {
     Key key = t.key();
@@ -249,7 +248,7 @@ class ConcurrentCrashTest {
         int key = i;
         assertTrue(
             found[i] >= promised[i],
-            () -> "account " + key + ": " + found[key] + ", promised was " + promised[key]);
+            () -> "account " + key + ": " + found[key] + ", expected at least " + promised[key]);
       }
       for (Done d : all) {
         boolean there = false;
@@ -257,7 +256,7 @@ class ConcurrentCrashTest {
           int key = d.keys[k];
           there |= d.written[k] && found[key] >= d.versions[k];
           if (d.written[k] && found[key] == d.versions[k]) {
-            assertEquals(d.id, writers[key], "who wrote account " + key);
+            assertEquals(d.id, writers[key], "writer of account " + key);
           }
         }
         for (int k = 0; there && k < d.keys.length; k++) {
@@ -265,7 +264,7 @@ class ConcurrentCrashTest {
           int version = d.versions[k];
           assertTrue(
               found[key] >= version,
-              () -> d + " is half there: account " + key + " has version " + found[key]);
+              () -> d + " is partly missing: account " + key + " has version " + found[key]);
         }
       }
       db.run(

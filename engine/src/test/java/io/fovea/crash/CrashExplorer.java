@@ -22,7 +22,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Cuts the power wherever it can be cut, and looks at what is found when it is back.
+ * Cuts the power at every disk operation and checks what is recovered.
  *
  * <pre>
  *   workload  ─op 1─op 2─op 3─ ... ─op n─►      a snapshot of the disk before each operation
@@ -30,27 +30,26 @@ import org.jspecify.annotations.Nullable;
  *                 crash: some of the unsynced writes, torn, in any order
  *                    │
  *                    ▼
- *   recovery  ─op 1─op 2─ ... ─► one of the states that it may be? in order? then some more work,
- *                    │           a clean close, and open again
+ *   recovery  ─op 1─op 2─ ... ─► an allowed state? verified? then some more work,
+ *                    │           a clean close, and another opening
  *                 crash
  *                    ▼
  *   recovery of the recovery, and so on
  * </pre>
  *
- * <p><b>What is exact.</b> A workload of one thread has one state after each step. What is found
+ * <p><b>Exactness.</b> A workload of one thread has one state after each step. The recovered state
  * must be one of those from the last that was acknowledged when the snapshot was taken to the last
- * that had been begun. A recovery that is cut must, when it is done again, come to the very state
- * that the first would have come to: what is in the log is in the log.
+ * that had begun. A repeated recovery must reach the same state as the first.
  *
- * <p><b>Distinct</b> states are counted by the bytes of all files. A state that was met before is
- * not recovered again; that it led to a state that is allowed here as well is checked.
+ * <p><b>Distinct</b> states are counted by the bytes of all files. A known crash state is not
+ * recovered again; its result is checked against the states allowed here.
  *
- * <p>The engine's threads write at their own pace, so that two runs with one seed differ in the
- * order of a checkpoint's writes among commits'. So a failure saves the files of the crash: {@code
+ * <p>The engine's threads make the order of a checkpoint's writes among commits' vary between two
+ * runs with one seed. A failure therefore saves the files of the crash: {@code
  * -Dcrash.files=FOLDER} opens them again.
  */
 final class CrashExplorer {
-  /** Where a crash led to a wrong state. */
+  /** A crash that led to a wrong state. */
   static final class Violation extends AssertionError {
     private static final long serialVersionUID = 1L;
 
@@ -59,14 +58,14 @@ final class CrashExplorer {
     }
   }
 
-  /** The disk as it was before one of its operations, and what it may hold. */
+  /** The disk before one of its operations, and the states that it may hold. */
   private record Snapshot(SimDisk disk, long operation, int acked, int begun) {}
 
   /**
-   * How the power fails.
+   * A kind of power failure.
    *
-   * @param crash what becomes of each change
-   * @param but of this file all of them survive; null for none
+   * @param crash the fate of each change
+   * @param but the file all of whose changes survive, or null
    */
   private record How(SimCrash crash, @Nullable String but) {
     SimDisk of(SimDisk disk) {
@@ -110,18 +109,18 @@ final class CrashExplorer {
 
   private List<How> hows = HOWS;
 
-  /** How many crashes of each snapshot. */
+  /** The number of crashes of each snapshot. */
   private int crashes = 3;
 
-  /** How many operations of a recovery, at each depth, are cut; the first number is unused. */
+  /** How many operations of a recovery are cut, by depth; the first number is unused. */
   private int[] cuts = {0};
 
-  /** Of how many recoveries one is cut itself. */
+  /** One of this many recoveries is cut itself. */
   private int nestEvery = 1;
 
   private long enough = Long.MAX_VALUE;
 
-  /** From the fingerprints of the workload's crash states to what they were recovered to. */
+  /** What each crash state of the workload, by fingerprint, was recovered to. */
   private Map<Long, State> seen = new HashMap<>();
 
   private final Set<Long> counted = new HashSet<>();
@@ -137,49 +136,48 @@ final class CrashExplorer {
     this.random = new Random(seed);
   }
 
-  /** Pages are written without waiting for the log. */
+  /** Writes pages without waiting for the log. */
   CrashExplorer pageBeforeLog() {
     pageBeforeLog = true;
     return this;
   }
 
-  /** A violation is what the test hopes for: nothing is saved. */
+  /** Does not save files: the test expects a violation. */
   CrashExplorer expectViolation() {
     expectViolation = true;
     return this;
   }
 
-  /** Does something to the workload's disk, when the tables are made. */
+  /** Prepares the workload's disk, after the tables were created. */
   CrashExplorer prepare(Consumer<SimDisk> with) {
     prepare = with;
     return this;
   }
 
-  /** The disk writes pages as a whole, or not at all. */
+  /** Makes the disk write pages atomically. */
   CrashExplorer withoutTearing() {
     hows = HOWS.stream().map(How::withoutTearing).distinct().toList();
     return this;
   }
 
-  /** Every few steps the database is compacted. */
+  /** Compacts the database every few steps. */
   CrashExplorer compacting() {
     compacts = true;
     return this;
   }
 
-  /** The same, with long values, and they stay where they are. */
+  /** Compacts with long values, without moving pages. */
   CrashExplorer punching() {
     moves = false;
     return movingLong();
   }
 
-  /** The same, with long values. */
+  /** Compacts with long values, and moves them. */
   CrashExplorer movingLong() {
     wide = true;
     return compacting();
   }
 
-  /** How many crashes there are of each snapshot. */
   CrashExplorer crashes(int n) {
     crashes = n;
     return this;
@@ -188,8 +186,8 @@ final class CrashExplorer {
   /**
    * Cuts recoveries.
    *
-   * @param every of how many recoveries one is cut
-   * @param operations at how many of its operations, and of the recoveries after that, and so on
+   * @param every one of this many recoveries is cut
+   * @param operations how many of its operations are cut; then those of recoveries of it, and so on
    */
   CrashExplorer nest(int every, int... operations) {
     nestEvery = every;
@@ -198,13 +196,13 @@ final class CrashExplorer {
     return this;
   }
 
-  /** Stops when so many distinct states were recovered. */
+  /** Stops after this many distinct states. */
   CrashExplorer enough(long states) {
     enough = states;
     return this;
   }
 
-  /** Rows expire, with {@link Session#timed}. */
+  /** Makes rows expire, with {@link Session#timed}. */
   CrashExplorer expiring() {
     timed = true;
     return this;
@@ -215,12 +213,11 @@ final class CrashExplorer {
     return timed ? g.timed() : g;
   }
 
-  /** How many distinct crash states were recovered. */
+  /** Returns the number of distinct crash states that were recovered. */
   long distinct() {
     return distinctAt.stream().mapToLong(Integer::longValue).sum();
   }
 
-  /** What was done, in words. */
   @Override
   public String toString() {
     return distinct()
@@ -238,7 +235,7 @@ final class CrashExplorer {
   // --------------------------------------------------------------------------------------
   // exploring
 
-  /** A workload of some steps, cut at every operation. */
+  /** Runs a workload, and cuts it at every operation. */
   void workload(int steps) {
     long mySeed = random.nextLong();
     SimDisk disk = new SimDisk(mySeed);
@@ -266,8 +263,8 @@ final class CrashExplorer {
   }
 
   /**
-   * All of them; where fewer states are wanted, as many from one end to the other; where any
-   * violation is, in no order: it may be a late one.
+   * Returns the snapshots to try: all, or an even sample if fewer states are wanted. If any
+   * violation is wanted, in random order, since it may be a late one.
    */
   private List<Snapshot> chosen(List<Snapshot> all) {
     List<Snapshot> chosen = new ArrayList<>(all);
@@ -312,18 +309,18 @@ final class CrashExplorer {
   }
 
   private void crashed(Session s, SimDisk crashed, Bounds bounds, int depth, String path) {
-    // Before anything is recovered: that takes the disk with it.
+    // Copy first: recovery changes the disk.
     SimDisk kept = crashed.copy();
     try {
       long print = crashed.fingerprint();
       List<State> candidates = s.states(bounds);
       State known = seen.get(print);
       if (known != null) {
-        // The clock goes on where no byte changes.
+        // The clock advances even if no byte changes.
         long now = Math.max(known.now, candidates.getLast().now);
         State then = known.at(now);
         if (candidates.stream().noneMatch(c -> then.equals(c.at(now)))) {
-          throw new AssertionError("The same bytes were recovered to another state before.");
+          throw new AssertionError("The same bytes were recovered to a different state before.");
         }
         return;
       }
@@ -353,17 +350,17 @@ final class CrashExplorer {
     }
   }
 
-  /** That counts are right is what {@link Session#match} verifies; they must be known, too. */
+  /** Requires known record counts; {@link Session#match} verifies that they are right. */
   private static void requireCounts(Session s) {
     String unknown = SimDatabase.uncounted(s.db());
     if (!unknown.isEmpty()) {
-      throw new AssertionError("Nobody knows how many records there are in" + unknown);
+      throw new AssertionError("Record counts are unknown for" + unknown);
     }
   }
 
-  /** Recovers; returns which of some states was found. */
+  /** Recovers; returns the index of the state that was found. */
   private int recover(SimDisk disk, List<State> before, int depth, String path) {
-    // The power is away for a while, in which rows expire.
+    // Rows expire while the power is off.
     long now = before.getLast().now + (timed ? random.nextInt(1 << 12) : 0);
     List<State> candidates = before.stream().map(c -> c.at(now)).toList();
     boolean nest = depth + 1 < cuts.length && (depth > 0 || random.nextInt(nestEvery) == 0);
@@ -376,9 +373,9 @@ final class CrashExplorer {
     int found;
     try {
       s.open();
-      requireCounts(s); // before anybody asks, and then those are what was read
+      requireCounts(s); // before a query computes them
       found = Session.match(s.db(), candidates);
-      // Whatever was cut up to here, there is only one state that it can have come from.
+      // Later cuts have only this state as their origin.
       s.rebase(candidates.get(found));
       s.steps(generator(random.nextLong()), 1 + random.nextInt(5));
       s.close();
@@ -398,7 +395,7 @@ final class CrashExplorer {
     return found;
   }
 
-  /** What a user may change between two openings. */
+  /** Varies options that a user may change between two openings. */
   private Options vary(boolean nest) {
     if (random.nextInt(3) > 0) {
       return options;
@@ -406,7 +403,7 @@ final class CrashExplorer {
     int twice = random.nextInt(2);
     Translation[] kinds = Translation.values();
     Translation any = Session.possible(kinds[random.nextInt(kinds.length)]);
-    // Every page has its own frame there, which no share can give to others.
+    // These translations give every page its own frame, which excludes a shared buffer.
     boolean own = any.compareTo(Translation.VIRTUAL) >= 0 && options.bufferShare() != null;
     boolean all = !own && any == Translation.DIRECT;
     Options o =
@@ -427,7 +424,7 @@ final class CrashExplorer {
                       .maxBytes(4 * options.log().maxBytes()));
     }
     if (!nest) {
-      // Not where there is a crash yet to come, which these do not survive.
+      // Not if another crash may follow, which these options do not survive.
       o = o.log(log -> log.doubleWrite(random.nextInt(4) > 0));
       if (random.nextInt(8) == 0) {
         o = o.durability(Durability.NONE);

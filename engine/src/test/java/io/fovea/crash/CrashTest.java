@@ -31,10 +31,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * The power fails at every operation of the disk, in recovery as well (RELIABILITY.md, 1 and 2).
+ * Cuts the power at every disk operation, including those of recovery.
  *
- * <p>{@code -Dcrash.states=N} distinct crash states at least, {@code -Dcrash.seed=N} where to
- * begin, {@code -Dcrash.files=FOLDER} opens what a failure has left.
+ * <p>Options: {@code -Dcrash.states=N} (the minimum of distinct crash states), {@code
+ * -Dcrash.seed=N}, {@code -Dcrash.files=FOLDER} (opens the files that a failure saved).
  */
 @Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -45,22 +45,20 @@ class CrashTest {
   static final long SEED = Long.getLong("crash.seed", 1);
   private static final int WORKLOADS_MAX = 10;
 
-  /**
-   * More than half of the states are those of one workload after the other, cut at every operation.
-   */
+  /** Cuts workloads at every operation: more than half of all states. */
   @Test
-  void everyOperation() {
+  void recoversFromEveryOperation() {
     CrashExplorer explorer =
         new CrashExplorer(SEED, Session.small()).crashes(4).nest(25, 6, 2, 1).enough(STATES);
     for (int i = 0; i == 0 || explorer.distinct() < STATES * 6 / 10; i++) {
       explorer.workload(i % 4 == 3 ? 120 : 20);
     }
-    SoakReport.line("CrashTest.everyOperation", "seed " + SEED + ": " + explorer);
+    SoakReport.line("CrashTest.recoversFromEveryOperation", "seed " + SEED + ": " + explorer);
   }
 
-  /** Recoveries are cut at every operation, and those recoveries, and those. */
+  /** Cuts recoveries at every operation, and their recoveries, recursively. */
   @Test
-  void everyOperationOfARecovery() {
+  void recoversFromEveryOperationOfARecovery() {
     CrashExplorer explorer =
         new CrashExplorer(SEED + 1, Session.small())
             .crashes(1)
@@ -69,28 +67,28 @@ class CrashTest {
     while (explorer.distinct() < STATES / 4) {
       explorer.workload(25);
     }
-    SoakReport.line("CrashTest.everyOperationOfARecovery", "seed " + (SEED + 1) + ": " + explorer);
+    SoakReport.line(
+        "CrashTest.recoversFromEveryOperationOfARecovery", "seed " + (SEED + 1) + ": " + explorer);
   }
 
-  /** With commits that do not wait for the log. */
   static Options notWaiting() {
     return Session.small()
         .durability(Durability.ASYNC)
         .log(log -> log.maxFlushDelay(Duration.ofHours(1), 16 << 10));
   }
 
-  /** Commits that do not wait: a prefix of them survives. */
+  /** Asynchronous commits: a prefix of them survives. */
   @Test
-  void commitsThatDoNotWait() {
+  void asynchronousCommits() {
     CrashExplorer explorer =
         new CrashExplorer(SEED + 2, notWaiting()).crashes(2).nest(20, 3, 1, 1).enough(STATES / 2);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(20);
     }
-    SoakReport.line("CrashTest.commitsThatDoNotWait", "seed " + (SEED + 2) + ": " + explorer);
+    SoakReport.line("CrashTest.asynchronousCommits", "seed " + (SEED + 2) + ": " + explorer);
   }
 
-  /** Other sizes, other translations, a pool that holds everything. */
+  /** Varies sizes and translations, with a pool that holds everything. */
   @Test
   void otherOptions() {
     Options large =
@@ -106,11 +104,11 @@ class CrashTest {
     SoakReport.line("CrashTest.otherOptions", "seed " + (SEED + 3) + ": " + explorer);
   }
 
-  /** Those that are met in the short form: where the memory of pages comes from elsewhere. */
+  /** Tried in the short form: those that take pages' memory from elsewhere. */
   static final Set<Translation> OTHERS =
       EnumSet.of(Translation.VIRTUAL, Translation.SWIZZLED, Translation.DIRECT);
 
-  /** The workload itself under each kind, small, so that pages leave all the time, if they may. */
+  /** Runs small workloads under each translation, with frequent evictions where it evicts. */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE", mode = EnumSource.Mode.EXCLUDE)
   void underEachTranslation(Translation kind) {
@@ -127,9 +125,9 @@ class CrashTest {
     SoakReport.line("CrashTest.underEachTranslation " + kind, "seed " + seed + ": " + explorer);
   }
 
-  /** A disk that writes pages as a whole needs no copies of them. */
+  /** A disk that writes pages atomically needs no double writes. */
   @Test
-  void withoutCopies() {
+  void withoutDoubleWrites() {
     CrashExplorer explorer =
         new CrashExplorer(SEED + 4, Session.small().log(log -> log.doubleWrite(false)))
             .withoutTearing()
@@ -139,13 +137,10 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 10; i++) {
       explorer.workload(40);
     }
-    SoakReport.line("CrashTest.withoutCopies", "seed " + (SEED + 4) + ": " + explorer);
+    SoakReport.line("CrashTest.withoutDoubleWrites", "seed " + (SEED + 4) + ": " + explorer);
   }
 
-  /**
-   * Workloads, until there are states enough and what they are about has happened: with some seeds
-   * it is seldom.
-   */
+  /** Runs workloads until there are enough states and their subject has occurred. */
   private static void work(CrashExplorer explorer, BooleanSupplier happened) {
     for (int i = 0;
         i == 0 || explorer.distinct() < STATES / 6 || i < WORKLOADS_MAX && !happened.getAsBoolean();
@@ -154,7 +149,7 @@ class CrashTest {
     }
   }
 
-  /** Pages move towards the front of the file, and its end is cut off, again and again. */
+  /** Pages move towards the front of the file, and its end is truncated. */
   @Test
   void compactions() {
     long before = Step.Compact.MOVED.get();
@@ -178,10 +173,10 @@ class CrashTest {
     assertTrue(moved > 10, "pages moved: " + moved);
     long roots = Step.Compact.ROOTS.get() - rootsBefore;
     assertTrue(roots > 1, "roots moved: " + roots);
-    assertTrue(Step.Compact.CUT.get() > cut, "no page was cut off the end");
+    assertTrue(Step.Compact.CUT.get() > cut, "the file was not truncated");
   }
 
-  /** Runs of free pages between those that stay become holes, and are used again. */
+  /** Runs of free pages between used ones become holes, and are reused. */
   @Test
   void holes() {
     long before = Step.Compact.PUNCHED.get();
@@ -198,7 +193,7 @@ class CrashTest {
     assertTrue(punched > 10, "pages punched: " + punched);
   }
 
-  /** Pages of long values move, the first ones and others. */
+  /** Pages of long values move, first pages and others. */
   @Test
   void longValuesMove() {
     long before = Step.Compact.MOVED.get();
@@ -216,7 +211,7 @@ class CrashTest {
     assertTrue(moved > 10, "pages moved: " + moved);
   }
 
-  /** A buffer that is shared, and has memory for few of its frames. */
+  /** A shared buffer with memory for few of its frames. */
   @Test
   void sharedBuffer() {
     BufferShare share = BufferShare.of(Mem.isRaw() ? 2 << 20 : 8 << 20);
@@ -231,9 +226,9 @@ class CrashTest {
   }
 
   /**
-   * Rows expire while the power is on and while it is off: nobody sees one that has, and no sweep
-   * takes another one. In the same workloads tables evolve, ranges are deleted, snapshots are
-   * opened, tables are loaded, the catalog changes, and pages move.
+   * Rows expire while the power is on and off. No reader sees an expired row, and no sweep removes
+   * another one. The workloads also evolve tables, delete ranges, open snapshots, load tables,
+   * change the catalog, and move pages.
    */
   @Test
   void expiringRows() {
@@ -242,7 +237,7 @@ class CrashTest {
         new CrashExplorer(SEED + 9, Session.timed()).expiring().compacting().nest(20, 3, 1, 1);
     long swept = 0;
     for (int i = 0; i < 20 && (swept == 0 || explorer.distinct() < STATES / 3); i++) {
-      // Each time, for rows expire and are swept behind a crash above all.
+      // In every run, since rows expire and are swept mainly after a crash.
       explorer.crashes(1).enough(explorer.distinct() + STATES / 2).workload(30);
       swept = Step.Sweep.SWEPT.get() - before;
     }
@@ -251,9 +246,9 @@ class CrashTest {
     assertTrue(swept > 0, "no row was swept");
   }
 
-  /** All ranges that may go as a whole do, large ones among them. */
+  /** Ranges, some of them large, are deleted as a whole where possible. */
   @Test
-  void cuts() {
+  void rangeDeletes() {
     Options always = Session.small().experiments(exp -> exp.subtreeDeleteThreshold(0));
     CrashExplorer explorer =
         new CrashExplorer(SEED + 8, always)
@@ -264,10 +259,10 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 4; i++) {
       explorer.workload(24);
     }
-    SoakReport.line("CrashTest.cuts", "seed " + (SEED + 8) + ": " + explorer);
+    SoakReport.line("CrashTest.rangeDeletes", "seed " + (SEED + 8) + ": " + explorer);
   }
 
-  /** The steps are right: without any crash, model and engine agree. */
+  /** Checks the steps themselves: without a crash, model and engine agree. */
   @Test
   void withoutACrash() {
     for (long seed = SEED; seed < SEED + 8; seed++) {
@@ -288,7 +283,6 @@ class CrashTest {
     }
   }
 
-  /** The same where rows expire. */
   @Test
   void expiringRowsWithoutACrash() {
     for (long seed = SEED; seed < SEED + 8; seed++) {
@@ -304,7 +298,7 @@ class CrashTest {
     }
   }
 
-  /** Opens the files of a failure. */
+  /** Opens the files that a failure saved. */
   @Test
   void files() throws IOException {
     String folder = System.getProperty("crash.files");

@@ -22,18 +22,16 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Files whose bytes were changed by nobody (RELIABILITY.md, 7 and 8): the right answer, or a {@link
- * CorruptionException}; never a wrong one.
+ * Flips bits of a database's files. The answer must be right, or a {@link CorruptionException}.
  *
- * <p><b>What can't be told from a crash.</b> Damage in the last group of the log looks like a write
- * that was cut: the log ends before it. So the newest commits may be missing after damage <i>there,
- * and only of a database that was not closed</i>. Everything before is held by a later group.
+ * <p><b>Not distinguishable from a crash:</b> damage in the last group of the log looks like a torn
+ * write: the log ends before it. So the newest commits may be missing, only after damage there, and
+ * only from a database that was not closed. A later group vouches for everything before it.
  *
- * <p><b>What can't be seen.</b> An old version of a page that is put back in its place has a right
- * checksum, a right page id, and an LSN that was right once. Where it does not contradict its
- * neighbours nobody notices.
+ * <p><b>Not detectable:</b> an old version of a page, put back in its place, has a valid checksum,
+ * page id and LSN. It goes unnoticed where it does not contradict its neighbors.
  *
- * <p>{@code -Dcrash.flips=N} bits of each kind of place; all of them with a large number.
+ * <p>{@code -Dcrash.flips=N}: bits of each kind of location; a large number tries all of them.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -42,7 +40,6 @@ class DamageTest {
   private static final int FLIPS = Integer.getInteger("crash.flips", 8);
   private static final int PAGE = 4096;
 
-  /** Files, and what they hold. */
   private record Base(String name, SimDisk disk, State state, State before) {}
 
   private static Base base(boolean clean) {
@@ -69,7 +66,7 @@ class DamageTest {
 
   private final Map<String, Integer> outcomes = new TreeMap<>();
 
-  /** Looks at damaged files. */
+  /** Opens and reads damaged files. */
   private void look(Base base, SimDisk disk, boolean lastMayBeLost, String what) {
     Session s = new Session(disk, Session.small(), false, base.state);
     String outcome;
@@ -85,7 +82,7 @@ class DamageTest {
                   + (report.ok() ? "" : ", though " + report)
                   + (found == null ? "" : State.difference(base.state, found)));
         }
-        outcome = "taken for the end of the log";
+        outcome = "treated as the end of the log";
       }
       s.close();
     } catch (CorruptionException | IncompatibleFormatException e) {
@@ -112,7 +109,7 @@ class DamageTest {
     return true;
   }
 
-  /** Flips bits of a part of a file: all of them, or some. */
+  /** Flips all bits of a part of a file, or a sample. */
   private void flip(Base base, String file, long from, int bytes, int times, Random r) {
     boolean all = times >= bytes * 8;
     for (int i = 0; i < (all ? bytes * 8 : times); i++) {
@@ -143,7 +140,7 @@ class DamageTest {
         }
       }
       for (long at : blocks) {
-        // What a block begins with is a header of something, or as good as anything.
+        // A block begins with a header, where damage matters most.
         flip(base, file, at, 64, Math.max(2, FLIPS * 4 / blocks.size()), r);
         flip(base, file, at + 64, PAGE - 64, Math.max(1, FLIPS / blocks.size()), r);
       }
@@ -173,16 +170,15 @@ class DamageTest {
   }
 
   @Test
-  void bitsOfAClosedDatabase() {
+  void flippedBitsOfAClosedDatabase() {
     flips(true);
   }
 
   @Test
-  void bitsOfAKilledDatabase() {
+  void flippedBitsOfAKilledDatabase() {
     flips(false);
   }
 
-  /** Two pages change places. */
   @Test
   void swappedPages() {
     for (boolean clean : new boolean[] {true, false}) {
@@ -204,11 +200,10 @@ class DamageTest {
   }
 
   /**
-   * An old version of a page is put back. What is promised is little: no crash, no endless loop,
-   * and nothing but typed errors.
+   * Restores an old version of a page. Only crashes, endless loops and untyped errors are failures.
    */
   @Test
-  void anOldPageComesBack() {
+  void stalePage() {
     SimDisk disk = new SimDisk(CrashTest.SEED);
     Session s = new Session(disk, Session.small(), false, new State());
     s.open();
@@ -227,7 +222,7 @@ class DamageTest {
       mixed.poke("db", pid * PAGE, was);
       outcomes.merge(anything(mixed, s.state(), "page " + pid), 1, Integer::sum);
     }
-    SoakReport.line("DamageTest.anOldPageComesBack", outcomes.toString());
+    SoakReport.line("DamageTest.stalePage", outcomes.toString());
   }
 
   private static String anything(SimDisk disk, State expected, String what) {

@@ -40,9 +40,9 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Damaged pages whose checksum is right, one kind after the other: reads and writes that come to
- * the page end with a {@link CorruptionException} that names it, verify finds it, nothing goes on
- * for ever. What a machine thinks of besides is in {@link HostileTest}.
+ * Pages with specific damage and a valid checksum. Reads and writes that reach the page fail with a
+ * {@link CorruptionException} that names it, verify finds it, and no loop is endless. {@link
+ * HostileTest} covers random damage.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
@@ -53,19 +53,19 @@ class DamagedPagesTest {
 
   private static final boolean PAGES_MANY = Integer.getInteger("crash.pages", 0) > 0;
 
-  /** Of a database that has all nodes that are damaged here; others are HostileTest's. */
+  /** Yields a database with all the nodes that are damaged here. */
   private static final long SEED = 1;
 
   private static DeepBase.Base clean;
   private static long root;
 
-  /** The records that a scan of all meets. */
+  /** The number of records that a full scan returns. */
   private static int records;
 
-  /** Under which the damaged file is opened: it is the same file. */
+  /** The translation under which the damaged file is opened. */
   @Parameter Translation kind;
 
-  /** All of them in the long form. */
+  /** Returns all translations in the long form. */
   static List<Translation> kinds() {
     return Arrays.stream(Translation.values())
         .filter(k -> k == Translation.PREDICTIVE || PAGES_MANY || CrashTest.OTHERS.contains(k))
@@ -82,14 +82,14 @@ class DamagedPagesTest {
     s.abandon();
   }
 
-  /** Inner nodes of a level that has a parent and children, in the deep table's tree. */
+  /** Returns inner nodes with a parent and inner children, in the deep table's tree. */
   private static LongStream middles(PageForger f) {
     int n = f.load(root).count();
     return LongStream.of(IntStream.rangeClosed(0, n).mapToLong(f::child).toArray())
         .filter(pid -> f.load(pid).count() > 2);
   }
 
-  /** The last one: below it are the keys that are written. */
+  /** Returns the last one: the keys that are written are below it. */
   private static long middle(PageForger f) {
     return middles(f).reduce((a, b) -> b).orElseThrow();
   }
@@ -115,7 +115,7 @@ class DamagedPagesTest {
         });
   }
 
-  /** Adds records until every leaf has split, or one can't be. */
+  /** Adds records until every leaf has split or a split fails. */
   private static void write(Database db) {
     RowTable t = db.table(clean.state().tables.get("bytes").spec("bytes"));
     for (int i = 0; i < 220; i++) {
@@ -134,8 +134,8 @@ class DamagedPagesTest {
   }
 
   /**
-   * A scan comes by a damaged inner node, and says so. Where all is in memory it goes from leaf to
-   * leaf, and need not come by: then it has to be right.
+   * Requires that a scan reports a damaged inner node. If everything is in memory the scan follows
+   * leaves and may never reach the node; then its result must be right.
    */
   private void assertScanNames(Database db, ScanOrder order, long pid) {
     int met;
@@ -145,7 +145,7 @@ class DamagedPagesTest {
       assertNames(e, pid);
       return;
     }
-    assertEquals(Translation.DIRECT, kind, "it did not notice");
+    assertEquals(Translation.DIRECT, kind, "the scan did not detect the damage");
     assertEquals(records, met);
   }
 
@@ -155,7 +155,7 @@ class DamagedPagesTest {
     assertFalse(report.problems().stream().anyMatch(p -> p.contains("segment")), report::toString);
   }
 
-  /** The base is what it should be: without damage everything works. */
+  /** Checks the base: without damage everything works. */
   @Test
   void nothingDamaged() {
     Session s = open(clean.disk().copy());
@@ -166,7 +166,7 @@ class DamagedPagesTest {
     s.abandon();
   }
 
-  /** A commit went on splitting such a node for ever, with its locks held. */
+  /** Regression: a commit split such a node endlessly, with its locks held. */
   @Test
   void aChildOfTheSameLevel() {
     SimDisk disk = clean.disk().copy();
@@ -218,18 +218,18 @@ class DamagedPagesTest {
     }
   }
 
-  /** Recovery has to insert below such a node, and never came to an end. */
+  /** Regression: recovery inserted below such a node and never ended. */
   @Test
-  void recoveryComesToAChildOfTheSameLevel() {
+  void recoveryReachesAChildOfTheSameLevel() {
     int noticed = 0;
-    // Of some pages the log has an image, and then nothing is noticed: another base may have none.
+    // Pages with an image in the log are restored unnoticed, so some bases show no damage.
     for (long seed = SEED; noticed == 0 && seed < SEED + 8; seed++) {
       noticed = childrenOfTheSameLevel(DeepBase.make(false, seed));
     }
-    assertTrue(noticed > 0, "no recovery came to a damaged page");
+    assertTrue(noticed > 0, "no recovery reached a damaged page");
   }
 
-  /** How many openings notice a node whose children are itself. */
+  /** Returns how many openings detect a node whose children are itself. */
   private int childrenOfTheSameLevel(DeepBase.Base killed) {
     int noticed = 0;
     for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.INNER, -1)) {
@@ -256,11 +256,11 @@ class DamagedPagesTest {
   }
 
   /**
-   * The records behind the count are gone for whoever reads. When the last one before it went, the
-   * leaf began anew, and nothing told of them any more.
+   * Records beyond the count are invisible. Regression: when the last visible record was deleted,
+   * the leaf was reinitialized and the others were lost without an error.
    */
   @Test
-  void aLeafThatSaysItHasOneRecord() {
+  void aLeafWithARecordCountOfOne() {
     assumeTrue(kind == Translation.PREDICTIVE || PAGES_MANY, "the long form does it");
     int noticed = 0;
     Sample sample = Sample.oneOf(3);
@@ -287,7 +287,7 @@ class DamagedPagesTest {
                       }
                     });
           } catch (DurabilityLostException e) {
-            // It is logged already when the leaf is changed: the database stops there.
+            // The change of the leaf is already logged, so the database stops there.
             assertNames(assertInstanceOf(CorruptionException.class, e.getCause()), pid);
             stopped = true;
             noticed++;
@@ -300,21 +300,21 @@ class DamagedPagesTest {
         s.abandon();
       }
     }
-    Sample.requireMet(noticed, 3, "leaves noticed");
+    Sample.requireMet(noticed, 3, "leaves detected");
   }
 
   @Test
-  void recoveryComesToALeafThatSaysItHasOneRecord() {
+  void recoveryReachesALeafWithARecordCountOfOne() {
     assumeTrue(kind == Translation.PREDICTIVE || PAGES_MANY, "the long form does it");
     int noticed = 0;
-    // As above.
+    // As in recoveryReachesAChildOfTheSameLevel.
     for (long seed = SEED; noticed == 0 && seed < SEED + 8; seed++) {
       noticed = leavesWithOneRecord(DeepBase.make(false, seed));
     }
-    assertTrue(noticed > 0, "no recovery came to a damaged page");
+    assertTrue(noticed > 0, "no recovery reached a damaged page");
   }
 
-  /** How many openings notice a leaf that says it has one record. */
+  /** Returns how many openings detect a leaf with a record count of one. */
   private int leavesWithOneRecord(DeepBase.Base killed) {
     int noticed = 0;
     for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.LEAF, 0)) {
@@ -348,12 +348,12 @@ class DamagedPagesTest {
     return one;
   }
 
-  /** A scan met the record, a search did not: read was done again for ever. */
+  /** Regression: a scan found the record, a search did not, and the read was retried endlessly. */
   @Test
   void keysOutOfOrder() {
     SimDisk disk = clean.disk().copy();
     PageForger f = new PageForger(disk, new StringBuilder());
-    // A record between two whose heads differ from its own; the base has one for any seed.
+    // A record between two with different heads; the base has one for any seed.
     long leaf = -1;
     int at = 0;
     for (long pid : f.find(PageHeader.LEAF, 0)) {
@@ -384,8 +384,8 @@ class DamagedPagesTest {
   }
 
   /**
-   * The heads are in order, but one has bytes where the key has ended: the scan meets a key that no
-   * search finds. Read was done again for ever, for that looked like a conflict.
+   * The heads are in order, but one has bytes after the key's end, so a scan finds a key that no
+   * search finds. Regression: this looked like a conflict, and the read was retried endlessly.
    */
   @Test
   void aKeyThatNoSearchFinds() {
@@ -409,12 +409,12 @@ class DamagedPagesTest {
         }
       }
     }
-    assertTrue(tried > 0, "no leaf has what is looked for");
+    assertTrue(tried > 0, "no leaf has such a head");
   }
 
-  /** A negative link was taken for a leaf that has changed, until the time limit. */
+  /** Regression: a negative link was treated as a changed leaf, until the timeout. */
   @Test
-  void aLinkThatIsNone() {
+  void aNegativeLink() {
     for (long next : new long[] {-1, Long.MIN_VALUE, 0, 1, 1L << 33}) {
       SimDisk disk = clean.disk().copy();
       PageForger f = new PageForger(disk, new StringBuilder());
@@ -436,14 +436,14 @@ class DamagedPagesTest {
     }
   }
 
-  /** Whether a page of a long value has one behind it. */
+  /** Returns whether a page of a long value has a successor. */
   private static boolean inUse(PageForger f, long pid) {
     return f.load(pid).chainNext() > 0;
   }
 
-  /** A key that is longer than keys of the table can be left the cursor's memory. */
+  /** A key that is longer than the table's keys must not leave the cursor's memory. */
   @Test
-  void aKeyThatIsTooLong() {
+  void anOversizedKey() {
     PageForger all = new PageForger(clean.disk(), new StringBuilder());
     int tried = 0;
     int met = 0;
@@ -481,7 +481,7 @@ class DamagedPagesTest {
     }
   }
 
-  /** Who reads the whole table without a transaction comes by a damaged leaf, too. */
+  /** Requires that readers without a transaction detect a damaged leaf. */
   private static void assertLoadsName(Database db, long leaf) {
     TableSpec spec = clean.state().tables.get("bytes").spec("bytes");
     IndexSpec more =

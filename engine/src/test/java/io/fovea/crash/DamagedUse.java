@@ -28,12 +28,11 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Uses a database with damaged pages in every way: verify, scans in both directions, gets, batches,
- * lookups by index; then writes that change lengths, split and merge; then verify, backup, close.
+ * Uses a database with damaged pages in every way: verify, scans in both directions, gets, batches
+ * and index lookups; then writes that change lengths, split and merge; then verify, backup, close.
  *
- * <p>Each step may end with a {@link FoveaException}. An answer that is wrong without one is no
- * mistake where verify says that the database is damaged: not everything can be told by who looks
- * at one page. Where verify finds nothing, the answers have to be right.
+ * <p>Each step may throw a {@link FoveaException}. A wrong answer is accepted only if verify
+ * reports damage, since some damage is not visible on a single page.
  */
 final class DamagedUse {
   private final SimDisk disk;
@@ -49,9 +48,9 @@ final class DamagedUse {
     this.outcomes = outcomes;
   }
 
-  /** Returns what was wrong though verify found nothing, in words; null for nothing. */
+  /** Returns the wrong answers if verify found nothing; otherwise null. */
   @Nullable String run() {
-    // A body that is done again for ever has time for it: that is a round that does not end.
+    // The timeout is long, so that an endless retry shows as a round that does not end.
     Session s =
         new Session(
             disk,

@@ -8,31 +8,26 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * A small database with all that a file may have: trees of three levels (long keys that differ
+ * A small database with all structures of a file: trees of three levels (long keys that differ
  * late, so that separators are long), long values, free pages, indexes with hints.
  */
 final class DeepBase {
   private static final int KEYS = 220;
 
-  /** One that the generator does not know, and does not delete. */
+  /** A group that the generator does not use, and so does not delete. */
   private static final int GROUP = 9;
 
   private DeepBase() {}
 
-  /** Files, and what they hold. */
   record Base(SimDisk disk, State state) {}
 
-  /**
-   * Makes one.
-   *
-   * @param clean whether it is closed; if not, it is left as by a kill
-   */
+  /** Makes a database, closed cleanly or left as a kill leaves it. */
   static Base make(boolean clean, long seed) {
     SimDisk disk = new SimDisk(seed);
     Session s = new Session(disk, Session.small(), false, new State());
     s.open();
     s.first();
-    // First: the rest is there whatever the generator makes of this seed.
+    // First, so that what follows does not depend on the generator.
     s.steps(new Generator(seed, 64, false, true), 30);
     Random r = new Random(seed);
     List<Step.Op> ops = new ArrayList<>();
@@ -50,7 +45,7 @@ final class DeepBase {
           new Step.Put("bytes", new Pk(GROUP, "" + (char) ('A' + i)), Step.bytes(1100, 500 + i)));
     }
     s.step(new Step.Transact(List.copyOf(ops), true));
-    // Pages that are free.
+    // Free pages.
     ops.clear();
     for (int i = 0; i < KEYS; i += 9) {
       ops.add(new Step.Delete("bytes", key(i)));
@@ -71,7 +66,7 @@ final class DeepBase {
     return new Base(disk.crash(SimCrash.KEEP_ALL), s.state());
   }
 
-  /** Four keys at a time have their first 84 characters in common. */
+  /** Returns keys of which four at a time share their first 84 characters. */
   static Pk key(int i) {
     StringBuilder name = new StringBuilder();
     Random r = new Random(i / 4);

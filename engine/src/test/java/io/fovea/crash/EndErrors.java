@@ -20,9 +20,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Transactions that are rolled back while there is no memory: from one place on everything fails,
- * and each time from a later one. The next transaction of the context, which only reads, commits
- * nothing of them. Loaded by {@link ErrorWeaver}.
+ * Rolls back transactions with no memory left: everything fails from one call site on, each time a
+ * later one. The context's next transaction only reads, and must not commit any of their writes.
+ * Loaded by {@link ErrorWeaver}.
  */
 public final class EndErrors implements Supplier<String> {
   private static final long WRITTEN = 1L << 40;
@@ -34,10 +34,7 @@ public final class EndErrors implements Supplier<String> {
   private final MemorySegment out = Arena.ofAuto().allocate(8, 8);
 
   /**
-   * A run.
-   *
-   * @param arguments the name of a {@link Protocol}, and how many records each transaction writes
-   *     and reads
+   * Takes the name of a {@link Protocol} and how many records each transaction writes and reads.
    */
   public EndErrors(String arguments) {
     String[] a = arguments.split(" ");
@@ -114,7 +111,7 @@ public final class EndErrors implements Supplier<String> {
     try {
       tx.rollback(generation);
     } catch (OutOfMemoryError e) {
-      // As whoever called it would see.
+      // the caller sees this error, too
     } finally {
       hit = ErrorProbe.disarm();
     }

@@ -40,13 +40,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The power fails at every operation on entries of directories, and whenever an operation of the
- * engine has returned ({@link EntryJournal}). What was acknowledged is there, opens and is whole.
- * What was not is there as a whole, or can be done again; where the engine refuses that, it says
- * which file is in its way.
+ * Cuts the power at every directory operation, and after each operation of the engine ({@link
+ * EntryJournal}). What was acknowledged must be present, open and verify. What was not is present
+ * as a whole or can be repeated; if the engine refuses to repeat it, the error names the
+ * conflicting file.
  *
- * <p>{@code -Dcrash.entries=N}: how many random subsets of the uncertain operations each cut is
- * tried with, beside none, all, and the last one. {@code -Dcrash.seed=N}: which ones.
+ * <p>{@code -Dcrash.entries=N}: the number of random subsets of uncertain operations per cut,
+ * besides none, all, and the last one. {@code -Dcrash.seed=N} selects them.
  */
 class EntryCrashTest {
   private static final int SUBSETS = Integer.getInteger("crash.entries", 1);
@@ -55,7 +55,7 @@ class EntryCrashTest {
   @TempDir Path dir;
   private Path folder;
 
-  /** What has to hold in a folder after a loss of power, by what it is about. */
+  /** What a folder must hold after a power failure, by description. */
   private Map<String, Check> expected = Map.of();
 
   private final List<Moment> moments = new ArrayList<>();
@@ -71,17 +71,16 @@ class EntryCrashTest {
 
   private record Moment(EntryJournal.Cut cut, Map<String, Check> expected) {}
 
-  // ------------------------------------------------------------------------------- what is
-  // expected
+  // ------------------------------------------------------------------------------- expectations
 
-  /** From now on, while an operation is under way. */
+  /** Adds an expectation that holds from now on, while an operation is running. */
   private void expect(String what, Check check) {
     Map<String, Check> all = new TreeMap<>(expected);
     all.put(what, check);
     expected = Map.copyOf(all);
   }
 
-  /** The operation has returned. */
+  /** Records that the operation has returned. */
   private void acknowledge(String what, Check check) {
     expect(what, check);
     journal.cut(what + " returned");
@@ -105,7 +104,10 @@ class EntryCrashTest {
     return ByteBuffer.allocate(4).putInt(i).array();
   }
 
-  /** A database that is there: it opens, verifies and has records 0 .. n - 1. */
+  /**
+   * Returns a check that a database opens, verifies and has between {@code from} and {@code to}
+   * records.
+   */
   private static Check has(String file, int from, int to) {
     return folder -> {
       try (Database db = Database.open(folder.resolve(file), options().create(false))) {
@@ -121,14 +123,14 @@ class EntryCrashTest {
     };
   }
 
-  /** A database that is being made: there, or made now. */
+  /** Returns a check for a database that is being created: it exists, or can be created now. */
   private static Check opens(String file) {
     return folder -> {
       Path path = folder.resolve(file);
       try {
         Database.open(path, options()).close();
       } catch (IncompatibleFormatException e) {
-        // The lock made it, and the note that would say so is lost.
+        // The lock created the file, and the marker that identifies it as new is lost.
         says(e, "is an empty file");
         Files.delete(path);
         Database.open(path, options()).close();
@@ -136,7 +138,7 @@ class EntryCrashTest {
     };
   }
 
-  /** What was deleted does not come back. */
+  /** Checks that deleted temporary files do not reappear. */
   private static void hasNoTemporaries(Path folder) throws IOException {
     try (Stream<Path> files = Files.list(folder)) {
       assertEquals(
@@ -154,7 +156,7 @@ class EntryCrashTest {
     }
   }
 
-  /** Restores a chain to a new file, which then has n records. */
+  /** Restores a chain to a new file, which must then have n records. */
   private static void restore(Path folder, List<String> chain, int n) throws IOException {
     Restore restore = Restore.from(folder.resolve(chain.get(0)));
     for (String next : chain.subList(1, chain.size())) {
@@ -167,12 +169,14 @@ class EntryCrashTest {
     delete(folder.resolve("restored.dwb"));
   }
 
-  /** A backup that returned. */
+  /** Returns a check for a backup that has returned. */
   private static Check restores(List<String> chain, int n) {
     return folder -> restore(folder, chain, n);
   }
 
-  /** A backup that is under way: what has its name is whole, and it can be made again. */
+  /**
+   * Returns a check for an unfinished backup: what bears its name is whole, and it can be repeated.
+   */
   private static Check restoresOrNot(List<String> chain, String file, int n) {
     String directory = chain.getLast();
     return folder -> {
@@ -194,10 +198,9 @@ class EntryCrashTest {
     };
   }
 
-  // ------------------------------------------------------------------------------------ the
-  // explorer
+  // ------------------------------------------------------------------------------------ explorer
 
-  /** Where what is left is looked at: in memory, where the system has such a folder. */
+  /** Returns a folder for the copies, in memory where possible. */
   private Path scratch() throws IOException {
     Path memory = Path.of("/dev/shm");
     return Files.isWritable(memory)
@@ -262,17 +265,16 @@ class EntryCrashTest {
     }
   }
 
-  /** A database in the folder, closed, with records 0 .. n - 1. */
+  /** Creates a closed database in the folder, with records 0 .. n - 1. */
   private void make(int n) {
     try (Database db = Database.open(folder.resolve("db"), options())) {
       put(db, 0, n);
     }
   }
 
-  // ---------------------------------------------------------------------------------- what is
-  // tried
+  // ---------------------------------------------------------------------------------- scenarios
 
-  /** A database from its creation to its end: log, double-write area and temporary files. */
+  /** Covers the life of a database: log, double-write area and temporary files. */
   @Test
   void database() throws IOException {
     explore(
@@ -297,7 +299,7 @@ class EntryCrashTest {
           t.load(
               LoadOptions.defaults().memoryBytes(1 << 20),
               into -> {
-                for (int i = 50_199; i >= 200; i--) { // backwards: they have to be sorted
+                for (int i = 50_199; i >= 200; i--) { // descending, so that they must be sorted
                   into.add(key(i), key(i));
                 }
               });
@@ -317,7 +319,7 @@ class EntryCrashTest {
         });
   }
 
-  /** Without a log, a database is there when it was closed. */
+  /** Without a log, a database is durable once it is closed. */
   @Test
   void withoutLog() throws IOException {
     explore(
@@ -329,7 +331,7 @@ class EntryCrashTest {
         });
   }
 
-  /** The files of a database are elsewhere, and links lead to where they are to be. */
+  /** The database files are elsewhere, reached through links to missing targets. */
   @Test
   void links() throws IOException {
     explore(
@@ -348,7 +350,7 @@ class EntryCrashTest {
         });
   }
 
-  /** A log that is made through a link, beside a database that has none. */
+  /** A log is created through a link, next to a data file without a link. */
   @Test
   void linkedLog() throws IOException {
     explore(
@@ -369,7 +371,7 @@ class EntryCrashTest {
         });
   }
 
-  /** Backups into new directories of new directories: a full one, and one that adds to it. */
+  /** Makes a full and an incremental backup into new directories of new directories. */
   @Test
   void backups() throws IOException {
     explore(
@@ -394,7 +396,7 @@ class EntryCrashTest {
         });
   }
 
-  /** A backup that was killed between the creation of a directory and its sync, made again. */
+  /** Repeats a backup that was killed between the creation of a directory and its sync. */
   @Test
   void repeatedBackup() throws IOException {
     explore(
@@ -409,7 +411,7 @@ class EntryCrashTest {
         });
   }
 
-  /** A chain, and a tar archive, are restored. */
+  /** Restores a chain and a tar archive. */
   @Test
   void restores() throws IOException {
     explore(

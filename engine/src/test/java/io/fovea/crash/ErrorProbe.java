@@ -6,18 +6,17 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@link ErrorWeaver} puts before every call and every allocation of the engine: the place
- * where one of them fails.
+ * Fails one call or allocation of the engine. {@link ErrorWeaver} puts it before all of them.
  *
- * <p>Places are numbered as they are woven. While it is armed, the first place that one thread
- * comes to with a latch or a lock held (or anywhere, where that is asked for), and that has not
- * failed before, throws an error; and then no other does. Other threads pass.
+ * <p>Call sites are numbered as they are woven. While the probe is armed, the first site that the
+ * armed thread reaches with a latch or lock held (or any, if requested), and that has not failed
+ * before, throws an error; after it no other does. Other threads pass.
  *
- * <p>What gives a latch or a lock back does not fail ({@link ErrorWeaver#GIVES}): there is no code
- * that could be right if it did.
+ * <p>Releases of latches and locks never fail ({@link ErrorWeaver#GIVES}): no code could handle
+ * that.
  */
 public final class ErrorProbe {
-  /** What tests lock that arm it, for it is one for all. */
+  /** The resource that tests lock while they use the probe, which is static. */
   static final String LOCK = "io.fovea.crash.ErrorProbe";
 
   private static final List<String> PLACES = new ArrayList<>();
@@ -28,7 +27,7 @@ public final class ErrorProbe {
   private static int offset;
   private static boolean anywhere;
 
-  /** From so many places on all fail; negative: one does. */
+  /** All call sites fail after this many; negative: only one fails. */
   private static int lasting = -1;
 
   private static int held;
@@ -37,10 +36,10 @@ public final class ErrorProbe {
   private static volatile int errors;
   private static volatile @Nullable String hit;
 
-  /** Runs at a place instead of an error. */
+  /** Runs at a call site instead of an error. */
   private static @Nullable Runnable action;
 
-  /** How often the armed thread passes the place of {@link #action} before that runs. */
+  /** How often the armed thread passes the site of {@link #action} before that runs. */
   private static int arrivals;
 
   private static int chosen;
@@ -49,18 +48,18 @@ public final class ErrorProbe {
 
   private ErrorProbe() {}
 
-  /** A new place. */
+  /** Registers a call site. */
   static synchronized int place(String name) {
     PLACES.add(name);
     return PLACES.size() - 1;
   }
 
   /**
-   * The calling thread fails at the next place that it has not failed at.
+   * Makes the calling thread fail at its next call site that has not failed yet.
    *
-   * @param every of so many places one is tried
-   * @param salt which one
-   * @param unlatched also where it holds nothing
+   * @param every one of this many call sites is tried
+   * @param salt selects which one
+   * @param unlatched whether also sites without a latch or lock count
    */
   public static void arm(int every, int salt, boolean unlatched) {
     anywhere = unlatched;
@@ -75,10 +74,8 @@ public final class ErrorProbe {
   }
 
   /**
-   * All places that the calling thread comes to fail, but for the first ones: there is no memory
-   * any more.
-   *
-   * @param after how many do not fail
+   * Makes all call sites of the calling thread fail, except the first {@code after}: no memory is
+   * left.
    */
   public static void armLasting(int after) {
     arm(1, 0, true);
@@ -88,13 +85,12 @@ public final class ErrorProbe {
   }
 
   /**
-   * The calling thread runs an action, once, at the first place that is not in a set, which gets
-   * it; latched or not, and whatever it is about to call.
+   * Makes the calling thread run an action once, at the first call site that is not in {@code
+   * before}, latched or not. The site is added to the set.
    *
-   * @param before the places that have been tried
-   * @param every of so many places one is tried
-   * @param salt which one
-   * @param nth which of its arrivals at the place
+   * @param every one of this many call sites is tried
+   * @param salt selects which one
+   * @param nth on which arrival at the site
    */
   public static void armAction(BitSet before, int every, int salt, int nth, Runnable work) {
     arm(every, salt, true);
@@ -124,7 +120,7 @@ public final class ErrorProbe {
     }
   }
 
-  /** No more errors; says where there was one, or null. */
+  /** Disarms the probe; returns where the error was thrown, or null. */
   public static @Nullable String disarm() {
     armed = null;
     action = null;
@@ -135,7 +131,7 @@ public final class ErrorProbe {
     return thrown;
   }
 
-  /** The place of the action or the error; null before. */
+  /** Returns the call site of the action or error; null before it. */
   public static @Nullable String where() {
     return hit;
   }
@@ -148,7 +144,7 @@ public final class ErrorProbe {
     return passed;
   }
 
-  /** How many latches and locks the thread has that was armed. */
+  /** Returns how many latches and locks the armed thread holds. */
   public static int held() {
     return held;
   }
@@ -193,21 +189,21 @@ public final class ErrorProbe {
     throw new OutOfMemoryError("thrown on purpose before " + where);
   }
 
-  /** Called where the giving back of something begins, by 1, and where it ends, by -1. */
+  /** Called when a release begins (1) and ends (-1). */
   public static void giving(int more) {
     if (armed == Thread.currentThread()) {
       giving += more;
     }
   }
 
-  /** Called where a latch or a lock may have been taken. */
+  /** Called after an attempt to take a latch or lock. */
   public static void took(boolean it) {
     if (it && armed == Thread.currentThread()) {
       held++;
     }
   }
 
-  /** Called where one was given back. */
+  /** Called after a release. */
   public static void gave() {
     if (armed == Thread.currentThread()) {
       held--;

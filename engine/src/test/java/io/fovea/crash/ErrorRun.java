@@ -20,26 +20,25 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Random steps, each of which meets an error at a place that has not failed before; loaded by
- * {@link ErrorWeaver}.
+ * Random steps, each with an error at a call site that has not failed before; loaded by {@link
+ * ErrorWeaver}.
  *
- * <p>After an error the database works on, with nothing held, and holds what it held before the
- * step or after it; or it says at once that it has stopped, ends when it is closed, and holds one
- * of the two when it is opened again.
+ * <p>After an error the database continues, holds no latch or lock, and has the contents before or
+ * after the step. Or it reports that it has stopped, can be closed, and has one of these contents
+ * when it is reopened.
  */
 public final class ErrorRun implements Supplier<String> {
-  /** Steps within which a page must have been moved. */
+  /** The maximum number of steps until a page is moved. */
   private static final int STEPS_MAX = 3_000;
 
-  /** Steps without an error after which all that is reached has failed. */
+  /** After this many steps without an error, all reachable call sites count as tried. */
   private static final int QUIET = Integer.getInteger("crash.errors.quiet", 40);
 
-  /** How many lines about what was before. */
+  /** How many lines of preceding steps a failure reports. */
   private static final int RECENT_MAX = 60;
 
   private static final int LINE_MAX = 150;
 
-  /** How many failures are reported at once. */
   private static final int FAILURES_MAX = 20;
 
   private final Protocol protocol;
@@ -48,7 +47,7 @@ public final class ErrorRun implements Supplier<String> {
   private final int salt;
   private final boolean commits;
 
-  /** Pages that were moved in earlier runs of the same classes. */
+  /** Pages moved in earlier runs of the same classes. */
   private final long movedBefore = Step.Compact.MOVED.get();
 
   private final Map<String, Integer> outcomes = new TreeMap<>();
@@ -57,16 +56,16 @@ public final class ErrorRun implements Supplier<String> {
   private int errors;
   private volatile String last = "";
 
-  /** What the last steps were, and what became of their errors. */
+  /** The last steps and the outcomes of their errors. */
   private final List<String> recent = Collections.synchronizedList(new ArrayList<>());
 
   private final List<AssertionError> failures = new ArrayList<>();
 
   /**
-   * A run.
+   * Takes the arguments, separated by spaces.
    *
-   * @param arguments protocol, seed, of how many places one is tried, and which; and one word more
-   *     for {@link #commits}
+   * @param arguments protocol, seed, stride over call sites, and offset; one more word selects
+   *     {@link #commits}
    */
   public ErrorRun(String arguments) {
     String[] a = arguments.split(" ");
@@ -83,7 +82,7 @@ public final class ErrorRun implements Supplier<String> {
     return Session.small().experiments(exp -> exp.protocol(protocol));
   }
 
-  /** For who sees it hang. */
+  /** Describes the current step, for the report of a hang. */
   @Override
   public String toString() {
     return last
@@ -93,7 +92,7 @@ public final class ErrorRun implements Supplier<String> {
         + recent;
   }
 
-  /** Runs it; says what was tried. */
+  /** Runs the steps; returns what was tried. */
   @Override
   public String get() {
     return commits ? commits() : steps();
@@ -104,7 +103,7 @@ public final class ErrorRun implements Supplier<String> {
     long next = seed;
     Generator g = new Generator(next, 48, true, true);
     int steps = 0;
-    // Few compactions move a page: it goes on until one did.
+    // Few compactions move a page: continue until one did.
     for (int quiet = 0; quiet < QUIET || moved() == 0 && steps < STEPS_MAX; steps++) {
       if (steps % 60 == 59) {
         g = new Generator(++next, 48, true, true);
@@ -134,9 +133,9 @@ public final class ErrorRun implements Supplier<String> {
   }
 
   /**
-   * Transactions of one context meet errors at any place, latched or not, in the ends of their
-   * commits above all. Behind each comes one of another kind, without an error: what the first has
-   * left in the context would show there.
+   * Makes transactions of one context fail at any call site, mostly at the end of their commits.
+   * Each is followed by a transaction of another kind without an error, which would show state that
+   * the first left in the context.
    */
   private String commits() {
     begin();
@@ -155,7 +154,7 @@ public final class ErrorRun implements Supplier<String> {
     return errors + " errors in " + steps + " commits: " + outcomes;
   }
 
-  /** Puts two records, one of whose values may be long. */
+  /** Returns a step that puts two records, one of whose values may be long. */
   private static Step put(
       String table, String name, int length, int n, String other, String otherName, int small) {
     return new Step.Transact(
@@ -170,7 +169,7 @@ public final class ErrorRun implements Supplier<String> {
         n % 10, "t" + n % 20, 10_000_000L + n + length, new State.Blob(length, n), 0);
   }
 
-  /** A database to begin with; when it has done some steps, all classes are there. */
+  /** Opens a database; after some steps, all classes are loaded. */
   private void begin() {
     s.open();
     s.first();
@@ -195,7 +194,7 @@ public final class ErrorRun implements Supplier<String> {
     outcomes.merge(outcome, 1, Integer::sum);
   }
 
-  /** A step that fails on its way; whether it did. */
+  /** Does a step that may fail; returns whether an error was injected. */
   private boolean step(Step step) {
     last = step.toString();
     remember(last.substring(0, Math.min(last.length(), LINE_MAX)));
@@ -203,7 +202,7 @@ public final class ErrorRun implements Supplier<String> {
       try {
         s.step(step); // without an error
       } catch (SnapshotTooOldException e) {
-        count("snapshot given up"); // a page was not copied, because of an error
+        count("snapshot evicted"); // an error prevented the copy of a page
       }
       return false;
     }
@@ -221,9 +220,9 @@ public final class ErrorRun implements Supplier<String> {
     if (hit == null) {
       if (thrown != null) {
         throw new AssertionError(
-            "without an error of ours: "
+            "failed without an injected error: "
                 + step.getClass().getSimpleName()
-                + "; before it "
+                + "; preceding steps: "
                 + recent
                 + "; verify: "
                 + s.db().verify().problems(),
@@ -246,7 +245,7 @@ public final class ErrorRun implements Supplier<String> {
                   + step.getClass().getSimpleName()
                   + ": "
                   + t.getMessage()
-                  + "; before it "
+                  + "; preceding steps: "
                   + recent,
               t);
       if (thrown != null) {
@@ -291,7 +290,7 @@ public final class ErrorRun implements Supplier<String> {
       live = State.read(db, before, before.trees());
       if (!before.equals(live)) {
         throw new AssertionError(
-            "it holds neither what it held nor what it was to hold: "
+            "it has neither the contents before the step nor those after it: "
                 + (live == null ? "" : State.difference(before, live)));
       }
     }
@@ -316,7 +315,7 @@ public final class ErrorRun implements Supplier<String> {
       } catch (DurabilityLostException | DatabaseClosedException e) {
         continue;
       }
-      throw new AssertionError("a database that has stopped begins a transaction");
+      throw new AssertionError("a stopped database began a transaction");
     }
   }
 

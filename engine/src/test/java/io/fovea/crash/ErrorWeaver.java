@@ -11,11 +11,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Loads the engine once more, with a call of {@link ErrorProbe} before every call and every
- * allocation in the rooms whose methods latch pages and lock items.
- *
- * <p>The engine itself knows nothing of that and pays nothing for it. Tests live in the packages of
- * the engine, so they are loaded here too.
+ * Loads the engine again, with a call of {@link ErrorProbe} before every call and allocation in the
+ * packages whose methods latch pages and lock items. Tests of these packages are loaded here too.
  */
 final class ErrorWeaver extends WeavingLoader {
   private static final String PROBE = "io/fovea/crash/ErrorProbe";
@@ -24,7 +21,7 @@ final class ErrorWeaver extends WeavingLoader {
       Set.of(
           "io.fovea.btree", "io.fovea.buffer", "io.fovea.catalog", "io.fovea.txn", "io.fovea.wal");
 
-  /** Those, and the rooms around them. */
+  /** Those packages, and the packages around them. */
   static final Set<String> ALL_ROOMS =
       Set.of(
           "io.fovea",
@@ -41,10 +38,7 @@ final class ErrorWeaver extends WeavingLoader {
           "io.fovea.txn",
           "io.fovea.wal");
 
-  /**
-   * Give back what is held, or say that the database has stopped: neither they nor calls of them
-   * fail.
-   */
+  /** Methods that release, or report a stop: neither they nor calls of them fail. */
   static final Set<String> GIVES =
       Set.of(
           "releaseExclusive",
@@ -52,16 +46,16 @@ final class ErrorWeaver extends WeavingLoader {
           "releaseShared",
           "releaseMoved",
           "downgrade",
-          "end", // of a session of the log
+          "end", // of a log session
           "endActive",
-          "ended", // of a read: on a thread of the device, whose stack is its own
-          "passed", // of the gate of commits
-          "unlatch", // of a walk along the free list
+          "ended", // of a read: on a thread of the device, with its own stack
+          "passed", // of the commit gate
+          "unlatch", // of a walk of the free list
           "unlock",
           "unlockBoth",
           "unreserve",
           "unshare",
-          "unqueue", // of who waited for a context
+          "unqueue", // of a waiter for a context
           "moveEnds",
           "resume",
           "brokenOff",
@@ -69,13 +63,14 @@ final class ErrorWeaver extends WeavingLoader {
           "stop");
 
   /**
-   * Take a latch over from who calls them, all that a transaction has, or trees that nobody knows:
-   * he could not know whether they have. So the call does not fail; all that they do does.
+   * Methods to which the caller passes a latch, all resources of a transaction, or unpublished
+   * trees. If the call failed the caller could not know the owner, so calls of them do not fail.
+   * Calls within them do.
    */
   private static final Set<String> TAKES_OVER =
       Set.of("free", "push", "giveBack", "unclaim", "putBack", "endAll", "drop", "dropAll");
 
-  /** Class and method of what takes, where it answers whether it did. */
+  /** Classes and methods that try to acquire, and return whether they did. */
   private static final Map<String, Set<String>> TRIES =
       Map.of(
           "io/fovea/buffer/Latch", Set.of("tryUpgrade", "tryShared"),
@@ -85,8 +80,8 @@ final class ErrorWeaver extends WeavingLoader {
           "io/fovea/txn/History", Set.of("tryLock"));
 
   /**
-   * Class and method of what takes without asking. A session of the log that has begun counts, for
-   * it holds back the redo point.
+   * Classes and methods that always acquire. An active log session counts: it holds back the redo
+   * point.
    */
   private static final Map<String, Set<String>> TAKES =
       Map.of(
@@ -94,7 +89,7 @@ final class ErrorWeaver extends WeavingLoader {
           "io/fovea/buffer/Translator", Set.of("lock"),
           "io/fovea/wal/LogSession", Set.of("begin"));
 
-  /** Class and method of what gives back. */
+  /** Classes and methods that release. */
   private static final Map<String, Set<String>> RETURNS =
       Map.of(
           "io/fovea/buffer/Latch",
@@ -138,7 +133,7 @@ final class ErrorWeaver extends WeavingLoader {
   private static final class Woven extends ClassVisitor {
     private String owner = "";
 
-    /** Constants are made when the class is: a failure would end it for good. */
+    /** Static initializers never fail: an error would make the class unusable. */
     private boolean constants;
 
     Woven(ClassVisitor next) {
@@ -167,7 +162,7 @@ final class ErrorWeaver extends WeavingLoader {
     private final String owner;
     private final String name;
     private final boolean fails;
-    private final int tries; // 1: answers; 2: takes; -1, -2: gives back so many
+    private final int tries; // 1: tries to acquire; 2: acquires; -1, -2: releases this many
     private int line;
 
     Method(MethodVisitor next, String owner, String name, String descriptor) {
@@ -202,8 +197,8 @@ final class ErrorWeaver extends WeavingLoader {
     }
 
     /**
-     * A fence is one instruction and allocates nothing. Where it is still a call, that needs less
-     * of the stack than the exchange before it, which has just taken a latch.
+     * A fence is one instruction and allocates nothing. If it is not inlined, it needs less stack
+     * than the exchange before it, which has just taken a latch.
      */
     private static boolean isFence(String of, String called) {
       return of.equals("java/lang/invoke/VarHandle") && called.endsWith("Fence");
@@ -219,7 +214,8 @@ final class ErrorWeaver extends WeavingLoader {
     @Override
     public void visitMethodInsn(
         int opcode, String of, String called, String descriptor, boolean isInterface) {
-      boolean begins = called.equals("<init>"); // its allocation has failed already, or it is super
+      boolean begins =
+          called.equals("<init>"); // its allocation is a call site already, or it is super
       if (fails
           && !begins
           && !GIVES.contains(called)
@@ -241,7 +237,7 @@ final class ErrorWeaver extends WeavingLoader {
 
     @Override
     public void visitTypeInsn(int opcode, String type) {
-      // Behind it: frames of the verifier name a new object by where it was allocated.
+      // After it: verifier frames identify a new object by its allocation's offset.
       super.visitTypeInsn(opcode, type);
       if (fails && (opcode == Opcodes.NEW || opcode == Opcodes.ANEWARRAY)) {
         place("new " + type.substring(type.lastIndexOf('/') + 1), true);

@@ -11,13 +11,11 @@ import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/**
- * Every call and every allocation in one part of a transaction's life fails, one after the other.
- */
+/** Fails every call and allocation in one part of a transaction's life. */
 @ResourceLock(ErrorProbe.LOCK)
 @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ErrorsInTransactionsTest {
-  /** The context of a begin that fails is given back once. */
+  /** The context of a begin that fails is released once. */
   @ParameterizedTest
   @EnumSource
   void inBegins(Protocol protocol) throws Exception {
@@ -25,20 +23,20 @@ class ErrorsInTransactionsTest {
     assertTrue(report.matches("([A-Z]+ [1-9][0-9]* )+"), report);
   }
 
-  /** What a transaction has written ends with it, while there is no memory, too. */
+  /** A transaction's writes end with it, also without memory. */
   @ParameterizedTest
   @EnumSource
   void inEnds(Protocol protocol) throws Exception {
     assertTrue(Integer.parseInt(run(EndErrors.class, protocol + " 3")) > 5);
   }
 
-  /** The same of one whose sets have become so large that its end makes smaller ones. */
+  /** The same for a transaction with sets so large that its end shrinks them. */
   @Test
-  void inTheEndOfALargeOne() throws Exception {
+  void inTheEndOfALargeTransaction() throws Exception {
     assertTrue(Integer.parseInt(run(EndErrors.class, Protocol.TICTOC + " 17000")) > 5);
   }
 
-  /** A statement that fails has changed nothing, and its transaction may commit the others. */
+  /** A failed statement has changed nothing, and its transaction may commit the others. */
   @ParameterizedTest
   @EnumSource
   void inStatements(Protocol protocol) throws Exception {

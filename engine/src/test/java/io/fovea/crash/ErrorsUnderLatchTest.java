@@ -21,9 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Every call and every allocation under a latch or a lock fails, one after the other: with {@link
- * OutOfMemoryError}, {@link StackOverflowError}, {@link InternalError}. See {@link ErrorRun} for
- * what has to come of it.
+ * Fails every call and allocation under a latch or lock, with {@link OutOfMemoryError}, {@link
+ * StackOverflowError} or {@link InternalError}. {@link ErrorRun} states what must hold.
  */
 @Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES)
@@ -31,17 +30,18 @@ import org.junit.jupiter.params.provider.EnumSource;
 @ResourceLock(ErrorProbe.LOCK)
 class ErrorsUnderLatchTest {
   /**
-   * Of so many places one is tried, by each protocol another; all with {@code -Dcrash.errors=1}.
+   * One of this many call sites is tried, different ones by protocol; {@code -Dcrash.errors=1}:
+   * all.
    */
   private static final int STRIDE = Integer.getInteger("crash.errors", 991);
 
-  /** The same for places in commits. */
+  /** The same for call sites in commits. */
   private static final int COMMIT_STRIDE = Math.max(1, STRIDE / 8);
 
-  /** Which one, from run to run. */
+  /** Selects the call sites, differently from run to run. */
   private static final int SALT = Sample.oneOf(STRIDE).first();
 
-  /** One for all: to weave and load the engine takes longer than a run. */
+  /** Shared: weaving and loading the engine takes longer than a run. */
   private static @Nullable ErrorWeaver loader;
 
   @AfterAll
@@ -52,7 +52,7 @@ class ErrorsUnderLatchTest {
   /** An error comes every few milliseconds. */
   private static final int STANDSTILL_SECONDS = 30;
 
-  /** One after the other: they share {@link ErrorProbe}. */
+  /** Protocols run one after the other, since they share {@link ErrorProbe}. */
   @ParameterizedTest
   @EnumSource
   @Execution(ExecutionMode.SAME_THREAD)
@@ -61,7 +61,7 @@ class ErrorsUnderLatchTest {
     SoakReport.line("ErrorsUnderLatchTest.underEveryLatch " + protocol, report);
   }
 
-  /** A context is used again, whatever the end of its last transaction has met. */
+  /** A context is reusable, whatever error its last transaction had. */
   @ParameterizedTest
   @EnumSource
   @Execution(ExecutionMode.SAME_THREAD)
@@ -116,7 +116,7 @@ class ErrorsUnderLatchTest {
     return report.toString();
   }
 
-  /** What was called last, so that it is in the report's one line. */
+  /** Returns the last call, to have it in the report's one line. */
   private static String where(@Nullable Throwable thrown) {
     return thrown == null
         ? "nothing was thrown"

@@ -42,8 +42,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Operation n of the disk fails, for n = 1, 2, 3 ... (RELIABILITY.md, 3, 4 and 10): what comes of
- * it is success or a typed error, never a wrong answer, and a database that opens again.
+ * Operation n of the disk fails, for n = 1, 2, 3 ... The outcome must be success or a typed error,
+ * never a wrong answer, and the database must open again.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -54,13 +54,13 @@ class FaultTest {
 
   private static final int PAUSE = 128;
 
-  /** Every n-th operation is tried; all of them, with pauses, by {@code -Dcrash.faults=1}. */
+  /** The stride over operations; {@code -Dcrash.faults=1} tries all, with pauses. */
   private static final int STRIDE = Integer.getInteger("crash.faults", 397);
 
-  /** The first of them, if not one that differs from run to run. */
+  /** The first operation; 0 selects one that differs from run to run. */
   private static final long FROM = Long.getLong("crash.faults.from", STRIDE == 1 ? 1 : 0);
 
-  /** Counts what was thrown, by class. */
+  /** Counts the exceptions by class. */
   private final Map<String, Integer> thrown = new TreeMap<>();
 
   private int runs;
@@ -69,26 +69,26 @@ class FaultTest {
     thrown.merge(e.getClass().getSimpleName(), 1, Integer::sum);
   }
 
-  /** What a fault may lead to. Whatever else is thrown fails the test. */
+  /** Returns whether a fault may lead to this exception. */
   private static boolean allowed(@Nullable Throwable e) {
     return e instanceof StorageException
         || e instanceof StorageFullException
         || e instanceof DurabilityLostException
-        // A page could not be copied for a snapshot.
+        // a page could not be copied for a snapshot
         || e instanceof SnapshotTooOldException
-        // No page can be written any more, so that no frame becomes free.
+        // no page can be written, so no frame becomes free
         || e instanceof PoolExhaustedException && allowed(e.getCause());
   }
 
   private static FoveaException typed(Throwable e) {
     if (!allowed(e)) {
-      throw new AssertionError("not an error that a fault may lead to: " + e, e);
+      throw new AssertionError("a fault led to an unexpected exception: " + e, e);
     }
     return (FoveaException) e;
   }
 
   /**
-   * A workload on a disk with a fault, until it can't go on; then the fault goes away.
+   * Runs a workload on a disk with a fault until it cannot continue, then removes the fault.
    *
    * @return whether the fault was hit
    */
@@ -113,13 +113,13 @@ class FaultTest {
     close(s);
     boolean hit = disk.faultsHit() > 0;
     disk.heal();
-    // Both what programs see and what a loss of power leaves.
+    // Check both what programs see and what a power failure leaves.
     reopened(s, disk.crash(SimCrash.RANDOM));
     reopened(s, disk);
     return hit;
   }
 
-  /** Closes it, if it is open; faults may come. */
+  /** Closes the session, if it is open; faults may occur. */
   private void close(Session s) {
     if (s.db != null) {
       try {
@@ -161,7 +161,7 @@ class FaultTest {
     try {
       boolean hit = body.run(n);
       while (!hit && FROM == 0 && n > 1) {
-        n /= 2; // There are fewer of this kind: hit one of them at least.
+        n /= 2; // fewer operations of this kind: hit at least one
         hit = body.run(n);
       }
       while (hit) {
@@ -192,7 +192,7 @@ class FaultTest {
     loop("once " + op, n -> run(CrashTest.SEED, SimFault.once(n).of(op), Session.small()));
   }
 
-  /** With a longer stride: where the memory of pages comes from makes little of faults its own. */
+  /** With a longer stride: translations hardly change how faults are handled. */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE", mode = EnumSource.Mode.EXCLUDE)
   void onceUnder(Translation kind) {
@@ -208,7 +208,7 @@ class FaultTest {
     loop("from then on", n -> run(CrashTest.SEED, SimFault.from(n), Session.small()));
   }
 
-  /** With a longer stride: a commit waits five seconds for checkpoints before it gives up. */
+  /** With a longer stride: a commit waits five seconds for checkpoints before it fails. */
   @Test
   void fromThenOnWithoutWaits() {
     loop(
@@ -223,7 +223,7 @@ class FaultTest {
                     .log(log -> log.maxFlushDelay(java.time.Duration.ofHours(1), 16 << 10))));
   }
 
-  /** What a step that is disturbed begins with: some records, and all is closed. */
+  /** Returns a closed database with some records, for a step to be disturbed. */
   private static synchronized Session base() {
     Session s = base;
     if (s == null) {
@@ -258,7 +258,7 @@ class FaultTest {
     return rows;
   }
 
-  /** Each of what changes much at once. */
+  /** Returns the steps that change much. */
   static List<Step> large() {
     return List.of(
         new Step.Load("narrow", rows(Kind.NARROW, 50), false, Duplicates.REPLACE),
@@ -286,14 +286,14 @@ class FaultTest {
             true));
   }
 
-  /** An operation of the disk fails while it is done, or in the close after it. */
+  /** A disk operation fails during a step, or during the close after it. */
   @ParameterizedTest
   @MethodSource("large")
   void within(Step step) {
     Session base = base();
     loop(
         "within " + step.getClass().getSimpleName(),
-        // Where a load has lost its log the close waits for room in it.
+        // If a load loses its log the close waits for log space.
         STRIDE == 1 ? 1 : step instanceof Step.Load ? 31 : 11,
         n -> {
           runs++;
@@ -311,7 +311,7 @@ class FaultTest {
         });
   }
 
-  /** A sync that fails is final: nothing is acknowledged after it, whatever later syncs say. */
+  /** A failed sync is final: nothing is acknowledged after it, even if later syncs succeed. */
   @Test
   void aFailedSyncIsFinal() {
     loop(
@@ -329,9 +329,9 @@ class FaultTest {
           boolean hit = false;
           @Nullable Database hitIn = null;
           long patience = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-          // Where the sync was one of another thread, the engine hears of it a little later. Where
-          // the database was closed and opened meanwhile it does not: it was one of a spare slot of
-          // the log, which nobody needed any more.
+          // The engine may learn later of a sync by another thread. If the database was reopened
+          // meanwhile
+          // it never does: the sync was of a spare log slot that was no longer needed.
           for (int i = 0; lost == null && (i < STEPS || hit && System.nanoTime() < patience); i++) {
             Database before = s.db;
             try {
@@ -358,7 +358,7 @@ class FaultTest {
             }
             assertThrows(DurabilityLostException.class, s::close);
           } else {
-            close(s); // the sync that failed may be one of these
+            close(s); // the failed sync may be part of this close
           }
           reopened(s, disk.crash(SimCrash.RANDOM));
           reopened(s, disk.crash(SimCrash.LOSE_ALL));
@@ -366,10 +366,10 @@ class FaultTest {
         });
   }
 
-  // --------------------------------------------------------------------------------------- disk
-  // full
+  // --------------------------------------------------------------------------------------- full
+  // disk
 
-  /** How many bytes a workload takes. */
+  /** Returns how many bytes a workload takes. */
   private static long bytes(Options options) {
     SimDisk disk = new SimDisk(CrashTest.SEED);
     Session s = new Session(disk, options, false, new State());
@@ -434,7 +434,7 @@ class FaultTest {
     reopened(s, disk);
   }
 
-  /** Nothing but lack of space comes of a full disk, and the database goes on. */
+  /** Returns whether to continue; a full disk must lead only to errors about space. */
   private boolean whenFull(Throwable e) {
     if (!(e instanceof StorageFullException || e instanceof SnapshotTooOldException)) {
       throw new AssertionError("a full disk led to " + e, e);
@@ -444,11 +444,11 @@ class FaultTest {
   }
 
   /**
-   * Reads go on while the disk is full. (After many refusals there is space: a commit whose record
-   * is in the log already waits for nothing else.)
+   * Reads continue while the disk is full. After many refusals there is space again, because a
+   * commit whose record is in the log waits for it.
    */
   @Test
-  void readsGoOn() {
+  void readsContinueOnAFullDisk() {
     SimDisk disk = new SimDisk(CrashTest.SEED);
     Session s = new Session(disk, Session.small(), false, new State());
     s.open();
@@ -458,7 +458,7 @@ class FaultTest {
     disk.capacity(disk.bytes());
     long refused = disk.refusals();
     int[] full = {0};
-    // What runs in the background is refused as well, often while this thread does not get the CPU.
+    // Background work is refused too, often while this thread does not run.
     disk.onOperation(
         n -> {
           if (disk.refusals() > refused + (full[0] > 0 ? 600 : 6_000)) {
@@ -480,9 +480,10 @@ class FaultTest {
       s.step(new Step.Look());
       looks++;
     }
-    assertTrue(full[0] > 0, "it was never full");
+    assertTrue(full[0] > 0, "the disk was never full");
     SoakReport.line(
-        "FaultTest.readsGoOn", full[0] + " commits refused, " + looks + " times all was read");
+        "FaultTest.readsContinueOnAFullDisk",
+        full[0] + " commits refused, " + looks + " times all was read");
     disk.capacity(Long.MAX_VALUE);
     s.steps(g, STEPS);
     s.check();

@@ -20,18 +20,18 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A process writes into a database, another one follows the files of it into a copy, and either is
- * killed again and again: the copy goes on where it was. It is what the database is, both as its
- * files lie there after a kill and when they are opened.
+ * One process writes into a database, another follows its files into a copy, and either is killed
+ * repeatedly. The copy resumes where it was. It equals the database, both as a kill leaves the
+ * files and after they are opened.
  *
  * <pre>
  *   writer     ──commits, tables made, renamed, dropped, checkpoints──┐kill   ──┐kill
  *   follower   ────batch and position as one transaction──┐kill   ──────────────────┐kill
  * </pre>
  *
- * <p>Segments of the log go round. A follower that is too slow says so; then it begins anew, with a
- * snapshot. A gap shows as a deletion of what is not there or as a difference, a repetition as a
- * position that does not grow. {@code -Dcrash.kills=N} kills, {@code -Dcrash.seed=N}.
+ * <p>Log segments are recycled. A follower that falls behind reports it and starts over with a
+ * snapshot. A gap shows as a deletion of a missing record or as a difference, a repetition as a
+ * position that does not increase. Options: {@code -Dcrash.kills=N}, {@code -Dcrash.seed=N}.
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -51,17 +51,17 @@ class FileChangesKillTest {
     Session.quiet();
   }
 
-  /** All is kept that the follower has not seen. */
+  /** The log retains everything that the follower has not read. */
   @Test
-  void goesOnThroughKills() throws Exception {
-    kills("goesOnThroughKills", 256 << 20);
-    assertEquals(0, lost, "so much was not written");
+  void resumesAfterKills() throws Exception {
+    kills("resumesAfterKills", 256 << 20);
+    assertEquals(0, lost, "followers that fell behind");
   }
 
-  /** Little is kept: who is too slow is told, and nobody is told a wrong thing. */
+  /** The log retains little: a follower that falls behind gets an error, never wrong changes. */
   @Test
-  void aLogThatGoesRound() throws Exception {
-    kills("aLogThatGoesRound", 512 << 10);
+  void recycledLog() throws Exception {
+    kills("recycledLog", 512 << 10);
   }
 
   private void kills(String name, long changeRetentionBytes) throws Exception {
@@ -114,7 +114,7 @@ class FileChangesKillTest {
               + KILLS
               + " kills, "
               + batches
-              + " batches, begun anew "
+              + " batches, started over "
               + lost
               + ", "
               + records
@@ -130,7 +130,7 @@ class FileChangesKillTest {
     }
   }
 
-  /** Waits for some batches; says whether there may be more. */
+  /** Waits for some batches; returns whether there may be more. */
   private boolean follow(Process follower, int wanted) throws IOException {
     BufferedReader in = follower.inputReader();
     for (int n = 0; n < wanted; n++) {
@@ -145,12 +145,12 @@ class FileChangesKillTest {
 
   private void kill(Process p, String who, int expected) throws Exception {
     if (expected == 137) {
-      p.toHandle().destroyForcibly(); // which leaves its output, unlike that of the process
+      p.toHandle().destroyForcibly(); // keeps its output, unlike Process.destroyForcibly
     }
     p.inputReader().lines().forEach(line -> batches++);
     assertTrue(p.waitFor(2, TimeUnit.MINUTES));
     int code = p.exitValue();
-    // One that was too slow may say so before the kill comes.
+    // A follower that fell behind may report it before the kill.
     boolean well = code == expected || who.equals("follower") && code == Followed.LOST;
     assertTrue(well, () -> who + " ended with " + code + ": " + errors(who));
   }

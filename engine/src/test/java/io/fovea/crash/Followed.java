@@ -22,17 +22,17 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes into a database, and follows it into another one, until it is killed; or does one of both.
- * In the other one each batch and its position are one transaction, so what it holds is exactly
- * what was followed. {@link ChangesKillTest} and {@link FileChangesKillTest} start it, and kill it.
+ * Writes into a database and follows it into a copy, or does one of these, until it is killed. The
+ * copy stores each batch and its position in one transaction, so it holds exactly what was
+ * followed. {@link ChangesKillTest} and {@link FileChangesKillTest} start and kill it.
  *
- * <p>Usage: {@code Followed FILE COPY SEED}, with {@code write BYTES} or {@code follow BYTES}
- * behind it to do one of both, and to keep so many bytes of the log. Who follows alone reads the
- * files from beside. It says {@code n} for each batch, and ends with {@link #LOST} where it was too
- * slow.
+ * <p>Usage: {@code Followed FILE COPY SEED}, optionally with {@code write BYTES} or {@code follow
+ * BYTES} to do only one of both and retain this many bytes of the log. {@code follow} alone reads
+ * the files of another process. Prints {@code n} for each batch, and ends with {@link #LOST} if it
+ * fell behind.
  */
 final class Followed {
-  /** The exit code of a follower that was too slow. */
+  /** The exit code of a follower that fell behind. */
   static final int LOST = 5;
 
   private static final String[] NAMES = {"a", "b", "c"};
@@ -60,7 +60,7 @@ final class Followed {
     return s.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** The key in the copy: the table's name has one letter. */
+  /** Returns the key in the copy; table names have one letter. */
   private static byte[] key(String table, byte[] key) {
     byte[] k = new byte[key.length + 1];
     k[0] = (byte) table.charAt(0);
@@ -68,13 +68,13 @@ final class Followed {
     return k;
   }
 
-  /** Begins where it was, or with what there is now. */
+  /** Returns the stored position, or begins with the present contents. */
   private ChangePosition begin(Database db) {
     ChangePosition known = known();
     return known == null ? beginAnew(db) : known;
   }
 
-  /** Where it was; null where it was nowhere. */
+  /** Returns the stored position; null if there is none. */
   private @Nullable ChangePosition known() {
     byte[] known = copy.read(tx -> position.get(tx, POSITION));
     return known == null ? null : ChangePosition.parse(new String(known, StandardCharsets.UTF_8));
@@ -94,7 +94,7 @@ final class Followed {
     }
   }
 
-  /** What a database has, as the copy has it; keys in hexadecimal digits. */
+  /** Reads a database in the copy's format; keys are hexadecimal. */
   private static TreeMap<String, byte[]> read(Database db) {
     TreeMap<String, byte[]> all = new TreeMap<>();
     for (String name : db.tables()) {
@@ -160,11 +160,11 @@ final class Followed {
     records.deleteRange(tx, from, to);
   }
 
-  /** Takes what comes from the files that another process has open, until it is killed. */
+  /** Follows the files that another process has open, until killed. */
   private void followBeside(Path file) throws InterruptedException {
     ChangePosition at = known();
     if (at == null) {
-      throw new AssertionError("it has not begun");
+      throw new AssertionError("the copy has no position");
     }
     try (FileChanges changes = FileChanges.from(file, at)) {
       while (true) {
@@ -232,7 +232,7 @@ final class Followed {
     }
   }
 
-  /** Follows to the end; throws where the copy is not the database then. */
+  /** Follows to the end; throws if the copy then differs from the database. */
   static long compare(Path file, Path copyFile) {
     try (Database db = Database.open(file, options());
         Database copy = Database.open(copyFile, Victim.options())) {
@@ -242,12 +242,12 @@ final class Followed {
     }
   }
 
-  /** Makes a database without tables, and a copy that begins there. */
+  /** Creates a database without tables, and a copy that begins there. */
   static void makeBoth(Path file, Path copyFile, long changeRetentionBytes) {
     beginAnew(file, copyFile, changeRetentionBytes);
   }
 
-  /** Begins with what the database is now. */
+  /** Starts over with the present contents of the database. */
   static void beginAnew(Path file, Path copyFile, long changeRetentionBytes) {
     try (Database db = Database.open(file, options(changeRetentionBytes));
         Database copy = Database.open(copyFile, Victim.options())) {
@@ -256,8 +256,8 @@ final class Followed {
   }
 
   /**
-   * Follows to the end of what lies in the files, which nobody has open, perhaps after a kill; then
-   * opens the database: it has the same. If changes were lost, begins anew.
+   * Follows closed or killed files to their end, then opens the database, which must have the same
+   * contents. Starts over if changes were lost.
    */
   static long compareFromBeside(Path file, Path copyFile, long changeRetentionBytes) {
     try (Database copy = Database.open(copyFile, Victim.options())) {
@@ -277,7 +277,7 @@ final class Followed {
         if (lost) {
           f.beginAnew(db);
         } else if (end.lsn() > db.changesPosition().lsn()) {
-          throw new AssertionError(end + " was told, and was taken back");
+          throw new AssertionError(end + " was followed and then undone");
         }
         return f.compare(db);
       }

@@ -33,14 +33,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A disk that is full, or a file that may not grow, at each size, under threads; then there is
- * space again.
+ * A full disk, or a file that may not grow, at each size, under threads; then there is space again.
  *
  * <pre>
  *   each transaction puts the same records into two tables, or deletes them from both
- *   full:    it is done, or refused with StorageFullException and has changed nothing; reads work,
- *            and so does what needs no space; nobody waits
- *   after:   everything works, in the same open database; nothing acknowledged is lost
+ *   full:    it is done, or refused with StorageFullException and has changed nothing; reads and
+ *            operations that need no space work; no thread waits
+ *   after:   everything works in the same open database; no acknowledged change is lost
  * </pre>
  */
 @Tag("slow")
@@ -52,10 +51,10 @@ class FullDiskTest {
   private static final int STEPS_AFTER = 25;
   private static final int KEYS = 400;
 
-  /** Long values, of which one of eight stays. */
+  /** The number of long values, one of eight of which is kept. */
   private static final int HOLES = 60;
 
-  /** Each refused transaction asks a few times, for less each time; and so do the engine's own. */
+  /** Each refused transaction, and the engine itself, asks a few times, for less each time. */
   private static final long REFUSALS_MAX = 60L * THREADS * STEPS + 2_000;
 
   private static Options options(Durability durability) {
@@ -67,7 +66,7 @@ class FullDiskTest {
         .log(log -> log.maxBytes(512 << 10));
   }
 
-  /** What the tables hold of one thread's keys. */
+  /** The expected records of one thread's keys. */
   private static final class Client {
     final int id;
     final Random random;
@@ -86,7 +85,7 @@ class FullDiskTest {
     }
 
     byte[] key(int n) {
-      // Spread over the whole of the tables, so that threads meet in leaves.
+      // spread over the tables, so that threads share leaves
       return String.format("%05d-%d", n * 7919 % KEYS, id).getBytes();
     }
 
@@ -104,7 +103,7 @@ class FullDiskTest {
       };
     }
 
-    /** Puts records, or new values of the same length, or deletes some. */
+    /** Puts records, replaces values by others of the same length, or deletes some. */
     void step(@Nullable AtomicBoolean mayRefuse, boolean sameMayRefuse) {
       TreeMap<Integer, byte[]> change = new TreeMap<>();
       int what = random.nextInt(10);
@@ -142,7 +141,7 @@ class FullDiskTest {
       } catch (StorageFullException e) {
         if (mayRefuse == null
             || !needsSpace && change.values().stream().noneMatch(v -> v.length == 0)) {
-          throw new AssertionError("refused, and needs no space: " + change.keySet(), e);
+          throw new AssertionError("refused although it needs no space: " + change.keySet(), e);
         }
         mayRefuse.set(true);
         refused++;
@@ -206,7 +205,7 @@ class FullDiskTest {
     disk.onOperation(
         n -> {
           if (disk.refusals() > REFUSALS_MAX && waited.compareAndSet(false, true)) {
-            limit(disk, file, Long.MAX_VALUE); // else it would never end
+            limit(disk, file, Long.MAX_VALUE); // otherwise it would never end
           }
         });
     AtomicBoolean refused = new AtomicBoolean();
@@ -218,11 +217,11 @@ class FullDiskTest {
             clients[i].step(refused, logFull);
           }
         });
-    assertTrue(!waited.get(), "somebody asked for space again and again");
+    assertTrue(!waited.get(), "a thread asked for space endlessly");
     boolean hit = disk.refusals() > 0;
     limit(disk, file, Long.MAX_VALUE);
     assertEquals(DatabaseStats.Health.OK, db.stats().health());
-    // The log's own attempts come from time to time; what is refused meanwhile is tried again.
+    // The log retries from time to time; transactions that are refused meanwhile are repeated.
     Threads.run(
         THREADS,
         i -> {
@@ -287,18 +286,18 @@ class FullDiskTest {
             file + " full at " + size + " bytes, seed " + (CrashTest.SEED + runs), e);
       }
     }
-    assertTrue(refused > 0 || !file.equals("db"), "it was never full");
+    assertTrue(refused > 0 || !file.equals("db"), "the disk was never full");
     SoakReport.line(
         "FullDiskTest " + file + " " + durability,
         runs + " sizes, " + refused + " transactions refused");
   }
 
-  /** Where the sizes begin, from run to run: by whole pages, below two steps. */
+  /** Returns the first size, which varies from run to run: whole pages, below two steps. */
   private static long from(long step) {
     return Sample.oneOf((int) (2 * step / 4096)).first() * 4096L;
   }
 
-  /** A database whose file is mostly holes, with two small tables. */
+  /** Returns a database whose file is mostly holes, with two small tables. */
   private static Database withHoles(SimDisk disk, Options options) {
     Database db = SimDatabase.open(new SimStorage(disk), options);
     Table<byte[], byte[]> wide = db.table(TableSpec.bytes("wide", 16)).bytes();
@@ -315,7 +314,7 @@ class FullDiskTest {
       }
     }
     long punched = 0;
-    // What is being written is left out, and the next one may have it.
+    // A pass skips pages that are being written, so repeat it.
     for (int i = 0; i < 50 && punched <= HOLES * 20_000L; i++) {
       punched += db.compact(CompactOptions.defaults().movePages(false)).bytesPunched();
     }
@@ -324,8 +323,8 @@ class FullDiskTest {
   }
 
   /**
-   * The file has room enough, in holes, and the disk has not: in the database that has made the
-   * holes, and in one that finds them.
+   * The file has space in holes, and the disk is full: in the database that made the holes, and
+   * after it was reopened.
    */
   @ParameterizedTest
   @CsvSource({
@@ -355,15 +354,15 @@ class FullDiskTest {
         throw new AssertionError(file + ": " + size + " bytes for holes, seed " + seed, e);
       }
     }
-    assertTrue(refused > 0, "it was never full");
+    assertTrue(refused > 0, "the disk was never full");
     SoakReport.line(
         "FullDiskTest.holes " + file + " " + durability,
         runs + " sizes, " + refused + " transactions refused");
   }
 
-  /** Who has no more space deletes something, compacts, and goes on, on the same full disk. */
+  /** On a full disk, deleting and compacting makes space to continue. */
   @Test
-  void aCompactionMakesRoomOnAFullDisk() {
+  void compactionFreesSpaceOnAFullDisk() {
     SimDisk disk = new SimDisk(CrashTest.SEED);
     Options options = options(Durability.SYNC).bufferBytes(4 << 20);
     try (Database db = withHoles(disk, options)) {
@@ -378,7 +377,7 @@ class FullDiskTest {
         try {
           db.compact(CompactOptions.defaults().movePages(m));
         } catch (StorageFullException e) {
-          // What is moved needs space where it goes.
+          // moved pages need space at their destination
         }
       }
       db.run(
@@ -401,7 +400,7 @@ class FullDiskTest {
     }
   }
 
-  /** What a crash leaves now: the file has grown beside holes that found no space. */
+  /** Recovers from a crash now: the file has grown because its holes got no space. */
   private static void recovers(SimDisk disk, int records, Options options) {
     SimDisk after = disk.copy().crash(SimCrash.LOSE_ALL);
     limit(after, SimStorage.NAME, Long.MAX_VALUE);

@@ -13,19 +13,16 @@ import java.util.List;
 import java.util.Random;
 import java.util.TreeSet;
 
-/**
- * Random steps. What comes next follows from the seed and from the states that it was asked for
- * before, and from nothing that an engine does.
- */
+/** Random steps. They follow from the seed and the states passed in, never from the engine. */
 final class Generator {
   private static final int GROUPS = 6;
 
-  /** Tables whose pages lie among each other; those of the first move when the second is empty. */
+  /** Tables whose pages interleave; the first one's pages move when the second is empty. */
   private static final String MOVES = "moves";
 
   private static final String GOES = "goes";
 
-  /** One that is made behind what these have, so that its roots have to move. */
+  /** A table that is created after these, so that its roots must move. */
   private static final String LATE = "late";
 
   private static final String TIMED = "timed";
@@ -40,18 +37,17 @@ final class Generator {
 
   private final Random r;
 
-  /** How many names a group may have: small numbers make for changes, large ones for splits. */
+  /** How many names a group may have: few make for updates, many for splits. */
   private final int names;
 
-  /** Whether tables and indexes come and go. */
+  /** Whether to create and drop tables and indexes. */
   private final boolean schema;
 
-  /** Whether there are checkpoints, and closes. */
+  /** Whether to do checkpoints and closes. */
   private final boolean upkeep;
 
   private int next;
 
-  /** Whether rows expire. */
   private boolean timed;
 
   Generator(long seed) {
@@ -70,7 +66,7 @@ final class Generator {
     this.upkeep = upkeep;
   }
 
-  /** What every workload begins with. */
+  /** Returns the first steps of every workload. */
   static List<Step> first() {
     return List.of(
         new Step.CreateTable("narrow", Kind.NARROW, List.of("by_text", "by_unique")),
@@ -79,7 +75,7 @@ final class Generator {
         new Step.CreateTable("bytes", Kind.BYTES, List.of()));
   }
 
-  /** There are tables whose rows expire, too, the clock goes on, and what has expired is swept. */
+  /** Also generates tables whose rows expire, clock steps, and sweeps. */
   Generator timed() {
     timed = true;
     return this;
@@ -96,7 +92,7 @@ final class Generator {
     return anyNext(state);
   }
 
-  /** What a step is about: the kinds of changes that a model mixes. */
+  /** The subject of a step. */
   enum Kin {
     ROWS,
     EVOLUTION,
@@ -109,7 +105,7 @@ final class Generator {
     UPKEEP
   }
 
-  /** A step of some kind; another one where there is none of that now. */
+  /** Returns a step of some kind, or of another if that is not possible now. */
   Step next(State state, Kin kin) {
     if (!state.tables.containsKey(TIMED)) {
       return new Step.CreateTable(TIMED, Kind.TIMED, List.of("by_text", "expires"));
@@ -137,7 +133,7 @@ final class Generator {
     };
   }
 
-  /** Some rows that expire. */
+  /** Returns changes of rows that expire. */
   private Step timedRows(State state) {
     Contents c = state.tables.get(TIMED);
     List<Step.Op> ops = new ArrayList<>();
@@ -147,7 +143,7 @@ final class Generator {
     return new Step.Transact(ops, true);
   }
 
-  /** Ranges of one table or of several, in a transaction that may do other things. */
+  /** Returns range deletes on one or more tables, in a transaction with other changes. */
   private Step ranges(State state) {
     List<String> tables = List.copyOf(state.tables.keySet());
     List<Step.Op> ops = new ArrayList<>();
@@ -195,22 +191,22 @@ final class Generator {
   }
 
   /**
-   * The same, where pages are to move: again and again two trees grow beside each other, one of
-   * them loses all, and the database is compacted.
+   * Returns steps that make pages move: two trees grow interleaved, one is emptied, and the
+   * database is compacted, repeatedly.
    *
    * @param i the number of the step
-   * @param every of so many steps one is a compaction
+   * @param every one of this many steps is a compaction
    */
   Step next(State state, int i, int every) {
     return next(state, i, every, false, true);
   }
 
   /**
-   * The same.
+   * Returns steps that make pages move.
    *
-   * @param wide whether the records have pages of their own: what lies between them becomes holes,
-   *     or is where they move to
-   * @param moves which of the two
+   * @param wide whether records occupy their own pages, between which space becomes holes or
+   *     targets
+   * @param moves whether compaction moves pages, rather than punching holes
    */
   Step next(State state, int i, int every, boolean wide, boolean moves) {
     int before = every - 1 - i % every;
@@ -265,7 +261,7 @@ final class Generator {
     Contents c = state.tables.get(name);
     String index = indexes(c.kind()).get(r.nextInt(3));
     if (r.nextInt(5) == 0) {
-      // To a short name, one that the catalog knows by its hash, or one that is taken.
+      // a short name, one that the catalog stores by its hash, or an existing one
       List<String> to = List.of("extra0", "extra1", LONG);
       String other = to.get(r.nextInt(3));
       return other.equals(extra) ? new Step.DropTable(extra) : new Step.Rename(extra, other);
@@ -280,7 +276,7 @@ final class Generator {
     return r.nextInt(3) == 0 ? new Step.RenameIndex(name, there) : new Step.DropIndex(name, there);
   }
 
-  /** A table of rows gets its next version, where it has not had them all. */
+  /** Evolves a table of rows to its next version, if any. */
   private Step evolve(State state) {
     List<String> names = List.copyOf(state.tables.keySet());
     String name = names.get(r.nextInt(names.size()));
@@ -289,13 +285,13 @@ final class Generator {
       return new Step.Look();
     }
     String byA = c.named("by_a");
-    // An index that has to be built anew is missing for a while: a state of its own.
+    // An index that must be rebuilt is missing for a while, which is a state by itself.
     return byA != null && Shape.rebuildsByA(c.version() + 1)
         ? new Step.DropIndex(name, byA)
         : new Step.Evolve(name);
   }
 
-  /** Few records or many, so that the new tree is logged or written. */
+  /** Loads few or many records, so that the new tree is logged or written. */
   private Step load(State state) {
     List<String> tables = List.copyOf(state.tables.keySet());
     String table = tables.get(r.nextInt(tables.size()));
@@ -320,7 +316,7 @@ final class Generator {
     return new Step.Load(table, rows, ascending, duplicates);
   }
 
-  /** Tables that come, go and change their names, with records, in one transaction. */
+  /** Creates, drops and renames tables, with records, in one transaction. */
   private Step migrate(State state) {
     List<String> extras = List.of("extra0", "extra1", LONG);
     List<Object> parts = new ArrayList<>();
@@ -369,11 +365,11 @@ final class Generator {
   }
 
   private Step.Op op(String table, Contents c, boolean bulk) {
-    // Wide records are pages of their own: fewer of them.
+    // Each wide record occupies its own pages: use fewer.
     int range = c.kind() == Kind.WIDE ? Math.min(names, 4) : names;
     Pk pk = new Pk(r.nextInt(GROUPS), (r.nextInt(3) == 0 ? "\0n" : "name") + r.nextInt(range));
     if (r.nextInt(3) == 0 && !c.records().isEmpty()) {
-      Pk there = c.records().ceilingKey(pk); // one that is there
+      Pk there = c.records().ceilingKey(pk); // an existing key
       pk = there == null ? c.records().firstKey() : there;
     }
     int kind = r.nextInt(100);
@@ -402,7 +398,7 @@ final class Generator {
   }
 
   private Value value(Kind kind, boolean small) {
-    int seed = ++next * 7 + 1; // (of its own for each value, so that none is taken for another)
+    int seed = ++next * 7 + 1; // distinct, to tell values apart
     if (kind != Kind.BYTES) {
       int pad = kind == Kind.WIDE ? 9000 : 60;
       int length = r.nextInt(pad + 1);

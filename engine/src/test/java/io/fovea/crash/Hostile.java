@@ -26,17 +26,16 @@ import java.util.concurrent.locks.LockSupport;
 import org.opentest4j.AssertionFailedError;
 
 /**
- * Opens files that somebody has forged: pages, log records and headers with wrong contents and
- * right checksums. {@link HostileTest} starts it in a JVM with little memory.
+ * Opens forged files: pages, log records and headers with wrong contents and valid checksums.
+ * {@link HostileTest} starts it in a JVM with little memory.
  *
- * <p>Whatever the files say, nothing but a {@link FoveaException} may come of it: no other
- * exception, no endless loop, no memory without bounds. What the answers are is looked at by {@link
- * DamagedUse} only.
+ * <p>Only {@link FoveaException}s are allowed: no other exception, no endless loop, no unbounded
+ * memory. Answers are checked by {@link DamagedUse} only.
  *
- * <p>Usage: {@code Hostile KIND SEED FROM TO}: rounds FROM to TO. Of the kinds, {@code files}
- * forges all files of a database, somewhere; {@code pages} pages of the data file, by their layout.
- * Prints the number of each round before it is begun, {@code BAD} and a stack trace where something
- * came of it, {@code HANG} and all stacks where a round does not end, and at last {@code END}.
+ * <p>Usage: {@code Hostile KIND SEED FROM TO}: rounds FROM to TO. Kind {@code files} forges all
+ * files of a database at random; {@code pages} forges pages of the data file by their layout.
+ * Prints the number of each round before it begins, {@code BAD} and a stack trace for a failure,
+ * {@code HANG} and all stacks if a round does not end, and finally {@code END}.
  */
 final class Hostile {
   private static final int PAGE = 4096;
@@ -121,7 +120,7 @@ final class Hostile {
     long pages = disk.device("db").size() / PAGE;
     long pid = r.nextInt(8) == 0 ? r.nextInt(2) : r.nextLong(pages);
     for (int i = 0; i < 200; i++) {
-      // One that is in use, and of each type as often as the others.
+      // a page in use, each type equally often
       int type = disk.peek("db", pid * PAGE + PageHeader.TYPE, 1)[0];
       if (type != 0 && (type != PageHeader.OVERFLOW || r.nextInt(8) == 0) || pid < 2) {
         break;
@@ -157,7 +156,7 @@ final class Hostile {
     disk.poke("db", pid * PAGE, bytes(m));
   }
 
-  /** Makes something that may be a page id another one. */
+  /** Replaces a value that may be a page id. */
   private void reference(MemorySegment m, long pages) {
     List<Integer> places = new ArrayList<>();
     for (int at = 32; at <= PAGE - 8; at++) {
@@ -177,7 +176,7 @@ final class Hostile {
   }
 
   private static UUID uuid(SimDisk disk) {
-    // The first superblock that has one; see docs/reference/file-format.md.
+    // From the first superblock that has one; see docs/reference/file-format.md.
     for (int pid = 0; pid < 2; pid++) {
       ByteBuffer b = ByteBuffer.wrap(disk.peek("db", (long) pid * PAGE + 48, 16));
       b.order(ByteOrder.BIG_ENDIAN);
@@ -195,7 +194,7 @@ final class Hostile {
     try {
       parts = Forger.parts(device, uuid(disk));
     } catch (CorruptionException e) {
-      return; // what was forged before has made it unreadable
+      return; // an earlier forgery made it unreadable
     }
     if (parts.isEmpty()) {
       return;
@@ -217,7 +216,7 @@ final class Hostile {
     Mem.putInt(m, 8, Checksum.crc32c(m, 12, DWB_HEADER - 12));
     disk.poke("db.dwb", at, bytes(m));
     if (r.nextBoolean()) {
-      // Something to restore.
+      // damage for the double-write area to restore
       disk.flip("db", (2 + r.nextInt(100)) * (long) PAGE + 100, 1);
     }
   }
@@ -266,7 +265,7 @@ final class Hostile {
     }
   }
 
-  /** How often what came of it. */
+  /** Counts outcomes. */
   static final class Outcomes {
     private final Map<String, Integer> counts = new TreeMap<>();
 
@@ -280,7 +279,7 @@ final class Hostile {
     }
   }
 
-  /** What a model finds wrong is no wonder. */
+  /** Runs a step; a difference from the model is expected. */
   static void attempt(Runnable step) {
     try {
       step.run();
@@ -293,12 +292,12 @@ final class Hostile {
     }
   }
 
-  /** When the round that is under way has begun, and its number. */
+  /** When the current round began, and its number. */
   private static volatile long began;
 
   private static volatile int round;
 
-  /** Ends the process where a round does not end, however much else the machine has to do. */
+  /** Ends the process if a round does not end, with tolerance for a busy machine. */
   private static void watch(long seconds) {
     began = System.nanoTime();
     Thread t =
@@ -324,7 +323,7 @@ final class Hostile {
     t.start();
   }
 
-  /** Forges pages, and looks at what can be told. */
+  /** Forges pages and checks the answers. */
   private static void pages(DeepBase.Base base, Hostile h, int i, long seed, Outcomes outcomes) {
     SimDisk disk = base.disk().copy();
     PageForger forger = new PageForger(disk, h.what);
@@ -362,7 +361,7 @@ final class Hostile {
       String outcome = "used";
       try {
         if (pages) {
-          // Twice as often the one that needs no recovery, which would mend some of it.
+          // twice as often the base without recovery, which would repair some damage
           pages(deep.get(Math.max(0, h.r.nextInt(3) - 1)), h, i, seed, outcomes);
         } else {
           Base base = bases.get(h.r.nextInt(bases.size()));

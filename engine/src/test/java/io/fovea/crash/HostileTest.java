@@ -19,12 +19,11 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Forged files, and pages that are wrong though their checksum is right, in a JVM of their own
- * (RELIABILITY.md, 9): typed errors, no crash, no endless loop, bounded memory; of pages also: no
- * wrong answer that verify does not explain.
+ * Forged files, and wrong pages with valid checksums, in a separate JVM: typed errors, no crash, no
+ * endless loop, bounded memory; and for pages, no wrong answer that verify does not explain.
  *
  * <p>{@code -Dcrash.forged=N} files, {@code -Dcrash.pages=N} databases with damaged pages; {@code
- * -Dcrash.forged.from=N} where to begin, for a replay.
+ * -Dcrash.forged.from=N} is the first round, for a replay.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -34,10 +33,10 @@ class HostileTest {
   private static final int PAGES = Integer.getInteger("crash.pages", 30);
   private static final int FROM = Integer.getInteger("crash.forged.from", 0);
 
-  /** Generously: the child itself notices a round that does not end. */
+  /** Generous: the child itself detects a round that does not end. */
   private static final long SECONDS = 600 + 2L * Math.max(FILES, PAGES);
 
-  /** The heap, the JVM itself, the pools of one database after the other. */
+  /** The heap, the JVM itself, and the pools of successive databases. */
   private static final long KIB_MAX = 700 << 10;
 
   @TempDir Path dir;
@@ -48,8 +47,8 @@ class HostileTest {
   }
 
   @Test
-  void damagedPagesAreNoticed() throws IOException, InterruptedException {
-    run("pages", PAGES, "damagedPagesAreNoticed");
+  void damagedPagesAreDetected() throws IOException, InterruptedException {
+    run("pages", PAGES, "damagedPagesAreDetected");
   }
 
   private void run(String kind, int rounds, String test) throws IOException, InterruptedException {
@@ -109,13 +108,13 @@ class HostileTest {
             .mapToLong(l -> Long.parseLong(l.substring(7)))
             .max()
             .orElse(0);
-    assertTrue(kib < KIB_MAX, () -> "it took " + kib + " KiB");
+    assertTrue(kib < KIB_MAX, () -> "it used " + kib + " KiB");
     SoakReport.line(
         "HostileTest." + test,
         "seed " + CrashTest.SEED + ": " + rounds + " rounds: " + end + ", " + kib + " KiB");
   }
 
-  /** What went wrong, with the line before; or the end. */
+  /** Returns the failure with the line before it, or else the end of the text. */
   private static String interesting(String text) {
     int bad = text.indexOf("\nBAD");
     bad = bad < 0 ? text.indexOf("\nHANG") : bad;

@@ -4,8 +4,8 @@ package io.fovea.crash;
  * Interrupts a thread at its n-th call that may wait or do I/O. {@link InterruptWeaver} puts {@link
  * #at} before each such call of the engine.
  *
- * <p>An interrupt right before a call that blocks has the effect of one during it: parks return,
- * locks that can be interrupted throw, channels close themselves.
+ * <p>An interrupt right before a blocking call has the effect of one during it: parks return,
+ * interruptible locks throw, channels close themselves.
  */
 public final class InterruptProbe {
   private static volatile Thread armed;
@@ -14,16 +14,16 @@ public final class InterruptProbe {
   private static boolean always;
   private static String where = "";
 
-  /** Whoever tries again after each interrupt ends, too. */
+  /** Bounds the interrupts, so that a call that retries after each one ends. */
   private static final int INTERRUPTS_MAX = 20_000;
 
   private InterruptProbe() {}
 
   /**
-   * Counts the calling thread's places from here on, and interrupts it.
+   * Counts the calling thread's call sites from here on, and interrupts it at one.
    *
-   * @param place the place, from 0; beyond the last one nothing happens
-   * @param eachAfter whether all later places interrupt it as well
+   * @param place the number of the call site, from 0; if there are fewer, nothing happens
+   * @param eachAfter whether all later sites interrupt it as well
    */
   public static void arm(int place, boolean eachAfter) {
     passed = 0;
@@ -33,30 +33,18 @@ public final class InterruptProbe {
     armed = Thread.currentThread();
   }
 
-  /**
-   * Ends it.
-   *
-   * @return how many places the thread has passed
-   */
+  /** Disarms the probe; returns how many call sites the thread has passed. */
   public static int disarm() {
     armed = null;
     return passed;
   }
 
-  /**
-   * The last place that interrupted the thread.
-   *
-   * @return the call and its caller
-   */
+  /** Returns the last call that was interrupted, and its caller. */
   public static String where() {
     return where;
   }
 
-  /**
-   * Called by the engine before a call.
-   *
-   * @param call the call and its caller
-   */
+  /** Called before a call, which is given with its caller. */
   public static void at(String call) {
     if (armed != Thread.currentThread()) {
       return;

@@ -7,10 +7,9 @@ import io.fovea.support.WeavingLoader;
 import java.util.List;
 
 /**
- * Loads the engine once more, with a call of {@link InterruptProbe} before every call that may wait
- * or do I/O: of the JDK's channels, files, streams, locks and parks, and of libc and rings.
- *
- * <p>Classes of tests are loaded here too, and not woven: what they call is not the engine's.
+ * Loads the engine again, with a call of {@link InterruptProbe} before every call that may wait or
+ * do I/O: channels, files, streams, locks and parks of the JDK, libc and rings. Test classes are
+ * loaded here too, without woven calls.
  */
 final class InterruptWeaver extends WeavingLoader {
   private static final String PROBE = "io/fovea/crash/InterruptProbe";

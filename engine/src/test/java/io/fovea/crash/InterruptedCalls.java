@@ -43,9 +43,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The calls of the API that {@link InterruptsTest} interrupts: each with what it needs, and what
- * must hold behind it. Loaded by {@link InterruptWeaver}; the test calls {@link #run} by
- * reflection.
+ * The API calls that {@link InterruptsTest} interrupts, with their preparation and what must hold
+ * afterwards. Loaded by {@link InterruptWeaver}; the test calls {@link #run} by reflection.
  */
 public final class InterruptedCalls {
   private static final TableSpec BYTES = TableSpec.bytes("b", 20);
@@ -58,7 +57,7 @@ public final class InterruptedCalls {
           .expireAfter(AT, Duration.ofHours(1));
   private static final int RECORDS = 120;
 
-  /** A call; it may leave what it opened in {@link #opened}. */
+  /** A call; resources that it leaves in {@link #opened} are closed. */
   private interface Call {
     void on(InterruptedCalls c) throws Exception;
   }
@@ -240,10 +239,8 @@ public final class InterruptedCalls {
   }
 
   /**
-   * Makes the files that each call finds: in {@code closed} as a close leaves them, in {@code
-   * killed} as the end of the process does.
-   *
-   * @param dir an empty folder
+   * Creates the files that calls find in an empty folder: closed ones in {@code closed}, those of
+   * an ended process in {@code killed}.
    */
   public static void prepare(Path dir) throws IOException {
     Path closed = Files.createDirectory(dir.resolve("closed"));
@@ -332,7 +329,7 @@ public final class InterruptedCalls {
 
   private static void require(FileReport report) {
     if (!report.ok()) {
-      throw new AssertionError("called broken: " + report.problems());
+      throw new AssertionError("reported as damaged: " + report.problems());
     }
   }
 
@@ -342,11 +339,7 @@ public final class InterruptedCalls {
     }
   }
 
-  /**
-   * The calls.
-   *
-   * @return their names
-   */
+  /** Returns the names of the calls. */
   public static List<String> names() {
     return List.copyOf(CALLS.keySet());
   }
@@ -354,12 +347,11 @@ public final class InterruptedCalls {
   /**
    * Interrupts one call.
    *
-   * @param name of the call
    * @param prepared the folder of {@link #prepare}
    * @param dir an empty folder
-   * @param place where; -1: before it begins; beyond the last place: nowhere
-   * @param each whether at all places from there on
-   * @return how many places it passed, and what is wrong or an empty string; then what became of it
+   * @param place the call site; -1: before the call begins; beyond the last site: none
+   * @param each whether to interrupt at all later sites, too
+   * @return how many sites it passed; the problem or an empty string; the outcome
    */
   public static Object[] run(String name, Path prepared, Path dir, int place, boolean each)
       throws Exception {
@@ -385,11 +377,11 @@ public final class InterruptedCalls {
     boolean interrupted = Thread.interrupted();
     String problem = "";
     if (place < places && !interrupted) {
-      problem = "the flag is lost; " + thrown;
+      problem = "the interrupt flag was lost; " + thrown;
     } else if (thrown instanceof OperationInterruptedException && entry.endsByInterrupts) {
       Set<String> behind = c.listing();
       behind.removeAll(before);
-      behind.removeIf(f -> f.startsWith("db.")); // of the database that is open
+      behind.removeIf(f -> f.startsWith("db.")); // of the open database
       if (!behind.isEmpty()) {
         problem = "leaves " + behind;
       }
@@ -401,13 +393,13 @@ public final class InterruptedCalls {
       try {
         entry.call.on(c);
       } catch (Throwable t) {
-        problem = "once more: " + trace(t);
+        problem = "repeated call: " + trace(t);
       }
     }
     return new Object[] {places, c.end(problem), outcome};
   }
 
-  /** Everything is closed, and the database is whole. */
+  /** Closes everything, and verifies the database. */
   private String end(String problem) {
     String found = problem;
     try {
@@ -419,11 +411,11 @@ public final class InterruptedCalls {
       }
       try (Database again = Database.open(file, options())) {
         if (!again.verify().ok() || again.tables().isEmpty()) {
-          found += " not whole: " + again.verify().problems();
+          found += " damaged: " + again.verify().problems();
         }
       }
       if (Files.exists(dir.resolve("db.lock"))) {
-        found += " the lock's file is left";
+        found += " the lock file remains";
       }
     } catch (Throwable t) {
       found += " afterwards: " + trace(t);
@@ -439,7 +431,6 @@ public final class InterruptedCalls {
     return out.toString();
   }
 
-  /** Empties a folder. */
   public static void clear(Path dir) {
     try (Stream<Path> files = Files.walk(dir)) {
       for (Path p : files.sorted(java.util.Comparator.reverseOrder()).toList()) {

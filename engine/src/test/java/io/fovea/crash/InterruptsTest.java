@@ -17,13 +17,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Each public entry point is interrupted before it begins, at its I/O and waits, and at all of
- * them. It completes, or throws OperationInterruptedException where its documentation says so; the
- * thread's flag is kept, nothing is left behind, nothing is called corrupt, and the same call
- * succeeds afterwards.
+ * Interrupts each public entry point before it begins, at each I/O and wait, and at all of them.
+ * The call completes, or throws OperationInterruptedException if so documented. The interrupt flag
+ * is kept, no resource remains, nothing is reported as damaged, and the repeated call succeeds.
  *
- * <p>Without native access as well: see the execution {@code denied} in the module's build. {@code
- * -Dcrash.interrupts=0} tries each place; n tries n of each call, chosen by {@code -Dcrash.seed}.
+ * <p>Also runs without native access: see the execution {@code denied} in the module's POM. {@code
+ * -Dcrash.interrupts=0} tries each call site; n tries n per call, chosen by {@code -Dcrash.seed}.
  */
 class InterruptsTest {
   private static final int PLACES = Integer.getInteger("crash.interrupts", 1);
@@ -32,7 +31,7 @@ class InterruptsTest {
   private Path folder;
   private Path prepared;
 
-  /** In memory where there is such a folder: the test is about threads, and syncs a lot. */
+  /** Uses a folder in memory if possible: the test syncs often, and is about threads. */
   @BeforeEach
   void folders(@TempDir Path disk) throws IOException {
     Path memory = Path.of("/dev/shm");
@@ -47,7 +46,7 @@ class InterruptsTest {
   }
 
   @Test
-  void eachCallAtEachPlace() throws Exception {
+  void eachCallAtEachCallSite() throws Exception {
     Class<?> calls =
         new InterruptWeaver(getClass().getClassLoader())
             .loadClass("io.fovea.crash.InterruptedCalls");
@@ -78,7 +77,7 @@ class InterruptsTest {
           if (!result[1].equals("")) {
             problems.add(
                 name
-                    + " at place "
+                    + " at call site "
                     + place
                     + (each ? " and all later ones" : "")
                     + " of "

@@ -31,10 +31,10 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A process is killed, at random and at every named place (RELIABILITY.md, 5 and 6): what it had
- * acknowledged is there when its file is opened again.
+ * Kills a process, at random and at every failpoint. When its file is opened again, everything that
+ * was acknowledged must be present.
  *
- * <p>{@code -Dcrash.kills=N} kills at random, {@code -Dcrash.seed=N}.
+ * <p>Options: {@code -Dcrash.kills=N} random kills, {@code -Dcrash.seed=N}.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -52,10 +52,10 @@ class KillTest {
     Session.quiet();
   }
 
-  /** What a victim said before it died. */
+  /** What a victim reported before it died. */
   private record Said(int acked, int begun, int status, String error) {}
 
-  /** Runs a victim; kills it when it has acknowledged so many steps. */
+  /** Runs a victim; kills it after it has acknowledged this many steps. */
   private Said victim(Path file, List<Part> parts, int killAfter, String... properties)
       throws IOException, InterruptedException {
     Path errors = dir.resolve("stderr");
@@ -89,7 +89,7 @@ class KillTest {
         } else if (line.startsWith("a ")) {
           acked = Integer.parseInt(line.substring(2));
           if (acked == killAfter) {
-            // Not by the process itself, which would close what it said meanwhile.
+            // not through the Process, which would close unread output
             child.toHandle().destroyForcibly();
           }
         }
@@ -97,7 +97,7 @@ class KillTest {
     }
     if (!child.waitFor(MINUTES, TimeUnit.MINUTES)) {
       child.destroyForcibly();
-      throw new AssertionError("the child does not end: " + command);
+      throw new AssertionError("the child did not end: " + command);
     }
     return new Said(acked, begun, child.exitValue(), Files.readString(errors));
   }
@@ -106,7 +106,7 @@ class KillTest {
     return Files.writeString(dir.resolve("logging.properties"), ".level=SEVERE\n");
   }
 
-  /** Opens what a victim has left; returns how many steps of the last part it holds. */
+  /** Opens the file of a victim; returns how many steps of the last part it holds. */
   private int found(Path file, List<Part> parts, Said said) throws IOException {
     try (Stream<Path> files = Files.list(dir)) {
       assertTrue(files.noneMatch(f -> f.getFileName().toString().startsWith("hs_err")));
@@ -148,7 +148,7 @@ class KillTest {
       assertEquals(137, said.status, about);
       killed++;
       try {
-        // Sometimes the next victim finds what this one has left.
+        // sometimes the next victim recovers this one's file
         int found = i % 3 == 2 && said.acked == said.begun ? said.acked : found(file, parts, said);
         parts.set(parts.size() - 1, new Part(parts.getLast().seed(), found));
         steps += found;
@@ -163,12 +163,12 @@ class KillTest {
         "seed " + CrashTest.SEED + ": " + killed + " kills of a process, " + steps + " steps");
   }
 
-  /** Every named place of a sample is reached, and survived. */
+  /** Reaches each failpoint of a sample, and survives it. */
   @Test
   void atEveryPoint() throws Exception {
     Set<String> points = FaultAgent.failpoints();
-    assertFalse(points.isEmpty(), "there are no points");
-    // What opens the file has something to recover: a victim of its own, killed at random.
+    assertFalse(points.isEmpty(), "there are no failpoints");
+    // A separate victim, killed at random, leaves a file that needs recovery.
     Random r = new Random(CrashTest.SEED);
     Path killed = dir.resolve("killed");
     List<Part> before = new ArrayList<>(List.of(new Part(r.nextInt(1 << 20), 1_000_000)));
@@ -200,7 +200,7 @@ class KillTest {
               + parts
               + ": "
               + dead;
-      assertEquals(137, dead.status, () -> "not reached: " + about);
+      assertEquals(137, dead.status, () -> "failpoint not reached: " + about);
       try {
         found(file, parts, dead);
         verify(file);

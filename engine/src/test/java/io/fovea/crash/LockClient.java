@@ -20,7 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A process that opens a database, and does what it is told: a line in, a line out. */
+/** A process that opens a database and executes commands: a line in, a line out. */
 public final class LockClient {
   private static final TableSpec SPEC = TableSpec.bytes("b", 20);
 
@@ -40,7 +40,7 @@ public final class LockClient {
                     .changeRetentionBytes(256 << 10));
   }
 
-  /** Opens and closes: "opened", or who has it. For other class loaders, too. */
+  /** Opens and closes: returns "opened", or the holder. Also called from other class loaders. */
   public static String attempt(String file, boolean write) {
     try (Database other = Database.open(Path.of(file), options(write))) {
       return other.isOpen() ? "opened" : "closed";

@@ -19,17 +19,17 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Processes with native access and without keep each other out, whatever a holder does meanwhile:
- * its second openings, copies, dumps and followers close descriptors of the file, which ends the
- * locks of records that its process has of it.
+ * Processes with and without native access exclude each other, whatever a holder does meanwhile.
+ * Its second openings, copies, dumps and followers close descriptors of the file, which releases
+ * the record locks that its process has on it.
  */
 class LocksTest {
   private static final List<String> DEEDS =
       List.of("nothing", "refused", "loader", "reader", "dump", "changes", "verify", "copy");
 
   /**
-   * Half of the deeds of each holder, and half of the openings beside each: as on a chessboard, so
-   * that each deed meets both kinds of holder, and each holder both kinds of others.
+   * Half of the operations of each holder and half of the competing openings, as on a chessboard:
+   * each operation meets both kinds of holder, and each holder both kinds of competitor.
    */
   private static final Sample HALF = Sample.oneOf(2);
 
@@ -76,7 +76,7 @@ class LocksTest {
   }
 
   @Test
-  void whoeverHoldsTheFileAndWhateverItDoes() throws Exception {
+  void holderExcludesOthersDuringAllOperations() throws Exception {
     assumeTrue(Runtime.version().feature() >= 24, "older JVMs can't deny native access");
     List<String> problems = new ArrayList<>();
     int tried = 0;
@@ -141,21 +141,20 @@ class LocksTest {
       assertEquals("opened", otherDenied.tell("read", file));
       assertEquals("true " + keys, otherDenied.tell("count", ""));
       otherDenied.tell("close", "");
-      // One that is killed keeps nobody out, although its note is left.
+      // A killed holder excludes no process, although its lock file remains.
       for (Client killed : List.of(denied, raw)) {
         assertEquals("opened", killed.tell("write", file));
         killed.close();
-        assertTrue(Files.exists(dir.resolve("db.lock")), "the note");
+        assertTrue(Files.exists(dir.resolve("db.lock")), "the lock file remains");
         for (Client other : List.of(otherRaw, otherDenied)) {
           assertEquals("opened", other.tell("write", file));
           assertEquals("true " + keys, other.tell("count", ""));
           assertEquals("closed", other.tell("close", ""));
         }
-        assertTrue(!Files.exists(dir.resolve("db.lock")), "the note goes");
+        assertTrue(!Files.exists(dir.resolve("db.lock")), "the lock file is deleted");
       }
     }
-    SoakReport.line(
-        "LocksTest", tried + " openings beside a holder, " + problems.size() + " problems");
+    SoakReport.line("LocksTest", tried + " competing openings, " + problems.size() + " problems");
     assertEquals("", String.join("\n", problems), "-Dsample.seed=" + Sample.seed());
   }
 }

@@ -22,8 +22,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Pages that the device has lost, so that they read as zeros: each page of a database, one by one,
- * of a sample. Neither a backup nor verify may take one for a page that was never written.
+ * Pages that the device has lost, so that they read as zeros; a sample of all pages, one at a time.
+ * Neither a backup nor verify may treat one as a page that was never written.
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -50,11 +50,13 @@ class LostPagesTest {
   }
 
   private interface Look {
-    /** Looks at a database; throws the exception that is expected, or says whether it noticed. */
+    /**
+     * Reads a database; throws the expected exception, or returns whether the loss was detected.
+     */
     boolean noticed(Session s) throws Exception;
   }
 
-  /** With a log, and without one: then the backup is made while nobody changes anything. */
+  /** Tries each page, with and without a log. Without one, nothing changes during the backup. */
   private static void eachPage(Durability durability, Look look) throws Exception {
     Options options = Session.small().durability(durability);
     for (long pid = 2 + SAMPLE.first(); pid < pages; pid += SAMPLE.stride()) {
@@ -73,7 +75,7 @@ class LostPagesTest {
 
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "NONE"})
-  void aBackupEnds(Durability durability) throws Exception {
+  void backupFails(Durability durability) throws Exception {
     eachPage(
         durability,
         s -> {
@@ -82,9 +84,9 @@ class LostPagesTest {
         });
   }
 
-  /** What walks the file by page ids makes no page of a lost one. */
+  /** Compaction walks the file by page id; it must not reinitialize a lost page. */
   @Test
-  void compactionHidesNone() throws Exception {
+  void compactionHidesNoLostPage() throws Exception {
     eachPage(
         Durability.SYNC,
         s -> {
@@ -94,15 +96,15 @@ class LostPagesTest {
   }
 
   @Test
-  void verifyNotices() throws Exception {
+  void verifyDetectsLostPages() throws Exception {
     eachPage(Durability.SYNC, s -> !s.db().verify().ok());
   }
 
-  /** What was given out and not written yet reads as zeros, too, and is no damage. */
+  /** Allocated pages that were not written yet also read as zeros, and are no damage. */
   @Test
-  void pagesThatWereNotWrittenYet() throws Exception {
+  void unwrittenPagesAreNoDamage() throws Exception {
     for (Durability durability : new Durability[] {Durability.SYNC, Durability.NONE}) {
-      // A pool that nothing has to leave.
+      // A pool that never evicts.
       Options options = Session.small().durability(durability).bufferBytes(8 << 20);
       SimDisk disk = new SimDisk(CrashTest.SEED);
       Session s = new Session(disk, options, false, new State());

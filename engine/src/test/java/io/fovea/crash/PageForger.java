@@ -10,10 +10,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Changes pages by their layout (docs/reference/file-format.md) and makes their checksums right:
- * what a defect, bad memory or a forger would leave, and no checksum tells.
- *
- * <p>Not for use by several threads.
+ * Changes pages by their layout (docs/reference/file-format.md) and makes their checksums valid, as
+ * a defect, bad memory or a forger would. Not thread-safe.
  */
 final class PageForger {
   static final int PAGE = 4096;
@@ -38,7 +36,7 @@ final class PageForger {
   private final MemorySegment page = Arena.ofAuto().allocate(PAGE, PAGE);
   private final StringBuilder what;
 
-  /** Whether something was changed that is a record's, so that nobody can tell what was right. */
+  /** Whether record contents were changed, so that the right answer is unknown. */
   private boolean contents;
 
   PageForger(SimDisk disk, StringBuilder what) {
@@ -47,26 +45,25 @@ final class PageForger {
     this.what = what;
   }
 
-  /** Whether keys or values were changed: answers may be wrong then, and no look can tell. */
+  /** Returns whether keys or values were changed: answers may then be wrong undetectably. */
   boolean changedContents() {
     return contents;
   }
 
-  // ------------------------------------------------------------------------------- looking at
-  // pages
+  // ------------------------------------------------------------------------------- inspection
 
   long pages() {
     return pages;
   }
 
-  /** Takes a page into memory, to be looked at or changed. */
+  /** Reads a page into memory. */
   PageForger load(long pid) {
     byte[] bytes = disk.peek(DB, pid * PAGE, PAGE);
     Mem.putBytes(page, 0, bytes, 0, PAGE);
     return this;
   }
 
-  /** Puts it back, with a right checksum. */
+  /** Writes the page back, with a valid checksum. */
   void store(long pid) {
     PageHeader.seal(page, 0, PAGE);
     byte[] bytes = new byte[PAGE];
@@ -106,7 +103,7 @@ final class PageForger {
     return type() == PageHeader.INNER ? INNER_SLOTS + 16 * i : LEAF_SLOTS + 8 * i;
   }
 
-  /** The slot: head (32), offset (16), length of the suffix (16). */
+  /** Returns a slot: head (32), offset (16), length of the suffix (16). */
   long slot(int i) {
     return Mem.getLong(page, slotAt(i));
   }
@@ -115,7 +112,7 @@ final class PageForger {
     Mem.putLong(page, slotAt(i), slot);
   }
 
-  /** Whether the value of an entry of a leaf is in a chain. */
+  /** Returns whether the value of a leaf entry is in a chain. */
   boolean isLong(int i) {
     return u16(recordAt(i)) == NONE;
   }
@@ -144,7 +141,7 @@ final class PageForger {
     return Mem.getUnsignedShort(page, at);
   }
 
-  /** All pages of a type, and of a level if that is not negative. */
+  /** Returns all pages of a type, and of a level if that is not negative. */
   List<Long> find(int type, int level) {
     List<Long> found = new ArrayList<>();
     for (long pid = 2; pid < pages; pid++) {
@@ -175,7 +172,7 @@ final class PageForger {
     };
   }
 
-  /** A page id that is none, or another page's. */
+  /** Returns an invalid page id, or another page's. */
   private long pid(Random r, long own) {
     return switch (r.nextInt(8)) {
       case 0 -> number(r);
@@ -196,7 +193,7 @@ final class PageForger {
     }
   }
 
-  /** A number of 16 bits that was another one: near to it, or anywhere. */
+  /** Returns another number of 16 bits: a close one, or any. */
   private int near(int value, Random r) {
     return switch (r.nextInt(5)) {
       case 0 -> value + 1;
@@ -207,11 +204,7 @@ final class PageForger {
     };
   }
 
-  /**
-   * Forges a page: of each kind as often as of the others.
-   *
-   * @param r decides
-   */
+  /** Forges a page; each kind of page equally often. */
   void forge(Random r) {
     int kind = r.nextInt(16);
     if (kind == 0) {
@@ -226,7 +219,7 @@ final class PageForger {
     if (pids.isEmpty()) {
       return;
     }
-    // Page 2 is the catalog: often enough.
+    // Page 2 is the catalog: forge it more often.
     long pid = type == PageHeader.LEAF && r.nextInt(8) == 0 ? 2 : any(pids, r);
     int at = what.length();
     load(pid);
@@ -249,7 +242,7 @@ final class PageForger {
     }
   }
 
-  /** What {@link #pid} does, with the page that is loaded as it was. */
+  /** Calls {@link #pid}, and preserves the loaded page. */
   private long pidBeside(Random r, long own) {
     byte[] mine = new byte[PAGE];
     Mem.getBytes(page, 0, mine, 0, PAGE);
@@ -262,14 +255,14 @@ final class PageForger {
     switch (r.nextInt(6)) {
       case 0 -> set("type", PageHeader.TYPE, 1, r.nextInt(7));
       case 1 -> {
-        // What it says is where values end with a frame's number, which is no part of the file.
+        // It says where values carry a frame number, which is not part of the file.
         contents = true;
         set("layout", PageHeader.LAYOUT, 1, r.nextInt(3));
       }
       case 2 -> set("level", PageHeader.LEVEL, 2, near(level(), r));
       case 3 -> set("pid", PageHeader.PID, 8, pid(r, pid));
       case 4 -> {
-        // Recovery takes the page for a newer one.
+        // recovery treats the page as newer
         contents = true;
         set("lsn", PageHeader.PAGE_LSN, 8, number(r));
       }
@@ -308,7 +301,7 @@ final class PageForger {
         }
       }
       case 5 -> {
-        // The end of the page: fences.
+        // fences, at the end of the page
         int at = PAGE - 1 - r.nextInt(40);
         int low = u16(LOW) == NONE ? 0 : u16(LOW);
         int high = u16(HIGH) == NONE ? u16(PREFIX) : u16(HIGH);
@@ -354,11 +347,11 @@ final class PageForger {
     }
   }
 
-  /** The length of a value; where it is a long one, its stub. */
+  /** Forges the length of a value, or the stub of a long one. */
   private void value(Random r, int i, long pid) {
     what.append(" slot ").append(i);
     if (!isLong(i)) {
-      // Shorter, the value is another one.
+      // a shorter value is a different one
       contents = true;
       set("value length", recordAt(i), 2, r.nextInt(3) == 0 ? NONE : near(u16(recordAt(i)), r));
     } else if (r.nextBoolean()) {
@@ -370,7 +363,7 @@ final class PageForger {
     }
   }
 
-  /** The newer one of both counts: so the same in both. */
+  /** Forges the same field in both superblocks, since the newer one counts. */
   private void superblocks(Random r) {
     contents = true; // where the log begins, for example
     int[] fields = {40, 44, 64, 72, 76, 80, 88, 96, 104, 112, 120, 128, 136, 144, 152};
@@ -387,7 +380,7 @@ final class PageForger {
         } else {
           Mem.putLong(page, at, was + delta);
         }
-        // A superblock's checksum is of its first 4096 bytes, which is all of this page.
+        // a superblock's checksum covers its first 4096 bytes, all of this page
         store(pid);
       }
     }

@@ -33,9 +33,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * What RELIABILITY.md asks of a database with a log and is not about crashes: the smallest pool
- * (15), interrupts (17), every kind of device (24). Close and double open (18, 19) are in {@code
- * MisuseTest} and {@code FileLockTest}, with the default durability, which has a log.
+ * Reliability without crashes: the smallest pool, interrupts, every kind of device. {@code
+ * MisuseTest} and {@code FileLockTest} cover close and double open.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReliabilityTest {
@@ -97,7 +96,7 @@ class ReliabilityTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  /** A thread that is interrupted at every commit: nothing fails, and the flag is kept. */
+  /** A thread is interrupted at every commit: nothing fails, and the flag is kept. */
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "ASYNC"})
   void interruptsDoNoHarm(Durability durability) throws Exception {
@@ -117,19 +116,19 @@ class ReliabilityTest {
               } else {
                 transfer(db, t, r);
               }
-              assertTrue(Thread.interrupted(), "the flag was lost");
+              assertTrue(Thread.interrupted(), "the interrupt flag was lost");
             }
           });
       check(db, t);
       Thread.currentThread().interrupt(); // for the close
     }
-    assertTrue(Thread.interrupted(), "close lost the flag");
+    assertTrue(Thread.interrupted(), "close lost the interrupt flag");
     try (Database db = Database.open(file, options)) {
       check(db, db.table(SPEC));
     }
   }
 
-  /** The smallest pool that is accepted works, and a smaller one is refused in words. */
+  /** The smallest accepted pool works, and a smaller one is refused. */
   @Test
   void theSmallestPool() {
     for (int transactions : new int[] {1, 2, 8}) {
@@ -151,7 +150,7 @@ class ReliabilityTest {
     }
   }
 
-  /** The smallest pool under threads: every one gets through. */
+  /** With the smallest pool, all threads make progress. */
   @Test
   void theSmallestPoolUnderThreads() throws Exception {
     Options options = Victim.options().transactions(txs -> txs.maxActive(THREADS)).bufferBytes(1);
@@ -172,7 +171,7 @@ class ReliabilityTest {
     }
   }
 
-  /** Every kind of device does the same, and each opens what another has left. */
+  /** All devices behave the same, and each opens files that another wrote. */
   @Test
   void everyDevice() throws Exception {
     Path file = dir.resolve("devices");

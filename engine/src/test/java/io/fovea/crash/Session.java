@@ -20,19 +20,20 @@ import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A database on a simulated disk, and what it has to hold.
+ * A database on a simulated disk, and its expected state.
  *
  * <pre>
  *   history   S0  S1  S2  S3  S4          the state after each step
  *                 ▲           ▲
- *               acked       begun         what a crash leaves is one of acked .. begun
+ *               acked       begun         a crash leaves one of acked .. begun
  * </pre>
  *
- * <p>One thread does the steps. Others, those of the engine that do its I/O, may take a {@link
- * Bounds} at any time.
+ * <p>One thread does the steps. The engine's I/O threads may read the {@link Bounds} at any time.
  */
 final class Session {
-  /** Kept, for it would forget its level: thousands of databases are opened, and each says so. */
+  /**
+   * Held strongly, since a collected logger loses its level. Thousands of databases log openings.
+   */
   private static final Logger QUIET = Logger.getLogger("io.fovea");
 
   static {
@@ -43,21 +44,21 @@ final class Session {
     QUIET.setLevel(Level.SEVERE);
   }
 
-  /** Between which states a crash at some moment may leave the database. */
+  /** The range of states that a crash may leave. */
   record Bounds(int acked, int begun) {}
 
   final SimDisk disk;
   Options options;
   final boolean pageBeforeLog;
 
-  /** The state after each step; only ever added to, but for the first. Guarded by itself. */
+  /** The state after each step; append-only except for the first. Guarded by itself. */
   private final List<State> history = new ArrayList<>();
 
   private volatile int acked;
   private volatile int begun;
   @Nullable Database db;
 
-  /** A snapshot that is open, and what the database held then. */
+  /** An open snapshot, and what the database held when it was opened. */
   private @Nullable Database snapshot;
 
   private State atSnapshot;
@@ -70,7 +71,7 @@ final class Session {
     history.add(state);
   }
 
-  /** The least that the engine accepts, so that everything happens often. */
+  /** Returns the smallest accepted sizes, so that everything happens often. */
   static Options small() {
     return Options.defaults()
         .durability(Durability.SYNC)
@@ -88,15 +89,14 @@ final class Session {
         .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
   }
 
-  /** The same under one of the translations. */
   static Options small(Translation kind) {
     return under(kind, small());
   }
 
   /**
-   * Options with another translation, and more room where all of the file has to fit.
+   * Returns options with another translation, and a larger buffer if it must hold the whole file.
    *
-   * @param options with a buffer of its own
+   * @param options with an unshared buffer
    */
   static Options under(Translation kind, Options options) {
     return options
@@ -104,7 +104,7 @@ final class Session {
         .bufferBytes(options.bufferBytes() + (kind == Translation.DIRECT ? 32 << 20 : 0));
   }
 
-  /** The default for each second number, and one of all translations for the others. */
+  /** Returns the default for even numbers, and one of all translations for the others. */
   static Translation mostlyUsual(long n) {
     Translation[] kinds = Translation.values();
     return (n & 1) == 0
@@ -112,18 +112,18 @@ final class Session {
         : possible(kinds[(int) Math.floorMod(n >> 1, (long) kinds.length)]);
   }
 
-  /** The same, or the default where the JVM denies what it needs. */
+  /** Returns the translation, or the default if the JVM denies what it needs. */
   static Translation possible(Translation kind) {
     return kind == Translation.VIRTUAL && !Mem.isRaw() ? Translation.PREDICTIVE : kind;
   }
 
-  /** The same with a clock that the steps set, and with no sweep but theirs. */
+  /** Returns options with a clock that the steps set, and without background sweeps. */
   static Options timed() {
     SetClock clock = new SetClock(State.EXPIRES_AFTER);
     return small().expiry(e -> e.clock(clock).sweepInterval(java.time.Duration.ZERO));
   }
 
-  /** To be asked before the disk is looked at for {@code acked}, and after it for {@code begun}. */
+  /** Read before the disk is copied; {@code begun} is read after it. */
   int acked() {
     return acked;
   }
@@ -138,14 +138,14 @@ final class Session {
     }
   }
 
-  /** The states of a range, both ends included. */
+  /** Returns the states of a range, inclusive. */
   List<State> states(Bounds bounds) {
     synchronized (history) {
       return List.copyOf(history.subList(bounds.acked, bounds.begun + 1));
     }
   }
 
-  /** What was found when it was opened, instead of what it was made with. */
+  /** Replaces the initial state by the one that was found at opening. */
   void rebase(State found) {
     synchronized (history) {
       if (history.size() != 1) {
@@ -155,14 +155,14 @@ final class Session {
     }
   }
 
-  /** What the last step has come to, of which that was not known. */
+  /** Sets the state after the last step, whose outcome was unknown. */
   void found(State live) {
     synchronized (history) {
       history.set(begun, live);
     }
   }
 
-  /** What it holds if nothing goes wrong. */
+  /** Returns the state that is expected if no step fails. */
   State state() {
     return state(begun);
   }
@@ -193,7 +193,7 @@ final class Session {
   void close() {
     Database d = db();
     db = null;
-    snapshot = null; // closed with the database
+    snapshot = null; // closes with the database
     d.close();
     acked = begun;
   }
@@ -208,7 +208,7 @@ final class Session {
     }
   }
 
-  /** Does a step. Where it throws, whether it was done is not known. */
+  /** Does a step. If it throws, its outcome is unknown. */
   void step(Step step) {
     if (step instanceof Step.Reopen) {
       close();
@@ -236,7 +236,7 @@ final class Session {
     }
   }
 
-  /** Opens a snapshot; where one is open, that has to be what the database was then. */
+  /** Opens a snapshot, or compares the open one with the state at its opening. */
   private void snap() {
     Database then = snapshot;
     if (then == null) {
@@ -250,15 +250,14 @@ final class Session {
     }
   }
 
-  /** The first steps of every workload. */
   void first() {
     Generator.first().forEach(this::step);
   }
 
-  /** The same, on a disk that may fail. */
+  /** Does the first steps, on a disk that may fail. */
   void firstWithFaults(Predicate<Throwable> carryOn) {
     for (Step step : Generator.first()) {
-      // The others build on it, and so may the fault have undone it: until it is there.
+      // later steps need the table, which a fault may have undone: repeat
       for (int i = 0; i < 3 && db != null && !state().tables.containsKey(table(step)); i++) {
         stepWithFaults(step, carryOn);
       }
@@ -270,11 +269,11 @@ final class Session {
   }
 
   /**
-   * Does a step that may fail. After a failure, what the database then says is what was done: it
-   * holds the state before the step or the one after it.
+   * Does a step that may fail. After a failure the database must hold the state before the step or
+   * the one after it, and that determines the outcome.
    *
-   * @param carryOn gets what was thrown; says whether the database should be of use still. Where it
-   *     is not, it is closed, or given up, and whether the step was done stays open
+   * @param carryOn gets the exception; returns whether the database should still be usable. If not,
+   *     it is closed or abandoned, and the outcome of the step stays unknown
    */
   void stepWithFaults(Step step, Predicate<Throwable> carryOn) {
     State before = state();
@@ -294,7 +293,7 @@ final class Session {
         live = State.read(db(), before, before.trees());
         if (!before.equals(live)) {
           throw new AssertionError(
-              "After a failure the database holds neither what it held nor what it was to hold: "
+              "After a failure the database holds neither the state before the step nor the one after it: "
                   + step
                   + (live == null ? "" : State.difference(before, live)));
         }
@@ -316,11 +315,10 @@ final class Session {
       } catch (FoveaException e) {
         carryOn.test(e);
       }
-      acked = known; // (what the last step did is not known, close or no close)
+      acked = known; // the outcome of the last step stays unknown, even after a close
     }
   }
 
-  /** Some steps. */
   void steps(Generator generator, int n) {
     for (int i = 0; i < n; i++) {
       step(generator.next(state()));
@@ -328,9 +326,9 @@ final class Session {
   }
 
   /**
-   * Finds out which of some states an open database holds, and whether it is in order.
+   * Verifies an open database and finds out which of some states it holds.
    *
-   * @return its number
+   * @return the index of the state
    * @throws AssertionError if it holds none of them, or is damaged
    */
   static int match(Database db, List<State> candidates) {
@@ -356,7 +354,7 @@ final class Session {
                 : State.difference(last, nearest)));
   }
 
-  /** Holds the open database against its state. */
+  /** Compares the open database with its expected state. */
   void check() {
     match(db(), List.of(state()));
   }

@@ -13,14 +13,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the rows of a table look like at one of its versions. Each step that there is leads to one
- * of them: fields are added, dropped, added again under the same name, renamed, and widened.
+ * The layout of a table's rows at one of its versions. The versions cover each kind of step: fields
+ * are added, dropped, added again under the same name, renamed, and widened.
  */
 final class Shape {
-  /** The newest version. */
   static final int NEWEST = 7;
 
-  /** What {@code extra} is in rows that were written before it was there, from some versions on. */
+  /** The default of {@code extra} in older rows, from some versions on. */
   private static final long SECOND = 1002;
 
   private static final long FIFTH = -1005;
@@ -50,7 +49,8 @@ final class Shape {
     Layout.Definition b = Layout.define();
     String name = version < 3 || version > 5 ? "a" : "b";
     a = version < 5 ? b.int32(name) : b.int64(name);
-    // A table of rows of one length gets fields of variable length, and one that has such more.
+    // Fields of variable length are added to rows of fixed length, and to rows that have such
+    // fields.
     boolean varies = kind == Kind.VARIABLE;
     int width = version < 3 ? 20 : 27;
     text = varies && version >= 3 ? b.varText("text", width) : b.text("text", width);
@@ -65,12 +65,12 @@ final class Shape {
     return ALL.computeIfAbsent(100 * kind.ordinal() + version, n -> new Shape(kind, version));
   }
 
-  /** Whether the step to a version changes the order of an index on the first field. */
+  /** Returns whether the step to a version changes the order of an index on the first field. */
   static boolean rebuildsByA(int version) {
     return version == 5;
   }
 
-  /** What the newest field is in a row of the version before, when the table gets this version. */
+  /** Returns the value of the newest field in a row of the previous version after the evolution. */
   static long extraAfter(int version, long before) {
     return switch (version) {
       case 2 -> SECOND;
@@ -81,11 +81,7 @@ final class Shape {
     };
   }
 
-  /**
-   * An index.
-   *
-   * @param name it may have another character after it: then it was renamed
-   */
+  /** Returns an index; a trailing character marks a renamed one. */
   private IndexSpec index(String name) {
     return switch (State.originally(name)) {
       case "by_text" -> IndexSpec.on(name, text);

@@ -34,10 +34,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a database holds: its tables, their indexes, their records, as a value.
- *
- * <p>The model of a test, and what is read back from the engine to be compared with it. Mutable
- * until somebody keeps it; {@link #copy} is what changes.
+ * The contents of a database as a value: tables, their indexes and records. Used as the test model
+ * and for what is read from the engine. Change only a {@link #copy} of a state that is shared.
  */
 final class State {
   private static final KeySpec.Definition KEY = KeySpec.define();
@@ -45,20 +43,20 @@ final class State {
   static final Field NAME = KEY.text("name", 12);
   static final KeySpec KEY_SPEC = KEY.build();
 
-  /** What tables look like. */
+  /** The kinds of tables. */
   enum Kind {
     /** Rows of about 100 bytes. */
     NARROW(60),
-    /** Rows of more than two pages, all of whose changes are changes of long values. */
+    /** Rows of more than two pages: all changes are changes of long values. */
     WIDE(9000),
-    /** Rows with fields of variable length, of up to half a page, or far less. */
+    /** Rows with fields of variable length, of up to half a page. */
     VARIABLE(600),
     /** Byte strings of any length. */
-    BYTES(4), // (no rows: the width is not used)
+    BYTES(4), // width unused
     /** Narrow rows that expire by {@link Value#unique}. */
     TIMED(60);
 
-    /** The width of the field that most of a row is. */
+    /** The width of the field that fills most of a row. */
     final int padBytes;
 
     Kind(int padBytes) {
@@ -66,7 +64,7 @@ final class State {
     }
   }
 
-  /** An index of byte strings; all have an entry of each. */
+  /** Returns an index of byte strings; each record has an entry in it. */
   private static IndexSpec ofBytes(String name) {
     return switch (originally(name)) {
       case "by_length" ->
@@ -100,7 +98,7 @@ final class State {
     };
   }
 
-  /** The name that an index was made with. */
+  /** Returns the name with which an index was created. */
   static String originally(String index) {
     return index.endsWith("~") ? index.substring(0, index.length() - 1) : index;
   }
@@ -118,7 +116,7 @@ final class State {
       return ORDER.compare(this, o);
     }
 
-    /** For tables of byte strings. */
+    /** Encodes the key for tables of byte strings. */
     byte[] bytes() {
       return ((char) ('A' + group) + name).getBytes(StandardCharsets.ISO_8859_1);
     }
@@ -141,10 +139,10 @@ final class State {
   }
 
   /**
-   * Bytes that follow from a number, so that a model need not keep them.
+   * Bytes derived from a seed, so that the model need not store them.
    *
-   * @param length how many; 0, or at least 4
-   * @param seed of the bytes; -1 where what was read is no such string
+   * @param length 0, or at least 4
+   * @param seed -1 if what was read is not such a string
    */
   record Blob(int length, int seed) {
     static final Blob EMPTY = new Blob(0, 0);
@@ -171,12 +169,12 @@ final class State {
   }
 
   /**
-   * A record; of a table of byte strings, only {@code pad}.
+   * A record; in a table of byte strings, only {@code pad}.
    *
-   * @param extra 0 where the table has no such field
+   * @param extra 0 if the table has no such field
    */
   record Value(int a, String text, long unique, Blob pad, long extra) {
-    /** As a table of some shape can have it. */
+    /** Returns the value as a table of some shape can store it. */
     Value in(Contents c) {
       return extra == 0 || c.kind != Kind.BYTES && c.shape().extra != null ? this : withExtra(0);
     }
@@ -215,10 +213,7 @@ final class State {
     }
   }
 
-  /**
-   * A table. Of one whose rows expire, those that readers see: what has expired is gone, swept or
-   * not.
-   */
+  /** A table. If its rows expire, it has those visible to readers, swept or not. */
   record Contents(
       Kind kind, int version, NavigableSet<String> indexes, NavigableMap<Pk, Value> records) {
     Contents(Kind kind, NavigableSet<String> indexes) {
@@ -233,19 +228,19 @@ final class State {
       return new Contents(kind, otherVersion, new TreeSet<>(indexes), new TreeMap<>(records));
     }
 
-    /** As it is with the next version. */
+    /** Returns the table at the next version. */
     Contents evolved() {
       Contents c = of(version + 1);
       c.records.replaceAll((pk, v) -> v.withExtra(Shape.extraAfter(c.version, v.extra)));
       return c;
     }
 
-    /** What has expired at a moment goes; whether something did. */
+    /** Removes what has expired at a time; returns whether anything has. */
     boolean expire(long now) {
       return kind == Kind.TIMED && records.values().removeIf(v -> isExpired(v, now));
     }
 
-    /** The same, in a copy, where there is something. */
+    /** Returns this, or a copy without expired rows. */
     Contents at(long now) {
       if (kind != Kind.TIMED || records.values().stream().noneMatch(v -> isExpired(v, now))) {
         return this;
@@ -263,7 +258,7 @@ final class State {
       return Shape.of(kind, version);
     }
 
-    /** The name that an index has now; null where there is none. */
+    /** Returns the present name of an index; null if there is none. */
     @Nullable String named(String index) {
       return indexes.contains(index) ? index : indexes.contains(index + "~") ? index + "~" : null;
     }
@@ -297,7 +292,7 @@ final class State {
           : spec;
     }
 
-    /** Whether another record than that of a key has its unique value, where that must not be. */
+    /** Returns whether a unique index has the value for another key. */
     boolean taken(Pk self, long unique) {
       return named("by_unique") != null
           && records.entrySet().stream()
@@ -307,13 +302,13 @@ final class State {
 
   final NavigableMap<String, Contents> tables = new TreeMap<>();
 
-  /** What the clock says; no part of what the database holds. */
+  /** The clock; not part of the contents. */
   long now = EXPIRES_AFTER;
 
   /** The tables that no other state shares. */
   private final Set<String> own = new HashSet<>();
 
-  /** A state to be changed; it shares what is not. */
+  /** Returns a mutable copy that shares unchanged tables. */
   State copy() {
     State copy = new State();
     copy.tables.putAll(tables);
@@ -322,7 +317,7 @@ final class State {
     return copy;
   }
 
-  /** What is left of it at a later moment. */
+  /** Returns the state at a later time, without what expires. */
   State at(long later) {
     State s = copy();
     s.now = later;
@@ -330,7 +325,7 @@ final class State {
     return s;
   }
 
-  /** A table, to be changed. */
+  /** Returns a table that may be changed. */
   Contents change(String table) {
     if (own.add(table)) {
       tables.put(table, tables.get(table).copy());
@@ -338,13 +333,11 @@ final class State {
     return tables.get(table);
   }
 
-  /** Sets a table, which may be one that was removed. */
   void put(String table, @Nullable Contents contents) {
     own.remove(table);
     tables.put(table, Objects.requireNonNull(contents));
   }
 
-  /** Removes a table. */
   @Nullable Contents remove(String table) {
     own.remove(table);
     return tables.remove(table);
@@ -354,7 +347,7 @@ final class State {
     return tables.values().stream().mapToInt(t -> t.records.size()).sum();
   }
 
-  /** How many trees a file has that holds this. */
+  /** Returns how many trees a file with these contents has. */
   int trees() {
     return 1 + tables.values().stream().mapToInt(t -> 1 + t.indexes.size()).sum();
   }
@@ -369,13 +362,13 @@ final class State {
     return tables.hashCode();
   }
 
-  // ------------------------------------------------------------------------------ from a database
+  // -------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads a database whose tables are those of an expected state.
+   * Reads a database with the tables of an expected state.
    *
    * @param trees how many trees it was found to have
-   * @return null if its tables or indexes are others
+   * @return null if it has other tables or indexes
    */
   static @Nullable State read(Database db, State expected, int trees) {
     if (trees != expected.trees() || !db.tables().equals(List.copyOf(expected.tables.keySet()))) {
@@ -385,11 +378,11 @@ final class State {
     for (Map.Entry<String, Contents> e : expected.tables.entrySet()) {
       RowTable t;
       if (SimDatabase.version(db, e.getKey()) != e.getValue().version) {
-        return null; // opening would make it what it has to be
+        return null; // opening it would create the difference
       }
       try {
         if (!e.getValue().indexes.equals(SimDatabase.indexes(db, e.getKey()))) {
-          return null; // opening it so would build one
+          return null; // opening it would build the index
         }
         t = db.table(e.getValue().spec(e.getKey()));
       } catch (IncompatibleSchemaException another) {
@@ -438,7 +431,7 @@ final class State {
         c.records.put(Pk.of(cursor.key()), Value.of(cursor.row(), c.shape()));
       }
     }
-    // The other way to each record, which follows what an index remembers of its place.
+    // The other access path to each record, which follows the index's hints.
     for (String name : c.indexes) {
       RowIndex index = t.index(name);
       int n = 0;
@@ -452,10 +445,10 @@ final class State {
     }
   }
 
-  /** What an index leads to is what the table has. */
+  /** Checks that an index leads to the table's record. */
   private static void other(RowTable t, String index, Contents c, Pk pk, Value found) {
     if (!found.equals(c.records.get(pk))) {
-      throw new AssertionError(t.name() + ", index " + index + ": another record for " + pk);
+      throw new AssertionError(t.name() + ", index " + index + ": wrong record for " + pk);
     }
   }
 
@@ -466,7 +459,7 @@ final class State {
     }
   }
 
-  /** What the engine counts is what was read. */
+  /** Compares the engine's count with what was read. */
   private static void counted(RowTable t, Contents c) {
     long most = t.count();
     long least = most;
@@ -475,15 +468,15 @@ final class State {
       most = Math.max(most, n);
       least = Math.min(least, n);
     }
-    // What has expired counts until it is swept.
+    // Expired rows count until they are swept.
     boolean right = c.kind == Kind.TIMED ? least >= c.records.size() : least == c.records.size();
     if (!right || most != least) {
       throw new AssertionError(
-          t.name() + " counts " + least + " to " + most + " records of " + c.records.size());
+          t.name() + " counts from " + least + " to " + most + " records of " + c.records.size());
     }
   }
 
-  /** Where two states differ, in words; the first few places. */
+  /** Describes the first differences between two states. */
   static String difference(State expected, State found) {
     StringBuilder out = new StringBuilder();
     if (!expected.tables.keySet().equals(found.tables.keySet())) {

@@ -21,9 +21,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Supplier;
 
 /**
- * Statements that meet an error at each of their places, in transactions that catch it, do one more
- * statement and commit. What failed has changed nothing, and the rest is there. Loaded by {@link
- * ErrorWeaver}.
+ * Fails statements at each of their call sites, in transactions that catch the error, do one more
+ * statement and commit. The failed statement must have no effect, and the others must be present.
+ * Loaded by {@link ErrorWeaver}.
  */
 public final class StatementErrors implements Supplier<String> {
   private enum Kind {
@@ -40,7 +40,7 @@ public final class StatementErrors implements Supplier<String> {
 
   private static final long MOST = 64 << 10;
 
-  /** As many entries as a write set begins with, so that it grows. */
+  /** As many entries as the initial capacity of a write set, so that it grows. */
   private static final int FULL = 32;
 
   private static final long WRITTEN = 1;
@@ -51,11 +51,7 @@ public final class StatementErrors implements Supplier<String> {
   private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
   private final MemorySegment bytes = Arena.ofAuto().allocate(MOST, 8);
 
-  /**
-   * A run.
-   *
-   * @param protocol the name of a {@link Protocol}
-   */
+  /** Takes the name of a {@link Protocol}. */
   public StatementErrors(String protocol) {
     this.protocol = Protocol.valueOf(protocol);
   }
@@ -80,7 +76,7 @@ public final class StatementErrors implements Supplier<String> {
     }
   }
 
-  /** One statement with an error, by an engine whose sets are as small as they begin. */
+  /** Does one statement with an error, by an engine whose sets start small. */
   private boolean round(BTree tree, Kind kind, boolean full, int n) {
     TxConfig config =
         Records.with(
@@ -164,7 +160,7 @@ public final class StatementErrors implements Supplier<String> {
     return hit != null;
   }
 
-  /** What the transaction has done with the key before; empty for nothing. */
+  /** Writes the key first, depending on the kind; returns its value, or an empty string. */
   private String prepare(Tx tx, BTree tree, Kind kind) {
     switch (kind) {
       case PUT_AGAIN, PUT_LONGER, DELETE_OWN -> put(tx, tree, WRITTEN, 'b', 60);

@@ -36,25 +36,22 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something that is done to a database, as a whole or not at all.
- *
- * <p>{@link #apply} does it to a model, {@link #run} to the engine; whether the engine answers as
- * the model does is checked on the way.
+ * An atomic operation on a database. {@link #apply} does it to a model, and {@link #run} to the
+ * engine, whose answers are compared with the model's.
  */
 sealed interface Step {
-  /** Does it to a model. */
+  /** Does the step to a model. */
   void apply(State state);
 
   /**
-   * Does it to a database.
+   * Does the step to a database.
    *
-   * @param before what the database holds; may be changed
+   * @param before the expected contents; may be changed
    */
   void run(Database db, State before);
 
   // --------------------------------------------------------------------------------- transactions
 
-  /** Changes of records. */
   record Transact(List<Op> ops, boolean commit) implements Step {
     @Override
     public void apply(State state) {
@@ -81,7 +78,7 @@ sealed interface Step {
   /**
    * Changes of the catalog and of records, in one transaction.
    *
-   * @param parts each a {@link Change} or an {@link Op}
+   * @param parts {@link Change}s and {@link Op}s
    */
   record Migrate(List<Object> parts, boolean commit) implements Step {
     @Override
@@ -119,7 +116,7 @@ sealed interface Step {
     }
   }
 
-  /** One change of the catalog, in a transaction. */
+  /** A change of the catalog, in a transaction. */
   sealed interface Change {
     /** Does it to a model; returns the answer. */
     boolean apply(State state);
@@ -128,7 +125,7 @@ sealed interface Step {
     boolean run(Transaction tx, State before);
   }
 
-  /** Makes a table, which is not there. */
+  /** Creates a table that does not exist. */
   record Make(String table, Kind kind, List<String> indexes) implements Change {
     private Contents contents() {
       return new Contents(kind, new TreeSet<>(indexes));
@@ -146,7 +143,7 @@ sealed interface Step {
     }
   }
 
-  /** Drops a table, where it is. */
+  /** Drops a table if it exists. */
   record Gone(String table) implements Change {
     @Override
     public boolean apply(State state) {
@@ -159,7 +156,7 @@ sealed interface Step {
     }
   }
 
-  /** Renames a table, which is there, or refuses because the name is taken. */
+  /** Renames an existing table, or refuses because the name is taken. */
   record Moved(String table, String to) implements Change {
     @Override
     public boolean apply(State state) {
@@ -180,7 +177,7 @@ sealed interface Step {
     }
   }
 
-  /** One change. */
+  /** A change of records. */
   sealed interface Op {
     String table();
 
@@ -191,14 +188,14 @@ sealed interface Step {
     boolean run(Transaction tx, RowTable t, Contents c);
   }
 
-  /** Sets a record, which may have expired before. */
+  /** Sets a record, which may have expired already. */
   private static void set(State state, String table, Pk pk, Value value) {
     Contents c = state.change(table);
     c.records().put(pk, value);
     c.expire(state.now);
   }
 
-  /** Adds a record, or refuses because it is there. */
+  /** Inserts a record, or refuses because it exists. */
   record Insert(String table, Pk pk, Value value) implements Op {
     @Override
     public boolean apply(State state) {
@@ -225,7 +222,6 @@ sealed interface Step {
     }
   }
 
-  /** Sets a record. */
   record Put(String table, Pk pk, Value value) implements Op {
     @Override
     public boolean apply(State state) {
@@ -253,11 +249,11 @@ sealed interface Step {
   }
 
   /**
-   * Changes fields of a record: some bytes of it.
+   * Updates parts of a record.
    *
-   * @param a whether to change the first field, which an index may be on
+   * @param a whether to change the first field, which may be indexed
    * @param unique whether to change the last field
-   * @param extra whether to change the one that a version has added, where there is one
+   * @param extra whether to change the field that a version has added, if any
    */
   record Patch(String table, Pk pk, boolean a, boolean unique, boolean extra, Value to)
       implements Op {
@@ -306,7 +302,7 @@ sealed interface Step {
     }
   }
 
-  /** Removes a record, where it is. */
+  /** Deletes a record if it exists. */
   record Delete(String table, Pk pk) implements Op {
     @Override
     public boolean apply(State state) {
@@ -321,8 +317,8 @@ sealed interface Step {
   }
 
   /**
-   * Removes all records of a group, those that the transaction has made as well: of every second
-   * group one by one, of the others in one call.
+   * Deletes all records of a group, including those of this transaction: one by one for every
+   * second group, otherwise in one call.
    */
   record DeleteGroup(String table, int group) implements Op {
     @Override
@@ -362,10 +358,8 @@ sealed interface Step {
   }
 
   /**
-   * Removes the records from one key to another, in one call.
-   *
-   * @param from where they begin, null for no bound
-   * @param to where they end, itself excluded; null for no bound
+   * Deletes the records from one key (inclusive) to another (exclusive), in one call; null: no
+   * bound.
    */
   record DeleteRange(String table, @Nullable Pk from, @Nullable Pk to) implements Op {
     @Override
@@ -395,7 +389,7 @@ sealed interface Step {
 
   // --------------------------------------------------------------------------------------- schema
 
-  /** Makes a table, with records in a transaction of their own or without. */
+  /** Creates a table. */
   record CreateTable(String table, Kind kind, List<String> indexes) implements Step {
     @Override
     public void apply(State state) {
@@ -409,7 +403,6 @@ sealed interface Step {
     }
   }
 
-  /** Drops a table. */
   record DropTable(String table) implements Step {
     @Override
     public void apply(State state) {
@@ -422,7 +415,7 @@ sealed interface Step {
     }
   }
 
-  /** Builds an index over what is there, or refuses because of two records with one value. */
+  /** Builds an index over existing records, or refuses because of a duplicate. */
   record CreateIndex(String table, String index) implements Step {
     private static boolean possible(Contents c, String index) {
       return !State.originally(index).equals("by_unique")
@@ -454,7 +447,6 @@ sealed interface Step {
     }
   }
 
-  /** Drops an index. */
   record DropIndex(String table, String index) implements Step {
     @Override
     public void apply(State state) {
@@ -490,7 +482,7 @@ sealed interface Step {
     }
   }
 
-  /** Renames an index: a character more at the end of its name, or one less. */
+  /** Renames an index: adds or removes a character at the end of its name. */
   record RenameIndex(String table, String index) implements Step {
     private String to() {
       String original = State.originally(index);
@@ -526,26 +518,24 @@ sealed interface Step {
       try {
         db.run(tx -> old.exists(tx, key));
       } catch (InvalidUseException e) {
-        return; // anything else is of the device: a fault may meet what goes on in the background
+        return; // any other exception is a device fault in background work
       }
-      throw new AssertionError("a handle of the version before is not refused");
+      throw new AssertionError("a handle of the previous version was not refused");
     }
   }
 
-  // -----------------------------------------------------------------------------------------
-  // loads
+  // --------------------------------------------------------------------------------------- loads
 
-  /** A record that is loaded. */
   record Loaded(Pk pk, Value value) {}
 
   /**
-   * Loads records, or refuses because of two with one key or one unique value.
+   * Loads records, or refuses because of a duplicate key or unique value.
    *
-   * @param ascending whether they come in the order of their keys
+   * @param ascending whether they are loaded in key order
    */
   record Load(String table, List<Loaded> rows, boolean ascending, Duplicates duplicates)
       implements Step {
-    /** The records that the table has afterwards; null where the load is refused. */
+    /** Returns the table's records afterwards; null if the load is refused. */
     private @Nullable TreeMap<Pk, Value> after(Contents c, long now) {
       TreeMap<Pk, Value> all = new TreeMap<>(c.records());
       for (Loaded row : rows) {
@@ -611,11 +601,11 @@ sealed interface Step {
     }
   }
 
-  // --------------------------------------------------------------------------- no change of state
+  // ------------------------------------------------------------------------- contents unchanged
 
   /**
-   * Opens a snapshot, which stays open while other steps are done, or compares the one that is open
-   * with what the database held then: what has the database does it. Alone it does both at once.
+   * Opens a snapshot that stays open during later steps, or compares the open one with its state.
+   * {@link Session} does it; {@link #run} does both at once.
    */
   record Snap() implements Step {
     @Override
@@ -639,13 +629,13 @@ sealed interface Step {
       State found = State.read(db, before, before.trees());
       if (!before.equals(found)) {
         throw new AssertionError(
-            "The database holds something else"
+            "The database has different contents"
                 + (found == null ? "" : State.difference(before, found)));
       }
     }
   }
 
-  /** The clock goes on, and rows expire. */
+  /** Advances the clock, so that rows expire. */
   record Tick(long millis) implements Step {
     @Override
     public void apply(State state) {
@@ -665,7 +655,7 @@ sealed interface Step {
 
   /** Removes what has expired, and nothing else. */
   record Sweep() implements Step {
-    /** How many rows were removed, in all tests. */
+    /** The number of rows removed, in all tests. */
     static final AtomicLong SWEPT = new AtomicLong();
 
     @Override
@@ -683,7 +673,6 @@ sealed interface Step {
     }
   }
 
-  /** A checkpoint. */
   record Checkpoint() implements Step {
     @Override
     public void apply(State state) {}
@@ -694,22 +683,18 @@ sealed interface Step {
     }
   }
 
-  /**
-   * Pages move towards the front of the file, or runs of free ones become holes.
-   *
-   * @param moves which of the two
-   */
+  /** Moves pages towards the front of the file, or else punches holes in runs of free ones. */
   record Compact(boolean moves) implements Step {
-    /** How many pages were moved, in all tests. */
+    /** Pages moved, in all tests. */
     static final AtomicLong MOVED = new AtomicLong();
 
-    /** How many of them were roots. */
+    /** Roots among them. */
     static final AtomicLong ROOTS = new AtomicLong();
 
-    /** How many the file had less afterwards. */
+    /** Pages by which files became shorter. */
     static final AtomicLong CUT = new AtomicLong();
 
-    /** Of how many the space was given back. */
+    /** Pages whose space was released. */
     static final AtomicLong PUNCHED = new AtomicLong();
 
     @Override
@@ -730,7 +715,7 @@ sealed interface Step {
     }
   }
 
-  /** Closes the database and opens it again: what has the database does it. */
+  /** Closes the database and opens it again; {@link Session} does it. */
   record Reopen() implements Step {
     @Override
     public void apply(State state) {}
@@ -741,7 +726,7 @@ sealed interface Step {
     }
   }
 
-  /** A value for a table of byte strings. */
+  /** Returns a value for a table of byte strings. */
   static Value bytes(int length, int seed) {
     return bytes(length == 0 ? Blob.EMPTY : new Blob(length, seed));
   }

@@ -38,22 +38,22 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A commit that is in the log, and lacks something at its k-th change of a tree, for every k: what
- * can pass is waited for, without a limit and until a close; what can't stops the database, and
- * reads go on.
+ * A commit in the log lacks a resource at its k-th change of a tree, for every k. It waits without
+ * a limit, until a close, for what may become available. Otherwise the database stops, and reads
+ * continue.
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StoppedTest {
-  /** How many records the commit writes that is disturbed. */
+  /** How many records the disturbed commit writes. */
   private static final int CHANGES = 4;
 
-  /** Many enough that a commit that spins, or gives up, would show. */
+  /** Enough to detect a commit that spins or fails. */
   private static final int ATTEMPTS = 60;
 
   private static final int OTHERS = 200;
 
-  /** Fails the k-th change of a commit that is disturbed, so many times. */
+  /** Fails the k-th change of a commit, this many times. */
   private static final class Disturbance {
     private final int at;
     private final int times;
@@ -105,7 +105,7 @@ class StoppedTest {
     return v;
   }
 
-  /** Every second record that the commit changes is there before; so half of it is an insert. */
+  /** Every second record exists before, so half of the changes are inserts. */
   private static String changed(int i) {
     return "key" + (10 + 37 * i) + (i % 2 == 0 ? "" : "-new");
   }
@@ -161,9 +161,9 @@ class StoppedTest {
     return new StorageException(IoOp.READ.word(), "db", 4096, 5, "EIO");
   }
 
-  /** A reader meets it as a lock, which it gives up on. Nobody else notices. */
+  /** A reader sees the waiting commit as a lock, and aborts. Other threads are not affected. */
   @Test
-  void whatCanPassIsWaitedFor() throws Exception {
+  void waitsForTransientFailures() throws Exception {
     for (int k = 0; k < CHANGES; k++) {
       for (Supplier<RuntimeException> what :
           java.util.List.<Supplier<RuntimeException>>of(
@@ -194,7 +194,7 @@ class StoppedTest {
     }
   }
 
-  /** A close does not wait with it. What was in the log is found there. */
+  /** A close does not wait for the commit, which recovery finds in the log. */
   @Test
   void aCloseEndsTheWait() throws Exception {
     for (int k = 0; k < CHANGES; k++) {
@@ -215,10 +215,10 @@ class StoppedTest {
     }
   }
 
-  /** With OCC the dead commit keeps its section; with the others its locks. */
+  /** With OCC the dead commit keeps its critical section; with the others, its locks. */
   @ParameterizedTest
   @EnumSource
-  void readsGoOnWhenACommitCouldNot(Protocol protocol) {
+  void readsContinueAfterAFatalFailure(Protocol protocol) {
     options = options.experiments(exp -> exp.protocol(protocol));
     for (int k = 0; k < CHANGES; k++) {
       Disturbance d = new Disturbance(k, Integer.MAX_VALUE, StoppedTest::unreadable);
@@ -247,7 +247,7 @@ class StoppedTest {
               DurabilityLostException.class, () -> db.read(tx -> t.get(tx, key(name))), name);
         }
       }
-      // A scan over all of it meets what is half done.
+      // A full scan reaches what is half done.
       assertThrows(
           DurabilityLostException.class,
           () ->
@@ -271,7 +271,7 @@ class StoppedTest {
     }
   }
 
-  /** Whether a key is written by the commit, or may stand for a gap in which it inserts. */
+  /** Returns whether the commit writes a key, or the key guards a gap in which it inserts. */
   private static boolean touched(String name) {
     for (int i = 0; i < CHANGES; i++) {
       String c = changed(i);
@@ -292,9 +292,9 @@ class StoppedTest {
     return true;
   }
 
-  /** What may have left a page half changed leaves nothing to read. */
+  /** After an error that may have left a page half changed, nothing can be read. */
   @Test
-  void nobodyReadsAfterAnErrorOfUnknownReach() {
+  void noReadsAfterAnUnexpectedError() {
     Disturbance d = new Disturbance(1, Integer.MAX_VALUE, () -> new IllegalStateException("a bug"));
     Database db = open(d);
     assertThrows(FoveaException.class, () -> change(db, d));
@@ -303,9 +303,9 @@ class StoppedTest {
     assertThrows(DurabilityLostException.class, db::close);
   }
 
-  /** After the log has failed, what is durable can be read, and nothing else. */
+  /** After the log has failed, only durable data can be read. */
   @Test
-  void whatIsDurableCanBeReadWhenTheLogHasFailed() {
+  void durableDataIsReadableAfterALogFailure() {
     Database db = SimDatabase.open(new SimStorage(disk), options.durability(Durability.SYNC));
     Table<byte[], byte[]> t = table(db);
     Table<byte[], byte[]> u = db.table(TableSpec.bytes("u", 16)).bytes();

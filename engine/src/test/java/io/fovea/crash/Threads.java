@@ -5,16 +5,15 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** Work in several threads, every second one a virtual thread. */
+/** Runs work in several threads, every second one virtual. */
 final class Threads {
   private Threads() {}
 
-  /** What a thread does. */
   interface Body {
     void run(int id) throws Exception;
   }
 
-  /** Runs a body in each of them and waits for all; throws what the first that failed threw. */
+  /** Runs a body in each thread and waits for all; throws the first failure. */
   static void run(int count, Body body) throws Exception {
     Queue<Throwable> failed = new ConcurrentLinkedQueue<>();
     List<Thread> threads = new ArrayList<>();

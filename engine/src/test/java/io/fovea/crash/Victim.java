@@ -12,16 +12,15 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Works on a real file until it is killed, and says what it has done: {@code b N} before step N,
- * {@code a N} after it. {@link KillTest} starts it, kills it, and does the same steps to a model.
+ * Works on a real file until it is killed; prints {@code b N} before step N and {@code a N} after
+ * it. {@link KillTest} starts it, kills it, and does the same steps to a model.
  *
- * <p>Usage: {@code Victim FILE SEED:STEPS,SEED:STEPS,...}: the steps that the file has seen, and at
- * last those to do. Ends with status 0 after a clean close.
+ * <p>Usage: {@code Victim FILE SEED:STEPS,SEED:STEPS,...}: the steps that the file has seen, and
+ * lastly those to do. Ends with status 0 after a clean close.
  */
 final class Victim {
   private Victim() {}
 
-  /** A number of steps of a generator. */
   record Part(long seed, int steps) {
     Generator generator() {
       return new Generator(seed);
@@ -54,7 +53,7 @@ final class Victim {
         .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
   }
 
-  /** What a model is after some parts. */
+  /** Returns the model after some parts. */
   static State model(List<Part> parts) {
     State state = new State();
     for (Part p : parts) {

@@ -1,13 +1,13 @@
 /**
- * Tests that break the machine: power that fails, disks that lie, processes that are killed.
+ * Tests with power failures, faulty disks and killed processes.
  *
  * <pre>
- *   Generator(seed) ──► Step ──┬──► State      what it does to a model: sorted maps
- *                              └──► Database   what it does to the engine
+ *   Generator(seed) ──► Step ──┬──► State      its effect on a model: sorted maps
+ *                              └──► Database   its effect on the engine
  *
  *   Session       a database on a SimDisk, the states it has been through, which of them were
  *                 acknowledged, and snapshots of the disk before its operations
- *   CrashExplorer snapshot ─► crash ─► recover ─► one of the states? ─► goes on? ─► snapshots ...
+ *   CrashExplorer snapshot ─► crash ─► recover ─► an allowed state? ─► continue ─► snapshots ...
  * </pre>
  */
 @NullMarked

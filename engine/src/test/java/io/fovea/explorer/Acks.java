@@ -4,7 +4,7 @@ import io.fovea.Database;
 import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 
-/** What was acknowledged is there. */
+/** Checks that acknowledged writes are present. */
 final class Acks {
   private Acks() {}
 
@@ -16,7 +16,13 @@ final class Acks {
             long found = Life.number(small.get(tx, Life.key("a/", i)));
             if (found < least[i]) {
               throw new Violation(
-                  what + ": of hand " + i + " " + least[i] + " was acknowledged, found " + found);
+                  what
+                      + ": write of hand "
+                      + i
+                      + " "
+                      + least[i]
+                      + " was acknowledged, found "
+                      + found);
             }
           }
           return null;

@@ -21,8 +21,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accounts: their sum is constant, each has a unique number that wanders from one to another, and
- * all indexes say the same as the records.
+ * Accounts: their sum is constant, each has a unique number that moves between accounts, and all
+ * indexes agree with the records.
  */
 final class Bank {
   static final int ACCOUNTS = 48;
@@ -40,7 +40,7 @@ final class Bank {
 
   final RowTable table;
 
-  /** Those of the layout that the table was opened with. */
+  /** The fields of the layout with which the table was opened. */
   private final Field money;
 
   private final Field unique;
@@ -48,7 +48,7 @@ final class Bank {
   Bank(Database db) {
     money = MONEY;
     unique = UNIQUE;
-    // What a life before left behind.
+    // The table may exist from an earlier life.
     TableSpec there = db.describe("bank");
     if (there != null) {
       for (IndexSpec i : there.indexes()) {
@@ -76,7 +76,7 @@ final class Bank {
     unique = spec.layout().field("u");
   }
 
-  /** The bank of another database; null if it has none. */
+  /** Returns the bank of another database; null if it has none. */
   static @Nullable Bank of(Database db) {
     TableSpec spec = db.describe("bank");
     return spec == null ? null : new Bank(db, spec);
@@ -160,7 +160,7 @@ final class Bank {
     return hash;
   }
 
-  /** Table and indexes say the same; a number for what they say. */
+  /** Requires that table and indexes agree; returns a hash of them. */
   long check(Transaction tx) {
     Set<Long> seen = new HashSet<>();
     try (RowCursor c = table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
@@ -169,7 +169,7 @@ final class Bank {
       while (c.next()) {
         long u = c.row().getLong(unique);
         Violation.unless(
-            seen.add(u) && u >= 0 && u < ACCOUNTS, "number " + u + " twice or strange");
+            seen.add(u) && u >= 0 && u < ACCOUNTS, "number " + u + " is duplicate or out of range");
         Violation.unless(byU.get(tx, byU.key().set(u), other), "by_u has no " + u);
         Violation.same(c.key().getInt(0), other.key(table.key()).getInt(0), "by_u of " + u);
       }
@@ -186,17 +186,16 @@ final class Bank {
     return table.index(name);
   }
 
-  // ---------------------------------------------------------------------------------- an index
-  // more
+  // ------------------------------------------------------------------------------ another index
 
-  /** Builds another index online, checks it, renames it, drops it. One at a time. */
+  /** Builds another index online, checks, renames and drops it; one at a time. */
   static void index(Life life, Hand hand) {
     Database db = life.db;
     Random r = hand.random;
     TableSpec there = db.describe("bank");
     for (IndexSpec i : there.indexes()) {
       if (i.name().startsWith("more")) {
-        db.dropIndex("bank", i.name()); // of one that was interrupted
+        db.dropIndex("bank", i.name()); // left by an interrupted step
       }
     }
     IndexSpec more =

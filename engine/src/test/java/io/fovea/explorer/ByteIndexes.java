@@ -13,7 +13,7 @@ import io.fovea.schema.TableSpec;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
-/** Byte strings with a unique index: each number is that of one record, and taken only once. */
+/** Byte strings with a unique index: each number belongs to one record. */
 final class ByteIndexes {
   private static final int RECORDS = 40;
   private static final int NUMBERS = 60;
@@ -65,7 +65,7 @@ final class ByteIndexes {
               t.delete(tx, key);
               return;
             }
-            // Refused by the index, or by a look before.
+            // refused by the index, or found by a lookup before
             if (number % 2 == 0) {
               var there = index.get(tx, index.key().set(number));
               if (there != null && !java.util.Arrays.equals(there.getKey(), key)) {
@@ -75,12 +75,12 @@ final class ByteIndexes {
             t.put(tx, key, Life.number(number));
           });
     } catch (DuplicateKeyException e) {
-      Violation.unless(number % 2 == 1, "a number was taken that was free: " + e);
+      Violation.unless(number % 2 == 1, "a free number was refused: " + e);
     } catch (java.util.concurrent.CompletionException | java.util.concurrent.ExecutionException e) {
       if (!(e.getCause() instanceof DuplicateKeyException)) {
         throw e;
       }
-      Violation.unless(number % 2 == 1, "a number was taken that was free: " + e);
+      Violation.unless(number % 2 == 1, "a free number was refused: " + e);
     }
   }
 }

@@ -20,7 +20,7 @@ import io.fovea.schema.TableSpec;
 import java.util.Objects;
 import java.util.Random;
 
-/** Tables that come, change and go. Each hand has some of its own. */
+/** Creates, changes and drops tables. Each hand has its own. */
 final class Catalogs {
   private static final Layout.Definition D1 = Layout.define();
   private static final Field A1 = D1.int64("a");
@@ -39,7 +39,7 @@ final class Catalogs {
     return "own" + hand.id;
   }
 
-  /** A table with indexes is made, filled, renamed and dropped, by calls of the database. */
+  /** Creates, fills, renames and drops a table with indexes, by calls of the database. */
   static void table(Life life, Hand hand) {
     Database db = life.db;
     Random r = hand.random;
@@ -63,7 +63,7 @@ final class Catalogs {
     check(db, t, n, name);
     if (r.nextInt(3) != 0) {
       Violation.unless(db.dropTable(name), "drop " + name);
-      Violation.unless(!db.tables().contains(name), name + " is there after its drop");
+      Violation.unless(!db.tables().contains(name), name + " exists after its drop");
     }
   }
 
@@ -98,7 +98,7 @@ final class Catalogs {
     Violation.same(n, t.count(), "count of " + name);
   }
 
-  /** The same as a part of a transaction, which commits or not. */
+  /** Does the same in a transaction, which commits or not. */
   static void inTransaction(Life life, Hand hand) throws Exception {
     Random r = hand.random;
     String name = "tx" + hand.id;
@@ -126,7 +126,7 @@ final class Catalogs {
               return;
             }
           } else {
-            Violation.unless(!tx.tables().contains(name), name + " is there");
+            Violation.unless(!tx.tables().contains(name), name + " exists");
           }
           Table<byte[], byte[]> t = tx.table(TableSpec.bytes(name, 20)).bytes();
           for (int i = 0; i < n; i++) {
@@ -136,7 +136,7 @@ final class Catalogs {
         });
   }
 
-  /** A table of an older version becomes one of a newer. */
+  /** Evolves a table from an older version to a newer one. */
   static void evolve(Life life, Hand hand) {
     Database db = life.db;
     String name = "ev" + hand.id;
@@ -153,7 +153,7 @@ final class Catalogs {
       db.run(tx -> old.put(tx, old.key().set(0), old.row()));
       throw new Violation("a handle of an older version of " + name + " can be used");
     } catch (InvalidUseException e) {
-      // As it is said.
+      // expected
     }
     db.run(
         tx -> {
@@ -171,7 +171,7 @@ final class Catalogs {
     Violation.unless(db.dropTable(name), "drop " + name);
   }
 
-  /** Values of a sequence are never given twice. */
+  /** Values of a sequence are distinct. */
   static void sequence(Life life, Hand hand) throws Exception {
     Random r = hand.random;
     long before = life.truth.sequenceTop();
@@ -188,8 +188,7 @@ final class Catalogs {
       return;
     }
     long first = life.ids.next(n);
-    Violation.unless(
-        first > before, "the sequence gave " + first + " after it had given " + before);
+    Violation.unless(first > before, "the sequence returned " + first + " after " + before);
     life.given.take(first, n);
     life.truth.gave(first + n - 1);
     if (hand.oneIn(20)) {

@@ -15,13 +15,13 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Snapshots, which stay as they are, and backups, which can be restored. */
+/** Snapshots, which must not change, and backups, which must be restorable. */
 final class Copies {
   private record Kept(Database snapshot, String digest) {}
 
   private final List<Kept> kept = new ArrayList<>();
 
-  /** The chain of backups so far: a full one, and what adds to it. */
+  /** The chain of backups so far: a full one and its increments. */
   private final List<Path> chain = new ArrayList<>();
 
   private @Nullable BackupPosition position;
@@ -29,7 +29,7 @@ final class Copies {
 
   // ----------------------------------------------------------------------------------- snapshots
 
-  /** Opens one, looks into one again, or closes one. */
+  /** Opens a snapshot, reads one again, or closes one. */
   static void snapshot(Life life, Hand hand) {
     life.state(Copies.class, Copies::new).snapshots(life, hand);
   }

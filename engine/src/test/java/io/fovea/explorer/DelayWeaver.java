@@ -7,11 +7,9 @@ import io.fovea.support.WeavingLoader;
 import java.util.Set;
 
 /**
- * Loads the engine once more, with a call of {@link Delays} at the entry of each method of the
- * packages in which threads meet, and of the simulated disk: a window between two steps, which is
- * some instructions wide, becomes some milliseconds wide now and then.
- *
- * <p>The explorer is loaded here too, and not woven.
+ * Loads the engine again, with a call of {@link Delays} at the entry of each method of its
+ * concurrent packages and of the simulated disk. Windows of a few instructions then sometimes last
+ * milliseconds. The explorer is loaded here too, and not woven.
  */
 final class DelayWeaver extends WeavingLoader {
   private static final String PROBE = "io/fovea/explorer/Delays";

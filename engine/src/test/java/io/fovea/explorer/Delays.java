@@ -6,12 +6,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Delays of threads at places of the engine that {@link DelayWeaver} marks. For each life some of
- * the places are chosen. The first threads that come to such a place are delayed with a high
- * probability, later ones more and more rarely: so rare steps are stretched as often as frequent
- * ones, and a life takes about as long as without.
- *
- * <p>Any thread.
+ * Delays threads at sites of the engine that {@link DelayWeaver} adds. Some sites are chosen for
+ * each life. The first threads at a site are likely to be delayed, later ones less and less: so
+ * rare steps are stretched as often as frequent ones, at little total cost. Thread-safe.
  */
 public final class Delays {
   private static final int MAX = 1 << 15;
@@ -28,14 +25,14 @@ public final class Delays {
   private static final AtomicInteger NUMBER = new AtomicInteger();
 
   /**
-   * Of each place: how many threads pass it until one is delayed; 0 where none is. Not exact: two
-   * threads may count as one.
+   * By site, how many threads pass until one is delayed; 0: none is. Racy: two threads may count as
+   * one.
    */
   private static final int[] LEFT = new int[MAX];
 
   private static final int[] PASSED = new int[MAX];
 
-  /** How often threads came to each place while some were to be stopped. */
+  /** By site, how often threads arrived while threads were to be stopped. */
   private static final int[] MET = new int[MAX];
 
   private static final int[] MET_AT_END = new int[MAX];
@@ -46,10 +43,10 @@ public final class Delays {
   /** How threads are stopped now; null if they are not. */
   private static volatile @Nullable Stop stop;
 
-  /** The last one that has stopped the thread. */
+  /** The last stop that has affected the thread. */
   private static final ThreadLocal<@Nullable Stop> LAST = new ThreadLocal<>();
 
-  /** Threads come to stand where they are, each once, until all may go on. */
+  /** Stops each thread once, until all are released. */
   private static final class Stop {
     final int[] met;
     final @Nullable Thread ending;
@@ -65,15 +62,16 @@ public final class Delays {
 
   private Delays() {}
 
-  /** The number of a place. */
+  /** Returns the number of a new site. */
   static int site(String where) {
-    return Math.min(MAX - 1, NUMBER.getAndIncrement()); // the last one may be several
+    return Math.min(
+        MAX - 1, NUMBER.getAndIncrement()); // sites beyond the limit share the last number
   }
 
   /**
-   * From now on there are delays at other places.
+   * Chooses the sites of delays.
    *
-   * @param part one site in {@code part} is chosen; 0 for none
+   * @param part one site in {@code part} is chosen; 0: none
    */
   public static void choose(Random random, int part) {
     for (int i = 0; i < MAX; i++) {
@@ -82,7 +80,7 @@ public final class Delays {
     }
   }
 
-  /** A thread comes to a place. */
+  /** Called at a site. */
   public static void at(int site) {
     if (LEFT[site] != 0) {
       pass(site);
@@ -93,11 +91,7 @@ public final class Delays {
     }
   }
 
-  /**
-   * From now on each thread is stopped once somewhere, as if it had lost its processor.
-   *
-   * @param millis for how long at most
-   */
+  /** Stops each thread once from now on, for up to {@code millis}, as if it were descheduled. */
   public static void stop(int millis) {
     stop = new Stop(MET, null, millis * 1_000_000L);
   }
@@ -111,9 +105,7 @@ public final class Delays {
     stop = new Stop(MET_AT_END, Thread.currentThread(), END_NANOS);
   }
 
-  /**
-   * No thread is stopped from now on; those that were may go on, or only when their time is over.
-   */
+  /** Stops no more threads; {@code mayGo}: releases the stopped ones before their time is over. */
   public static void stopNoMore(boolean mayGo) {
     Stop now = stop;
     if (now != null) {
@@ -122,7 +114,7 @@ public final class Delays {
     stop = null;
   }
 
-  /** Each place gets its turn about as often as any other one, however often threads come there. */
+  /** Selects sites about equally often, however often threads arrive there. */
   private static void stop(Stop now, int site) {
     if (LAST.get() == now) {
       return;
@@ -159,7 +151,7 @@ public final class Delays {
     delay(r.nextInt(how == 0 ? 20_000_000 : how < 6 ? 2_000_000 : 200_000));
   }
 
-  /** Does not park: that would take a permit that is meant for the engine's own wait. */
+  /** Does not park, which would consume a permit meant for the engine's own wait. */
   private static boolean delay(int nanos) {
     try {
       Thread.sleep(nanos / 1_000_000, nanos % 1_000_000);

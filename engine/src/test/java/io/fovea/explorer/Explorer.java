@@ -16,27 +16,27 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * The program: rounds by seeds, until the time is over or something is wrong.
+ * The program: runs rounds by seeds, until the time is over or a violation is found.
  *
  * <pre>
- *   --seed=N          of the first round; the next one has the next
- *   --seconds=N       for how long
+ *   --seed=N          seed of the first round; incremented for each further round
+ *   --seconds=N       duration
  *   --features=A,B    only these; -A,-B: all but these
  *   --protocol=NAME   in all rounds
  *   --place=NAME      MEMORY, SIMULATED or FILE, in all rounds
  *   --same            all rounds have the setup of the first seed
- *   --keepgoing       goes on with the next round after a violation, and counts
- *   --hang=N          seconds of standstill that are a failure
- *   --kills=N         kills so many processes that use one database; another process follows it
- *   --pairs           fails where two features never overlapped that might have
- *   --delays          threads are delayed at random places of the engine, in most rounds
- *   --shrink          looks for the fewest features that fail, in other processes
+ *   --keepgoing       continues with the next round after a violation, and counts
+ *   --hang=N          seconds without progress that are a failure
+ *   --kills=N         kills this many processes that use one database; another one follows it
+ *   --pairs           fails if two features that may overlap never did
+ *   --delays          delays threads at random sites of the engine, in most rounds
+ *   --shrink          searches for the fewest features that fail, in other processes
  * </pre>
  *
- * <p>Status 0: nothing was found; 1: something was; 3: a standstill.
+ * <p>Exit status: 0: no violation; 1: a violation; 3: no progress.
  */
 final class Explorer {
-  /** Kept, for it would forget its level. */
+  /** Held strongly, since a collected logger loses its level. */
   private static final Logger QUIET = Logger.getLogger("io.fovea");
 
   private final Map<String, String> args = new TreeMap<>();
@@ -172,7 +172,7 @@ final class Explorer {
     return status;
   }
 
-  /** Lives until somebody kills it; says on its output that it goes on. */
+  /** Runs lives until it is killed; reports progress on its output. */
   private int child(Setup setup, Set<Feature> features, Path dir) throws Exception {
     current = "child " + setup;
     Watchdog watchdog = new Watchdog(Integer.parseInt(arg("--hang", "90")), this::hang);
@@ -182,7 +182,7 @@ final class Explorer {
     try {
       round.child(
           () -> {
-            System.out.println("goes on");
+            System.out.println("progress");
             System.out.flush();
           });
       return 0;

@@ -16,12 +16,12 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * All operations at once find nothing wrong: in one process, which closes, crashes and reopens its
- * databases, and in processes that are killed. Both run in another JVM, so that a standstill or a
- * crash of it is a failure like any other.
+ * Runs all operations at once: in one process that closes, crashes and reopens its databases, and
+ * in processes that are killed. Both run in another JVM, so that a hang or crash of it is reported.
  *
- * <p>{@code -Dexplorer.seconds=N}, {@code -Dexplorer.seed=N}, {@code -Dexplorer.kills=N}, {@code
- * -Dexplorer.protocol=NAME}, {@code -Dexplorer.features=A,B} or {@code =-A,-B} for all but these.
+ * <p>Options: {@code -Dexplorer.seconds=N}, {@code -Dexplorer.seed=N}, {@code -Dexplorer.kills=N},
+ * {@code -Dexplorer.protocol=NAME}, {@code -Dexplorer.features=A,B} or {@code =-A,-B} for all but
+ * these.
  */
 @Tag("slow")
 @Order(1)
@@ -31,7 +31,7 @@ class ExplorerTest {
   private static final int KILLS = Integer.getInteger("explorer.kills", 2);
   private static final long SEED = Long.getLong("explorer.seed", 1);
 
-  /** From so many seconds on each pair of features is expected to overlap. */
+  /** A run of at least this many seconds must overlap each pair of features. */
   private static final long LONG = 1_800;
 
   @Test

@@ -3,9 +3,9 @@ package io.fovea.explorer;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** A kind of operation. Each can be switched off. */
+/** A kind of operation, which can be switched off. */
 enum Feature {
-  // What transactions do.
+  // Bodies of transactions.
   TRANSFER(12, 64, Bank::transfer),
   SUM(3, 4, Bank::sum),
   APPEND(8, 64, Lists::append),
@@ -18,14 +18,14 @@ enum Feature {
   CLEAR(1, 2, Ranges::clear),
   EXPIRE(4, 64, Sessions::step),
   SEQUENCE(4, 64, Catalogs::sequence),
-  // Forms of transactions that write.
+  // Ways to run a writing transaction.
   AHEAD,
   SUBMIT,
   EXPLICIT,
   PESSIMISTIC,
   LIMIT,
   VIRTUAL,
-  // What changes the catalog.
+  // Catalog changes.
   INDEX(1, 1, Bank::index),
   TABLE(2, 4, Catalogs::table),
   TABLE_TX(3, 8, Catalogs::inTransaction),
@@ -50,7 +50,7 @@ enum Feature {
   NEIGHBOUR(1, 1, Neighbours::step),
   BYTE_INDEX(4, 64, ByteIndexes::step),
   MISUSE(1, 2, Misuses::step),
-  // What happens to the database as a whole.
+  // Events of the whole database.
   CLOSE,
   KILL,
   FAULT,
@@ -94,10 +94,9 @@ enum Feature {
 
   private static final Set<Feature> ENDINGS = EnumSet.of(CLOSE, KILL, FAULT);
 
-  /** Whether operations of the two can be under way at the same time. */
+  /** Returns whether operations of the two can run at the same time. */
   static boolean mayOverlap(Feature a, Feature b) {
-    // Faults, and kills beside somebody, are those of simulated disks, which no other process
-    // reads.
+    // Faults and kills within a process need simulated disks, which other processes cannot read.
     boolean file = a == FOLLOW_FILE || b == FOLLOW_FILE;
     boolean simulated = a == FAULT || b == FAULT || a == KILL || b == KILL;
     boolean either = (a == FAULT || b == FAULT) && (a == MEMORY || b == MEMORY);

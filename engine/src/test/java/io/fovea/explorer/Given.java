@@ -3,7 +3,7 @@ package io.fovea.explorer;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Which values a sequence has given in this life: intervals that must not meet. */
+/** The values that a sequence has returned in this life: disjoint intervals. */
 final class Given {
   private final TreeMap<Long, Long> ends = new TreeMap<>();
 
@@ -11,7 +11,7 @@ final class Given {
     Map.Entry<Long, Long> below = ends.floorEntry(first);
     Map.Entry<Long, Long> above = ends.ceilingEntry(first);
     if (below != null && below.getValue() >= first || above != null && above.getKey() < first + n) {
-      throw new Violation("the sequence gave " + first + " twice, of " + n);
+      throw new Violation("the sequence returned " + first + " twice, of " + n);
     }
     long from = first;
     if (below != null && below.getValue() == first - 1) {

@@ -4,18 +4,18 @@ import java.util.Random;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/** A thread that takes steps: its number, its random stream, and what it does at the moment. */
+/** A thread that does steps: its number, its random stream, and its current step. */
 final class Hand {
   final int id;
   final Random random;
 
-  /** The features whose operations are under way here, a bit for each. */
+  /** The features whose operations run here, as a bit set. */
   volatile long busy;
 
   /** When the step began, in ticks of the watchdog. */
   volatile long since;
 
-  /** Whether a transaction of the step set its own time limit. */
+  /** Whether a transaction of the step set its own timeout. */
   boolean limited;
 
   volatile @Nullable Thread thread;
@@ -25,14 +25,14 @@ final class Hand {
     this.random = new Random(seed * 0x9E37_79B9L + id);
   }
 
-  /** Pauses for up to 20 ms once in {@code n} calls, so that other threads act meanwhile. */
+  /** Pauses for up to 20 ms, once in {@code n} calls, so that other threads run meanwhile. */
   void linger(int n) {
     if (oneIn(n)) {
       LockSupport.parkNanos(random.nextInt(20_000_000));
     }
   }
 
-  /** True once in so many times. */
+  /** Returns true with probability 1/n. */
   boolean oneIn(int n) {
     return random.nextInt(n) == 0;
   }

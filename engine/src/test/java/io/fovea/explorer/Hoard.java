@@ -8,11 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Takes all off-heap memory that the JVM still grants, so that automatic arenas and direct buffers
- * are refused; malloc and mmap are not limited. Memory that is freed meanwhile goes to the next
- * {@link #take}.
- *
- * <p>One thread.
+ * Takes all off-heap memory that the JVM grants, so that automatic arenas and direct buffers are
+ * refused; malloc and mmap are not limited. Memory that is freed meanwhile is taken by the next
+ * {@link #take}. Not thread-safe.
  */
 final class Hoard implements AutoCloseable {
   private static final long MAX =
@@ -40,11 +38,11 @@ final class Hoard implements AutoCloseable {
     try {
       all.add(ByteBuffer.allocateDirect((int) left));
     } catch (OutOfMemoryError e) {
-      return; // others were faster
+      return; // other threads were faster
     }
   }
 
-  /** Gives all of it back, once the garbage collector finds it: an allocation waits for that. */
+  /** Releases all of it; allocations wait until the garbage collector finds it. */
   void release() {
     all.clear();
   }

@@ -19,12 +19,11 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Kills processes that do everything to one database, and lets the next one look whether all is
- * there that was acknowledged. This process follows the changes in the files meanwhile: it is
- * another process than the one that makes them.
+ * Kills processes that use one database, and has the next one check what was acknowledged.
+ * Meanwhile this process follows the changes in the files, as another process than the writer.
  */
 final class Kills {
-  /** So many kills a database sees before another setup gets its turn. */
+  /** The number of kills of a database before the next setup. */
   private static final int EACH = 6;
 
   private final long seed;
@@ -68,7 +67,7 @@ final class Kills {
     return Setup.of(s, p == null ? null : io.fovea.config.Protocol.valueOf(p), Setup.Place.FILE);
   }
 
-  /** A process, killed after it has said so many times that it goes on. */
+  /** Runs a process, and kills it after it has reported progress this often. */
   private int one(Path dir, long setup, int signs, int number) throws Exception {
     List<String> command = Shrinker.command();
     command.addAll(List.of("--child", "--seed=" + setup, "--dir=" + dir));
@@ -86,7 +85,7 @@ final class Kills {
     try (BufferedReader in = p.inputReader()) {
       int n = 0;
       for (String line = in.readLine(); line != null; line = in.readLine()) {
-        if (!line.equals("goes on")) {
+        if (!line.equals("progress")) {
           said.append(line).append('\n');
           continue;
         }
@@ -95,7 +94,7 @@ final class Kills {
           follower = Thread.ofPlatform().daemon().start(() -> follow(dir.resolve("files/db")));
         }
         if (n == signs) {
-          p.toHandle().destroyForcibly(); // (that of the process closes the stream)
+          p.toHandle().destroyForcibly(); // keeps its output, unlike Process.destroyForcibly
         }
       }
     } finally {
@@ -115,7 +114,7 @@ final class Kills {
       System.out.println(
           "process "
               + number
-              + " ended by itself, status "
+              + " ended without a kill, status "
               + status
               + ": "
               + command
@@ -126,7 +125,7 @@ final class Kills {
     return 0;
   }
 
-  /** What is committed is committed as a whole: a long value with its version, writes in order. */
+  /** Checks that commits are atomic: a long value comes with its version, writes in order. */
   private void follow(Path file) {
     try (FileChanges changes = FileChanges.first(file)) {
       Map<String, Long> last = new HashMap<>();
@@ -140,7 +139,7 @@ final class Kills {
         check(batch, last);
       }
     } catch (ChangesLostException | InvalidUseException | IncompatibleFormatException e) {
-      // Too slow, or nothing is there yet.
+      // fell behind, or there is no file yet
     } catch (Throwable t) {
       wrong.compareAndSet(null, t);
     }

@@ -48,22 +48,21 @@ import org.jspecify.annotations.Nullable;
 
 /** One opening of the database, with the threads that use it. */
 final class Life {
-  /** What is happening to the database as a whole. */
+  /** The state of the database as a whole. */
   enum State {
     RUNNING,
-    /** Whoever uses it may find it closed. */
+    /** Users may find the database closed. */
     CLOSING,
     /** The power is off: all that is durable is on the disk. */
     KILLED
   }
 
-  /** A transaction's body. */
   @FunctionalInterface
   interface Body {
     void run(Transaction tx) throws RuntimeException;
   }
 
-  /** Nothing takes so long: what waits for it waits for something that does not come. */
+  /** No wait may take longer: what it waits for will never come. */
   private static final long LATE_TICKS = 300;
 
   final Setup setup;
@@ -72,15 +71,15 @@ final class Life {
   final SetClock clock;
   final Path scratch;
 
-  /** The data file; null where there is none. */
+  /** The data file; null if there is none. */
   final @Nullable Path file;
 
-  /** What the database has in common with a neighbour; null if nothing. */
+  /** The buffer shared with a neighbor; null if none. */
   final @Nullable BufferShare share;
 
   final Set<Feature> features;
 
-  /** What hands choose their next steps from. */
+  /** The features from which hands choose their steps, repeated by weight. */
   private volatile List<Feature> deck = List.of();
 
   final List<Hand> hands;
@@ -101,10 +100,10 @@ final class Life {
   /** Whether devices fail. */
   volatile boolean faults;
 
-  /** Whether memory outside of the heap is refused, or was. */
+  /** Whether off-heap memory is or was refused. */
   volatile boolean refused;
 
-  /** Whether it is now. */
+  /** Whether it is refused now. */
   volatile boolean refusing;
 
   volatile boolean stop;
@@ -139,20 +138,20 @@ final class Life {
     ids = db.sequence("ids");
   }
 
-  /** Lets time go on, for rows that expire. */
+  /** Advances the clock, for rows that expire. */
   void pass(long millis) {
     clock.pass(millis);
     truth.clock(clock.millis());
   }
 
-  /** What a feature keeps for this opening. */
+  /** Returns a feature's state for this opening. */
   <T> T state(Class<T> type, Supplier<T> made) {
     return type.cast(states.computeIfAbsent(type, t -> made.get()));
   }
 
   // ------------------------------------------------------------------------------------- threads
 
-  /** From now on hands take steps of these features. */
+  /** Makes hands choose steps of these features from now on. */
   private void deal(Collection<Feature> some) {
     List<Feature> all = new ArrayList<>();
     for (Feature f : some) {
@@ -163,7 +162,7 @@ final class Life {
     deck = all;
   }
 
-  /** From now on hands take steps of some features, of which at least one is such a step. */
+  /** Makes hands choose from a few features, at least one of which has its own steps. */
   List<Feature> narrow(Random random, int max) {
     List<Feature> all = new ArrayList<>(features);
     all.removeIf(f -> f.weight == 0);
@@ -173,7 +172,7 @@ final class Life {
     return some;
   }
 
-  /** Returns when a step of a feature is under way; or not, if that takes too long. */
+  /** Returns when a step of a feature is running, or after a timeout. */
   void await(Feature f, long nanosMax) {
     long until = System.nanoTime() + nanosMax;
     while (!stop && System.nanoTime() < until) {
@@ -186,7 +185,7 @@ final class Life {
     }
   }
 
-  /** Takes steps until it is told to stop. */
+  /** Does steps until it is stopped. */
   void work(Hand hand) {
     hand.thread = Thread.currentThread();
     try {
@@ -206,7 +205,7 @@ final class Life {
     Feature f = all.get(hand.random.nextInt(all.size()));
     Semaphore place = places.get(f);
     if (!place.tryAcquire()) {
-      LockSupport.parkNanos(50_000); // there may be nothing else to be done
+      LockSupport.parkNanos(50_000); // there may be no other step
       return;
     }
     try {
@@ -235,7 +234,7 @@ final class Life {
     }
   }
 
-  /** An operation begins while the database is being ended, or is refused what it needs. */
+  /** Counts an operation that begins while the database ends, or while resources are refused. */
   private void besideEndings(Feature f) {
     if (faults) {
       overlaps.beside(f, Feature.FAULT);
@@ -257,7 +256,7 @@ final class Life {
     }
   }
 
-  /** Whether a feature may throw this now; what it may not is a violation. */
+  /** Fails with a violation unless a feature may throw this exception now. */
   private void judge(Feature f, Hand hand, Throwable thrown) {
     Throwable t = thrown;
     while ((t instanceof CompletionException || t instanceof ExecutionException)
@@ -280,7 +279,7 @@ final class Life {
                   + " ("
                   + state
                   + (faults ? ", faults" : "")
-                  + (refused ? ", refused memory" : "")
+                  + (refused ? ", memory refused" : "")
                   + "): "
                   + t
                   + (t instanceof TransactionAbortedException ? "\n" + watchdog.slow() : ""),
@@ -329,7 +328,7 @@ final class Life {
 
   // -------------------------------------------------------------------------------- transactions
 
-  /** A transaction that writes, in some form; its acknowledgement is kept in the truth. */
+  /** Runs a writing transaction in one of its forms; records its acknowledgement. */
   void write(Hand hand, Body body) throws Exception {
     long n = truth.attempt(hand.id);
     byte[] key = key("a/", hand.id);
@@ -345,7 +344,7 @@ final class Life {
     truth.committed(hand.id, n, durable);
   }
 
-  /** A transaction in some form. Returns whether it is known to be durable. */
+  /** Runs a transaction in one of its forms; returns whether it is known to be durable. */
   private boolean transact(Hand hand, Body body) throws Exception {
     boolean sync = setup.durability() == Durability.SYNC;
     int form = hand.random.nextInt(16);
@@ -432,7 +431,7 @@ final class Life {
     }
   }
 
-  /** By begin and commit; what a body throws may be a figment there, so then it is run again. */
+  /** Uses begin and commit. Invalid reads may make a body throw, so it is then repeated. */
   private void explicitly(Hand hand, Body body) {
     for (int i = 0; i < 3; i++) {
       boolean again = false;
@@ -440,7 +439,7 @@ final class Life {
         try {
           body.run(tx);
         } catch (Violation | TransactionAbortedException | DuplicateKeyException e) {
-          again = true; // it may be a figment; a managed body tells
+          again = true; // may be due to invalid reads, which a managed body detects
         }
         if (again || hand.oneIn(8)) {
           if (hand.random.nextBoolean()) {
@@ -463,7 +462,7 @@ final class Life {
     db.run(body::run);
   }
 
-  /** A read-only transaction. */
+  /** Runs a read-only transaction. */
   <R> R read(Supplier<TxOptions> options, ReadBody<R> body) {
     return db.call(options.get(), body::run);
   }
@@ -472,7 +471,6 @@ final class Life {
     return db.read(work);
   }
 
-  /** The body of a transaction that reads. */
   @FunctionalInterface
   interface ReadBody<R> {
     R run(Transaction tx) throws RuntimeException;
@@ -499,7 +497,7 @@ final class Life {
 
   // ---------------------------------------------------------------------------------------- checks
 
-  /** All invariants of all tables, of a database that may be another one: a snapshot, a backup. */
+  /** Checks all invariants of all tables, also of a snapshot or a backup; returns a digest. */
   static String checkAll(Database there) {
     StringBuilder digest = new StringBuilder();
     Bank bank = Bank.of(there);
@@ -515,7 +513,7 @@ final class Life {
     return digest.toString();
   }
 
-  /** After an opening: what was promised is there. */
+  /** Checks after an opening that acknowledged writes are present. */
   void checkTruth(boolean closed) throws IOException {
     long[] least = truth.least(closed);
     db.read(

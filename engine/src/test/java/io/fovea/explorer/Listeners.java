@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Listeners of the close, of which some fail: each is told once, and the database closes. */
+/** Listeners of the close, some of which fail: each is called once, and the database closes. */
 final class Listeners {
   private final List<AtomicInteger> told = new CopyOnWriteArrayList<>();
 
@@ -25,10 +25,10 @@ final class Listeners {
     own.told.add(times);
   }
 
-  /** The database is closed, and nobody uses it any more. */
+  /** Called when the database is closed and no longer used. */
   static void check(Life life) {
     for (AtomicInteger times : life.state(Listeners.class, Listeners::new).told) {
-      Violation.same(1, times.get(), "times that a listener was told of the close");
+      Violation.same(1, times.get(), "calls of a close listener");
     }
   }
 }

@@ -18,12 +18,11 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lists whose elements name their predecessors: whoever reads one sees whether an append was lost,
- * or half of one is there.
+ * Lists whose elements name their predecessors, so that a reader detects a lost or partial append.
  *
  * <pre>
  *   h/00003        length, id of the last
- *   e/00003/00000  id, id of the one before, filler
+ *   e/00003/00000  id, id of the predecessor, filler
  * </pre>
  */
 final class Lists {
@@ -78,7 +77,7 @@ final class Lists {
         });
   }
 
-  /** Takes elements off the end, by single deletes or as a range. */
+  /** Removes elements from the end, by single deletes or as a range. */
   static void pop(Life life, Hand hand) throws Exception {
     Random r = hand.random;
     Table<byte[], byte[]> t = life.lists;
@@ -179,7 +178,8 @@ final class Lists {
       }
       default -> t.forEach(tx, prefix(list), prefix(list + 1), (k, v) -> values.add(v));
     }
-    Violation.same(length, values.size(), "list " + list + ", read by way " + how + ", has length");
+    Violation.same(
+        length, values.size(), "list " + list + ", read by method " + how + ", has length");
     long last = 0;
     long hash = length;
     for (byte[] v : values) {

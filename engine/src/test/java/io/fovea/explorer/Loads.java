@@ -23,8 +23,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Bulk loads, each of which replaces the first records of a table by those of its generation: so
- * generations get older from record to record, and the newest has as many as it says.
+ * Bulk loads. Each replaces the first records of a table by those of its generation. So generations
+ * do not increase from record to record, and the newest has as many records as it states.
  */
 final class Loads {
   private static final Layout.Definition D = Layout.define();
@@ -93,7 +93,6 @@ final class Loads {
     Violation.same(generation, generation(life.db, t), "generation after a load");
   }
 
-  /** What a source throws. */
   private static final class Refusal extends Exception {
     private static final long serialVersionUID = 1L;
   }
@@ -123,9 +122,9 @@ final class Loads {
         });
   }
 
-  /** Some sources take their time, long enough for others to fill the log. */
+  /** A source of records, which may be slow enough for others to fill the log. */
   private static final class Source {
-    /** So many milliseconds without a step are a standstill: the log is full. */
+    /** Milliseconds without a step after which the log counts as full. */
     private static final int STILL = 200;
 
     private final Life life;
@@ -144,7 +143,7 @@ final class Loads {
       }
       long until = life.steps.get() + steps;
       long last = 0;
-      // Until enough was done, or nothing is done any more.
+      // Until enough steps were done, or none is done any more.
       for (int still = 0; !life.stop && last < until && still < STILL; still++) {
         LockSupport.parkNanos(1_000_000);
         long now = life.steps.get();
@@ -201,7 +200,7 @@ final class Loads {
         });
   }
 
-  /** Others write into a table that is loaded: done, or refused. */
+  /** Writes into a table that is being loaded: it succeeds or is refused. */
   static void beside(Life life, Hand hand) {
     RowTable t = life.db.table(ROWS);
     try {

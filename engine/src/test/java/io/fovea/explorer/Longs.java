@@ -11,9 +11,7 @@ import java.nio.ByteBuffer;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Long values that say what they are: key, version, length, and content that follows from these.
- */
+/** Long values that state their key, version and length, from which their content follows. */
 final class Longs {
   private static final int KEYS = 24;
   private static final int HEAD = 24;
@@ -67,14 +65,14 @@ final class Longs {
           long version = Math.abs(state);
           if (reads) {
             byte[] value = life.longs.get(tx, key);
-            Violation.unless((state > 0) == (value != null), "long value " + k + " there or not");
+            Violation.unless((state > 0) == (value != null), "long value " + k + " presence");
             if (value != null) {
               requireRight(k, version, value);
             }
           }
           if (deletes) {
             Violation.unless(
-                life.longs.delete(tx, key) == state > 0, "long value " + k + " deleted or not");
+                life.longs.delete(tx, key) == state > 0, "long value " + k + " deletion");
             life.small.put(tx, key, Life.number(-version));
           } else {
             life.longs.put(tx, key, content(k, version + 1, length));

@@ -7,11 +7,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A table as a map, whose operations are transactions of their own: each hand counts its entry up,
- * and everybody sees it count.
+ * A table as a map, whose operations are separate transactions. Each hand increments its entry, and
+ * all hands read it.
  */
 final class Maps {
-  /** What is stored; public as its codec asks. */
+  /** The stored class; public for its codec. */
   public record Counter(long value) {
     private Counter next() {
       return new Counter(value + 1);
@@ -22,7 +22,7 @@ final class Maps {
   private static final ObjectSpec<Long, Counter> SPEC =
       ObjectSpec.of("counters", Long.class, Counter.class);
 
-  /** What each entry had at least, by hand: nothing here ever counts down. */
+  /** A lower bound of each entry, by hand; entries never decrease. */
   private final Map<Long, AtomicLong> least = new ConcurrentHashMap<>();
 
   private static void step(TableMap<Long, Counter> map, AtomicLong least, Hand hand) {
@@ -41,7 +41,7 @@ final class Maps {
             if (v == null) {
               yield new Counter(0);
             }
-            Violation.unless(map.replace(own, v, v.next()), "nobody else counts " + own);
+            Violation.unless(map.replace(own, v, v.next()), "only this hand increments " + own);
             yield v.next();
           }
         };
@@ -63,7 +63,7 @@ final class Maps {
     seen.forEach(
         (k, v) -> {
           Violation.unless(
-              seen == map ? k > last[0] : k < last[0], "key " + k + " comes after " + last[0]);
+              seen == map ? k > last[0] : k < last[0], "key " + k + " follows " + last[0]);
           last[0] = k;
           Violation.unless(
               v.value >= before.getOrDefault(k, 0L),

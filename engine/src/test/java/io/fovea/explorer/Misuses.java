@@ -2,7 +2,7 @@ package io.fovea.explorer;
 
 import io.fovea.error.InvalidUseException;
 
-/** Calls that are refused in a body, at once. */
+/** Calls that are refused in a body. */
 final class Misuses {
   private Misuses() {}
 
@@ -22,7 +22,7 @@ final class Misuses {
             }
             throw new Violation("misuse " + which + " was not refused");
           } catch (InvalidUseException e) {
-            // As it is said.
+            // expected
           }
         });
   }

@@ -8,7 +8,7 @@ import io.fovea.schema.TableSpec;
 import java.util.Arrays;
 import java.util.Objects;
 
-/** Another database that has its buffer in common with this one, and takes from it now and then. */
+/** Another database that shares the buffer, and sometimes uses it. */
 final class Neighbours {
   private Neighbours() {}
 

@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/** How often each feature was used, and how often an operation began beside one of another. */
+/** Counts the uses of each feature, and the overlaps of each pair. */
 final class Overlaps {
   private static final int N = Feature.values().length;
 
@@ -15,7 +15,7 @@ final class Overlaps {
   final AtomicLongArray done = new AtomicLongArray(N);
   private final AtomicLongArray pairs = new AtomicLongArray(N * N);
 
-  /** An operation begins: it overlaps all that is under way. */
+  /** Counts the begin of an operation, which overlaps all running ones. */
   void begins(Feature feature, List<Hand> hands) {
     int f = feature.ordinal();
     begun.incrementAndGet(f);
@@ -27,7 +27,7 @@ final class Overlaps {
     }
   }
 
-  /** An operation is under way while something else is so. */
+  /** Counts an overlap of two features. */
   void beside(Feature a, Feature b) {
     pairs.incrementAndGet(
         Math.min(a.ordinal(), b.ordinal()) * N + Math.max(a.ordinal(), b.ordinal()));
@@ -49,7 +49,7 @@ final class Overlaps {
     }
   }
 
-  /** Pairs of features that never overlapped although both were used. */
+  /** Returns the pairs of used features that never overlapped although they may. */
   List<String> missing(Set<Feature> used) {
     List<String> missing = new ArrayList<>();
     for (Feature a : used) {
@@ -62,7 +62,7 @@ final class Overlaps {
     return missing;
   }
 
-  /** A line for each feature: how often, and beside which others. */
+  /** Returns a line per feature: its uses, and its overlaps. */
   String table() {
     Set<Feature> used = EnumSet.noneOf(Feature.class);
     for (Feature f : Feature.values()) {

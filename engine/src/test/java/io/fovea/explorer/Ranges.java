@@ -8,7 +8,7 @@ import io.fovea.Transaction;
 import io.fovea.schema.TableSpec;
 import java.util.Random;
 
-/** Groups of records that come one by one and leave as a range; a small record counts each. */
+/** Groups of records that are inserted singly and deleted as ranges; a small record counts each. */
 final class Ranges {
   private static final int GROUPS = 8;
 
@@ -47,7 +47,7 @@ final class Ranges {
                 default -> life.ranges.deleteRange(tx, prefix(group), prefix(group + 1), 30);
               };
           Violation.same(how == 2 ? Math.min(30, there) : there, gone, "deleted of range " + group);
-          // Where only some go, the rest are numbered anew.
+          // After a partial delete, renumber the rest.
           int left = there - (int) gone;
           if (left > 0) {
             life.ranges.deletePrefix(tx, prefix(group));
@@ -59,7 +59,7 @@ final class Ranges {
         });
   }
 
-  /** All groups, or those of a table as a whole, are as large as their counts. */
+  /** Checks all groups, or those of a table as a whole, against their counts. */
   static long check(Database db, Transaction tx) {
     if (db.describe("ranges") == null || db.describe("small") == null) {
       return 0;
@@ -94,7 +94,7 @@ final class Ranges {
     life.db.read(tx -> check(life.db, tx));
   }
 
-  /** The table as a whole loses all its records. */
+  /** Deletes all records of the table. */
   static void clear(Life life, Hand hand) throws Exception {
     life.write(
         hand,

@@ -45,7 +45,7 @@ final class Round {
   long closes;
   long lives;
 
-  /** What the database has in common with a neighbour; null if nothing. */
+  /** The buffer shared with a neighbor; null if none. */
   final @Nullable BufferShare share;
 
   private final Random random;
@@ -99,7 +99,7 @@ final class Round {
     }
   }
 
-  /** Nothing is left of the database. */
+  /** Deletes everything of the database. */
   private void renew() throws IOException {
     Copies.delete(scratch);
     java.nio.file.Files.createDirectories(scratch);
@@ -107,7 +107,7 @@ final class Round {
     truth.forget();
   }
 
-  /** Lives until the deadline, and one at least. Throws what went wrong. */
+  /** Runs at least one life, until the deadline; throws the first failure. */
   void run(long deadline) throws Throwable {
     try {
       boolean brief = random.nextBoolean();
@@ -124,9 +124,9 @@ final class Round {
   }
 
   /**
-   * One life, in a process that is killed: goes on with what the one before left.
+   * Runs one life in a process that is killed, on the files of its predecessor.
    *
-   * @param told is told now and then that steps were taken
+   * @param told called to report that steps were done
    */
   void child(Runnable told) throws Throwable {
     java.nio.file.Files.createDirectories(scratch);
@@ -135,7 +135,7 @@ final class Round {
     live(0);
   }
 
-  /** One opening, with a maximum number of steps. */
+  /** Runs one opening, with a maximum number of steps. */
   private void live(int stepsMax) throws Throwable {
     lives++;
     if (setup.place() == Setup.Place.MEMORY) {
@@ -218,7 +218,7 @@ final class Round {
         try {
           db.close();
         } catch (FoveaException e) {
-          // What went wrong before says more.
+          // the first failure says more
         }
       }
       for (Thread t : threads) {
@@ -235,7 +235,7 @@ final class Round {
     return !life.stop && life.steps.get() < wanted && System.nanoTime() < until;
   }
 
-  /** Keeps what a life began with, for whoever looks for the reason. */
+  /** Keeps the disk with which a life began, for diagnosis. */
   private void keep(SimDisk found) throws IOException {
     if (disk(0)) {
       Path to = Path.of(scratch.getParent() + "-failed-" + setup.seed() + "-" + lives);
@@ -245,7 +245,7 @@ final class Round {
 
   private String faults(Life life) {
     return (life.faults ? " with " + disk.faultsHit() + " faults" : "")
-        + (life.refused ? " where memory was refused" : "");
+        + (life.refused ? " with memory refused" : "");
   }
 
   private boolean has(Feature f) {
@@ -287,7 +287,7 @@ final class Round {
             && life.failure.get() == null;
     boolean beside = has(Feature.CLOSE) && random.nextInt(3) != 0;
     if (kill || beside) {
-      // The last that hands begin is a few kinds of steps, in the midst of one of which it ends.
+      // In the end hands do only a few kinds of steps, during one of which the life ends.
       Feature last = life.narrow(random, 4).getFirst();
       LockSupport.parkNanos(random.nextInt(100_000_000));
       life.await(last, 100_000_000);
@@ -334,7 +334,7 @@ final class Round {
     }
   }
 
-  /** All threads have ended: what only then is exact. */
+  /** Checks what is exact only when all threads have ended. */
   private void rest(Life life) {
     Life.checkAll(life.db);
     VerifyReport report = life.db.verify();
@@ -361,7 +361,7 @@ final class Round {
         throw new Violation("close: " + e, e);
       }
     }
-    Violation.unless(!life.db.isOpen(), "the database is open after close");
+    Violation.unless(!life.db.isOpen(), "the database is still open after close");
     closed = ok;
     ending += (ok ? "; closed" : "; close failed") + faults(life);
   }
@@ -373,7 +373,7 @@ final class Round {
     closed = false;
     if (disk(0)) {
       SimDisk after;
-      // First what was promised, then what is there: never the other way round.
+      // Read what was acknowledged before copying the disk.
       long[] promised = truth.least(false);
       long given = truth.sequenceTop();
       SimCrash[] ways = {SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL};
@@ -393,13 +393,13 @@ final class Round {
           throw e;
         }
       }
-      Violation.unless(!life.db.isOpen(), "the database is open after close without power");
+      Violation.unless(!life.db.isOpen(), "the database is still open after close without power");
       life.stop = true;
       awaitHands();
       truth.promised(promised, given);
       disk = after;
     } else {
-      // Memory goes away beside whoever uses it: so here nobody does. KilledTest kills a process.
+      // Memory is unmapped under its users, so there must be none. KillTest kills a process.
       life.stop = true;
       awaitHands();
       life.state = Life.State.KILLED;
@@ -417,7 +417,7 @@ final class Round {
     }
   }
 
-  /** Features that the setup can use, of those that were asked for. */
+  /** Returns the requested features that the setup can use. */
   static Set<Feature> suitable(Setup setup, Set<Feature> wanted) {
     Set<Feature> all = EnumSet.copyOf(wanted);
     all.removeIf(f -> !f.suits(setup));

@@ -14,7 +14,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.Random;
 
-/** Rows that expire by a clock that the explorer moves; a small record says when each does. */
+/** Rows that expire by a clock that the explorer advances; a small record says when each does. */
 final class Sessions {
   private static final int ROWS = 60;
   private static final Layout.Definition D = Layout.define();
@@ -26,7 +26,7 @@ final class Sessions {
 
   private Sessions() {}
 
-  /** Rows of a table of the hand's own stay for good once they do not expire any more. */
+  /** Rows of a hand's own table stay once its expiry is dropped. */
   static void drop(Life life, Hand hand) {
     String name = "brief" + hand.id;
     life.db.dropTable(name);
@@ -50,7 +50,7 @@ final class Sessions {
           }
         });
     life.db.sweepExpired();
-    Violation.same(n, now.count(), "rows of " + name + " that do not expire any more");
+    Violation.same(n, now.count(), "rows of " + name + " without expiry");
     Violation.unless(life.db.dropTable(name), "drop " + name);
   }
 
@@ -71,7 +71,8 @@ final class Sessions {
             try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 long end = c.row().getLong(END);
-                Violation.unless(end > before, "a row that ended " + end + " is there " + before);
+                Violation.unless(
+                    end > before, "a row that ended " + end + " is present at " + before);
               }
             }
             return null;

@@ -14,11 +14,11 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a round's database is like, by one seed.
+ * The configuration of a round, by seed.
  *
- * @param place where its files are
- * @param hands how many threads use it
- * @param delays threads are delayed at one site of the engine in {@code delays}; 0 for none
+ * @param place the location of its files
+ * @param hands the number of threads
+ * @param delays threads are delayed at one in {@code delays} sites of the engine; 0: none
  */
 record Setup(
     long seed,
@@ -41,7 +41,7 @@ record Setup(
     int graceMillis,
     int checkpointMillis,
     int delays) {
-  /** Where the files are. */
+  /** The location of the files. */
   enum Place {
     MEMORY,
     SIMULATED,
@@ -53,11 +53,11 @@ record Setup(
     Place where = any(r, Place.values());
     where = r.nextInt(4) == 0 ? where : r.nextBoolean() ? Place.SIMULATED : Place.FILE;
     Protocol protocol = any(r, Protocol.values());
-    // Successive seeds go through all protocols.
+    // Successive seeds cycle through all protocols.
     protocol = Protocol.values()[(int) Math.floorMod(seed, (long) Protocol.values().length)];
     Translation translation =
         r.nextInt(3) == 0 ? Translation.PREDICTIVE : any(r, Translation.values());
-    // There every page has a frame of its own, which nobody can give away.
+    // In these, each page has its own frame, which excludes a shared buffer.
     boolean sharable = translation != Translation.DIRECT && translation != Translation.VIRTUAL;
     int pageSize = 4096 << (r.nextInt(4) == 0 ? 1 + r.nextInt(2) : 0);
     int pool = r.nextInt(3) == 0 ? 8 << 20 : 700_000 * (pageSize / 4096);
@@ -88,7 +88,7 @@ record Setup(
     return all[r.nextInt(all.length)];
   }
 
-  /** What the database has in common with another one; null if it has its buffer alone. */
+  /** Returns the buffer shared with another database; null if none. */
   @Nullable BufferShare share() {
     return shared ? BufferShare.of(2L * Math.max(bufferBytes, 4 << 20)) : null;
   }
@@ -127,17 +127,17 @@ record Setup(
                     .checkpointInterval(Duration.ofMillis(checkpointMillis)));
   }
 
-  /** Little, but for what keeps the timestamps of all keys that there ever were in memory. */
+  /** Returns a small size, except for the store that keeps all timestamps in memory. */
   private int timestampBytes() {
     return timestamps == TimestampStore.MEMORY ? 32 << 20 : 1 << 20;
   }
 
-  /** Whether the log can be followed. */
+  /** Returns whether changes can be followed. */
   boolean followed() {
     return place != Place.MEMORY && durability != Durability.NONE && changeRetentionBytes > 0;
   }
 
-  /** Whether a kill leaves something that can be opened. */
+  /** Returns whether a kill leaves files that can be opened. */
   boolean survivesKills() {
     return place != Place.MEMORY && durability != Durability.NONE;
   }

@@ -10,8 +10,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Looks for the fewest features that still fail: leaves out halves, quarters, and single ones, and
- * keeps what fails in one of some tries, until its time is over. Each try is a process of its own.
+ * Searches for the fewest features that still fail: leaves out halves, quarters, and single ones,
+ * and keeps a set that fails in one of a few tries, until its time is over. Each try is a process.
  */
 final class Shrinker {
   private static final int TRIES = 3;
@@ -91,14 +91,14 @@ final class Shrinker {
     return false;
   }
 
-  /** How this program is started once more. */
+  /** Returns the command that starts this program again. */
   static List<String> command() {
     List<String> all = new ArrayList<>();
     all.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     all.add("-ea");
     all.add("--enable-native-access=ALL-UNNAMED");
     all.add("-Xmx512m");
-    all.add("-XX:MaxDirectMemorySize=128m"); // which a hoard takes
+    all.add("-XX:MaxDirectMemorySize=128m"); // for Hoard
     all.add("-cp");
     all.add(System.getProperty("java.class.path"));
     all.add(Explorer.class.getName());

@@ -22,14 +22,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Followers of changes: what they make of them is, at each position of a snapshot, what the
- * snapshot has. One in the process, one that reads the files as another process would.
+ * Change subscribers. At each position of a snapshot, what they built equals the snapshot. One runs
+ * in the process, one reads the files as another process would.
  */
 final class Subscribers {
   private static final List<String> TABLES = List.of("small", "lists", "longs", "ranges");
   private static final int BATCHES = 400;
 
-  /** One who follows. */
   private static final class Follower {
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<String, TreeMap<byte[], byte[]>> tables = new TreeMap<>();
@@ -59,7 +58,7 @@ final class Subscribers {
           : ((FileChanges) requireNonNull(changes)).poll();
     }
 
-    /** Takes what comes up to a position, which is durable; false if that is too much for now. */
+    /** Takes changes up to a durable position; returns false if there are too many for now. */
     boolean reaches(ChangePosition to) {
       for (int i = 0; i < BATCHES; i++) {
         ChangeBatch batch = ahead != null ? ahead : poll();
@@ -116,7 +115,7 @@ final class Subscribers {
         f.begin(life, snapshot, now, in);
       } else if (f.reaches(now)) {
         for (String t : TABLES) {
-          requireSame(content(snapshot, t), f.tables.get(t), t + (in ? "" : ", by the files"));
+          requireSame(content(snapshot, t), f.tables.get(t), t + (in ? "" : ", from the files"));
         }
       }
       if (!in && life.state == Life.State.RUNNING) {
@@ -135,12 +134,12 @@ final class Subscribers {
 
   private static void requireSame(
       TreeMap<byte[], byte[]> right, TreeMap<byte[], byte[]> found, String table) {
-    Violation.same(right.size(), found.size(), "records that changes have made of " + table);
+    Violation.same(right.size(), found.size(), "records built from changes of " + table);
     right.forEach(
         (k, v) ->
             Violation.unless(
                 Arrays.equals(v, found.get(k)),
-                "changes have not made record " + new String(k, US_ASCII) + " of " + table));
+                "changes did not build record " + new String(k, US_ASCII) + " of " + table));
   }
 
   private static TreeMap<byte[], byte[]> content(Database db, String table) {

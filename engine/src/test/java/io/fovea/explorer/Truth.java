@@ -7,11 +7,9 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 
 /**
- * What is known of the database outside of it: which writes were attempted, acknowledged and made
- * durable, and which values a sequence gave. In a file that survives a kill of the process, or in
- * memory.
- *
- * <p>Each slot has one writer at a time.
+ * The expected state of the database, kept outside of it: which writes were attempted, acknowledged
+ * and made durable, and which sequence values were returned. In memory, or in a file that survives
+ * a kill. Each slot has one writer at a time.
  */
 final class Truth {
   static final int HANDS_MAX = 64;
@@ -47,7 +45,7 @@ final class Truth {
     slots.putLong(slot * 8, value);
   }
 
-  /** A new write of a hand. */
+  /** Registers a new write of a hand. */
   synchronized long attempt(int hand) {
     long n = get(ATTEMPTED + hand) + 1;
     set(ATTEMPTED + hand, n);
@@ -65,7 +63,7 @@ final class Truth {
     return get(ATTEMPTED + hand);
   }
 
-  /** What each hand's write is at least after a kill, or after a close. */
+  /** Returns the least number of each hand's write after a kill, or after a close. */
   synchronized long[] least(boolean closed) {
     long[] all = new long[HANDS_MAX];
     for (int i = 0; i < HANDS_MAX; i++) {
@@ -74,7 +72,7 @@ final class Truth {
     return all;
   }
 
-  /** The power failed at this moment: what became durable on the old disk is not on the new one. */
+  /** Sets what is durable at a power failure; later syncs of the old disk do not count. */
   synchronized void promised(long[] durable, long sequenceTop) {
     for (int i = 0; i < HANDS_MAX; i++) {
       set(DURABLE + i, durable[i]);
@@ -82,7 +80,7 @@ final class Truth {
     set(SEQUENCE, sequenceTop);
   }
 
-  /** After a recovery: what was found is all there is. */
+  /** Sets what a recovery found as the new state. */
   synchronized void found(int hand, long n) {
     set(COMMITTED + hand, n);
     set(DURABLE + hand, n);
@@ -112,7 +110,7 @@ final class Truth {
     set(CLEAN, is ? 1 : 0);
   }
 
-  /** Of a new database nothing is known. */
+  /** Forgets everything, for a new database. */
   synchronized void forget() {
     long clock = clock();
     for (int i = 0; i < SLOTS; i++) {

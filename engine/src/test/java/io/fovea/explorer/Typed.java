@@ -13,19 +13,17 @@ import java.util.Map;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Objects: the number of them is known, each says its version, and a unique name belongs to one.
- */
+/** Objects: their number is known, each states its version, and a unique name belongs to one. */
 final class Typed {
   private static final int THINGS = 40;
 
-  /** What is stored; public as its codec asks. */
+  /** The stored class; public for its codec. */
   public record Thing(long id, String name, long version, List<String> tags) {}
 
   private static final ObjectSpec<Long, Thing> SPEC =
       ObjectSpec.of("things", Long.class, Thing.class).unique("by_name", "name");
 
-  /** The same as a later program has it. */
+  /** A later version of the class. */
   public record Later(
       long id,
       @Formerly("name") String title,
@@ -35,7 +33,7 @@ final class Typed {
 
   private Typed() {}
 
-  /** Objects of an older class are read as those of a newer one, and stored as such. */
+  /** Reads objects of an older class as those of a newer one, and stores them so. */
   static void evolve(Life life, Hand hand) {
     String name = "object" + hand.id;
     life.db.dropTable(name);
@@ -112,7 +110,7 @@ final class Typed {
         tx -> {
           long state = Life.number(life.small.get(tx, key));
           Thing old = t.get(tx, id);
-          Violation.unless((old != null) == (state > 0), "thing " + id + " there or not");
+          Violation.unless((old != null) == (state > 0), "thing " + id + " presence");
           if (old != null) {
             require(old, id);
             Violation.same(state, old.version(), "version of thing " + id);

@@ -3,7 +3,7 @@ package io.fovea.explorer;
 import io.fovea.CompactOptions;
 import io.fovea.VerifyReport;
 
-/** What keeps a database in order. */
+/** Maintenance of the database. */
 final class Upkeep {
   private Upkeep() {}
 
@@ -23,7 +23,7 @@ final class Upkeep {
     require(life, life.db.verify(), "verify");
   }
 
-  /** Where devices fail, that is all that a verification may say. */
+  /** Requires a clean report; failing devices excuse only their own errors. */
   static void require(Life life, VerifyReport report, String what) {
     boolean excused =
         life.state == Life.State.KILLED

@@ -1,8 +1,6 @@
 package io.fovea.explorer;
 
-/**
- * The database broke a promise. Thrown in bodies, too: the engine lets it pass if reads are valid.
- */
+/** A broken guarantee. Bodies throw it too; the engine passes it on if the reads were valid. */
 final class Violation extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

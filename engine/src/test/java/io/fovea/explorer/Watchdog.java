@@ -8,13 +8,13 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * Notices that nothing goes on any more. It counts ticks of its own instead of reading a clock: on
- * a machine that gives this process no time there are no ticks either.
+ * Detects missing progress. It counts ticks instead of reading a clock: if the machine gives this
+ * process no time, ticks stop as well.
  */
 final class Watchdog {
   private static final long TICK_NANOS = 100_000_000;
 
-  /** So long nobody ends a step, or one hand does not. */
+  /** The failure threshold in ticks: no step ends, or one hand's step does not. */
   private final long ticksMax;
 
   private final AtomicLong ticks = new AtomicLong();
@@ -30,9 +30,9 @@ final class Watchdog {
   private volatile boolean stopped;
 
   /**
-   * Begins to watch.
+   * Starts watching.
    *
-   * @param seconds how long nothing may happen, on a machine that is idle otherwise
+   * @param seconds the threshold, on an otherwise idle machine
    * @param onHang gets the stacks of all threads
    */
   Watchdog(int seconds, Consumer<String> onHang) {
@@ -45,7 +45,7 @@ final class Watchdog {
     return ticks.get();
   }
 
-  /** Something else goes on now. */
+  /** Begins another phase. */
   void phase(String name) {
     phase = name;
     phaseBegan = ticks.get();
@@ -53,7 +53,7 @@ final class Watchdog {
     marks.incrementAndGet();
   }
 
-  /** The stacks of all threads when the phase had taken half a minute; empty if it has not. */
+  /** Returns the stacks taken after half a minute of a phase; empty if none took so long. */
   String slow() {
     return slow;
   }
@@ -84,11 +84,11 @@ final class Watchdog {
       String late = "";
       for (Hand h : hands) {
         if (h.busy != 0 && now - h.since > 2 * ticksMax) {
-          late = "hand " + h.id + " does not end its step";
+          late = "hand " + h.id + " has not finished its step";
         }
       }
       if (now - since > ticksMax) {
-        late = "nothing goes on";
+        late = "no progress";
       }
       if (!late.isEmpty()) {
         onHang.accept(late + " (" + phase + ")\n" + stacks());

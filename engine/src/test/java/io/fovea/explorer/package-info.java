@@ -1,8 +1,8 @@
 /**
- * All operations of the API at once, against one small database: do they get into each other's way?
+ * Runs all operations of the API at once against one small database, to find interference.
  *
  * <pre>
- *   Explorer ──seed──► Setup      which protocol, pool, log, device ...
+ *   Explorer ──seed──► Setup      protocol, pool, log, device ...
  *      │                 │
  *      └──────► Round ──lives──► Life        one opening, its threads, and how it ends:
  *                 │                │         close, kill, fault, rest
@@ -10,9 +10,9 @@
  *                 └──reopens, checks──► Truth           what must have survived
  * </pre>
  *
- * <p>With {@code --delays} the engine runs with delays at random places ({@link
- * io.fovea.explorer.Delays}); while a database ends, its threads are stopped in the midst of what
- * they do until the end has overtaken them.
+ * <p>With {@code --delays} the engine runs with delays at random sites ({@link
+ * io.fovea.explorer.Delays}); while a database ends, threads are stopped amid their operations
+ * until the end has overtaken them.
  */
 @NullMarked
 package io.fovea.explorer;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** What a sweep believes of clocks that jump, against a clock that is right. */
+/** Which jumps of the clock a sweep accepts. */
 class ClockGuardTest {
   private static final long YEARS = 10L * 365 * 86_400_000;
 
@@ -21,29 +21,29 @@ class ClockGuardTest {
   }
 
   @Test
-  void aJumpThatGoesBackIsNeverBelieved() {
+  void rejectsATemporaryJump() {
     ClockGuard guard = guard();
     ask(guard, 0);
     for (long t = 0; t < ClockGuard.HOLD_MILLIS; t += 1_000) {
       millis += 1_000;
-      assertEquals(millis, ask(guard, YEARS), "the time that has passed is believed");
+      assertEquals(millis, ask(guard, YEARS), "accepts the time that has passed");
     }
     assertEquals(millis, ask(guard, 0));
-    assertEquals(millis, ask(guard, YEARS), "it begins again");
+    assertEquals(millis, ask(guard, YEARS), "starts over");
   }
 
   @Test
-  void aJumpThatStaysIs() {
+  void acceptsALastingJump() {
     ClockGuard guard = guard();
     ask(guard, 0);
     ask(guard, YEARS);
     millis += ClockGuard.HOLD_MILLIS;
     assertEquals(millis + YEARS, ask(guard, YEARS));
-    assertEquals(millis, ask(guard, 0), "and so is a clock that is set back");
+    assertEquals(millis, ask(guard, 0), "accepts a clock that is set back");
   }
 
   @Test
-  void aClockThatIsWrongAtFirstIsAheadOfTheRows() {
+  void rejectsAnInitialClockAheadOfTheRows() {
     ClockGuard guard = guard();
     long newest = millis;
     assertEquals(newest, guard.believed(millis + YEARS, newest, "t"));
@@ -51,9 +51,9 @@ class ClockGuardTest {
     assertEquals(5, guard().believed(5, newest, "t"));
   }
 
-  /** No jump that lasts less than the hold gets more than a step. */
+  /** A jump shorter than the hold advances the time by at most a step. */
   @Test
-  void atRandom() {
+  void limitsRandomJumps() {
     long seed = System.nanoTime();
     SplittableRandom random = new SplittableRandom(seed);
     ClockGuard guard = guard();

@@ -14,9 +14,7 @@ import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/**
- * Entries of records and keys that are as they should be, and of such as a damaged page may have.
- */
+/** Index entries from valid and damaged records and keys. */
 class EntryPlanTest {
   private static final int WIDTH = 5;
   private static final int KEY_WIDTH = 3;
@@ -24,7 +22,7 @@ class EntryPlanTest {
 
   private final Arena arena = Arena.ofAuto();
 
-  /** Entry: text of the record, an integer of it, and both parts of the key: text, integer. */
+  /** Entry: a text and an integer of the record, and both parts of the key: text, integer. */
   private final EntryPlan plan =
       new EntryPlan(
           new int[] {Tuple.TEXT, Tuple.INT32, Tuple.TEXT, Tuple.INT64},
@@ -51,9 +49,9 @@ class EntryPlanTest {
     return r;
   }
 
-  /** A zero in a text takes two bytes, and so the longest entry is of zeros only. */
+  /** A zero in a text takes two bytes, so zeros make the longest entry. */
   @Test
-  void theLongestEntryHasRoom() {
+  void theLongestEntryFits() {
     byte[] key = {0, -1, 0, -1, 0, -1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9};
     int length = plan.build(memory(arena, key), 0, key.length, record(WIDTH), 0, out, 0);
     assertTrue(length <= plan.sizeMax());
@@ -62,7 +60,7 @@ class EntryPlanTest {
   }
 
   @Test
-  void aTextThatIsLongerThanItsFieldIsDamage() {
+  void aTextLongerThanItsFieldIsDamage() {
     byte[] key = {0, 1, 0, 0, 0, 0, 0, 0, 0, 9};
     for (int length : new int[] {WIDTH + 1, 255, 0x7FFF, 0xFFFF}) {
       MemorySegment record = record(length);
@@ -72,9 +70,9 @@ class EntryPlanTest {
     }
   }
 
-  /** Whatever bytes a page has: an entry that has room, or damage, and nothing else. */
+  /** Arbitrary bytes give an entry that fits, or a damage report. */
   @Test
-  void anyBytesAtAll() {
+  void arbitraryBytes() {
     Random r = new Random(11);
     int entries = 0;
     for (int i = 0; i < 20_000; i++) {
@@ -90,7 +88,7 @@ class EntryPlanTest {
           entries++;
         }
       } catch (CorruptionException expected) {
-        // as it should be
+        // expected
       }
     }
     assertTrue(entries > 100, entries + " entries");

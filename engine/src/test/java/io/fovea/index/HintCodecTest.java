@@ -45,7 +45,7 @@ class HintCodecTest {
   }
 
   @Property
-  void whatCannotBeSaidIsNotSaid(@ForAll boolean frames, @ForAll boolean slots) {
+  void omitsWhatCannotBeEncoded(@ForAll boolean frames, @ForAll boolean slots) {
     HintCodec codec = new HintCodec(true, frames, slots);
     Position p = new Position();
     p.frame = 7;

@@ -20,7 +20,7 @@ import net.jqwik.api.Property;
 
 /** Rows of variable length: packed, unpacked, read in part, and damaged. */
 class PackedRowsTest {
-  /** A field at least is of variable length. */
+  /** Returns a layout with at least one field of variable length. */
   private static Layout layout(Random r) {
     Layout.Definition b = Layout.define();
     int fields = 1 + r.nextInt(6);
@@ -41,7 +41,7 @@ class PackedRowsTest {
     return b.build();
   }
 
-  /** One whose rows had one length before, of some bytes each. */
+  /** Returns the history of a layout whose rows had a fixed length before. */
   private static RowHistory history(Layout layout, Random r) {
     int length = layout.size() + 1;
     List<RowHistory.Shape> old = new ArrayList<>();
@@ -59,7 +59,7 @@ class PackedRowsTest {
     return new RowHistory(once.size() + 1, 200, fields, layout.size() + 1 + once.size(), once);
   }
 
-  /** Random values, with rubbish in the room behind each. */
+  /** Fills random values, with garbage in the unused space behind each. */
   private static void fill(Layout layout, MemorySegment row, Random r) {
     byte[] rubbish = new byte[(int) row.byteSize()];
     r.nextBytes(rubbish);
@@ -99,7 +99,7 @@ class PackedRowsTest {
   }
 
   @Property(tries = 3000)
-  void whatIsPackedIsUnpacked(@ForAll long seed) {
+  void unpacksWhatWasPacked(@ForAll long seed) {
     Random r = new Random(seed);
     Layout layout = layout(r);
     RowHistory history = history(layout, r);
@@ -120,7 +120,7 @@ class PackedRowsTest {
       assertTrue(rows.unpack(stored, 0, n, apart, 0));
       assertSame(layout, row, apart, size);
 
-      // Where it is, as a whole and up to each field, with rubbish behind what was read.
+      // In place, as a whole and up to each field, with garbage behind what was read.
       for (int i = 0; i <= layout.fields().size(); i++) {
         int bytes = i == layout.fields().size() ? size : layout.fields().get(i).end();
         MemorySegment here = arena.allocate(size, 8);
@@ -135,7 +135,7 @@ class PackedRowsTest {
     }
   }
 
-  /** What is damaged is refused, or another row: nothing outside of the memory is touched. */
+  /** A damaged row is refused or read as another row; memory outside of it is never accessed. */
   @Property(tries = 3000)
   void damage(@ForAll long seed) {
     Random r = new Random(seed);

@@ -43,13 +43,13 @@ class RepairPolicyTest {
   }
 
   @Test
-  void churnSwitchesOffAndCalmOn() {
+  void churnDisablesAndQuietEnables() {
     Random r = new Random(1);
     RepairPolicy policy = new RepairPolicy();
     use(policy, 20_000, 10, r);
     assertFalse(policy.isOn());
     assertFalse(policy.repairs(OTHER));
-    assertTrue(policy.repairs(PROBE), "the probe goes on");
+    assertTrue(policy.repairs(PROBE), "the probe continues");
     use(policy, 20_000, 90, r);
     assertTrue(policy.isOn());
     use(policy, 20_000, 10, r);
@@ -57,7 +57,7 @@ class RepairPolicyTest {
   }
 
   @Test
-  void betweenTheRatesNothingChanges() {
+  void nothingChangesBetweenTheRates() {
     Random r = new Random(2);
     RepairPolicy on = new RepairPolicy();
     RepairPolicy off = new RepairPolicy();
@@ -71,7 +71,7 @@ class RepairPolicyTest {
   }
 
   @Test
-  void whatWasLongAgoIsForgotten() {
+  void forgetsOldUses() {
     RepairPolicy policy = new RepairPolicy();
     use(policy, 1_000_000, 100, new Random(3));
     for (int i = 0; i < 8 * RepairPolicy.WINDOW; i++) {
@@ -81,7 +81,7 @@ class RepairPolicyTest {
   }
 
   @Test
-  void threadsAddUp() throws InterruptedException {
+  void addsUpThreads() throws InterruptedException {
     RepairPolicy policy = new RepairPolicy();
     Thread[] threads = new Thread[4];
     for (int t = 0; t < threads.length; t++) {
@@ -98,7 +98,7 @@ class RepairPolicyTest {
     for (Thread t : threads) {
       t.join();
     }
-    // None of them has seen enough alone at the time that all had.
+    // No thread alone has seen enough uses.
     assertFalse(policy.isOn());
   }
 }

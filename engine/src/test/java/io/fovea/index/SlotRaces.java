@@ -9,7 +9,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** jcstress: operations against the close. Run by {@code RacesTest}. */
+/** jcstress: operations against close. Run by {@code RacesTest}. */
 final class SlotRaces {
   private SlotRaces() {}
 

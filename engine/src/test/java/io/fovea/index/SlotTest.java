@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** A slot is lent to one transaction, and so is its memory. */
+/** A slot, and its memory, belong to one transaction at a time. */
 class SlotTest {
   private final Blocks blocks = new Blocks("test");
   private final StatementContext statementContext = new StatementContext(0, 1, blocks);
@@ -23,7 +23,7 @@ class SlotTest {
   }
 
   @Test
-  void itIsReleasedOnce() {
+  void isReleasedOnce() {
     assertTrue(statementContext.claim());
     assertFalse(statementContext.claim());
     assertTrue(statementContext.enter());
@@ -36,7 +36,7 @@ class SlotTest {
   }
 
   @Test
-  void itsMemoryIsGivenBackOnceAndInTime() {
+  void itsMemoryIsReleasedOnceAndInTime() {
     assertTrue(statementContext.claim());
     MemorySegment one = statementContext.take(600);
     MemorySegment other = statementContext.take(600);
@@ -50,7 +50,7 @@ class SlotTest {
   }
 
   @Test
-  void whoWritesToItsMemoryAfterwardsIsNoticed() {
+  void detectsAWriteAfterRelease() {
     assertTrue(statementContext.claim());
     MemorySegment block = statementContext.take(600);
     Mem.putLong(block, 0, 1);

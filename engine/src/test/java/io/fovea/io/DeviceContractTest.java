@@ -37,16 +37,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What every device promises, asked of all of them. */
+/** The contract of all devices. */
 @Tag("slow")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DeviceContractTest {
   private static final int BLOCK = 4096;
   private static final DeviceConfig OPTIONS = DeviceConfig.defaults();
 
-  /**
-   * The devices. Where io_uring is not to be had, positioned reads and writes stand in, as ever.
-   */
+  /** The devices. Without io_uring, positioned reads and writes replace it. */
   enum Kind {
     URING {
       @Override
@@ -226,7 +224,7 @@ class DeviceContractTest {
     device.resize(16L * BLOCK);
     device.read(8L * BLOCK, seg, 0, 4 * BLOCK);
     assertFalse(Mem.isZero(seg, 0, BLOCK));
-    assertTrue(Mem.isZero(seg, BLOCK, 3 * BLOCK), "what was cut off comes back as zeros");
+    assertTrue(Mem.isZero(seg, BLOCK, 3 * BLOCK), "truncated blocks read as zeros");
     device.resize(0);
     assertEquals(0, device.size());
     device.write(0, seg, 0, BLOCK);
@@ -332,7 +330,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void refusesWhatBreaksTheRules(Kind kind) {
+  void refusesContractViolations(Kind kind) {
     BlockDevice device = open(kind);
     MemorySegment seg = memory(2 * BLOCK);
     assertEquals(BLOCK, device.blockSize());
@@ -430,7 +428,7 @@ class DeviceContractTest {
     assertTrue(stats.toString().startsWith("reads 2 (8192 bytes)"), stats.toString());
   }
 
-  /** A range that is given back is zeros; where that is not possible nothing has changed. */
+  /** A punched range reads as zeros; if punching is not possible, nothing has changed. */
   @ParameterizedTest
   @EnumSource
   void punches(Kind kind) throws Exception {
@@ -459,7 +457,7 @@ class DeviceContractTest {
     assertThrows(IllegalArgumentException.class, () -> device.punch(0, 0));
   }
 
-  /** A range that space is set aside for is what it was, holes included, and so is the length. */
+  /** Reserving changes neither contents, holes included, nor the length. */
   @ParameterizedTest
   @EnumSource
   void reserves(Kind kind) throws Exception {
@@ -570,7 +568,7 @@ class DeviceContractTest {
     }
   }
 
-  /** Writes and reads back in a range of its own, lone and in batches. */
+  /** Writes and reads back in the thread's own range, singly and in batches. */
   private static void work(BlockDevice device, int thread, int rounds) {
     int blocks = 8;
     long base = (long) thread * blocks * BLOCK;
@@ -630,7 +628,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void isNotHurtByInterrupts(Kind kind) throws Exception {
+  void toleratesInterrupts(Kind kind) throws Exception {
     BlockDevice device = open(kind);
     for (ThreadFactory factory :
         List.of(Thread.ofPlatform().factory(), Thread.ofVirtual().factory())) {
@@ -654,8 +652,8 @@ class DeviceContractTest {
               for (int i = 0; i < 20; i++) {
                 me.interrupt();
                 work(device, t, 1);
-                // Nobody but this thread clears the flag, so an operation that lost it shows here.
-                assertTrue(Thread.interrupted(), "the flag was lost");
+                // Only this thread clears the flag, so a lost flag shows here.
+                assertTrue(Thread.interrupted(), "the interrupt flag was lost");
                 flags.incrementAndGet();
               }
             } finally {
@@ -704,7 +702,7 @@ class DeviceContractTest {
                 if (i == 2) {
                   busy.countDown();
                 }
-                // Virtual threads that never park keep the others from their few carriers.
+                // Virtual threads that never park would starve the others of carriers.
                 Thread.yield();
               }
             } catch (DatabaseClosedException e) {

@@ -20,9 +20,7 @@ import org.junit.jupiter.api.Test;
 class DeviceFileTest {
   private static final int BLOCK = DeviceFile.BLOCK;
 
-  /**
-   * Short transfers, signals, an end in the middle of a block, O_DIRECT that turns out impossible.
-   */
+  /** Short transfers, signals, a partial last block, O_DIRECT that fails late. */
   private static final class FickleFile implements RawFile {
     final Random random;
     byte[] content = new byte[0];
@@ -149,7 +147,7 @@ class DeviceFileTest {
   @Property(tries = 200)
   void finishesShortTransfers(@ForAll long seed, @ForAll boolean direct) {
     FickleFile raw = new FickleFile(seed, direct);
-    // An end in the middle of a block, as no file of ours has, but files that are no database do.
+    // A partial last block, which only files that are no database have.
     raw.content = new byte[raw.random.nextInt(3 * BLOCK)];
     raw.random.nextBytes(raw.content);
     DeviceFile file = over(raw);
@@ -178,7 +176,7 @@ class DeviceFileTest {
   }
 
   @Test
-  void goesOnThroughThePageCacheWhereDirectTransfersAreRefused() {
+  void usesThePageCacheIfDirectTransfersAreRefused() {
     FickleFile raw = new FickleFile(1, true);
     raw.refusesDirect = true;
     DeviceFile file = over(raw);
@@ -187,13 +185,13 @@ class DeviceFileTest {
       assertEquals(0, file.write(0, seg, 0, BLOCK));
       assertFalse(raw.direct);
       assertEquals(0, file.read(0, seg, 0, BLOCK));
-      assertTrue(file.worthAnother(Errno.EINVAL, 1), "another thread was refused before");
-      assertFalse(file.worthAnother(Errno.EINVAL, 2), "it is not O_DIRECT");
+      assertTrue(file.worthAnother(Errno.EINVAL, 1), "another thread failed before");
+      assertFalse(file.worthAnother(Errno.EINVAL, 2), "O_DIRECT is not the cause");
     }
   }
 
   @Test
-  void endsWhereNothingMoves() {
+  void endsWithoutProgress() {
     FickleFile raw = new FickleFile(1, false);
     DeviceFile file = over(raw);
     try (Arena arena = Arena.ofConfined()) {
@@ -219,9 +217,9 @@ class DeviceFileTest {
     return batch;
   }
 
-  /** A write that is durable by itself is no sync: it takes its place only where none is owed. */
+  /** A durable write is no sync: it may replace one only if no earlier write needs it. */
   @Test
-  void aDurableWriteTakesThePlaceOfASyncThatNobodyElseNeeds() {
+  void aDurableWriteReplacesASyncThatNoOtherWriteNeeds() {
     FickleFile raw = new FickleFile(7, true);
     raw.durable = true;
     IoStats stats = new IoStats();
@@ -229,7 +227,7 @@ class DeviceFileTest {
         new PosixDevice(
             DeviceConfig.defaults(), new DeviceFile(Path.of("fickle"), raw, stats), stats)) {
       MemorySegment memory = Arena.ofAuto().allocate(BLOCK, BLOCK);
-      group(device, memory).throwIfFailed(); // who knows what was written before it was opened
+      group(device, memory).throwIfFailed(); // writes before the opening may need it
       assertEquals(1, raw.syncs);
       group(device, memory).throwIfFailed();
       group(device, memory).throwIfFailed();
@@ -241,7 +239,7 @@ class DeviceFileTest {
       raw.failSyncs = Errno.EIO;
       assertEquals(Errno.EIO, group(device, memory).error(1));
       raw.failSyncs = 0;
-      group(device, memory).throwIfFailed(); // what the sync that failed was for is still owed
+      group(device, memory).throwIfFailed(); // the writes of the failed sync still need it
       assertEquals(4, raw.syncs);
       group(device, memory).throwIfFailed();
       assertEquals(4, raw.syncs);

@@ -17,16 +17,16 @@ import java.util.concurrent.Executor;
 import org.junit.jupiter.api.Test;
 
 /**
- * Syncs of a file whose failures are told once, as systems do. The pages and the superblock are in
- * one file and synced by different threads: neither may take its success for what the other was
- * told.
+ * Sync failures that are reported only once, as operating systems do. Pages and superblock are in
+ * one file and synced by different threads: neither may rely on its own success after the other's
+ * failure.
  */
 class DeviceSyncTest {
   private final SimDisk disk = new SimDisk(1);
   private final SimDevice device = disk.device("a");
 
   @Test
-  void noneSucceedsAfterOneThatFailed() {
+  void noSyncSucceedsAfterAFailedOne() {
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
     assertThrows(StorageException.class, device::sync);
     StorageException again = assertThrows(StorageException.class, device::sync);
@@ -35,7 +35,7 @@ class DeviceSyncTest {
   }
 
   @Test
-  void norAfterAnError() {
+  void noSyncSucceedsAfterAnError() {
     disk.onOperation(
         n -> {
           throw new OutOfMemoryError("a test's");
@@ -46,7 +46,7 @@ class DeviceSyncTest {
   }
 
   @Test
-  void norBesideOneThatIsAboutToFail() throws InterruptedException {
+  void noSyncSucceedsDuringOneThatFails() throws InterruptedException {
     Executor ownThread = task -> Thread.ofPlatform().daemon().start(task);
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
     disk.holdNext(IoOp.SYNC);

@@ -29,14 +29,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which device is picked, and what the operating system's refusals become. */
+/** Which device is chosen, and how errors of the operating system are reported. */
 class DevicesTest {
   private static final int BLOCK = 4096;
 
   @TempDir Path folder;
 
   @Test
-  void picksTheRingWhereThereIsOne() {
+  void choosesTheRingIfAvailable() {
     boolean available = Uring.probe() instanceof Availability.Available;
     for (Io kind : new Io[] {Io.AUTO, Io.URING}) {
       try (BlockDevice device = Devices.open(folder.resolve("file"), kind)) {
@@ -48,9 +48,9 @@ class DevicesTest {
     }
   }
 
-  /** Whoever verifies a file that was cut has to see that it was, wherever. */
+  /** Verification of a truncated file must see its length, on every device. */
   @Test
-  void aFileOfAnyLengthIsSeenAsItIs() throws Exception {
+  void reportsAnyFileLength() throws Exception {
     Path file = folder.resolve("cut");
     for (int length : new int[] {0, 1, BLOCK - 1, BLOCK, BLOCK + 20, 3 * BLOCK - 1}) {
       byte[] bytes = new byte[length];
@@ -75,7 +75,7 @@ class DevicesTest {
   @EnumSource(
       value = Io.class,
       names = {"URING", "POSIX"})
-  void saysWhatCannotBeOpened(Io kind) {
+  void reportsWhatCannotBeOpened(Io kind) {
     DeviceConfig options = DeviceConfig.defaults().kind(kind).create(false);
     StorageException e =
         assertThrows(
@@ -91,7 +91,7 @@ class DevicesTest {
   @EnumSource(
       value = Io.class,
       names = {"URING", "POSIX"})
-  void tellsAFullDiskFromABrokenOne(Io kind) {
+  void distinguishesAFullDiskFromABrokenOne(Io kind) {
     Path full = Path.of("/dev/full");
     assumeTrue(Files.exists(full));
     DeviceConfig options =
@@ -111,21 +111,21 @@ class DevicesTest {
       StorageFullException e = assertThrows(StorageFullException.class, batch::throwIfFailed);
       assertEquals(2 * BLOCK, e.bytesWanted());
       assertEquals(2, device.stats().errors(IoOp.WRITE));
-      // Neither a device file can be cut.
+      // A device file cannot be truncated.
       assertThrows(StorageException.class, () -> device.resize(BLOCK));
     }
   }
 
   @ParameterizedTest
   @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS, Errno.ENOMEM})
-  void anotherDeviceTakesOverWhereTheRingIsDenied(int errno) {
+  void fallsBackIfTheRingIsDenied(int errno) {
     Logger logger = Logger.getLogger("io.fovea.io");
     List<LogRecord> lines = new CopyOnWriteArrayList<>();
     Handler handler =
         new Handler() {
           @Override
           public void publish(LogRecord line) {
-            // Others in this JVM may still open files of theirs.
+            // Other tests of this JVM may open files.
             if (line.getMessage().contains(folder.toString())) {
               lines.add(line);
             }
@@ -139,7 +139,7 @@ class DevicesTest {
         };
     logger.addHandler(handler);
     logger.setUseParentHandlers(false);
-    logger.setLevel(Level.INFO); // other tests keep the engine quiet
+    logger.setLevel(Level.INFO); // other tests silence the engine
     try {
       for (Io kind : new Io[] {Io.AUTO, Io.URING}) {
         lines.clear();

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** One opener, and the second is told who the first is. */
+/** A file has one opener, and the error names the holder. */
 @SuppressWarnings("try") // a lock is held, not used
 class FileLockTest {
   private static final long ME = ProcessHandle.current().pid();
@@ -51,13 +51,14 @@ class FileLockTest {
     try (FileLock again = FileLock.acquire(file)) {
       assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
     }
-    assertFalse(Files.exists(folder.resolve("base.lock")), "the note goes with the lock");
+    assertFalse(
+        Files.exists(folder.resolve("base.lock")), "the lock file is deleted with the lock");
   }
 
   /** A child process has copies of all descriptors until it executes its program. */
   @Test
   void isFreeWhileAChildIsBeingStarted() throws Throwable {
-    assumeTrue(Mem.isRaw(), "locks of records are not inherited");
+    assumeTrue(Mem.isRaw(), "record locks are not inherited");
     Linker linker = Linker.nativeLinker();
     FunctionDescriptor ofInt = FunctionDescriptor.of(JAVA_INT, JAVA_INT);
     MethodHandle dup = linker.downcallHandle(linker.defaultLookup().find("dup").get(), ofInt);
@@ -66,7 +67,7 @@ class FileLockTest {
     try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
       for (Path fd : open.toList()) {
         int number = Integer.parseInt(fd.getFileName().toString());
-        // A copy may get the number of what another test had open when the list was made.
+        // A copy may reuse the number of another test's descriptor in the list.
         if (!copies.contains(number)
             && Files.isSymbolicLink(fd)
             && Files.readSymbolicLink(fd).toString().startsWith(file.toRealPath().toString())) {
@@ -74,7 +75,7 @@ class FileLockTest {
         }
       }
     }
-    assertEquals(2, copies.size(), "the file and its lock's");
+    assertEquals(2, copies.size(), "the file and its lock file");
     lock.close();
     try (FileLock again = FileLock.acquire(file)) {
       assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
@@ -91,7 +92,7 @@ class FileLockTest {
           assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(symbolic));
       assertEquals(ME, e.holderPid());
       Path hard = Files.createLink(folder.resolve("hard"), file);
-      // The lock is the inode's; the note is found by name only.
+      // The lock belongs to the inode; the lock file is found by name only.
       assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(hard));
     }
     try (FileLock lock = FileLock.acquire(symbolic)) {
@@ -116,7 +117,8 @@ class FileLockTest {
       } finally {
         child.destroyForcibly().waitFor();
       }
-      assertTrue(Files.exists(folder.resolve("base.lock")), "a killed process leaves its note");
+      assertTrue(
+          Files.exists(folder.resolve("base.lock")), "a killed process leaves its lock file");
     }
     try (FileLock lock = FileLock.acquire(file)) {
       assertEquals(
@@ -141,7 +143,7 @@ class FileLockTest {
   }
 
   @Test
-  void saysWhatCannotBeOpened() {
+  void reportsWhatCannotBeOpened() {
     assertThrows(StorageException.class, () -> FileLock.acquire(folder));
     assertThrows(
         StorageException.class, () -> FileLock.acquire(folder.resolve("no").resolve("where")));
@@ -160,7 +162,6 @@ class FileLockTest {
         .start();
   }
 
-  /** Holds a lock until it is killed. */
   static final class Holder {
     private Holder() {}
 

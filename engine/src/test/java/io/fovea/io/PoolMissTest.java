@@ -21,14 +21,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Misses of virtual threads on a device whose reads block: on its threads, never on carriers. */
+/** Misses of virtual threads on a device with blocking reads use its threads, never carriers. */
 @Timeout(60)
 class PoolMissTest {
   private static final int PAGES = 64;
 
   @TempDir Path dir;
 
-  /** A file whose reads wait in the system call, as those of a disk do. */
+  /** A file whose reads block in the system call, as a disk's do. */
   private static final class BlockingFile implements RawFile {
     final RawFile below;
     final AtomicInteger blocked = new AtomicInteger();
@@ -100,7 +100,7 @@ class PoolMissTest {
   }
 
   @Test
-  void allReadsAreUnderWayAtOnce() throws Exception {
+  void allReadsRunConcurrently() throws Exception {
     Path path = dir.resolve("data");
     BlockingFile file = new BlockingFile(JdkFile.open(path, true));
     DeviceConfig options = DeviceConfig.defaults().workers(PAGES);
@@ -119,7 +119,7 @@ class PoolMissTest {
       BufferPool pool = new BufferPool(device, config, state);
       file.blocking = true;
       List<Thread> threads = new ArrayList<>();
-      // Half of the pages each by a thread of its own, the others by one that wants them all.
+      // Half of the pages each by its own thread, the others by one thread.
       for (int i = 0; i < PAGES / 2; i++) {
         long pid = pids[i];
         threads.add(Thread.startVirtualThread(() -> pool.findSlow(pid)));
@@ -135,10 +135,10 @@ class PoolMissTest {
               }));
       long end = System.nanoTime() + 20_000_000_000L;
       while (file.blocked.get() < PAGES) {
-        assertTrue(System.nanoTime() < end, file.blocked + " reads are under way");
+        assertTrue(System.nanoTime() < end, file.blocked + " reads are in progress");
         Thread.yield();
       }
-      // The carriers are free: another virtual thread gets on.
+      // The carriers are free, so another virtual thread runs.
       Thread.startVirtualThread(() -> pool.predict(1)).join();
       file.blocking = false;
       file.go.countDown();

@@ -23,9 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/**
- * A ring that is lent, where something goes wrong: each read ends, and the device can be closed.
- */
+/** Failures of a read ring that is in use: each read ends, and the device can be closed. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReadRingTest {
   private static final int BLOCK = DeviceFile.BLOCK;
@@ -60,7 +58,7 @@ class ReadRingTest {
   @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void close() {
     if (device != null) {
-      // Waits for all who have a ring.
+      // waits until all rings are returned
       device.close();
     }
     arena.close();
@@ -87,7 +85,7 @@ class ReadRingTest {
     assertRead();
   }
 
-  /** Without an error; and gives the ring back. */
+  /** Waits until the reads end without an error, and returns the ring. */
   private void awaitEnds(ReadRing ring, int... slots) {
     while (Arrays.stream(slots).anyMatch(slot -> ends[slot] == NOT_ENDED)) {
       ring.drive(true);
@@ -104,9 +102,9 @@ class ReadRingTest {
     }
   }
 
-  /** It may be another thread's by then. */
+  /** A returned ring may belong to another thread. */
   @Test
-  void aRingThatWasGivenBackIsNotUsed() {
+  void aReturnedRingIsNotUsed() {
     ReadRing ring = lend();
     ring.giveBack();
     assertThrows(AssertionError.class, () -> ring.read(0, 0, memory, 0, BLOCK));
@@ -115,7 +113,7 @@ class ReadRingTest {
   }
 
   @Test
-  void readsMoreThanABlockStraight() {
+  void readsMoreThanABlockDirectly() {
     ReadRing ring = lend();
     Mem.putLong(memory, 0, -1);
     ring.read(2, BLOCK, memory, 0, BLOCK);
@@ -127,7 +125,7 @@ class ReadRingTest {
   }
 
   @Test
-  void aRingWithNothingToLandInReadsStraight() {
+  void aRingWithoutBuffersReadsDirectly() {
     Arrays.fill(ends, NOT_ENDED);
     assertTrue(device.tryEnter()); // as RingPool does
     ReadRing ring = new ReadRing(device, file, MemorySegment.NULL);
@@ -138,9 +136,9 @@ class ReadRingTest {
     assertRead();
   }
 
-  /** What lands late, when its slot is used again, is not taken for what was asked for then. */
+  /** A late completion for a reused slot is not taken for the new read. */
   @Test
-  void aSlotIsUsedAgain() {
+  void aSlotIsReused() {
     ReadRing ring = lend();
     for (int round = 0; round < 3 * ReadRing.DEPTH; round++) {
       int block = round % READS;
@@ -157,7 +155,7 @@ class ReadRingTest {
   }
 
   @Test
-  void whoGetsNoneIsNotInside() {
+  void aFailedAcquireDoesNotEnter() {
     raw.broken = true;
     assertThrows(IllegalStateException.class, this::lend);
     raw.broken = false;
@@ -165,7 +163,7 @@ class ReadRingTest {
   }
 
   @Test
-  void allReadsEndWhereTheRingFails() {
+  void allReadsEndIfTheRingFails() {
     ReadRing ring = lend();
     read(ring);
     raw.broken = true;
@@ -173,7 +171,7 @@ class ReadRingTest {
     int[] failed = new int[READS];
     Arrays.fill(failed, Errno.EIO);
     assertArrayEquals(failed, ends);
-    // And those that come afterwards.
+    // later reads, too
     Arrays.fill(ends, NOT_ENDED);
     read(ring);
     device.endLent();

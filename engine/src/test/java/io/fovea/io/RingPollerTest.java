@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What no healthy kernel and no healthy file do to a ring. */
+/** Failures of a ring that no healthy kernel or file causes. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RingPollerTest {
   private static final int BLOCK = DeviceFile.BLOCK;
@@ -36,7 +36,7 @@ class RingPollerTest {
     assumeTrue(Uring.probe() instanceof Availability.Available);
   }
 
-  /** A file of libc, but for its descriptor and what it says about itself. */
+  /** A file of libc with another descriptor or other properties. */
   abstract static class Wrapped implements RawFile {
     final RawFile real;
 
@@ -103,7 +103,7 @@ class RingPollerTest {
     return device;
   }
 
-  /** An eventfd takes no number of all ones: EINVAL, as from a file system without O_DIRECT. */
+  /** An eventfd refuses a value of all ones with EINVAL, as a file system without O_DIRECT. */
   private static final class SaysItIsDirect extends Wrapped {
     final int refuses = EventFd.open(0, EventFd.EFD_CLOEXEC);
     volatile boolean direct = true;
@@ -136,7 +136,7 @@ class RingPollerTest {
   }
 
   @Test
-  void goesOnThroughThePageCache() {
+  void fallsBackToThePageCache() {
     SaysItIsDirect raw = new SaysItIsDirect(folder.resolve("file"));
     try (UringDevice device = open(raw);
         Arena arena = Arena.ofShared()) {
@@ -158,7 +158,7 @@ class RingPollerTest {
     }
   }
 
-  /** Breaks the poller where it does not expect it. */
+  /** Throws where the poller does not expect it. */
   static final class Breaks extends Wrapped {
     volatile boolean broken;
 
@@ -176,7 +176,7 @@ class RingPollerTest {
   }
 
   @Test
-  void keepsNobodyWaitingWhenThePollerDies() throws Exception {
+  void noThreadWaitsWhenThePollerDies() throws Exception {
     Breaks raw = new Breaks(folder.resolve("file"));
     try (UringDevice device = open(raw);
         Arena arena = Arena.ofShared()) {

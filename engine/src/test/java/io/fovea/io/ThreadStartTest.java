@@ -19,9 +19,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A device whose threads can't be started: of what was taken over each entry ends, exactly once,
- * and nothing is thrown. Else its caller gives back memory that the device still writes into, or
- * waits for ever.
+ * A device whose threads cannot be started: each accepted entry ends exactly once, and nothing is
+ * thrown. Otherwise a caller would release memory that the device still writes to, or wait forever.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ThreadStartTest {
@@ -63,7 +62,7 @@ class ThreadStartTest {
     for (int first = 1; first <= 5; first++) {
       int n = first;
       int failed = device(kind, virtual, "from-" + kind + virtual + n, start -> start >= n);
-      assertTrue(n > 1 || !virtual || failed > 0, "no start has failed");
+      assertTrue(n > 1 || !virtual || failed > 0, "no start failed");
       device(kind, virtual, "only-" + kind + virtual + n, start -> start == n);
     }
   }
@@ -85,13 +84,13 @@ class ThreadStartTest {
       Thread worker = virtual ? Thread.startVirtualThread(work) : Thread.ofPlatform().start(work);
       worker.join();
       assertNull(thrown.get(), () -> name + ": " + thrown.get());
-      device.close(); // returns only where nothing is under way
+      device.close(); // returns only when nothing is in progress
       return starts.failed();
     }
   }
 
   private static void everything(BlockDevice device, Arena arena) {
-    // Not aligned in the second round: the way over copies.
+    // Unaligned in the second round, which uses copies.
     for (int shift = 0; shift <= 8; shift += 8) {
       MemorySegment memory = arena.allocate((long) (ENTRIES + 1) * BLOCK, BLOCK);
       device.resize((long) ENTRIES * BLOCK);

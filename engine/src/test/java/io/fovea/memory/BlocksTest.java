@@ -33,7 +33,7 @@ class BlocksTest {
   }
 
   @Test
-  void aBlockIsGivenBackOnce() {
+  void aBlockIsReleasedOnce() {
     for (long bytes : new long[] {256, 8 << 10, 16 << 20}) {
       MemorySegment block = blocks.take(bytes);
       blocks.give(block);
@@ -45,16 +45,16 @@ class BlocksTest {
   }
 
   @Test
-  void whoWritesToABlockAfterItsReleaseIsNoticed() {
+  void detectsAWriteAfterRelease() {
     MemorySegment block = blocks.take(4096);
     Mem.putLong(block, 0, 1);
     blocks.give(block);
-    assertNotEquals(1, Mem.getLong(block, 0), "what it was is still there");
+    assertNotEquals(1, Mem.getLong(block, 0), "the contents remain");
     Mem.putLong(block, 8, 1);
     assertThrows(AssertionError.class, () -> blocks.take(4096));
   }
 
-  /** Whoever has a block has it alone, whatever sizes are taken and given by whom. */
+  /** A block has one owner, whatever sizes are taken and released by which threads. */
   @Test
   void blocksOfSeveralThreadsNeverOverlap() throws Exception {
     int threads = 4;
@@ -98,7 +98,7 @@ class BlocksTest {
   }
 
   @Test
-  void whatIsGivenBackIsUsedAgain() {
+  void releasedBlocksAreReused() {
     for (long bytes : new long[] {1, 256, 257, 40_000, 1 << 20, 3 << 20}) {
       MemorySegment first = blocks.take(bytes);
       blocks.give(first);
@@ -106,9 +106,9 @@ class BlocksTest {
     }
   }
 
-  /** Of what nobody uses some stays for the next, and the rest goes to the operating system. */
+  /** Some unused memory is kept for reuse, and the rest returns to the operating system. */
   @Test
-  void aPeakIsGivenBack() {
+  void memoryOfAPeakIsReturned() {
     List<MemorySegment> many = new ArrayList<>();
     for (int i = 0; i < 40; i++) {
       MemorySegment block = blocks.take(1 << 20);
@@ -120,12 +120,12 @@ class BlocksTest {
     assertEquals(0, blocks.bytesUsed());
     assertTrue(blocks.bytes() <= Blocks.KEPT_BYTES, "kept: " + blocks.bytes());
     long zeros =
-        many.stream().filter(block -> Mem.getLong(block, 0) == 0).count(); // its pages are new
+        many.stream().filter(block -> Mem.getLong(block, 0) == 0).count(); // zeros: new pages
     assertEquals(40 - Blocks.KEPT_BYTES / (1 << 20), zeros);
   }
 
   @Test
-  void afterTheCloseNothingIsTakenAndNothingCrashes() {
+  void takesNothingAfterClose() {
     MemorySegment block = blocks.take(5000);
     block.fill((byte) 1);
     blocks.close();
@@ -136,16 +136,16 @@ class BlocksTest {
   }
 
   @Test
-  void noneIsNoBlock() {
+  void noneHasNoMemory() {
     assertEquals(0, Blocks.NONE.byteSize());
     blocks.give(Blocks.NONE);
     MemorySegment block = blocks.exchange(Blocks.NONE, 10);
     assertFalse(block.byteSize() == 0);
   }
 
-  /** What is given while others close is given already: whoever comes second finds nothing. */
+  /** Releases during a concurrent close succeed: the second one finds nothing to do. */
   @Test
-  void givingNeverFailsBesideClosing() throws Exception {
+  void releaseNeverFailsDuringClose() throws Exception {
     for (long bytes : new long[] {1, 256, 40_000, 1 << 20, 3 << 20}) {
       Blocks some = new Blocks("test");
       MemorySegment block = some.take(bytes);
@@ -154,7 +154,7 @@ class BlocksTest {
       Thread giver = Thread.ofVirtual().unstarted(() -> some.give(block));
       giver.setUncaughtExceptionHandler((t, e) -> failure.set(e));
       giver.start();
-      // It has seen that nobody has closed, and sleeps nowhere but at the lock.
+      // It has seen an open state, and sleeps only at the lock.
       while (giver.getState() != Thread.State.TIMED_WAITING) {
         Thread.yield();
       }

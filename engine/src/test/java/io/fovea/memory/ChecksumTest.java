@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 
-/** Against the published check value, and against itself. */
+/** Compares with the published check value and with itself. */
 class ChecksumTest {
   private final MemorySegment seg = Arena.ofAuto().allocate(8192, 8);
 
@@ -20,7 +20,7 @@ class ChecksumTest {
   }
 
   @Test
-  void countsPrefixesAsBytesBefore() {
+  void prefixesCountAsPrecedingBytes() {
     Mem.putLong(seg, 16, 42);
     Mem.putLong(seg, 24, 43);
     Mem.putLong(seg, 32, -1);
@@ -31,7 +31,7 @@ class ChecksumTest {
   }
 
   @Test
-  void seesEveryBitOfAPage() {
+  void detectsEveryBitOfAPage() {
     seg.fill((byte) 0x5A);
     int sum = Checksum.crc32c(seg, 0, 4096);
     for (int bit = 0; bit < 4096 * 8; bit++) {
@@ -44,7 +44,7 @@ class ChecksumTest {
   }
 
   @Test
-  void theReusableOneSumsNumbersAndRange() {
+  void reusableSumsNumbersAndRange() {
     java.util.Random random = new java.util.Random(3);
     byte[] bytes = new byte[500];
     random.nextBytes(bytes);

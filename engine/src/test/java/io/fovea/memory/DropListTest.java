@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Parts of a region that go together, by whatever calls, however much of them a call does. */
+/** Dropping parts of a region together, however much each system call does. */
 class DropListTest {
   private static final int PAGE = 4096;
   private static final int PAGES = 64;
@@ -34,11 +34,9 @@ class DropListTest {
     region.release();
   }
 
-  /** Does what it is told of each call, and remembers which pages went. */
+  /** Follows a script, and records which pages were dropped. */
   private final class Scripted implements DropList.Kernel {
-    /**
-     * What the next calls for many do: bytes, or negated error numbers; all, after the last one.
-     */
+    /** The results of the next vectored calls: bytes, or negated error numbers; then all bytes. */
     final List<Long> results = new ArrayList<>();
 
     final List<String> calls = new ArrayList<>();
@@ -108,12 +106,12 @@ class DropListTest {
     assertEquals(1, list.drop());
     assertEquals(List.of("many 3"), kernel.calls);
     assertEquals(set(3, 4, 5, 9, 20, 21), kernel.gone);
-    assertEquals(0, list.drop(), "there is nothing any more");
+    assertEquals(0, list.drop(), "the list is empty");
   }
 
-  /** A lone range goes by the call for one, by which the kernel has one page to invalidate. */
+  /** A single range uses the simple call, for which the kernel invalidates only one page. */
   @Test
-  void aLoneRangeGoesAlone() {
+  void aSingleRangeUsesTheSimpleCall() {
     Scripted kernel = new Scripted();
     DropList list = new DropList(region, 8, kernel);
     add(list, 7, 8);
@@ -122,11 +120,9 @@ class DropListTest {
     assertEquals(set(7, 8), kernel.gone);
   }
 
-  /**
-   * What a call has not done is done by the next ones: the rest of a range, and the ranges left.
-   */
+  /** After a partial call, further calls drop the rest of its range and the remaining ranges. */
   @Test
-  void aCallThatDoesLessIsMadeAgainForTheRest() {
+  void aPartialCallIsRepeatedForTheRest() {
     Scripted kernel = new Scripted();
     DropList list = new DropList(region, 8, kernel);
     add(list, 1, 2, 3, 10, 20, 21, 30);
@@ -139,7 +135,7 @@ class DropListTest {
   }
 
   @Test
-  void aCallThatIsRefusedIsFollowedByOneForEachRange() {
+  void aRefusedCallIsReplacedByOnePerRange() {
     Scripted kernel = new Scripted();
     DropList list = new DropList(region, 8, kernel);
     for (long errno : new long[] {Errno.EPERM, Errno.ENOSYS, Errno.ENOMEM}) {
@@ -151,13 +147,13 @@ class DropListTest {
       assertEquals(List.of("many 3", "one", "one", "one"), kernel.calls);
       assertEquals(set(1, 5, 6, 9), kernel.gone);
     }
-    kernel.results.add(0L); // which would go on for ever
+    kernel.results.add(0L); // would loop endlessly
     add(list, 1, 5);
     assertEquals(3, list.drop());
   }
 
   @Test
-  void aCallThatIsRefusedHalfWayIsFollowedByOneForEachRangeThatIsLeft() {
+  void aCallRefusedMidwayIsReplacedByOnePerRemainingRange() {
     Scripted kernel = new Scripted();
     DropList list = new DropList(region, 8, kernel);
     add(list, 1, 5, 6, 9, 30);
@@ -169,9 +165,9 @@ class DropListTest {
     assertTrue(kernel.twice.isEmpty(), kernel.twice.toString());
   }
 
-  /** Random parts, and calls that do random parts of them: each page goes once. */
+  /** Random parts, and calls that do random parts of them: each page is dropped once. */
   @Test
-  void eachPageGoesOnce() {
+  void eachPageIsDroppedOnce() {
     SplittableRandom random = new SplittableRandom(7);
     for (int round = 0; round < 2_000; round++) {
       Scripted kernel = new Scripted();
@@ -210,11 +206,11 @@ class DropListTest {
       assertEquals(gone.get(page), zero, "page " + page);
     }
     assertTrue(took <= calls, took + " calls");
-    s.fill((byte) 1); // it may be written again
+    s.fill((byte) 1); // writable again
   }
 
   @Test
-  void theSystemTakesAllByOneCallOrByOneEach() {
+  void dropsRealMemoryByOneCallOrOnePerRange() {
     DropList list = new DropList(region, PAGES);
     reallyGoes(list, list.together() ? 1 : PAGES);
     reallyGoes(list, list.together() ? 1 : PAGES);
@@ -225,11 +221,11 @@ class DropListTest {
   }
 
   @Test
-  void whatDoesNotFitIsRefused() {
+  void refusesMoreThanFits() {
     DropList list = new DropList(region, 2);
     add(list, 1, 3);
     assertThrows(IllegalStateException.class, () -> add(list, 5));
-    add(list, 4); // makes the last one longer
+    add(list, 4); // extends the last range
     assertThrows(IndexOutOfBoundsException.class, () -> add(list, PAGES));
     assertThrows(IllegalArgumentException.class, () -> new DropList(region, 0));
     assertThrows(IllegalArgumentException.class, () -> new DropList(region, 1025));

@@ -11,12 +11,12 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Whether the hash spreads, for the keys that databases have. */
+/** The distribution of hashes for typical keys. */
 class HashTest {
   private final MemorySegment key = Arena.ofAuto().allocate(512, 8);
 
   @Test
-  void dependsOnTheBytesAlone() {
+  void dependsOnlyOnTheBytes() {
     Random random = new Random(1);
     for (int len = 0; len <= 200; len++) {
       byte[] bytes = new byte[len];
@@ -54,9 +54,9 @@ class HashTest {
     }
   }
 
-  /** Keys as they are: small numbers in big-endian order, by tree, by length. */
+  /** Typical keys: small big-endian numbers, by tree, by length. */
   @Test
-  void keepsOrdinaryKeysApart() {
+  void hasNoCollisionsOfTypicalKeys() {
     Set<Long> seen = new HashSet<>();
     int keys = 0;
     for (int tree = 0; tree < 20; tree++) {
@@ -84,7 +84,7 @@ class HashTest {
     return 1;
   }
 
-  /** Tables take a few bits from either end; none of the buckets may be crowded. */
+  /** Tables use a few bits from either end; no bucket may be crowded. */
   @Test
   void fillsBucketsEvenly() {
     int buckets = 1 << 10;

@@ -53,7 +53,7 @@ class MemTest {
   }
 
   @Test
-  void comparesWhatIsNearlyTheSame() {
+  void comparesNearlyEqualBytes() {
     Random random = new Random(1);
     for (int xLen = 0; xLen <= 72; xLen++) {
       for (int yLen = Math.max(0, xLen - 9); yLen <= xLen + 9; yLen++) {
@@ -96,7 +96,7 @@ class MemTest {
   }
 
   @Test
-  void zeroesAnyLengthAndSeesIt() {
+  void zeroesAnyLengthAndDetectsZeros() {
     for (int len = 0; len <= 100; len++) {
       for (int off = 0; off < 9; off++) {
         a.fill((byte) 1);
@@ -140,7 +140,7 @@ class MemTest {
   }
 
   @Test
-  void atomicAccessDoesWhatItsNameSays() {
+  void atomicAccess() {
     Mem.putLong(a, 8, 5);
     assertTrue(Mem.casLong(a, 8, 5, 6));
     assertFalse(Mem.casLong(a, 8, 5, 7));

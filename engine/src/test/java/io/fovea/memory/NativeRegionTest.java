@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /** Regions are aligned, zero, bounded, and outlive their release. */
-@Isolated("it counts mappings and their page tables")
+@Isolated("counts mappings and their page tables")
 class NativeRegionTest {
   @Test
   void isAlignedAndZero() {
@@ -63,7 +63,7 @@ class NativeRegionTest {
     assertTrue(more < 200, () -> more + " mappings more than before");
   }
 
-  /** Nor what the kernel needs to find their pages. */
+  /** Released regions cost no page tables either. */
   @Test
   void releasedRegionsCostNoPageTables() throws IOException {
     Path status = Path.of("/proc/self/status");
@@ -73,7 +73,7 @@ class NativeRegionTest {
     long before = pageTablesKib(status);
     int regions = 2000;
     for (int i = 0; i < regions; i++) {
-      // Of one page, of some, of more than a huge page, up to a multiple of it.
+      // One page, several, more than a huge page, and a multiple of it.
       long bytes = new long[] {4096, 100_000, 3 << 20, 4 << 20}[i % 4];
       NativeRegion region = NativeRegion.reserve(bytes, false, "test");
       Mem.putLong(region.segment(), 0, 1);
@@ -81,11 +81,11 @@ class NativeRegionTest {
       region.release();
     }
     long more = pageTablesKib(status) - before;
-    // A page of 4 KiB for each of them would be 8,000.
+    // A page of 4 KiB per region would be 8,000.
     assertTrue(more < 1000, () -> more + " KiB of page tables more than before");
   }
 
-  /** Nor where each is as large as what a page of the second level maps. */
+  /** The same for regions as large as a second-level page maps. */
   @Test
   void largeRegionsCostNoPageTablesOnceTheyAreReleased() throws IOException {
     Path status = Path.of("/proc/self/status");
@@ -93,7 +93,7 @@ class NativeRegionTest {
       abort("No /proc/self/status");
     }
     long before = pageTablesKib(status);
-    // Two are in use at any time: the last region of a chunk may go after the chunk is used up.
+    // Two are always in use: the last region of a chunk may be released after the chunk is used up.
     NativeRegion[] inUse = new NativeRegion[2];
     for (int i = 0; i < 2000; i++) {
       try {
@@ -107,14 +107,13 @@ class NativeRegionTest {
       }
     }
     inUse[1].release();
-    inUse[1].release(); // once more changes nothing
+    inUse[1].release(); // a repeated release has no effect
     long more = pageTablesKib(status) - before;
-    // A page of 4 KiB for each of them would be 8,000; for each chunk of 16 GiB, two would be
-    // 1,000.
+    // A page of 4 KiB per region would be 8,000; two per chunk of 16 GiB would be 1,000.
     assertTrue(more < 1500, () -> more + " KiB of page tables more than before");
   }
 
-  /** What is larger than a chunk leaves the chunk that is in use alone. */
+  /** A region larger than a chunk does not use up the current chunk. */
   @Test
   void alternatesBetweenSmallAndHuge() throws IOException {
     Path maps = Path.of("/proc/self/maps");

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A wait for a lock of maintenance ends by its check, by an interrupt and by its limit. */
+/** A wait for a maintenance lock ends by its check, an interrupt or a timeout. */
 @Timeout(120)
 class OperationLockTest {
   private final OperationLock lock = new OperationLock("the lock of tests", 1, 1_000_000);
@@ -88,17 +88,17 @@ class OperationLockTest {
     Thread.currentThread().interrupt();
     assertThrows(
         OperationInterruptedException.class, () -> patient.lock("verify db", waitsFor -> {}));
-    assertTrue(Thread.interrupted(), "the flag is kept");
+    assertTrue(Thread.interrupted(), "the interrupt flag is kept");
     Thread.currentThread().interrupt();
     assertFalse(lock.lock("verify db", () -> false));
-    assertTrue(Thread.interrupted(), "the flag is kept");
+    assertTrue(Thread.interrupted(), "the interrupt flag is kept");
     Thread.currentThread().interrupt();
     assertFalse(lock.lockFirmly("close db", 1_000_000));
-    assertTrue(Thread.interrupted(), "the flag is kept");
+    assertTrue(Thread.interrupted(), "the interrupt flag is kept");
   }
 
   @Test
-  void thoseThatShareLetOnePass() throws InterruptedException {
+  void sharedHoldersDoNotStarveAnExclusiveOne() throws InterruptedException {
     SharedOperationLock shared = new SharedOperationLock("the lock of loads");
     shared.lockShared("load a", waitsFor -> {});
     Thread alone =
@@ -109,7 +109,7 @@ class OperationLockTest {
                   shared.unlockAlone();
                 });
     String[] seen = {""};
-    // Others come to share it until one has to wait, for who wants it alone has come.
+    // Repeat until a new shared holder has to wait for the exclusive waiter.
     while (seen[0].isEmpty()) {
       Thread.ofPlatform()
           .start(
@@ -123,13 +123,13 @@ class OperationLockTest {
                       });
                   shared.unlockShared();
                 } catch (DatabaseClosedException e) {
-                  // It has waited.
+                  // expected: it has waited
                 }
               })
           .join();
     }
     assertTrue(seen[0].startsWith("the lock of loads, held by 'load a', on thread "), seen[0]);
-    shared.lockShared("load a again", waitsFor -> {}); // who has it may
+    shared.lockShared("load a again", waitsFor -> {}); // reentrant
     shared.unlockShared();
     shared.unlockShared();
     alone.join();

@@ -3,7 +3,7 @@ package io.fovea.memory;
 import io.fovea.bindings.Errno;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** For tests: a kernel that refuses a call, from one call of that kind on. */
+/** A kernel that refuses a call, from one call of that kind on. */
 public final class RefusingFiles implements MemoryFiles {
   /** The calls that may be refused. */
   public enum Call {
@@ -20,27 +20,23 @@ public final class RefusingFiles implements MemoryFiles {
   private final AtomicInteger open = new AtomicInteger();
   private volatile boolean forgiven;
 
-  /**
-   * Refuses a call.
-   *
-   * @param after so many of them are made before
-   */
+  /** Refuses a call, except for the first {@code after} times. */
   public RefusingFiles(Call refused, int after) {
     this.refused = refused;
     this.after = after;
   }
 
-  /** Refuses nothing any more. */
+  /** Refuses nothing from now on. */
   public void forgive() {
     forgiven = true;
   }
 
-  /** Files that are open. */
+  /** Returns the number of open files. */
   public int open() {
     return open.get();
   }
 
-  /** How often the call was refused. */
+  /** Returns how often the call was refused. */
   public int refusals() {
     return Math.max(0, calls.get() - after);
   }

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Granules have the memory that they say, and slots show the granules that they should. */
-@Isolated("it counts mappings")
+/** Granules have their own memory, and slots show the right granules. */
+@Isolated("counts mappings")
 class RewiringTest {
   private static final int SIZE = 64 << 10;
 
@@ -56,7 +56,7 @@ class RewiringTest {
     return area;
   }
 
-  /** Each word of each page of a granule is its number. */
+  /** Fills each granule with its number. */
   private static void mark(Granules granules, int from, int n) {
     assertEquals(0, granules.populate(from, n));
     for (long off = (long) from * SIZE; off < (long) (from + n) * SIZE; off += 4096) {
@@ -66,12 +66,12 @@ class RewiringTest {
   }
 
   @Test
-  void aGranuleInSeveralPlaces() throws RefusedException {
+  void aGranuleInSeveralSlots() throws RefusedException {
     Granules granules = granules("fovea-several", 8);
     mark(granules, 0, 4);
     Rewiring area = area(granules, 8);
     MemorySegment s = area.area();
-    assertEquals(0, Mem.getLong(s, 5L * SIZE), "it shows nothing");
+    assertEquals(0, Mem.getLong(s, 5L * SIZE), "shows nothing");
     assertTrue(area.show(0, 0, 4));
     assertTrue(area.show(4, 0, 4));
     assertTrue(area.populate(0, 8));
@@ -86,7 +86,7 @@ class RewiringTest {
     assertThrows(IndexOutOfBoundsException.class, () -> area.show(0, 7, 2));
   }
 
-  /** What the budget counts is what the kernel has. */
+  /** The budget counts the kernel's mappings. */
   @Test
   void mappingsAreCounted() throws RefusedException {
     Granules granules = granules("fovea-counted", 64);
@@ -116,7 +116,7 @@ class RewiringTest {
       assertEquals(mappings, area.mappings());
       assertEquals(mappings, budget.used());
       if (round % 20 == 0) {
-        // The view is one more.
+        // One more for the view.
         assertEquals(mappings - empty + 1, KernelFacts.mappingsOf("fovea-counted"));
       }
     }
@@ -126,20 +126,20 @@ class RewiringTest {
     area.close();
     granules.close();
     assertEquals(0, KernelFacts.mappingsOf("fovea-counted"));
-    assertEquals(0, Mem.getLong(area.area(), 8L * SIZE), "who comes late reads zeros");
+    assertEquals(0, Mem.getLong(area.area(), 8L * SIZE), "late readers see zeros");
     assertEquals(0, Mem.getLong(granules.view(), 8L * SIZE));
     assertFalse(area.show(0, 0, 1));
   }
 
-  /** While slots change, each access sees what the slot showed or what it shows now. */
+  /** While slots change, each access sees what the slot showed before or shows now. */
   @Test
-  void readersSeeTheOldOrTheNew() throws Exception {
+  void readersSeeOldOrNewContents() throws Exception {
     int slots = 64;
     Granules granules = granules("fovea-readers", slots);
     mark(granules, 0, slots);
     Rewiring area = area(granules, slots);
     assertTrue(area.show(0, 0, slots));
-    // What a slot showed << 16 | what it will show: equal when it is done.
+    // old granule << 16 | new granule; equal when the change is done
     AtomicIntegerArray states = new AtomicIntegerArray(slots);
     for (int i = 0; i < slots; i++) {
       states.set(i, i << 16 | i);
@@ -207,7 +207,7 @@ class RewiringTest {
     Rewiring area = Rewiring.reserve(granules, 16, few);
     assertTrue(area.show(0, 0, 16));
     assertEquals(1, few.used());
-    assertTrue(area.show(4, 8, 2), "three mappings, and two while the kernel is about it");
+    assertTrue(area.show(4, 8, 2), "three mappings, and two during the call");
     assertEquals(3, few.used());
     assertFalse(area.show(12, 1, 1), "five, and two");
     assertEquals(3, few.used());
@@ -223,7 +223,7 @@ class RewiringTest {
   }
 
   @Test
-  void theKernelHasNoMappingLeft() throws RefusedException {
+  void outOfKernelMappings() throws RefusedException {
     RefusingFiles files = new RefusingFiles(Call.MAP, 2);
     Granules granules = Granules.make("fovea-kernel", SIZE, 8, files);
     closing.add(granules::close);
@@ -252,7 +252,7 @@ class RewiringTest {
     granules.punch(3, 1);
     assertEquals(0, granules.populate(3, 1));
     assertEquals(0, Mem.getLong(granules.view(), 3L * SIZE), "other memory");
-    // The page table of an area is filled by its accesses where that is refused.
+    // If populating is refused, accesses fill the page table of an area.
     RefusingFiles tables = new RefusingFiles(Call.POPULATE, 1);
     Granules others = Granules.make("fovea-tables", SIZE, 8, tables);
     closing.add(others::close);
@@ -264,7 +264,7 @@ class RewiringTest {
     assertEquals(0, Mem.getLong(area.area(), 3L * SIZE));
   }
 
-  /** A refusal leaves no file, and no mapping. */
+  /** A refusal leaves no file or mapping behind. */
   @ParameterizedTest
   @EnumSource(names = {"CREATE", "RESIZE", "MAP"})
   void memoryFilesAreDenied(Call call) {

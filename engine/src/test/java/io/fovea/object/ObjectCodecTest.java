@@ -28,7 +28,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
 
-/** Bytes of keys are in the order of the keys, and objects read both ways are the same. */
+/** Encoded keys sort like the keys, and objects round-trip through both readers. */
 class ObjectCodecTest {
   private static final ObjectCodec CODEC = ObjectCodec.of(Long.class, Value.class, null);
   private static final ObjectCodec NONE = ObjectCodec.of(Long.class, None.class, null);
@@ -147,7 +147,7 @@ class ObjectCodecTest {
     ordered(Key.class, ORDER, List.of(a.key(), b.key()));
   }
 
-  /** What a key is made of, in few values, so that prefixes are often the same. */
+  /** Values of key parts: few, so that prefixes are often equal. */
   enum Parts {
     A("", 0),
     B("\0", 0),
@@ -210,12 +210,12 @@ class ObjectCodecTest {
   }
 
   @Property(tries = 2_000)
-  void whatWasNotWrittenSoEndsAtItsEnd(@ForAll byte[] bytes) {
+  void arbitraryBytesAreReadWithinBounds(@ForAll byte[] bytes) {
     for (Function<ObjectReader, Object> reader : READERS) {
       try {
         reader.apply(new ObjectReader().of(bytes));
       } catch (IndexOutOfBoundsException | IllegalArgumentException e) {
-        continue; // as the reader says
+        continue; // refused by the reader
       }
     }
   }
@@ -243,7 +243,7 @@ class ObjectCodecTest {
   }
 
   @Test
-  void whatCannotBeStoredIsNamed() {
+  void namesWhatCannotBeStored() {
     refused(Long.class, Self.class, "Self.more[]", "lies itself");
     refused(Long.class, Date.class, "Date.date", "java.util.Date", "Instant");
     refused(Integer.class, TwoIds.class, "two components with @Id");
@@ -259,7 +259,7 @@ class ObjectCodecTest {
   }
 
   @Test
-  void halfPairsAndNullKeysAreRefused() {
+  void unpairedSurrogatesAndNullKeysAreRefused() {
     ObjectCodec codec = ObjectCodec.of(String.class, Inner.class, null);
     for (String half : List.of("\uD800", "a\uDC00b", "x\uD834", "\uDD1E\uD834")) {
       assertThrows(
@@ -273,7 +273,7 @@ class ObjectCodecTest {
   }
 
   @Test
-  void shapesSayWhatIsStored() {
+  void shapesDescribeWhatIsStored() {
     assertEquals(
         "record(i INT32, boxed optional(INT64), text TEXT, kind enum(ONE, TWO, THREE), "
             + "list list(record(text TEXT, number FLOAT64)), "

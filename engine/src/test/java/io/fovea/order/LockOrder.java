@@ -18,14 +18,14 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The order of locks and waits, as the table of docs/internals/concurrency.md has it, and what each
+ * The order of locks and waits, from the table of docs/internals/concurrency.md, and what each
  * thread holds. {@link LockOrderAgent} weaves calls of this class into the engine.
  *
- * <p>A thread that waits for something must hold only what is above it in the table: an inversion
- * is found by one thread, without the deadlock that it makes possible. A lock that is only tried is
- * not checked, for it ends no wait; it counts as held.
+ * <p>A thread that waits may hold only what precedes in the table. So one thread reveals an
+ * inversion, without a deadlock. Attempts without a wait are not checked, but count as held
+ * afterwards.
  *
- * <p>Each kind of inversion is noted once, and fails the test that runs ({@link #poll}).
+ * <p>Each kind of inversion is recorded once, and fails the test that runs ({@link #poll}).
  */
 public final class LockOrder {
   private static final Pattern ROW = Pattern.compile("\\| *(\\d+) *\\|([^|]*)\\|([^|]*)\\|.*");
@@ -35,7 +35,7 @@ public final class LockOrder {
 
   private static volatile Map<String, Integer> ranks = Map.of();
 
-  /** By the name of what is waited for: methods within which it may be out of order. */
+  /** Allowed exceptions: by the name of the wait, methods within which it may be out of order. */
   private static volatile Map<String, String[]> exceptions = Map.of();
 
   private static final Map<String, Boolean> TOLD = new ConcurrentHashMap<>();
@@ -43,12 +43,12 @@ public final class LockOrder {
   private static final AtomicLong CHECKS = new AtomicLong();
   private static final ThreadLocal<Held> HELD = ThreadLocal.withInitial(Held::new);
 
-  /** What is held until another thread may end it: contexts and sessions of the log. */
+  /** The holders of what another thread may release: contexts and log sessions. */
   private static final Map<Object, Held> OWNERS = new ConcurrentHashMap<>();
 
   private LockOrder() {}
 
-  /** What a thread holds. Guarded by itself: another thread may end its transaction. */
+  /** What a thread holds. Guarded by itself, since another thread may end its transaction. */
   private static final class Held {
     private @Nullable Object[] what = new @Nullable Object[16];
     private String[] names = new String[16];
@@ -79,12 +79,12 @@ public final class LockOrder {
       }
     }
 
-    /** What is held and comes behind a rank, or is at it; null for nothing. */
+    /** Returns what is held at or after a rank; null if nothing. */
     synchronized @Nullable String behind(Object one, int rank, boolean mayBeSame) {
       String first = null;
       for (int i = 0; i < size; i++) {
         if (what[i] == one) {
-          return null; // it has it
+          return null; // reentrant
         }
         if (ranks[i] > rank || ranks[i] == rank && !mayBeSame) {
           first = names[i];
@@ -94,7 +94,7 @@ public final class LockOrder {
     }
   }
 
-  /** Reads the order. */
+  /** Reads the order from its table. */
   static void read(Path page) {
     Map<String, Integer> order = new HashMap<>();
     Map<String, String[]> allowed = new HashMap<>();
@@ -122,42 +122,42 @@ public final class LockOrder {
     exceptions = Map.copyOf(allowed);
   }
 
-  /** The names in the table. */
+  /** Returns the names in the table, with their ranks. */
   static Map<String, Integer> ranks() {
     return ranks;
   }
 
-  /** How often a wait was checked. */
+  /** Returns how many waits were checked. */
   public static long checks() {
     return CHECKS.get();
   }
 
-  /** The next inversion that was found; null for none. */
+  /** Returns the next inversion; null if there is none. */
   public static @Nullable AssertionError poll() {
     return FOUND.poll();
   }
 
-  /** For a test of this: what was found is found again, and is nobody's failure. */
+  /** Clears all inversions, which may then be found again; for the tests of this class. */
   static void forget() {
     TOLD.clear();
     FOUND.clear();
   }
 
-  // ------------------------------------------------------------------------ what is woven in
+  // ------------------------------------------------------------------------ called by woven code
 
-  /** A lock was put into a field. */
+  /** Called when a lock is stored in a field. */
   public static void name(@Nullable Object lock, String name) {
     if (lock instanceof OrderedLocks.Named n && n.order().name.isEmpty()) {
       n.order().name = name; // of the first: others may share it
     }
   }
 
-  /** The thread is about to wait for something that is no lock. */
+  /** Called before the thread waits for something other than a lock. */
   public static void waits(String name) {
     check(name, name, true);
   }
 
-  /** The thread holds something from now on. */
+  /** Called when the thread acquires something other than a lock. */
   public static void holds(Object what, String name) {
     Integer rank = ranks.get(name);
     if (rank != null && !(what instanceof LogSession s && !s.logging())) {
@@ -167,7 +167,7 @@ public final class LockOrder {
     }
   }
 
-  /** It is held no more. */
+  /** Called when it is released. */
   public static void ends(Object what) {
     Held of = OWNERS.remove(what);
     if (of != null) {
@@ -175,7 +175,7 @@ public final class LockOrder {
     }
   }
 
-  /** A database is closed or abandoned: nobody waits for its transactions any more. */
+  /** Called when a database is closed or abandoned: its transactions hold nothing any more. */
   public static void endsAll(Object engine) {
     for (Object what : OWNERS.keySet()) {
       if (what instanceof Tx tx && tx.engine() == engine) {
@@ -184,13 +184,13 @@ public final class LockOrder {
     }
   }
 
-  /** A monitor was entered. */
+  /** Called when a monitor was entered. */
   public static void entered(Object monitor, String name) {
     check(monitor, name, false);
     took(monitor, name);
   }
 
-  /** A monitor is left. */
+  /** Called when a monitor is exited. */
   public static void left(Object monitor) {
     HELD.get().remove(monitor);
   }
@@ -204,7 +204,7 @@ public final class LockOrder {
     }
   }
 
-  /** A thread is about to wait for a lock. */
+  /** Checks the order before a thread waits for a lock. */
   static void check(Object lock, String name, boolean mayBeSame) {
     Integer rank = ranks.get(name);
     if (rank == null) {
@@ -220,7 +220,7 @@ public final class LockOrder {
                     + name
                     + " (rank "
                     + rank
-                    + ") is waited for while "
+                    + ") is requested while "
                     + held
                     + " (rank "
                     + ranks.get(held)

@@ -20,9 +20,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Weaves calls of {@link LockOrder} into the engine as its classes are loaded: locks are made as
- * {@link OrderedLocks}, monitors are noted, and so are the waits that are no locks. The engine
- * itself knows nothing of that and pays nothing for it.
+ * Weaves calls of {@link LockOrder} into the engine as its classes are loaded. Locks are replaced
+ * by {@link OrderedLocks}; monitors and other waits are recorded.
  */
 public final class LockOrderAgent {
   private static final String ORDER = "io/fovea/order/LockOrder";
@@ -34,7 +33,7 @@ public final class LockOrderAgent {
           "io/fovea/memory/OperationLock", LOCKS + "Operation",
           "io/fovea/memory/SharedOperationLock", LOCKS + "Shared");
 
-  /** Where a thread begins to wait: class and method, and for what. */
+  /** Methods that begin to wait, by class and method, and what for. */
   private static final Map<String, String> WAITS =
       Map.of(
           "io/fovea/recovery/Checkpointer.awaitRoom", "Checkpointer.awaitRoom",
@@ -46,7 +45,7 @@ public final class LockOrderAgent {
           "io/fovea/wal/Log.awaitDurable", "Log.awaitDurable",
           "io/fovea/wal/Space.await", "Space.await");
 
-  /** Where something is held from the end of a method on. */
+  /** Methods at whose end something is held. */
   private static final Map<String, String> HOLDS =
       Map.of(
           "io/fovea/wal/LogSession.begin", "Checkpointer.awaitRoom",
@@ -59,14 +58,14 @@ public final class LockOrderAgent {
 
   private LockOrderAgent() {}
 
-  /** Whether the engine is woven. */
+  /** Returns whether the engine is woven. */
   static boolean isWatching() {
     return watching;
   }
 
   /**
-   * Begins to watch, where {@code -Dfovea.lockOrder=true} asks for it: once, before a class of the
-   * engine is loaded.
+   * Starts the agent if {@code -Dfovea.lockOrder=true}, once, before classes of the engine are
+   * loaded.
    */
   static void watch() {
     Path page = page();
@@ -75,7 +74,7 @@ public final class LockOrderAgent {
     }
   }
 
-  /** The page with the order, here or in a folder above; null where there is none. */
+  /** Finds the page with the order, here or in a parent folder; null if there is none. */
   static @Nullable Path page() {
     for (Path dir = Path.of("").toAbsolutePath(); dir != null; dir = dir.getParent()) {
       Path page = dir.resolve("docs/internals/concurrency.md");
@@ -89,13 +88,14 @@ public final class LockOrderAgent {
   /** Called by the JVM. */
   public static void agentmain(String page, Instrumentation jvm) {
     LockOrder.read(Path.of(page));
-    // No class is woven that has been loaded already: the JVM (JDK 25) loses static fields of a
-    // class that one thread initializes while another one retransforms it.
+    // Loaded classes are not rewoven: JDK 25 loses static fields of a class that one thread
+    // initializes
+    // while another one retransforms it.
     jvm.addTransformer(new Weaver());
     watching = true;
   }
 
-  /** The engine's classes, but for those whose place ours take; none of its tests'. */
+  /** Returns whether a class belongs to the engine, and is neither a replacement nor a test. */
   private static boolean isWoven(
       @Nullable ClassLoader loader, String name, @Nullable ProtectionDomain domain) {
     return loader == LockOrderAgent.class.getClassLoader()
@@ -235,7 +235,7 @@ public final class LockOrderAgent {
             Opcodes.F_FULL, frame.size(), frame.toArray(), 1, new Object[] {"java/lang/Throwable"});
         leave();
         super.visitInsn(Opcodes.ATHROW);
-        super.visitTryCatchBlock(begin, end, thrown, null); // the last: the outermost
+        super.visitTryCatchBlock(begin, end, thrown, null); // the last one is the outermost
       }
       super.visitMaxs(stack, locals);
     }

@@ -33,16 +33,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** The table of the order is complete, and the check of it finds what it is to find. */
-@Isolated("what the check finds is taken from it")
+/** The order's table is complete, and its check finds inversions. */
+@Isolated("clears the inversions that were found")
 class LockOrderTest {
-  /** Of tools, of classes of constants, and of what is used before anything else is. */
+  /** Tools, classes of constants, and what is used before a database is open. */
   private static final Set<String> NOT_OF_AN_OPEN_DATABASE =
       Set.of("Replay.lock", "DatabaseBean", "LeakRegistry", "AddressSpace", "Log.FilePin");
 
   @TempDir Path folder;
 
-  /** Every lock and every monitor of the engine has its place. */
+  /** Every lock and monitor of the engine is in the table. */
   @Test
   void theTableIsComplete() throws IOException {
     Set<String> found = new TreeSet<>();
@@ -117,15 +117,15 @@ class LockOrderTest {
     }
   }
 
-  /** One thread alone shows an inversion, with nobody who waits for it. */
+  /** A single thread reveals an inversion, without a waiter. */
   @Test
-  void anInversionIsFound() {
+  void findsAnInversion() {
     ranks();
     LockOrder.forget();
     Object schema = new Object();
     LockOrder.waits("Checkpointer.awaitRoom");
     LockOrder.took(schema, "SchemaChanges.lock");
-    LockOrder.check(schema, "SchemaChanges.lock", false); // it has it
+    LockOrder.check(schema, "SchemaChanges.lock", false); // reentrant
     LockOrder.waits("Log.awaitDurable");
     assertNull(LockOrder.poll());
     LockOrder.waits("Checkpointer.awaitRoom");
@@ -136,12 +136,10 @@ class LockOrderTest {
     LockOrder.forget();
   }
 
-  /**
-   * What locks most: a commit that changes the catalog, a load, and all who want it to be still.
-   */
+  /** Runs what locks most: catalog changes, a load, and operations that need quiescence. */
   @Test
-  void nothingIsOutOfOrder() throws Exception {
-    assumeTrue(LockOrderAgent.isWatching(), "the JVM allows no agent of its own");
+  void engineKeepsTheOrder() throws Exception {
+    assumeTrue(LockOrderAgent.isWatching(), "the JVM does not allow self-attach");
     Options options =
         Options.defaults()
             .bufferBytes(16 << 20)

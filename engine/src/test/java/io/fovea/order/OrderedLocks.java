@@ -9,13 +9,13 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
-/** The locks that {@link LockOrderAgent} makes in the place of those of the engine. */
+/** The locks with which {@link LockOrderAgent} replaces those of the engine. */
 public final class OrderedLocks {
   private OrderedLocks() {}
 
-  /** Which lock it is. */
+  /** Identifies the lock. */
   static final class Order {
-    /** Of the field that has it. */
+    /** The name of its field. */
     volatile String name = "";
 
     void check(Object lock) {
@@ -27,12 +27,12 @@ public final class OrderedLocks {
     }
   }
 
-  /** One with a name. */
+  /** A lock with a name. */
   interface Named {
     Order order();
   }
 
-  /** In the place of a {@link ReentrantLock}. */
+  /** Replaces {@link ReentrantLock}. */
   public static final class Reentrant extends ReentrantLock implements Named {
     private static final long serialVersionUID = 1;
     private final transient Order order = new Order();
@@ -92,7 +92,7 @@ public final class OrderedLocks {
     }
   }
 
-  /** A wait for it gives the lock back, and takes it again: so nothing below it may be held. */
+  /** A condition. Awaiting it releases and reacquires the lock, so no later lock may be held. */
   private static final class Signal implements Condition {
     private final Condition of;
     private final Reentrant lock;
@@ -152,7 +152,7 @@ public final class OrderedLocks {
     }
   }
 
-  /** In the place of an {@link OperationLock}. */
+  /** Replaces {@link OperationLock}. */
   public static final class Operation extends OperationLock implements Named {
     private final Order order = new Order();
 
@@ -168,7 +168,7 @@ public final class OrderedLocks {
     @Override
     public void lock(String what, Waits.Check check) {
       order.check(this);
-      super.lock(what, check); // takes it by tryLock
+      super.lock(what, check); // acquires it by tryLock
     }
 
     @Override
@@ -202,7 +202,7 @@ public final class OrderedLocks {
     }
   }
 
-  /** In the place of a {@link SharedOperationLock}. */
+  /** Replaces {@link SharedOperationLock}. */
   public static final class Shared extends SharedOperationLock implements Named {
     private final Order order = new Order();
 

@@ -6,8 +6,8 @@ import org.junit.platform.launcher.LauncherSession;
 import org.junit.platform.launcher.LauncherSessionListener;
 
 /**
- * Loads the agents of the tests, before the first test is looked for: faults for all of them, and
- * the check of the order of locks where it is asked for.
+ * Loads the test agents before test discovery: fault injection, and on request the lock order
+ * check.
  */
 public final class WatchedSession implements LauncherSessionListener {
   private static boolean opened;

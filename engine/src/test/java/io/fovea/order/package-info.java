@@ -1,4 +1,4 @@
-/** Checks the order of locks and waits while tests run: docs/internals/concurrency.md has it. */
+/** Checks the lock order of docs/internals/concurrency.md while tests run. */
 @NullMarked
 package io.fovea.order;
 

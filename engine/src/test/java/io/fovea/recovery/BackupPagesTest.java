@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What a backup reads of pages that others are giving out. */
+/** How a backup reads pages during their allocation. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BackupPagesTest {
   private static final int PAGE = 4096;
@@ -31,10 +31,10 @@ class BackupPagesTest {
         .anyMatch(f -> f.getMethodName().equals("awaitEntered"));
   }
 
-  /** It is below the mark, in no frame, and zeros in the file: and yet no page that was lost. */
+  /** The page is allocated, in no frame, and zeros in the file; it is not a lost page. */
   @ParameterizedTest
   @EnumSource
-  void aPageOnItsWayIntoAFrameIsNotLost(Translation translation) throws Exception {
+  void aPageBeforeItsFrameIsNotLost(Translation translation) throws Exception {
     MemoryDevice device = new MemoryDevice();
     try (Arena arena = Arena.ofShared();
         BufferPool pool =
@@ -61,7 +61,7 @@ class BackupPagesTest {
     }
   }
 
-  /** Where the pool has stopped the page may never come, and nobody waits for it. */
+  /** If the pool has stopped, the page may never come, and the wait ends. */
   @Test
   void aStoppedPoolEndsTheWait() throws Exception {
     MemoryDevice device = new MemoryDevice();

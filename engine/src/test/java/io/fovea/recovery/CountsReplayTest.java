@@ -15,14 +15,16 @@ import java.lang.foreign.MemorySegment;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Which commits a recovery adds to which counts. */
+/** Recovery adds each commit to the counts exactly once. */
 class CountsReplayTest {
   private static final long REDO = 8192;
   private static final int TREE = 5;
 
   private final MemorySegment memory = Arena.ofAuto().allocate(1024, 8);
 
-  /** A file that was closed at an end, and whose redo point is there now. */
+  /**
+   * Returns the superblock of a file closed at {@code end}, whose redo point is now {@code redo}.
+   */
   private static Superblock superblock(long redo, long end, long counted) {
     Superblock s = Superblock.ofNew(4096);
     return s.closed(s.allocator(), 10, end, 1)
@@ -30,7 +32,7 @@ class CountsReplayTest {
         .counted(counted);
   }
 
-  /** COUNTS of one tree, with the last commit of one context that is in it. */
+  /** Adds COUNTS of one tree, with one context's last included commit. */
   private int counts(long from, long records, int context, long lsn) {
     long at = CountsRecord.put(memory, 8, from, 1);
     Mem.putInt(memory, at, TREE);
@@ -42,7 +44,7 @@ class CountsReplayTest {
     return (int) (at - 8) + CountsRecord.TREE_BYTES + CountsRecord.CONTEXT_BYTES;
   }
 
-  /** A commit of one record more, of 100 bytes: zigzag 2, and 200 in two bytes. */
+  /** Returns a commit that adds one record of 100 bytes: zigzag 2, and 200 in two bytes. */
   private CommitCursor commit(int context) {
     long at = CommitRecord.header(memory, 512, 0, 0, 0, 0);
     Mem.putInt(memory, at - 4, 5);
@@ -58,7 +60,7 @@ class CountsReplayTest {
   }
 
   @Test
-  void commitsThatAreInTheNumbersAreNotAddedAgain() {
+  void includedCommitsAreNotAddedAgain() {
     CountsReplay replay = new CountsReplay(superblock(REDO, 4096, 0));
     replay.counts(memory, 8, counts(REDO, 10, 3, REDO + 80), REDO + 800);
     CommitCursor three = commit(3);
@@ -76,7 +78,7 @@ class CountsReplayTest {
   }
 
   @Test
-  void theLastRecordThatReachesBackCounts() {
+  void usesTheLastCompleteCounts() {
     CountsReplay replay = new CountsReplay(superblock(REDO, 4096, 0));
     replay.counts(memory, 8, counts(REDO - 8, 1, 3, REDO), REDO + 100);
     assertNull(replay.result().get(TREE), "the log does not go back so far");
@@ -87,7 +89,7 @@ class CountsReplayTest {
   }
 
   @Test
-  void aTreeThatIsPublishedWasEmpty() {
+  void aPublishedTreeWasEmpty() {
     CountsReplay replay = new CountsReplay(superblock(REDO, 4096, 0));
     replay.commit(commit(1), REDO);
     assertNull(replay.result().get(TREE));
@@ -100,7 +102,7 @@ class CountsReplayTest {
   }
 
   @Test
-  void whatTheCatalogHasHoldsUntilACheckpoint() {
+  void catalogCountsHoldUntilACheckpoint() {
     for (long redo : new long[] {4096, REDO, REDO + 8}) {
       for (long number : new long[] {0, 6, 7}) {
         CountsReplay replay = new CountsReplay(superblock(redo, REDO, 7));
@@ -117,7 +119,7 @@ class CountsReplayTest {
   }
 
   @Test
-  void nothingIsBelieved() {
+  void rejectsArbitraryBytes() {
     Random random = new Random(1);
     int length = counts(REDO, 2, 3, REDO);
     for (int shorter = 0; shorter < length; shorter++) {
@@ -134,7 +136,7 @@ class CountsReplayTest {
       try {
         replay.counts(memory, 8, length, REDO + 100);
       } catch (CorruptionException expected) {
-        // as good
+        // expected
       }
       CommitCursor c = commit(3);
       for (int k = random.nextInt(3); k >= 0; k--) {
@@ -144,7 +146,7 @@ class CountsReplayTest {
       try {
         replay.commit(c, REDO);
       } catch (CorruptionException expected) {
-        // as good
+        // expected
       }
     }
   }

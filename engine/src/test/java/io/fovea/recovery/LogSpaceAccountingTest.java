@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 
 class LogSpaceAccountingTest {
   @Test
-  void whatLiesBehindIsNeverSaidToBeLess() {
+  void neverUnderestimatesTheUsedLog() {
     Random random = new Random(1);
     LogSpaceAccounting use = new LogSpaceAccounting(10_000);
     TreeMap<Long, Long> exact = new TreeMap<>();
@@ -34,7 +34,7 @@ class LogSpaceAccountingTest {
   }
 
   @Test
-  void beforeTheFirstLookTheFileIsAsLargeAsTheLog() {
+  void initiallyTheFileIsAsLargeAsTheLog() {
     LogSpaceAccounting use = new LogSpaceAccounting(4096);
     use.sample(5_000, 105_000, 700);
     assertEquals(100_000, use.behind(5_000));

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class PidMapTest {
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 4, 5})
-  void itIsAMap(long seed) {
+  void behavesAsAMap(long seed) {
     Random random = new Random(seed);
     PidMap map = new PidMap();
     TreeMap<Long, Integer> model = new TreeMap<>();
@@ -44,9 +44,9 @@ class PidMapTest {
     assertEquals(List.copyOf(model.keySet()), pids);
   }
 
-  /** What would take gigabytes is looked at as numbers: from each length on to the largest. */
+  /** Computes lengths only, since the arrays would take gigabytes. */
   @Test
-  void itGrowsAsFarAsArraysGoAndSaysSoThen() {
+  void growsToTheArrayLimitAndReportsIt() {
     int length = 64;
     for (long size = 0; size < (1 << 30) / 16 * 15; size += Math.max(1, size / 97)) {
       int next = PidMap.length(length, (int) size);
@@ -56,7 +56,7 @@ class PidMapTest {
     }
     assertEquals(1 << 30, length);
     assertEquals(1 << 30, PidMap.length(1 << 29, 1 << 28));
-    assertEquals(1 << 30, PidMap.length(1 << 30, 1 << 29), "where doubling would be negative");
+    assertEquals(1 << 30, PidMap.length(1 << 30, 1 << 29), "doubling would overflow");
     assertEquals(1 << 30, PidMap.length(1 << 30, (1 << 30) / 16 * 15 - 1));
     IllegalStateException e =
         assertThrows(

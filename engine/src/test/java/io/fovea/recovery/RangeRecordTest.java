@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The bytes of a RANGE record, right and wrong. */
+/** Valid and invalid RANGE records. */
 class RangeRecordTest {
   private static final long LSN = 4096;
 
@@ -37,7 +37,7 @@ class RangeRecordTest {
   }
 
   @Test
-  void endsAreWhatTheyWere() {
+  void boundsRoundTrip() {
     RangeRecord r = open(body(800, 7, 1 | 2 | 4, 2, 3, 0, new byte[] {1, 2, 3, 4, 5}), 25);
     assertEquals(800, r.id());
     assertEquals(7, r.treeId());
@@ -57,7 +57,7 @@ class RangeRecordTest {
   }
 
   @Test
-  void whatMakesNoSenseIsDamage() {
+  void invalidRecordsAreDamage() {
     byte[] rest = new byte[5];
     assertThrows(CorruptionException.class, () -> open(body(800, 7, 5, 2, 3, 0, rest), 19));
     assertThrows(CorruptionException.class, () -> open(body(800, 7, 5, 2, 3, 0, rest), 24));
@@ -81,7 +81,7 @@ class RangeRecordTest {
         KeyRange range = open(s, any.length).range();
         assertTrue(range.lowLength() + range.highLength() <= any.length - 20);
       } catch (CorruptionException e) {
-        // As it should.
+        // expected
       }
     }
   }

@@ -38,7 +38,7 @@ class SchemaRecordTest {
   }
 
   @Test
-  void whatIsWrittenIsRead() {
+  void readsWhatWasWritten() {
     int bytes = write();
     SchemaRecord r = new SchemaRecord();
     r.open(memory, 8, bytes, 4096);
@@ -64,7 +64,7 @@ class SchemaRecordTest {
   }
 
   @Test
-  void nothingIsBelieved() {
+  void rejectsInvalidRecords() {
     int bytes = write();
     SchemaRecord r = new SchemaRecord();
     for (int length = 0; length < bytes - CommitRecord.deleteBytes(5); length++) {

@@ -44,13 +44,13 @@ class SuperblockFileTest {
   }
 
   @Test
-  void anEmptyFileHasNone() {
+  void anEmptyFileHasNoSuperblock() {
     assertNull(file().read());
   }
 
   @ParameterizedTest
   @ValueSource(ints = {4096, 16384, 65536})
-  void theNewerOneCounts(int pageSize) {
+  void theNewerSuperblockCounts(int pageSize) {
     SuperblockFile f = file();
     Superblock first = f.write(Superblock.ofNew(pageSize));
     assertFalse(read().clean());
@@ -72,7 +72,7 @@ class SuperblockFileTest {
     Superblock third = f.write(second.with(false, 18, AllocatorState.EMPTY));
     damage(600); // A, the newest
     assertEquals(second, read());
-    // What is written next takes the place of the damaged one.
+    // The next write replaces the damaged one.
     SuperblockFile again = file();
     assertEquals(second, again.read());
     assertEquals(third.sequence(), again.write(second).sequence());
@@ -80,7 +80,7 @@ class SuperblockFileTest {
   }
 
   @Test
-  void theLogsNumbersAreKept() {
+  void logNumbersAreKept() {
     SuperblockFile f = file();
     Superblock first = f.write(Superblock.ofNew(4096));
     Superblock open =
@@ -98,7 +98,7 @@ class SuperblockFileTest {
     assertEquals(closed, read());
     assertEquals(7000, read().endLsn());
     assertEquals(new Watermark(7000, 4), read().durable());
-    // Without a log for a while: where it goes on is not forgotten.
+    // Without a log for a while: its position is kept.
     f.write(closed.with(false, 35, AllocatorState.EMPTY));
     assertEquals(Superblock.IN_USE, read().state());
     assertEquals(7000, read().endLsn());
@@ -106,7 +106,7 @@ class SuperblockFileTest {
   }
 
   @Test
-  void aFileWhoseMakingWasCutShortIsNone() {
+  void anIncompletelyCreatedFileHasNoSuperblock() {
     Superblock made = Superblock.ofNew(4096);
     file().write(made.logged(4096, made.allocator(), 4096, 2, Watermark.NONE));
     assertNull(file().read());
@@ -127,9 +127,9 @@ class SuperblockFileTest {
     assertEquals(0, read().incarnation());
   }
 
-  /** From beside, one was read while it was written, and the other while the next one was. */
+  /** A concurrent reader saw one copy while it was written, and the other during the next write. */
   @Test
-  void whatIsBeingWrittenIsReadAgain() {
+  void concurrentReadsAreRepeated() {
     SimDisk disk = new SimDisk(1);
     SimDevice device = disk.device("db");
     SuperblockFile f = new SuperblockFile(device, "test.fovea");
@@ -139,7 +139,7 @@ class SuperblockFileTest {
       disk.flip("db", at, 1);
     }
     assertThrows(CorruptionException.class, f::read);
-    assertThrows(CorruptionException.class, f::readBeside, "it stays so");
+    assertThrows(CorruptionException.class, f::readBeside, "the damage persists");
     long[] left = {5};
     disk.onOperation(
         n -> {
@@ -158,7 +158,7 @@ class SuperblockFileTest {
   }
 
   @Test
-  void twoDamagedOnesAreCorruption() {
+  void twoDamagedSuperblocksAreCorruption() {
     SuperblockFile f = file();
     f.write(f.write(Superblock.ofNew(4096)));
     damage(600);
@@ -167,7 +167,7 @@ class SuperblockFileTest {
   }
 
   @Test
-  void somethingElseIsNoDatabase() {
+  void anotherFileIsNoDatabase() {
     Mem.putLong(block, 0, 0x1234_5678_9ABCL);
     device.write(0, block, 0, 4096);
     device.write(4096, block, 0, 4096);
@@ -181,7 +181,7 @@ class SuperblockFileTest {
   }
 
   @Test
-  void aNewerFormatIsRefusedInWords() {
+  void aNewerFormatIsRefused() {
     file().write(Superblock.ofNew(4096));
     device.read(0, block, 0, 4096);
     Mem.putInt(block, 40, Superblock.FORMAT_VERSION + 1);
@@ -192,9 +192,9 @@ class SuperblockFileTest {
     assertTrue(e.getMessage().contains("newer"), e.getMessage());
   }
 
-  /** Whatever bit of one of the two is another: the other one is there. */
+  /** Whatever bit of one copy is flipped, the other copy is read. */
   @Test
-  void theOtherOneIsReadWhicheverByteIsDamaged() {
+  void readsTheOtherCopyIfOneIsDamaged() {
     SuperblockFile f = file();
     f.write(Superblock.ofNew(4096));
     f.write(f.current());
@@ -208,7 +208,7 @@ class SuperblockFileTest {
   }
 
   @Test
-  void everyByteThatMattersIsChecked() {
+  void everyUsedByteIsChecked() {
     SuperblockFile f = file();
     f.write(Superblock.ofNew(4096));
     for (int at = 4; at < 192; at++) {

@@ -7,7 +7,7 @@ import io.fovea.error.InvalidUseException;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 
-/** Headers of tar archives: sizes on both sides of 8 GiB, names, checksums. */
+/** Tar headers: sizes below and above 8 GiB, names, checksums. */
 class TarTargetTest {
   private static String text(byte[] h, int at, int len) {
     return new String(h, at, len, StandardCharsets.US_ASCII);

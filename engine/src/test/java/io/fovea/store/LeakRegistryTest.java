@@ -15,13 +15,13 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What is forgotten is told once, what is closed never; neither is held afterwards. */
+/** A leaked object is reported once, a closed one never; neither is retained. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LeakRegistryTest {
   private static final int THREADS = 4;
   private static final int ROUNDS = 5_000;
 
-  /** More than a row has places, so that threads that share one meet, and others find none. */
+  /** More than a row has slots, so that threads share rows, and some overflow. */
   private static final int OPEN_MAX = 80;
 
   private static final class Counted extends LeakRegistry.Watch {
@@ -42,7 +42,7 @@ class LeakRegistryTest {
     }
   }
 
-  /** What a user has; the watch must not keep it. */
+  /** The user's object, which its watch must not keep reachable. */
   private record Open(Object thing, Counted watch) {
     static Open one() {
       Object thing = new Object();
@@ -61,7 +61,7 @@ class LeakRegistryTest {
   }
 
   @Test
-  void eachIsClosedOrToldByManyThreads() throws InterruptedException {
+  void eachIsClosedOrReportedByManyThreads() throws InterruptedException {
     ConcurrentLinkedQueue<Counted> closed = new ConcurrentLinkedQueue<>();
     ConcurrentLinkedQueue<Counted> forgotten = new ConcurrentLinkedQueue<>();
     ConcurrentLinkedQueue<Open> left = new ConcurrentLinkedQueue<>();
@@ -112,7 +112,7 @@ class LeakRegistryTest {
     }
   }
 
-  /** What has no place in its row has one elsewhere, and leaves it. */
+  /** Watches that do not fit in their row are stored elsewhere, and removed from there. */
   @Test
   void moreThanARow() {
     List<Open> open = new ArrayList<>();
@@ -133,9 +133,9 @@ class LeakRegistryTest {
     }
   }
 
-  /** The one thread survives what an end throws. */
+  /** The reporting thread survives an exception. */
   @Test
-  void oneThatFailsDoesNotKeepTheNextFromBeingTold() {
+  void aFailureDoesNotPreventTheNextReport() {
     Counted failing = new Counted(new Object(), new IllegalStateException("a test's"));
     LeakRegistry.hold(failing);
     await(() -> failing.told.get() == 1);

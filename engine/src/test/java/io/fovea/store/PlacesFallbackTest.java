@@ -19,8 +19,8 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A directory that the kernel refuses is a flat one, and the log says so. */
-@Isolated("it listens to the log")
+/** If the kernel refuses a shortcut directory, a flat one is used and logged. */
+@Isolated("reads the log")
 class PlacesFallbackTest {
   private static final String LINE = "the places of records have no shortcut, and are flat. ";
 
@@ -37,7 +37,7 @@ class PlacesFallbackTest {
 
   @ParameterizedTest
   @EnumSource
-  void isFlatWhereItIsRefused(Call call) {
+  void isFlatIfRefused(Call call) {
     Assumptions.assumeTrue(KernelFacts.memoryFiles() instanceof Availability.Available);
     RefusingFiles files = new RefusingFiles(call, 0);
     List<String> lines =
@@ -55,7 +55,7 @@ class PlacesFallbackTest {
   }
 
   @Test
-  void hasAShortcutWhereItCan() {
+  void hasAShortcutIfPossible() {
     Assumptions.assumeTrue(KernelFacts.memoryFiles() instanceof Availability.Available);
     List<String> lines =
         logged(
@@ -71,7 +71,7 @@ class PlacesFallbackTest {
   }
 
   @Test
-  void isFlatWhereNobodyAsks() {
+  void isFlatUnlessRequested() {
     RefusingFiles files = new RefusingFiles(Call.CREATE, 0);
     KeyLocations keyLocations = new KeyLocations("shop", 3 << 20, 4096, false, files);
     assertNotNull(keyLocations.table());

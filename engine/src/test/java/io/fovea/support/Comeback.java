@@ -9,10 +9,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Who holds something sleeps, as for a page of a device, and wakes up among virtual threads that
- * wait for it, some of them interrupted: more than there are carriers, so that each that is taken
- * up again could be another of them. A test of a wait that does not let the holder come back ends
- * by its timeout only.
+ * Tests that a sleeping lock holder resumes among virtual threads that wait for the lock, some of
+ * them interrupted. There are more waiters than carriers, so the scheduler could always resume
+ * another waiter first. A wait that starves the holder fails by the test's timeout.
  */
 public final class Comeback {
   private static final int SLEEPS = 20;
@@ -21,10 +20,10 @@ public final class Comeback {
   private Comeback() {}
 
   /**
-   * Lets all threads have it once.
+   * Lets all threads acquire the lock once.
    *
    * @param lock waits for what one thread holds at a time
-   * @param unlock gives it back, on the same thread
+   * @param unlock releases it, on the same thread
    */
   public static void check(Runnable lock, Runnable unlock) throws InterruptedException {
     CountDownLatch locked = new CountDownLatch(1);

@@ -23,42 +23,42 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The entries of directories on a disk that loses power. The engine works on real files below a
- * folder; each of its operations on entries ({@link Directories}) is carried out here and noted.
+ * Directory entries on a disk that loses power. The engine works on real files below a folder. Its
+ * operations on entries ({@link Directories}) are executed and recorded here.
  *
  * <pre>
  *   at the start   all entries are durable
  *   an operation   durable once the directory of its entry was synced after it; of a move, that of
  *                  the new name
  *   a cut          keeps every durable operation, and any subset of the others: none, all, random
- *                  ones. A move is kept or not as a whole. What a lost directory has is lost
+ *                  ones. A move is atomic. The contents of a lost directory are lost
  * </pre>
  *
- * <p>Cuts are taken behind each operation, before each sync (behind it there is what a cut before
- * it leaves that loses nothing), and wherever the test asks for one.
+ * <p>There are cuts after each operation, before each sync (a cut after it adds no state), and
+ * where the test asks for one.
  *
- * <p><b>Not modelled</b> are the contents of files: a file that is left has what it had at the
- * moment of the cut, or when it was deleted. {@link SimDisk} models contents. The disk of a file
- * system that orders its operations (ext4, XFS) leaves fewer states than this one.
+ * <p><b>Not modeled:</b> file contents. A surviving file has its contents at the cut, or at its
+ * deletion; {@link SimDisk} models contents. File systems that order their operations (ext4, XFS)
+ * leave fewer states than this one.
  *
- * <p>At each cut the entries are compared with the real ones: an operation that goes around {@link
- * Directories} fails. The files of locks ({@code *.lock}) are ignored, since nothing depends on
- * them after a loss of power.
+ * <p>At each cut the recorded entries are compared with the real ones, so an operation that
+ * bypasses {@link Directories} fails. Lock files ({@code *.lock}) are ignored: nothing depends on
+ * them after a power failure.
  *
- * <p>One at a time in a process, as it observes the whole of it; other folders are left alone. Any
- * thread: operations in the folder are carried out one after the other.
+ * <p>There may be one instance per process, since it observes the whole engine; operations outside
+ * of the folder are ignored. Thread-safe: operations in the folder are serialized.
  */
 public final class EntryJournal implements Directories.Observer, AutoCloseable {
   private static final String LOCK = ".lock";
 
-  /** A file, directory or link, whatever its name is. */
+  /** A file, directory or link, independent of its name. */
   private static final class Node {
     final boolean directory;
 
-    /** Where a link leads. */
+    /** The target of a link. */
     final @Nullable Path link;
 
-    /** Of a file that has no name any more. */
+    /** The contents of a file that has no name any more. */
     byte @Nullable [] last;
 
     Node(boolean directory, @Nullable Path link) {
@@ -70,10 +70,10 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
   private record Place(Node directory, String name) {}
 
   /**
-   * What was done.
+   * An operation.
    *
-   * @param from the old place of what was moved, or the place of what was deleted
-   * @param to the place of what was created or moved
+   * @param from the old entry of a move, or the deleted entry
+   * @param to the created entry, or the new entry of a move
    */
   private record Operation(@Nullable Place from, @Nullable Place to, Node node, String text) {
     Node directory() {
@@ -90,18 +90,19 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     }
   }
 
-  /** What was done, in its order, and whether a cut keeps it in any case. */
+  /** An operation, and whether every cut keeps it. */
   private record Done(Operation operation, boolean durable) {}
 
-  /*What a cut may leave. Entries that are equal have the same contents: bytes of a file that did
-   * not change between two cuts are the same array.
+  /**
+   * A possible state after a cut. Equal entries have the same contents: a file that did not change
+   * between two cuts has the same array.
    *
-   * @param entries by their path in the folder: bytes of a file, the Path of a link, "" for a
+   * @param entries by path in the folder: the bytes of a file, the Path of a link, "" for a
    *     directory
    * @param lost the operations that were lost
    */
   public record Tree(Map<String, Object> entries, List<String> lost) {
-    /** Makes the files in a folder, which is empty. */
+    /** Creates the files in an empty folder. */
     public void writeTo(Path folder) throws IOException {
       for (Map.Entry<String, Object> e : entries.entrySet()) { // parents come first
         Path path = folder.resolve(e.getKey());
@@ -114,7 +115,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     }
   }
 
-  /** A moment at which the power may fail. */
+  /** A time at which the power may fail. */
   public static final class Cut {
     private final String when;
     private final Node root;
@@ -135,21 +136,21 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
       this.contents = contents;
     }
 
-    /** When that is. */
+    /** Describes the time. */
     public String when() {
       return when;
     }
 
-    /** How many operations may be lost. */
+    /** Returns how many operations may be lost. */
     public int uncertain() {
       return (int) done.stream().filter(d -> !d.durable).count();
     }
 
     /**
-     * What it may leave, each tree once: with all operations, with those only that are durable,
-     * with the last one besides, and with random ones.
+     * Returns distinct states after the cut: with all operations, with the durable ones, with those
+     * and the last one, and with random subsets.
      *
-     * @param random how many of the last kind are tried
+     * @param random the number of random subsets
      */
     public List<Tree> trees(Random r, int random) {
       List<Tree> all = new ArrayList<>();
@@ -196,10 +197,10 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     }
   }
 
-  /** Gets each cut, on the thread of the operation. */
+  /** Receives each cut, on the thread of the operation. */
   @FunctionalInterface
   public interface Listener {
-    /** The power may fail here. */
+    /** Called when the power may fail. */
     void cut(Cut cut);
   }
 
@@ -213,11 +214,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
   private Map<Node, byte[]> contents = new HashMap<>();
   private @Nullable AssertionError failure;
 
-  /**
-   * Observes the engine from now on.
-   *
-   * @param folder whose entries are all durable now
-   */
+  /** Observes the engine from now on; all entries of the folder are durable now. */
   public EntryJournal(Path folder, Listener listener) throws IOException {
     this.folder = folder.toRealPath();
     this.listener = listener;
@@ -233,7 +230,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     Directories.observe(this);
   }
 
-  /** Leaves the engine alone, and throws what an operation has thrown here. */
+  /** Stops observing, and rethrows what an operation has thrown here. */
   @Override
   public synchronized void close() {
     Directories.observe(null);
@@ -281,11 +278,11 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     }
   }
 
-  /** Notes an operation that may have failed; false where it changed nothing. */
+  /** Records an operation that may have failed; returns false if it changed nothing. */
   private boolean note(Directories.Entry what, Path from, Path to, String text) throws IOException {
     Path entry =
         what == Directories.Entry.FILE && Files.isSymbolicLink(to) && Files.exists(to)
-            ? to.toRealPath() // it was made through a link
+            ? to.toRealPath() // created through a link
             : to;
     Place place = place(entry);
     Node there = now.get(place);
@@ -318,7 +315,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     return true;
   }
 
-  /** The power may fail now. */
+  /** Cuts the power now. */
   public synchronized void cut(String when) {
     Set<String> real = names();
     Map<String, Node> known = new TreeMap<>();
@@ -326,14 +323,10 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     if (!real.equals(known.keySet())) {
       failure =
           new AssertionError(
-              when
-                  + ": entries were changed that Directories was not asked for: "
-                  + real
-                  + ", not "
-                  + known.keySet());
+              when + ": entries changed without Directories: " + real + ", not " + known.keySet());
       throw failure;
     }
-    // Twice the same is what all files had in between, though other threads may write.
+    // Two equal readings show the contents at one time, although other threads may write.
     Map<Node, byte[]> first = contents(known);
     for (Map<Node, byte[]> next; !same(first, next = contents(known)); ) {
       first = next;
@@ -391,7 +384,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
         });
   }
 
-  /** The real entries, but those of locks; parents come first. */
+  /** Returns the real entries except locks, parents first. */
   private Set<String> names() {
     try (Stream<Path> all = Files.walk(folder)) {
       Set<String> names = new TreeSet<>();
@@ -403,7 +396,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     }
   }
 
-  /** The place of a name, without links to directories. */
+  /** Resolves links in the directory of a path. */
   private static Path real(Path path) throws IOException {
     Path absolute = path.toAbsolutePath().normalize();
     for (Path at = absolute.getParent(); at != null; at = at.getParent()) {
@@ -421,7 +414,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
   private Node node(Path path) {
     Node node = nodeOrNull(path);
     if (node == null) {
-      throw new AssertionError("Directories was not asked to make " + path);
+      throw new AssertionError("created without Directories: " + path);
     }
     return node;
   }

@@ -17,28 +17,28 @@ import java.util.Random;
 import java.util.UUID;
 
 /**
- * Fields of every type for tests: random ones, their values, and the order of these.
+ * Random fields of every type, their values, and the order of these.
  *
- * <p>A value is a Long for both integers, a String for texts and byte strings, and a decimal has no
- * zeros at its end: so it is the same value when its field is widened.
+ * <p>Integers are Longs, texts and byte strings are Strings, and decimals have no trailing zeros.
+ * So a value stays equal when its field is widened.
  */
 public final class FieldValues {
   private FieldValues() {}
 
-  /** What a field is, without its name and place. */
+  /** A field without its name and position. */
   public record Kind(
       FieldType type, int width, int precision, int scale, boolean nullable, boolean variable) {
-    /** A type of its own width. */
+    /** Returns a type of fixed width. */
     public static Kind of(FieldType type) {
       return new Kind(type, type.width(), 0, 0, false, false);
     }
 
-    /** A text or byte string. */
+    /** Returns a text or byte string. */
     public static Kind of(FieldType type, int width) {
       return new Kind(type, width, 0, 0, false, false);
     }
 
-    /** A text or byte string of variable length. */
+    /** Returns a text or byte string of variable length. */
     public static Kind variable(FieldType type, int width) {
       return new Kind(type, width, 0, 0, false, true);
     }
@@ -52,12 +52,11 @@ public final class FieldValues {
       return new Kind(type, width, precision, scale, true, variable);
     }
 
-    /** The same with another width. */
     public Kind wide(int bytes) {
       return new Kind(type, bytes, precision, scale, nullable, variable);
     }
 
-    /** The same of variable length, or not; of a text or byte string. */
+    /** Returns a text or byte string with or without variable length. */
     public Kind varies(boolean is) {
       return new Kind(type, width, precision, scale, nullable, is);
     }
@@ -74,7 +73,7 @@ public final class FieldValues {
       return to.add(name, field());
     }
 
-    /** A value, often one that others have too, or one at the end of what there is. */
+    /** Returns a value, often a common one or an extreme one. */
     public Object value(Random r) {
       if (nullable && r.nextInt(4) == 0) {
         return null;
@@ -121,7 +120,7 @@ public final class FieldValues {
       return "v".repeat(r.nextInt(Math.min(width, most))) + (width > 1 ? r.nextInt(9) : "");
     }
 
-    /** What a fresh row has. */
+    /** Returns the value in a new row. */
     public Object zero() {
       return nullable
           ? null
@@ -136,7 +135,7 @@ public final class FieldValues {
           };
     }
 
-    /** The order of values in a key. */
+    /** Returns the order of values in a key. */
     public Comparator<Object> order() {
       Comparator<Object> order =
           switch (type) {
@@ -157,7 +156,7 @@ public final class FieldValues {
       return Comparator.nullsFirst(order);
     }
 
-    /** The step that adds it. */
+    /** Returns the step that adds the field. */
     public Step add(String name, Object value) {
       return switch (value) {
         case null -> Step.add(name);
@@ -186,7 +185,7 @@ public final class FieldValues {
     return d.signum() == 0 ? BigDecimal.ZERO : d.stripTrailingZeros();
   }
 
-  /** Any field but one that may be null. */
+  /** Returns a random field that is not nullable. */
   public static Kind plain(Random r, int widthMax) {
     FieldType type = FieldType.values()[r.nextInt(FieldType.values().length)];
     return switch (type) {
@@ -199,7 +198,7 @@ public final class FieldValues {
     };
   }
 
-  /** Any field. */
+  /** Returns a random field. */
   public static Kind any(Random r, int widthMax) {
     Kind k = plain(r, widthMax);
     return r.nextInt(3) == 0 ? k.orNull() : k;
@@ -240,7 +239,6 @@ public final class FieldValues {
     };
   }
 
-  /** Appends a value to a key. */
   public static void append(Key key, Field part, Object v) {
     if (v == null) {
       key.nullValue();

@@ -3,11 +3,11 @@ package io.fovea.support;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageGroup;
 
-/** Groups of pages, for tests that want to know what came of one. */
+/** Groups of pages, for tests that check the number of reads. */
 public final class Groups {
   private Groups() {}
 
-  /** Has pages read and waits for them; how many were brought in. */
+  /** Fetches the group's pages and waits; returns how many were read. */
   public static int fetch(BufferPool pool, PageGroup group, boolean used) {
     pool.begin(group, used);
     group.await();

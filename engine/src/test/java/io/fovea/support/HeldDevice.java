@@ -18,10 +18,10 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A device in memory whose reads can be held back, fail, and take their time, and that ends the
- * entries of a batch in any order; it notes what it was asked.
+ * A memory device that can delay or fail reads, completes the entries of a batch in any order, and
+ * records requests.
  *
- * <p>What is in memory outlives it: {@code new HeldDevice(below)} is the same file opened again.
+ * <p>The memory outlives it: {@code new HeldDevice(below)} reopens the same file.
  */
 public final class HeldDevice extends AbstractBlockDevice {
   private static final int EIO = 5;
@@ -29,55 +29,53 @@ public final class HeldDevice extends AbstractBlockDevice {
   private final MemoryDevice below;
   private final Random random;
 
-  /** How many reads each batch had, in the order in which they were submitted. */
+  /** The number of reads of each batch, in submission order. */
   public final List<Integer> batches = Collections.synchronizedList(new ArrayList<>());
 
   /** Reads by offset. */
   public final ConcurrentHashMap<Long, AtomicInteger> readsAt = new ConcurrentHashMap<>();
 
-  /** Reads that are held back right now. */
+  /** The number of reads held now. */
   public final AtomicInteger held = new AtomicInteger();
 
-  /** Asked with the offset: whether the read fails. */
+  /** Returns whether the read at an offset fails. */
   public volatile LongPredicate readFails = offset -> false;
 
-  /** Called when a ring is asked for, and before a batch is taken over: may throw. */
+  /** Called when a ring is requested, and before a batch is accepted; may throw. */
   public volatile Runnable lending = () -> {};
 
   public volatile Runnable submitting = () -> {};
 
-  /** How often a read gives way to others before it is done: up to so many times. */
+  /** The maximum number of yields before a read. */
   public volatile int yieldsMax;
 
   private volatile LongPredicate holds = offset -> false;
   private volatile @Nullable CountDownLatch gate;
 
-  /** An empty device. */
+  /** Creates an empty device. */
   public HeldDevice() {
     this(new MemoryDevice(), 1);
   }
 
-  /**
-   * @param seed of the order in which entries of a batch begin
-   */
+  /** Creates a device on existing memory; the seed orders the entries of batches. */
   public HeldDevice(MemoryDevice below, long seed) {
     super("held", below.blockSize());
     this.below = below;
     this.random = new Random(seed);
   }
 
-  /** What keeps the bytes. */
+  /** Returns the device with the bytes. */
   public MemoryDevice below() {
     return below;
   }
 
-  /** From now on reads wait until {@link #release}, where the offset is one that is to be held. */
+  /** Holds reads at matching offsets from now on, until {@link #release}. */
   public void hold(LongPredicate offsets) {
     holds = offsets;
     gate = new CountDownLatch(1);
   }
 
-  /** Lets all go on that wait, and those that come. */
+  /** Releases held reads, and holds no more. */
   public void release() {
     CountDownLatch g = gate;
     gate = null;
@@ -86,13 +84,13 @@ public final class HeldDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Forgets what was asked. */
+  /** Clears the records. */
   public void forget() {
     batches.clear();
     readsAt.clear();
   }
 
-  /** How many reads there were since {@link #forget}. */
+  /** Returns the number of reads since {@link #forget}. */
   public int reads() {
     return readsAt.values().stream().mapToInt(AtomicInteger::get).sum();
   }
@@ -161,7 +159,7 @@ public final class HeldDevice extends AbstractBlockDevice {
 
   @Override
   protected void closeNow() {
-    // The memory stays, for the device that opens the file again.
+    // The memory stays, for a device that reopens the file.
   }
 
   @Override
@@ -170,7 +168,7 @@ public final class HeldDevice extends AbstractBlockDevice {
     return null;
   }
 
-  /** Reads each have a thread of their own, in any order; batches with writes are done in order. */
+  /** Runs each read on its own thread, in any order; batches with writes run in order. */
   @Override
   public void submit(IoBatch batch) {
     for (int i = 0; i < batch.size(); i++) {

@@ -9,16 +9,16 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import java.util.logging.SimpleFormatter;
 
-/** What the engine logs. Tests that ask have the JVM to themselves. */
+/** Captures the engine's log lines. Tests that use it must run isolated. */
 public final class Logged {
   private Logged() {}
 
-  /** The messages of warnings, of all databases, while work runs. */
+  /** Returns the warnings of all databases while work runs. */
   public static List<String> warnings(Runnable work) {
     return lines(Level.WARNING, work);
   }
 
-  /** The messages of a level and above, with their parameters. */
+  /** Returns the messages of a level and above, with their parameters. */
   public static List<String> lines(Level least, Runnable work) {
     List<String> lines = Collections.synchronizedList(new ArrayList<>());
     Logger logger = Logger.getLogger("io.fovea");
@@ -36,7 +36,7 @@ public final class Logged {
           public void close() {}
         };
     Level level = logger.getLevel();
-    logger.setLevel(least); // other tests of this JVM may have made it quiet
+    logger.setLevel(least); // other tests of this JVM may have silenced it
     logger.addHandler(handler);
     try {
       work.run();

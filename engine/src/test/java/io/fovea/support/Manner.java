@@ -1,29 +1,29 @@
 package io.fovea.support;
 
 /**
- * How a {@link RoughDevice} treats what it is asked for.
+ * The behavior of a {@link RoughDevice}.
  *
- * @param delayMicrosMin the least time that an operation takes, beside what the device below takes
- * @param delayMicrosMax the most; 0: none, and operations are done at once, on the calling thread
- * @param readFails which share of the reads fails with EIO
- * @param writeFails which share of the writes fails, every second one for lack of space
+ * @param delayMicrosMin the minimum delay of an operation
+ * @param delayMicrosMax the maximum; 0: operations run immediately on the calling thread
+ * @param readFails the fraction of reads that fail with EIO
+ * @param writeFails the fraction of writes that fail, every second one with ENOSPC
  */
 public record Manner(int delayMicrosMin, int delayMicrosMax, double readFails, double writeFails) {
-  /** As the device below. */
+  /** Like the device below. */
   public static final Manner SMOOTH = new Manner(0, 0, 0, 0);
 
-  /** An operation takes its time. */
+  /** Slow operations. */
   public static final Manner SLOW = new Manner(100, 500, 0, 0);
 
-  /** What was asked for last may well be done first. */
+  /** Operations complete out of order. */
   public static final Manner SHUFFLED = new Manner(0, 100, 0, 0);
 
-  /** The same, with reads that fail. */
+  /** Returns the behavior with failing reads. */
   public Manner failingReads(double share) {
     return new Manner(delayMicrosMin, delayMicrosMax, share, writeFails);
   }
 
-  /** The same, with writes that fail. */
+  /** Returns the behavior with failing writes. */
   public Manner failingWrites(double share) {
     return new Manner(delayMicrosMin, delayMicrosMax, readFails, share);
   }

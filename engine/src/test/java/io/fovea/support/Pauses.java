@@ -5,8 +5,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 
 /**
- * Pauses before operations of a {@link SimDisk}, as a device has them: what two threads do to a
- * file at the same time meets in other orders than those of a disk that answers at once.
+ * Pauses before operations of a {@link SimDisk}, as a real device has. Concurrent operations then
+ * meet in more orders than on a disk that answers immediately.
  *
  * <pre>
  *   disk.onOperation(new Pauses(16));   one operation of 16 waits for up to 3 ms, and some yield
@@ -17,11 +17,7 @@ public final class Pauses implements LongConsumer {
 
   private final int one;
 
-  /**
-   * Pauses from here on.
-   *
-   * @param one operation of so many waits
-   */
+  /** Pauses before one of {@code one} operations. */
   public Pauses(int one) {
     this.one = one;
   }

@@ -24,24 +24,24 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Runs the jcstress tests (the classes {@code *Races}) in JVMs of their own: every other test once,
- * for a moment, and the rest in another run, so that a broken word protocol fails the build.
+ * Runs the jcstress tests (classes {@code *Races}) in separate JVMs, briefly: every other test, and
+ * the rest in another run. A broken word protocol so fails the build.
  *
- * <p>For longer, in all of jcstress's compilation modes:
+ * <p>To run all, in all of jcstress's compilation modes:
  *
  * <pre>
  *   mvn -B -ntp -pl engine -am -Praces test -Dtest=RacesTest
  * </pre>
  *
- * or with {@code -Dtest.jvm="-Dfovea.races=-m_tough_-t_PinRaces"} whatever options of jcstress's
- * own are wanted, underscores for blanks. The report of the last run is target/jcstress/index.html.
+ * {@code -Dtest.jvm="-Dfovea.races=-m_tough_-t_PinRaces"} passes options to jcstress, with
+ * underscores for spaces. The report of the last run is target/jcstress/index.html.
  */
 @Tag("slow")
 @Order(1)
 @Timeout(value = 1, unit = TimeUnit.DAYS) // jcstress has limits of its own
 @Execution(ExecutionMode.CONCURRENT)
 class RacesTest {
-  /** A JVM for each test, of a hundred milliseconds: most of the time would be its beginning. */
+  /** Options of the short form: one JVM and 100 ms per test, mostly JVM startup. */
   private static final String SHORT = "-f 1 -iters 1 -time 100 -sc false -af NONE -hs 32";
 
   private static final String SHORT_JVM =
@@ -51,8 +51,8 @@ class RacesTest {
   private static final Pattern SUMMARY = Pattern.compile("Results: (\\d+) planned; (\\d+) passed");
 
   /**
-   * A run in which a test did not get the CPU in time says nothing: it is done again, once. A
-   * forbidden outcome, a crash or a missing result fails at once.
+   * A run in which a test did not get enough CPU time is repeated once. A forbidden outcome, a
+   * crash or a missing result fails immediately.
    */
   @Test
   void noForbiddenOutcome() throws IOException, InterruptedException {
@@ -71,11 +71,11 @@ class RacesTest {
     }
     String results =
         "-Dsample.seed=" + Sample.seed() + "\n" + failures(output) + "\nsee " + directory;
-    assertTrue(planned > 0, () -> "jcstress has run no test\n" + results);
+    assertTrue(planned > 0, () -> "jcstress ran no test\n" + results);
     assertEquals(planned, passed, () -> "tests that passed, of those planned\n" + results);
   }
 
-  /** What jcstress said. */
+  /** Runs jcstress; returns its output. */
   private static String run(Path directory) throws IOException, InterruptedException {
     try (DirectoryStream<Path> old = Files.newDirectoryStream(directory, "*.{gz,html}")) {
       for (Path file : old) {
@@ -122,7 +122,7 @@ class RacesTest {
     return command;
   }
 
-  /** Some of the tests, as jcstress names them in its list. */
+  /** Returns a sample of the tests, by the names in jcstress's list. */
   private static List<String> some() throws IOException {
     Sample sample = Sample.oneOf(2);
     List<String> some = new ArrayList<>();
@@ -139,7 +139,7 @@ class RacesTest {
     return some;
   }
 
-  /** What jcstress said from its results on. */
+  /** Returns the output from the results on. */
   private static String failures(String output) {
     int at = output.lastIndexOf("RUN RESULTS:");
     return at < 0 ? output.substring(Math.max(0, output.length() - 4000)) : output.substring(at);

@@ -3,12 +3,12 @@ package io.fovea.support;
 import java.lang.reflect.RecordComponent;
 import java.util.Arrays;
 
-/** Variations of records: for tests, which want one component another. */
+/** Copies of records with other components. */
 public final class Records {
   private Records() {}
 
   /**
-   * The same but for some components.
+   * Returns a copy with other components.
    *
    * @param namesAndValues a name, its value, and so on
    */

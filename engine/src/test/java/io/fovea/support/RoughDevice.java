@@ -16,18 +16,17 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.IntSupplier;
 
 /**
- * A device that keeps the contract and makes no more of it than it must: it wraps another one, is
- * slow, ends operations in any order, several at a time, on threads of its own, and refuses some.
+ * A device that fulfills the contract minimally. It wraps another one, is slow, completes
+ * operations in any order, concurrently, on its own threads, and fails some.
  *
  * <pre>
- *   read, write, submit ──► put off by a random time ──► the device below ──► done
- *                           (Roughness: threads)    └──► now and then instead: EIO, ENOSPC
+ *   read, write, submit ──► random delay       ──► the device below ──► done
+ *                           (Roughness: threads)└─► sometimes instead: EIO, ENOSPC
  * </pre>
  *
- * <p>A read that fails leaves rubbish in the memory; a write that fails leaves rubbish in half of
- * its sectors. The next attempt at the same place succeeds. Syncs and changes of length don't fail.
- *
- * <p>Whoever waits for a single operation is parked, a virtual thread without its carrier.
+ * <p>A failed read leaves garbage in the memory, and a failed write in half of its sectors. The
+ * next attempt at the same offset succeeds. Syncs and resizes don't fail. Waiting for an operation
+ * parks the thread, and does not pin a virtual one.
  */
 public final class RoughDevice extends AbstractBlockDevice {
   private static final byte RUBBISH = (byte) 0xDB;
@@ -123,7 +122,7 @@ public final class RoughDevice extends AbstractBlockDevice {
       return;
     }
     accept(batch);
-    // Read before the last entry ends: after that the batch is its owner's.
+    // Read before the last entry completes: then the owner may reuse the batch.
     int size = batch.size();
     boolean sync = batch.endsWithSync();
     int entries = sync && size > 1 ? size - 1 : size;
@@ -138,7 +137,9 @@ public final class RoughDevice extends AbstractBlockDevice {
     }
   }
 
-  /** The same memory for any thread: that of a confined arena, too. Who waits keeps it alive. */
+  /**
+   * Returns memory that any thread may access, also of a confined arena; the waiter keeps it alive.
+   */
   private static MemorySegment memory(MemorySegment seg, long segOff, int len) {
     return Mem.isRaw()
         ? MemorySegment.ofAddress(seg.address() + segOff).reinterpret(len)
@@ -149,14 +150,14 @@ public final class RoughDevice extends AbstractBlockDevice {
     return mayFail ? roughness.fails(this, op, offset) : 0;
   }
 
-  /** Does an operation, later and on another thread unless this is one already; waits for it. */
+  /** Runs an operation on a worker thread after a delay, and waits; workers run it directly. */
   private int await(IntSupplier operation) {
     if (!roughness.delays() || Thread.currentThread() instanceof Roughness.Worker) {
       return errno(operation);
     }
     CompletableFuture<Integer> done = new CompletableFuture<>();
     roughness.later(() -> done.complete(errno(operation)));
-    return done.join(); // (an interrupt does not end it, and is kept)
+    return done.join(); // does not end by an interrupt, which is kept
   }
 
   private static int errno(IntSupplier operation) {
@@ -167,13 +168,13 @@ public final class RoughDevice extends AbstractBlockDevice {
     } catch (StorageException e) {
       return e.errno() == 0 ? Errno.EIO : e.errno();
     } catch (RuntimeException | Error e) {
-      // Nobody may be kept waiting.
+      // A waiter must not hang.
       System.getLogger("io.fovea.io").log(System.Logger.Level.ERROR, "A device of a test", e);
       return Errno.EIO;
     }
   }
 
-  /** Every second sector of what is to be written, and rubbish between. */
+  /** Writes every second sector, and garbage between. */
   private void tear(long offset, MemorySegment memory) {
     byte[] torn = memory.toArray(ValueLayout.JAVA_BYTE);
     for (int at = 0; at < torn.length; at += 2 * SECTOR) {

@@ -18,13 +18,13 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What rough devices do to those who use them. That they keep the contract says another test. */
+/** The effects of rough devices; {@code DeviceContractTest} tests their contract. */
 class RoughDeviceTest {
   private static final int BLOCK = SimDisk.BLOCK;
 
   private final MemorySegment seg = Arena.ofAuto().allocate(16L * BLOCK, BLOCK);
 
-  /** Which of many operations failed, as a text of one letter each. */
+  /** Returns which operations failed, as one letter each. */
   private String fates(long seed, Manner manner, boolean write) {
     StringBuilder fates = new StringBuilder();
     try (BlockDevice device = new Roughness(manner, seed).on(new SimDevice(seed))) {
@@ -83,7 +83,7 @@ class RoughDeviceTest {
     }
   }
 
-  /** Of two transfers of one batch now the one, now the other is done last. */
+  /** Of two transfers of a batch, either may complete last. */
   @Test
   void mixesTheEntriesOfABatch() {
     SimDevice below = new SimDevice(1);
@@ -100,7 +100,7 @@ class RoughDeviceTest {
         device.run(batch);
         batch.throwIfFailed();
         last.add(below.disk().peek("device", 0, 1)[0]);
-        assertEquals(0, below.disk().unsyncedChanges(), "the sync came last");
+        assertEquals(0, below.disk().unsyncedChanges(), "the sync completed last");
         assertTrue(last.size() < 10_000, "always the same order");
       }
     }

@@ -4,14 +4,14 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 
 /**
- * The files of a database on {@link RoughDevice}s. Operations of the data file may fail; of the log
- * and the double-write area they are only as slow and as mixed.
+ * The files of a database on {@link RoughDevice}s. Operations of the data file may fail; those of
+ * the log and the double-write area are only slow and reordered.
  */
 public final class RoughStorage implements Storage {
   private final Storage below;
   private final Roughness roughness;
 
-  /** The files of another storage, made rough. */
+  /** Wraps another storage. */
   public RoughStorage(Storage below, Roughness roughness) {
     this.below = below;
     this.roughness = roughness;

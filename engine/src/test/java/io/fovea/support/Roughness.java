@@ -9,14 +9,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What the {@link RoughDevice}s of one test have in common: their manner, what is random, and the
- * threads that end their operations.
+ * The common state of a test's {@link RoughDevice}s: behavior, randomness, and worker threads.
  *
- * <p>The n-th operation takes as long, and the n-th read (write) fails or not, as the seed says,
- * whichever thread asks for it: a run of one thread whose operations wait for each other is the
- * same again with the same seed. {@link #toString} has the seed, for messages of failing tests.
- *
- * <p>Any thread. The threads are daemons and end when there is nothing to do.
+ * <p>The delay and the failure of the n-th operation follow from the seed, whichever thread
+ * requests it. So a run of one thread with sequential operations repeats exactly. {@link #toString}
+ * has the seed. Thread-safe; the workers are daemon threads that end when idle.
  */
 public final class Roughness {
   private static final int THREADS = 3;
@@ -32,14 +29,14 @@ public final class Roughness {
   private final AtomicLong readsFailed = new AtomicLong();
   private final AtomicLong writesFailed = new AtomicLong();
 
-  /** What has failed and must not fail again before it has succeeded. */
+  /** Ranges that have failed and must succeed before they fail again. */
   private final Set<Range> failed = ConcurrentHashMap.newKeySet();
 
   private volatile boolean faultless;
 
   private record Range(BlockDevice device, IoOp op, long offset) {}
 
-  /** The threads of devices: what they do is not put off again. */
+  /** A worker thread, whose operations are not delayed again. */
   static final class Worker extends Thread {
     Worker(Runnable work) {
       super(work, "rough-device");
@@ -47,7 +44,6 @@ public final class Roughness {
     }
   }
 
-  /** A manner, and the seed of what it leaves to chance. */
   public Roughness(Manner manner, long seed) {
     this.manner = manner;
     this.seed = seed;
@@ -56,12 +52,12 @@ public final class Roughness {
     threads.allowCoreThreadTimeOut(true);
   }
 
-  /** A device of this roughness on another one, which it owns from now on. */
+  /** Wraps and takes ownership of a device. */
   public BlockDevice on(BlockDevice device) {
     return on(device, "device", true);
   }
 
-  /** The same, but for faults: a log's, for what fails there is final. */
+  /** Wraps a device without faults, for the log, whose failures are final. */
   public BlockDevice withoutFaults(BlockDevice device) {
     return on(device, "device", false);
   }
@@ -70,17 +66,17 @@ public final class Roughness {
     return new RoughDevice(device, name, this, mayFail);
   }
 
-  /** Whether reads and writes may fail from now on; they may at first. */
+  /** Sets whether reads and writes may fail from now on; initially they may. */
   public void faults(boolean on) {
     faultless = !on;
   }
 
-  /** How many reads have failed. */
+  /** Returns how many reads have failed. */
   public long readsFailed() {
     return readsFailed.get();
   }
 
-  /** How many writes have failed. */
+  /** Returns how many writes have failed. */
   public long writesFailed() {
     return writesFailed.get();
   }
@@ -92,12 +88,12 @@ public final class Roughness {
 
   // --------------------------------------------------------------------------------- for devices
 
-  /** Whether operations are put off. */
+  /** Returns whether operations are delayed. */
   boolean delays() {
     return manner.delayMicrosMax() > 0;
   }
 
-  /** Does something later, on another thread. */
+  /** Runs an operation later, on another thread. */
   void later(Runnable what) {
     long min = manner.delayMicrosMin();
     long span = manner.delayMicrosMax() - min;
@@ -105,11 +101,7 @@ public final class Roughness {
     threads.schedule(what, (long) ((min + span * share) * 1000), TimeUnit.NANOSECONDS);
   }
 
-  /**
-   * Whether an operation fails. What has failed once succeeds the next time.
-   *
-   * @return the number of the operation among those that have failed, from 1; 0: it does not
-   */
+  /** Returns the number of this failure, from 1; 0: the operation succeeds, as after a failure. */
   long fails(BlockDevice device, IoOp op, long offset) {
     boolean read = op == IoOp.READ;
     double share = read ? manner.readFails() : manner.writeFails();
@@ -125,7 +117,7 @@ public final class Roughness {
     return (read ? readsFailed : writesFailed).incrementAndGet();
   }
 
-  /** A number of [0, 1) that depends on the seed and the arguments only. */
+  /** Returns a number in [0, 1) that depends only on the seed and the arguments. */
   private double chance(int what, long n) {
     long h = seed + GOLDEN * (n * 4 + what);
     h = (h ^ h >>> 30) * 0xBF58_476D_1CE4_E5B9L;

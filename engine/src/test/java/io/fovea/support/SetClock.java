@@ -3,21 +3,21 @@ package io.fovea.support;
 import java.time.Instant;
 import java.time.InstantSource;
 
-/** A clock that a test sets. Any thread. */
+/** A clock that a test sets. Thread-safe. */
 public final class SetClock implements InstantSource {
   private volatile long millis;
 
-  /** A clock that stands. */
+  /** Creates a stopped clock. */
   public SetClock(long millis) {
     this.millis = millis;
   }
 
-  /** Sets it. */
+  /** Sets the time. */
   public synchronized void set(long to) {
     millis = to;
   }
 
-  /** Lets time go on. */
+  /** Advances the time. */
   public synchronized void pass(long by) {
     millis += by;
   }

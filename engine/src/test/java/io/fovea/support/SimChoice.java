@@ -5,14 +5,13 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What becomes of each change that was not synced when the power fails: chosen by a test, where
- * {@link SimCrash} leaves it to chance.
+ * The fate of each unsynced change at a power failure, chosen by a test; {@link SimCrash} chooses
+ * at random.
  *
- * <p>Changes are numbered as a disk counts them in {@link SimDisk#unsyncedChanges}: files in the
- * order of their names, and of each file the oldest first.
+ * <p>Changes are numbered as in {@link SimDisk#unsyncedChanges}: by file name, then oldest first.
  */
 public final class SimChoice {
-  /** How much of a write survives. Of a change of length that is all of it or nothing. */
+  /** How much of a write survives. A resize survives completely or not at all. */
   public enum Part {
     NOTHING,
     FIRST_HALF,
@@ -31,12 +30,11 @@ public final class SimChoice {
   }
 
   /**
-   * Choices for so many changes: every set of survivors where there are few; else none, all, and
-   * each change as the first that is lost, the only one, or the only one that is lost. And each
-   * write torn, beside all others and alone.
+   * Returns choices for some changes: every set of survivors if there are few. Otherwise none, all,
+   * and each change as the first that is lost, the only survivor, and the only one that is lost.
+   * Also each write torn, with and without all others.
    *
-   * @param changes how many there are
-   * @param few up to how many changes every set is tried
+   * @param few up to this many changes every set is tried
    */
   public static List<SimChoice> of(int changes, int few) {
     List<SimChoice> all = new ArrayList<>();
@@ -80,7 +78,7 @@ public final class SimChoice {
     return parts;
   }
 
-  /** One letter for each change: {@code -} lost, {@code f} and {@code l} torn, {@code x} there. */
+  /** One letter per change: {@code -} lost, {@code f} and {@code l} torn, {@code x} present. */
   @Override
   public String toString() {
     StringBuilder s = new StringBuilder();

@@ -7,17 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * A handle on a file of a {@link SimDisk}: the device that the engine is given in tests.
- *
- * <p>Everything that is random, counted or broken is the disk's, since a crash or a full disk
- * strikes all files at once. {@code new SimDevice(seed)} makes a disk of its own for tests of one
- * file.
+ * A handle on a file of a {@link SimDisk}: the device that tests pass to the engine. All
+ * randomness, counts and faults are the disk's, since a crash or a full disk affects all files.
  */
 public final class SimDevice extends AbstractBlockDevice {
   private final SimDisk disk;
   private final SimFile file;
 
-  /** A device on a new disk. */
+  /** Creates a device on a new disk, for tests of one file. */
   public SimDevice(long seed) {
     this(new SimDisk(seed), "device");
   }
@@ -32,7 +29,7 @@ public final class SimDevice extends AbstractBlockDevice {
     this.file = file;
   }
 
-  /** The disk that this is a file of. */
+  /** Returns the disk of this file. */
   public SimDisk disk() {
     return disk;
   }
@@ -54,8 +51,8 @@ public final class SimDevice extends AbstractBlockDevice {
 
   @Override
   protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
-    // The bytes are taken now, and not when a delayed write is done: a caller that changes them
-    // meanwhile breaks the rules, and a copy makes its mistake the same in every run.
+    // Copies the bytes now, even if the write is delayed: a caller that changes them meanwhile
+    // breaks the contract, and a copy makes this repeatable.
     byte[] bytes = seg.asSlice(segOff, len).toArray(ValueLayout.JAVA_BYTE);
     return disk.perform(IoOp.WRITE, () -> disk.write(file, offset, bytes));
   }
@@ -82,7 +79,7 @@ public final class SimDevice extends AbstractBlockDevice {
 
   @Override
   protected void closeNow() {
-    // Nothing is lost and nothing becomes durable by closing a file.
+    // Closing a file neither loses anything nor makes it durable.
   }
 
   @Override
@@ -90,7 +87,7 @@ public final class SimDevice extends AbstractBlockDevice {
     return disk.writesApart();
   }
 
-  /** Does an entry of a batch of one write and a sync; see {@link #writesApart}. */
+  /** Runs an entry of a batch of one write and a sync; see {@link #writesApart}. */
   private int performApart(IoBatch batch, int i) {
     if (i == 0) {
       long from = batch.segmentOffset(0);

@@ -30,46 +30,40 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A disk that loses power, fails, fills up and dawdles, all by one seed.
+ * A disk that loses power, fails, fills up and delays, all by one seed.
  *
  * <pre>
- *   device("data") device("log") ...      handles; the engine closes and opens them as it likes
+ *   device("data") device("log") ...      handles; the engine may close and reopen them
  *        └──────────┬──────┘
  *               SimDisk(seed)             one count of operations, one lock, one random
  *                   │
- *   crash(how) ─────┴──► another SimDisk  what a machine finds when the power is back; this one goes
- *                                         on undisturbed
+ *   crash(how) ─────┴──► another SimDisk  the disk after a power failure; this one continues
  * </pre>
- *
- * <p>What can be done to it:
  *
  * <ul>
  *   <li>{@link #crash}: a clone in which unsynced writes are lost, torn at 512 bytes, reordered.
- *       {@link #powerOffAt} makes the disk fail from an operation on, as a machine that stops
- *       there; {@link #onOperation} lets a test clone it before each of its operations.
- *   <li>{@link #fail}: the n-th operation fails, once or for ever, or is lost, misdirected, or
+ *       {@link #powerOffAt} makes the disk fail from an operation on; {@link #onOperation} lets a
+ *       test clone it before each operation.
+ *   <li>{@link #fail}: the n-th operation fails, once or permanently, or is lost, misdirected, or
  *       flips a bit ({@link SimFault}). A failed write may have changed any of its sectors. After a
- *       failed sync what was written before it stays in doubt, whatever later syncs say, as on
- *       Linux.
+ *       failed sync the writes before it stay in doubt even if later syncs succeed, as on Linux.
  *   <li>{@link #ignoreSyncs}: syncs of a file that do nothing.
- *   <li>{@link #capacity}: a full disk, or a quota of one file, which may be made larger later.
- *       Holes take nothing of it; a write into one that finds no space writes what is before it.
- *   <li>{@link #asynchronous}: batches are done by another thread, in random order, mixed with each
- *       other. {@link #hold}: operations of a kind wait until they are let go.
- *   <li>{@link #poke}, {@link #flip}: damage that nobody has asked for.
+ *   <li>{@link #capacity}: a full disk, or a quota of one file, which may be raised later. Holes
+ *       take no space; a write into a hole that gets no space is a short write.
+ *   <li>{@link #asynchronous}: another thread executes batches in random order, interleaved. {@link
+ *       #hold}: operations of a kind wait until they are released.
+ *   <li>{@link #poke}, {@link #flip}: damage.
  * </ul>
  *
- * <p>Without {@code asynchronous}, and used by one thread, two runs with the same seed are the
- * same. {@link #toString} has the seed and the count of operations, for messages of failing tests.
- *
- * <p>Transfers are never short here: the seam above promises that. What a file does below it (short
- * transfers, EINTR) is simulated by a raw file in the tests of {@code io.fovea.io}.
+ * <p>Without {@code asynchronous}, and used by one thread, runs with the same seed are identical.
+ * {@link #toString} has the seed and the count of operations. Transfers are never short above the
+ * device; the tests of {@code io.fovea.io} simulate short transfers and EINTR below it.
  */
 public final class SimDisk {
-  /** The unit of transfers of the devices. */
+  /** The transfer unit of the devices. */
   public static final int BLOCK = 4096;
 
-  /** What {@link SimFault.Effect#FLIP_HEAD} takes for a header, in bytes. */
+  /** The size of a header for {@link SimFault.Effect#FLIP_HEAD}, in bytes. */
   static final int HEAD = 64;
 
   private static final long IDLE_SECONDS = 1;
@@ -79,13 +73,13 @@ public final class SimDisk {
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
 
-  // All of it under the lock.
+  // Guarded by the lock.
   private final TreeMap<String, SimFile> files = new TreeMap<>();
   private final List<Armed> faults = new ArrayList<>();
   private final List<Runnable> tasks = new ArrayList<>();
   private final Set<IoOp> held = EnumSet.noneOf(IoOp.class);
 
-  /** Of this kind the next operation is held alone. */
+  /** Only the next operation of this kind is held. */
   private @Nullable IoOp heldNext;
 
   private boolean oneHeld;
@@ -104,7 +98,7 @@ public final class SimDisk {
 
   private volatile LongConsumer hook = n -> {};
 
-  /** A fault and how many operations it has counted. */
+  /** A fault, and how many operations it has counted. */
   private static final class Armed {
     final SimFault fault;
     long count;
@@ -114,11 +108,7 @@ public final class SimDisk {
     }
   }
 
-  /**
-   * An empty disk.
-   *
-   * @param seed of everything that is random
-   */
+  /** Creates an empty disk; the seed determines everything random. */
   public SimDisk(long seed) {
     this.seed = seed;
     this.random = new Random(seed);
@@ -126,17 +116,17 @@ public final class SimDisk {
 
   // ------------------------------------------------------------------------------------- files
 
-  /** Opens a file, which is empty where it did not exist. */
+  /** Opens a file; creates it if it does not exist. */
   public SimDevice device(String name) {
     return device(name, BLOCK);
   }
 
-  /** The same, with another unit of transfers. */
+  /** Opens a file with another transfer unit. */
   public SimDevice device(String name, int blockSize) {
     return new SimDevice(this, file(name), blockSize);
   }
 
-  /** The names of all files, sorted. */
+  /** Returns the names of all files, sorted. */
   public List<String> names() {
     lock.lock();
     try {
@@ -146,12 +136,11 @@ public final class SimDisk {
     }
   }
 
-  /** Whether there is such a file. */
   public boolean exists(String name) {
     return names().contains(name);
   }
 
-  /** Removes a file, durably and at once. Devices that are open on it keep it. */
+  /** Deletes a file, immediately durable. Open devices keep it. */
   public void delete(String name) {
     lock.lock();
     try {
@@ -170,14 +159,14 @@ public final class SimDisk {
     }
   }
 
-  // ------------------------------------------------------------------------------- what goes wrong
+  // ------------------------------------------------------------------------------------- faults
 
-  /** What a machine finds when the power is back. This disk goes on undisturbed. */
+  /** Returns the disk after a power failure. This disk continues unchanged. */
   public SimDisk crash(SimCrash how) {
     return crashEach(name -> how);
   }
 
-  /** The same, where of one file everything survives, and of the others only what was synced. */
+  /** Crashes with everything kept of one file, and only synced changes of the others. */
   public SimDisk crashBut(String kept) {
     return crashEach(name -> name.equals(kept) ? SimCrash.KEEP_ALL : SimCrash.LOSE_ALL);
   }
@@ -193,7 +182,7 @@ public final class SimDisk {
     }
   }
 
-  /** The same, where the test says what survives: of as many changes as there are now. */
+  /** Crashes with chosen survivors, one choice for each present change. */
   public SimDisk crash(SimChoice how) {
     lock.lock();
     try {
@@ -209,7 +198,7 @@ public final class SimDisk {
     }
   }
 
-  /** The disk as it is, unsynced writes included: for a second look that changes nothing. */
+  /** Returns a copy of the disk, unsynced writes included. */
   public SimDisk copy() {
     lock.lock();
     try {
@@ -221,7 +210,7 @@ public final class SimDisk {
     }
   }
 
-  /** From this operation on (counted as {@link #operations} does, from 1) everything fails. */
+  /** Fails every operation from this one on (numbered as by {@link #operations}, from 1). */
   public void powerOffAt(long operation) {
     lock.lock();
     try {
@@ -231,7 +220,6 @@ public final class SimDisk {
     }
   }
 
-  /** Adds a fault. */
   public void fail(SimFault fault) {
     lock.lock();
     try {
@@ -241,7 +229,7 @@ public final class SimDisk {
     }
   }
 
-  /** Takes all faults away; a disk that was switched off is on again. */
+  /** Removes all faults, and switches the power on. */
   public void heal() {
     lock.lock();
     try {
@@ -252,14 +240,14 @@ public final class SimDisk {
     }
   }
 
-  /** How often a fault has hit. A loop over the n-th operation ends when none did. */
+  /** Returns how often a fault was hit. A loop over the n-th operation ends when none was. */
   public long faultsHit() {
     return locked(() -> faultsHit);
   }
 
   /**
-   * Syncs of a file do nothing from now on, and say that they did: what an engine looks like that
-   * forgot them. A disk that was made by a crash, or is a copy, is honest again.
+   * Makes syncs of a file succeed without an effect, to simulate an engine that forgot them.
+   * Crashed disks and copies sync again.
    */
   public void ignoreSyncs(String name) {
     lock.lock();
@@ -270,7 +258,7 @@ public final class SimDisk {
     }
   }
 
-  /** How many bytes all files together may have. */
+  /** Limits the bytes of all files together. */
   public void capacity(long bytes) {
     lock.lock();
     try {
@@ -280,7 +268,7 @@ public final class SimDisk {
     }
   }
 
-  /** How many bytes one file may have; {@link Long#MAX_VALUE} for as many as the disk has. */
+  /** Limits the bytes of one file; {@link Long#MAX_VALUE}: no own limit. */
   public void capacity(String name, long bytes) {
     lock.lock();
     try {
@@ -290,45 +278,42 @@ public final class SimDisk {
     }
   }
 
-  /** How many bytes all files together have. */
+  /** Returns the length of all files together. */
   public long bytes() {
     return locked(() -> files.values().stream().mapToLong(SimFile::size).sum());
   }
 
-  /** How many bytes all files together take of the disk: without their holes. */
+  /** Returns the space taken by all files, without their holes. */
   public long allocated() {
     return locked(() -> files.values().stream().mapToLong(SimFile::allocated).sum());
   }
 
-  /** How many bytes a file takes of the disk. */
+  /** Returns the space taken by a file. */
   public long allocated(String name) {
     return locked(file(name)::allocated);
   }
 
-  /** How often something was refused because the disk was full. */
+  /** Returns how often an operation was refused because the disk was full. */
   public long refusals() {
     return locked(() -> refusals);
   }
 
-  /** How many operations were begun, failed ones included. */
+  /** Returns how many operations were started, including failed ones. */
   public long operations() {
     return locked(() -> operations);
   }
 
-  /** How many changes could be lost if the power failed now. */
+  /** Returns how many changes could be lost if the power failed now. */
   public int unsyncedChanges() {
     return (int) locked(() -> files.values().stream().mapToInt(SimFile::unsyncedChanges).sum());
   }
 
-  /**
-   * Calls somebody before each operation, on the thread that performs it and outside the lock, with
-   * the operation's number.
-   */
+  /** Calls a hook before each operation with its number, on its thread and outside the lock. */
   public void onOperation(LongConsumer hook) {
     this.hook = hook;
   }
 
-  /** Whether batches are done by another thread, in random order among each other. */
+  /** Sets whether another thread executes batches, in random order. */
   public void asynchronous(boolean on) {
     lock.lock();
     try {
@@ -339,7 +324,7 @@ public final class SimDisk {
   }
 
   /**
-   * Whether durable writes know nothing of each other, as direct ones on Linux do; as a rule so.
+   * Sets whether durable writes are independent of each other, as direct I/O on Linux; the default.
    */
   public void writesApart(boolean on) {
     apart = on;
@@ -349,7 +334,7 @@ public final class SimDisk {
     return apart;
   }
 
-  /** Operations of a kind wait from now on, until {@link #letGo}. */
+  /** Holds operations of a kind from now on, until {@link #letGo}. */
   public void hold(IoOp op) {
     lock.lock();
     try {
@@ -359,7 +344,7 @@ public final class SimDisk {
     }
   }
 
-  /** Lets all operations go that wait, and those that come. */
+  /** Releases held operations, and holds no more. */
   public void letGo() {
     lock.lock();
     try {
@@ -372,7 +357,7 @@ public final class SimDisk {
     }
   }
 
-  /** The next operation of a kind waits, until {@link #letGo}; those behind it don't. */
+  /** Holds only the next operation of a kind, until {@link #letGo}. */
   public void holdNext(IoOp op) {
     lock.lock();
     try {
@@ -383,7 +368,7 @@ public final class SimDisk {
     }
   }
 
-  /** Waits until that many operations are held. */
+  /** Waits until this many operations are held. */
   public void awaitHeld(int count) {
     lock.lock();
     try {
@@ -395,7 +380,7 @@ public final class SimDisk {
     }
   }
 
-  /** The bytes of a file as programs see them. */
+  /** Returns the bytes of a file as programs see them. */
   public byte[] peek(String name, long offset, int len) {
     SimFile file = file(name);
     lock.lock();
@@ -406,7 +391,7 @@ public final class SimDisk {
     }
   }
 
-  /** Changes bytes of a file, durably and behind everybody's back. */
+  /** Changes bytes of a file durably, without an operation. */
   public void poke(String name, long offset, byte[] bytes) {
     SimFile file = file(name);
     lock.lock();
@@ -417,14 +402,14 @@ public final class SimDisk {
     }
   }
 
-  /** Changes one bit of a file, durably and behind everybody's back. */
+  /** Flips one bit of a file durably, without an operation. */
   public void flip(String name, long offset, int bit) {
     byte[] one = peek(name, offset, 1);
     one[0] ^= (byte) (1 << bit);
     poke(name, offset, one);
   }
 
-  /** A number for what all files contain: that of two disks differs where a byte of them does. */
+  /** Returns a hash of the contents of all files. */
   public long fingerprint() {
     lock.lock();
     try {
@@ -438,7 +423,7 @@ public final class SimDisk {
     }
   }
 
-  /** Writes all files, as programs see them, to a folder: for a look at what a test has found. */
+  /** Writes all files, as programs see them, to a folder, for diagnosis. */
   public void save(Path folder) throws IOException {
     Files.createDirectories(folder);
     for (String name : names()) {
@@ -451,7 +436,7 @@ public final class SimDisk {
     }
   }
 
-  /** A disk with the files of a folder on it. */
+  /** Returns a disk with the files of a folder. */
   public static SimDisk load(Path folder, long seed) throws IOException {
     SimDisk disk = new SimDisk(seed);
     try (Stream<Path> paths = Files.list(folder)) {
@@ -478,8 +463,7 @@ public final class SimDisk {
     }
   }
 
-  // ------------------------------------------------------------------------------------ for
-  // devices
+  // -------------------------------------------------------------------------------- for devices
 
   long locked(LongSupplier what) {
     lock.lock();
@@ -490,7 +474,7 @@ public final class SimDisk {
     }
   }
 
-  /** One operation: told to the test first, then done alone. */
+  /** Executes an operation under the lock, after calling the hook. */
   int perform(IoOp op, IntSupplier what) {
     hook.accept(locked(() -> ++operations));
     lock.lock();
@@ -513,7 +497,7 @@ public final class SimDisk {
     }
   }
 
-  /** The fault that hits an operation, or null. A switched-off disk fails everything. */
+  /** Returns the fault that hits an operation, or null. A disk without power fails everything. */
   private @Nullable SimFault fault(IoOp op) {
     SimFault hit = null;
     for (Armed armed : faults) {
@@ -573,7 +557,7 @@ public final class SimDisk {
         before -= BLOCK;
       }
       if (before > 0 && fault == null) {
-        file.write(offset, Arrays.copyOf(bytes, before)); // a short one, and then none
+        file.write(offset, Arrays.copyOf(bytes, before)); // a short write, then an error
       }
       return Errno.ENOSPC;
     }
@@ -583,7 +567,7 @@ public final class SimDisk {
     }
     switch (fault.effect()) {
       case ERROR -> {
-        // A disk that is off takes nothing any more, but may have been at it when it went off.
+        // Without power the disk takes no writes, but the last one may have been in progress.
         if (operations <= powerOffAt) {
           file.writeSome(offset, bytes, random);
         }
@@ -635,7 +619,7 @@ public final class SimDisk {
     return 0;
   }
 
-  /** Sets space aside: what is read stays what it was. */
+  /** Reserves space; contents stay unchanged. */
   int reserve(SimFile file, long offset, int len) {
     SimFault fault = fault(IoOp.RESERVE);
     if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
@@ -649,7 +633,7 @@ public final class SimDisk {
     return 0;
   }
 
-  /** Zeros, as far as a crash is concerned: the medium takes them as it takes a write. */
+  /** Punches a hole; for a crash it counts as a write of zeros. */
   int punch(SimFile file, long offset, int len) {
     SimFault fault = fault(IoOp.PUNCH);
     if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
@@ -659,7 +643,7 @@ public final class SimDisk {
     return 0;
   }
 
-  /** Whether bytes there are more than the disk has room for; counted as refused then. */
+  /** Returns whether a range exceeds the space of the disk; then counts a refusal. */
   private boolean grows(SimFile file, long offset, int len) {
     boolean fits = fits(file, offset, len);
     if (!fits) {
@@ -668,7 +652,7 @@ public final class SimDisk {
     return !fits;
   }
 
-  /** Whether there is room for what a file gets longer by, and for its holes in a range. */
+  /** Returns whether there is space for the extension of a file and for its holes in a range. */
   private boolean fits(SimFile file, long offset, int len) {
     long more = Math.max(0, offset + len - file.size()) + file.holesIn(offset, len);
     if (len == 0 || more <= 0) {
@@ -679,7 +663,7 @@ public final class SimDisk {
         && file.allocated() + more <= sizesMax.getOrDefault(file.name, Long.MAX_VALUE);
   }
 
-  /** The order in which the entries of a batch are started. */
+  /** Returns the order in which the entries of a batch are started. */
   Integer[] order(int entries) {
     List<Integer> order = new ArrayList<>();
     for (int i = 0; i < entries; i++) {
@@ -694,7 +678,7 @@ public final class SimDisk {
     return order.toArray(Integer[]::new);
   }
 
-  /** Does an entry of a batch, now or later. */
+  /** Executes an entry of a batch, now or later. */
   void start(Runnable task) {
     lock.lock();
     try {
@@ -713,7 +697,7 @@ public final class SimDisk {
     task.run();
   }
 
-  /** Does tasks in random order until there has been none for a while. */
+  /** Executes tasks in random order until there has been none for a while. */
   private void work() {
     while (true) {
       Runnable task;
@@ -732,7 +716,7 @@ public final class SimDisk {
       } finally {
         lock.unlock();
       }
-      // Others get the chance to submit more, so that there is something to mix.
+      // Let others submit more, so that there are batches to interleave.
       Thread.yield();
       task.run();
     }

@@ -23,7 +23,6 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The simulation does what it says, since other tests are worth no more than it. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SimDiskTest {
   private static final int BLOCK = SimDisk.BLOCK;
@@ -46,9 +45,8 @@ class SimDiskTest {
     return bytes[0];
   }
 
-  /** Each choice leaves what it says. */
   @Test
-  void aCrashLeavesWhatIsChosen() {
+  void crashKeepsChosenChanges() {
     SimDisk disk = new SimDisk(1);
     SimDevice a = disk.device("a");
     SimDevice b = disk.device("b");
@@ -75,9 +73,9 @@ class SimDiskTest {
     assertTrue(left.contains("xxl 21-1"), left::toString);
   }
 
-  /** A sync that failed leaves doubt; a later one that succeeds is not undone by that. */
+  /** A failed sync leaves doubt; it does not undo a later sync that succeeds. */
   @Test
-  void whatIsInDoubtIsOlderThanWhatIsSyncedLater() {
+  void laterSyncsAreNotUndoneByDoubtfulWrites() {
     SimDisk disk = new SimDisk(1);
     SimDevice a = disk.device("a");
     write(a, 0, 1);
@@ -89,7 +87,7 @@ class SimDiskTest {
     a.resize(2 * BLOCK);
     assertThrows(StorageException.class, a::sync);
     assertEquals(3, disk.unsyncedChanges());
-    SimDevice again = disk.device("a"); // the first syncs no more
+    SimDevice again = disk.device("a"); // the first device no longer syncs
     write(again, 0, 3);
     again.sync();
     assertEquals(2, disk.unsyncedChanges());
@@ -121,7 +119,7 @@ class SimDiskTest {
     assertEquals(0, value(after, "a", 1));
     assertEquals(BLOCK, after.device("a").size());
     assertEquals(0, after.device("b").size());
-    assertEquals(2, value(disk, "a", 0), "the disk itself goes on");
+    assertEquals(2, value(disk, "a", 0), "the disk itself continues");
     SimDisk killed = disk.crash(SimCrash.KEEP_ALL);
     assertEquals(2, value(killed, "a", 0));
     assertEquals(2, value(killed, "a", 1));
@@ -163,7 +161,7 @@ class SimDiskTest {
   }
 
   @Test
-  void isTheSameForTheSameSeed() {
+  void repeatsWithTheSameSeed() {
     List<byte[]> runs = new ArrayList<>();
     for (long seed : new long[] {7, 7, 8}) {
       SimDisk disk = new SimDisk(seed);
@@ -184,7 +182,7 @@ class SimDiskTest {
   }
 
   @Test
-  void failsTheNthOperationOnceOrForEver() {
+  void failsTheNthOperationOnceOrPermanently() {
     for (int n = 1; n <= 5; n++) {
       for (boolean forever : new boolean[] {false, true}) {
         SimDisk disk = new SimDisk(n);
@@ -194,7 +192,7 @@ class SimDiskTest {
         for (int i = 1; i <= 6; i++) {
           try {
             switch (i % 3) {
-              case 0 -> disk.device("a").sync(); // one that failed syncs no more
+              case 0 -> disk.device("a").sync(); // a failed device no longer syncs
               case 1 -> write(device, i, i);
               default -> device.read(0, seg, 0, BLOCK);
             }
@@ -213,7 +211,7 @@ class SimDiskTest {
   }
 
   @Test
-  void failsOnlyWhatItIsToldTo() {
+  void failsOnlyMatchingOperations() {
     SimDisk disk = new SimDisk(3);
     SimDevice device = disk.device("a");
     disk.fail(SimFault.once(2).of(IoOp.WRITE).errno(Errno.ENOSPC));
@@ -225,7 +223,7 @@ class SimDiskTest {
     assertThrows(StorageException.class, () -> device.resize(BLOCK));
   }
 
-  /** Holes take no space until something is written there, or space is set aside for them. */
+  /** Holes take no space until they are written or reserved. */
   @Test
   void holesTakeNoSpace() {
     SimDisk disk = new SimDisk(4);
@@ -243,18 +241,18 @@ class SimDiskTest {
     write(device, 2, 8);
     assertEquals(3L * BLOCK, disk.copy().allocated());
     assertThrows(StorageFullException.class, () -> device.write(3L * BLOCK, seg, 0, 2 * BLOCK));
-    assertEquals(4L * BLOCK, disk.allocated(), "what is before the end of the space was written");
+    assertEquals(4L * BLOCK, disk.allocated(), "the part that fits was written");
     assertThrows(StorageFullException.class, () -> device.reserve(0, 6 * BLOCK));
-    write(device, 2, 9); // has its space
+    write(device, 2, 9); // its space is reserved
     disk.capacity(6L * BLOCK);
     assertTrue(device.reserve(0, 6 * BLOCK));
     assertEquals(6L * BLOCK, disk.allocated());
-    assertEquals(0, value(disk, "a", 4), "and is what it was");
+    assertEquals(0, value(disk, "a", 4), "its contents are unchanged");
     device.punch(0, 6 * BLOCK);
     device.resize(3L * BLOCK);
     assertEquals(0, disk.allocated());
     device.resize(5L * BLOCK);
-    assertEquals(2L * BLOCK, disk.allocated(), "what is added is no hole");
+    assertEquals(2L * BLOCK, disk.allocated(), "an extension is not a hole");
   }
 
   @Test
@@ -267,7 +265,7 @@ class SimDiskTest {
       write(device, 0, 1);
       disk.fail(SimFault.once(1).of(IoOp.SYNC));
       assertThrows(StorageException.class, device::sync);
-      SimDevice again = disk.device("a"); // the first syncs no more
+      SimDevice again = disk.device("a"); // the first device no longer syncs
       write(again, 1, 2);
       again.sync();
       assertEquals(1, value(disk, "a", 0), "reads still see it");
@@ -325,7 +323,7 @@ class SimDiskTest {
   }
 
   @Test
-  void isFullUntilItIsMadeLarger() {
+  void isFullUntilItsCapacityIsRaised() {
     SimDisk disk = new SimDisk(5);
     disk.capacity(2 * BLOCK);
     SimDevice a = disk.device("a");
@@ -340,7 +338,7 @@ class SimDiskTest {
   }
 
   @Test
-  void stopsWhereThePowerFails() {
+  void stopsWhenThePowerFails() {
     for (int n = 1; n <= 6; n++) {
       SimDisk disk = new SimDisk(n);
       SimDevice device = disk.device("a");
@@ -360,7 +358,7 @@ class SimDiskTest {
       assertThrows(StorageException.class, () -> device.read(0, seg, 0, BLOCK));
       SimDisk after = disk.crash(SimCrash.RANDOM);
       for (int i = 0; i < done / 2; i++) {
-        assertEquals(i + 1, value(after, "a", i), "what was synced is there");
+        assertEquals(i + 1, value(after, "a", i), "synced writes survive");
       }
       write(after.device("a"), 0, 1);
     }
@@ -382,7 +380,7 @@ class SimDiskTest {
   }
 
   @Test
-  void doesBatchesInAnyOrder() {
+  void executesBatchesInAnyOrder() {
     Set<Integer> last = new HashSet<>();
     for (long seed = 0; seed < 30; seed++) {
       SimDisk disk = new SimDisk(seed);
@@ -420,7 +418,7 @@ class SimDiskTest {
   }
 
   @Test
-  void holdsOperationsUntilTheyAreLetGo() throws Exception {
+  void holdsOperationsUntilTheyAreReleased() throws Exception {
     SimDisk disk = new SimDisk(8);
     SimDevice device = disk.device("a");
     disk.hold(IoOp.READ);

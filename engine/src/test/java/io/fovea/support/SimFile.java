@@ -19,14 +19,14 @@ import org.jspecify.annotations.Nullable;
  *   write ──► seen                      what reads return
  *        └──► unsynced: w1 w2 w3 ...    in the order of the writes
  *   sync ───► medium := medium + unsynced, applied in order
- *   failed sync ► doubtful += unsynced  later syncs do not write them any more; but what they do
- *                                       write is not undone by them
- *   durable write ► a sync that leaves out, and knows nothing of, other such writes under way
+ *   failed sync ► doubtful += unsynced  later syncs do not write them again; they do not undo what
+ *                                       later syncs write
+ *   durable write ► a sync that excludes other durable writes in progress
  *   crash ──► medium + some of doubtful + some of unsynced, torn, reordered
  * </pre>
  *
- * <p>Contents are chunks of 4 KiB that are never changed once they are made, so that a clone copies
- * two maps and no bytes. Not thread-safe: the disk's lock guards it.
+ * <p>Contents are immutable chunks of 4 KiB, so a clone copies only maps. Guarded by the disk's
+ * lock.
  */
 final class SimFile {
   static final int SECTOR = 512;
@@ -40,7 +40,6 @@ final class SimFile {
     record Resize(long size) implements Change {}
   }
 
-  /** Bytes by chunk, and a length. */
   private static final class Image {
     final Map<Long, byte[]> chunks = new HashMap<>();
     long size;
@@ -112,7 +111,7 @@ final class SimFile {
   /** Chunks that take no space. */
   private final BitSet holes = new BitSet();
 
-  /** Which of the unsynced ones belong to a durable write under way, and to whose. */
+  /** The owners of unsynced changes of durable writes in progress. */
   private final Map<Change, Object> owners = new IdentityHashMap<>();
 
   SimFile(String name) {
@@ -123,23 +122,23 @@ final class SimFile {
     return seen.size;
   }
 
-  /** How many bytes it takes of the disk. */
+  /** Returns the space that it takes. */
   long allocated() {
     return seen.size - (long) holes.cardinality() * CHUNK;
   }
 
-  /** How many bytes of a range are holes. */
+  /** Returns the number of bytes of a range that are holes. */
   long holesIn(long offset, int len) {
     int to = (int) ((offset + len + CHUNK - 1) / CHUNK);
     return (long) holes.get((int) (offset / CHUNK), to).cardinality() * CHUNK;
   }
 
-  /** A range of whole chunks takes space from now on. */
+  /** Allocates space for a range of whole chunks. */
   void fill(long offset, int len) {
     holes.clear((int) (offset / CHUNK), (int) ((offset + len + CHUNK - 1) / CHUNK));
   }
 
-  /** Zeros, as far as a crash is concerned: the medium takes them as it takes a write. */
+  /** Punches a hole; for a crash it counts as a write of zeros. */
   void punch(long offset, int len) {
     write(offset, new byte[len]);
     holes.set((int) (offset / CHUNK), (int) ((offset + len) / CHUNK));
@@ -155,7 +154,7 @@ final class SimFile {
     write(offset, bytes, null);
   }
 
-  /** A write; of a durable one, where it has an owner. */
+  /** Writes; a durable write has an owner. */
   void write(long offset, byte[] bytes, @Nullable Object owner) {
     Change change = new Change.Write(offset, bytes);
     fill(offset, bytes.length);
@@ -166,7 +165,7 @@ final class SimFile {
     }
   }
 
-  /** A write that failed: any of its sectors may have changed. */
+  /** Fails a write: any of its sectors may change. */
   void writeSome(long offset, byte[] bytes, Random random) {
     for (int at = 0; at < bytes.length; at += SECTOR) {
       if (random.nextBoolean()) {
@@ -188,7 +187,7 @@ final class SimFile {
     sync(null);
   }
 
-  /** A sync: of all, or of what a durable write needs. */
+  /** Syncs all changes, or those that a durable write needs. */
   void sync(@Nullable Object owner) {
     List<Change> left = leaveOut(owner);
     if (!doubtful.isEmpty()) {
@@ -199,7 +198,7 @@ final class SimFile {
     unsynced.addAll(left);
   }
 
-  /** Takes out what belongs to other durable writes, which are under way. */
+  /** Removes the changes of other durable writes in progress. */
   private List<Change> leaveOut(@Nullable Object owner) {
     List<Change> left = new ArrayList<>();
     if (owner == null) {
@@ -216,8 +215,8 @@ final class SimFile {
   }
 
   /**
-   * What is being synced came later than what is in doubt: that can't undo it any more. Lengths are
-   * journalled, and a later one is not durable without those before it.
+   * Drops doubtful changes that later, synced writes cover. Lengths are journaled: a durable one
+   * makes all earlier ones durable.
    */
   private void settle() {
     for (Change later : unsynced) {
@@ -240,7 +239,7 @@ final class SimFile {
     }
   }
 
-  /** What of a write another does not cover. */
+  /** Returns the parts of a write that another does not cover. */
   private static void without(Change.Write write, Change.Write other, List<Change> left) {
     long end = write.offset + write.bytes.length;
     long from = Math.max(write.offset, other.offset);
@@ -270,13 +269,13 @@ final class SimFile {
     return unsynced.size() + doubtful.size();
   }
 
-  /** Changes bytes behind everybody's back: on the medium, and where programs see them. */
+  /** Changes bytes on the medium and as programs see them, without an operation. */
   void poke(long offset, byte[] bytes) {
     seen.write(offset, bytes, 0, bytes.length);
     medium.write(offset, bytes, 0, bytes.length);
   }
 
-  /** A number for its length and bytes; zeros that were never written count as written ones. */
+  /** Returns a hash of length and bytes; unwritten zeros equal written ones. */
   long fingerprint() {
     long sum = seen.size * 0xD6E8FEB86659FD93L;
     CRC32C crc = new CRC32C();
@@ -294,7 +293,7 @@ final class SimFile {
     return sum;
   }
 
-  /** The file as it is now, as another disk would have it. */
+  /** Returns the present file, for another disk. */
   SimFile copy() {
     SimFile copy = new SimFile(name);
     copy.seen = seen.copy();
@@ -305,7 +304,7 @@ final class SimFile {
     return copy;
   }
 
-  /** The file as a machine finds it when the power is back. */
+  /** Returns the file after a power failure. */
   SimFile crash(SimCrash how, Random random) {
     List<Change> changes = new ArrayList<>(doubtful);
     changes.addAll(unsynced);
@@ -327,7 +326,9 @@ final class SimFile {
     return after;
   }
 
-  /** The same, where a test says what survives; the file's changes have numbers from one on. */
+  /**
+   * Returns the file after a power failure with chosen survivors; its changes start at a number.
+   */
   SimFile crash(SimChoice how, int first) {
     SimFile after = new SimFile(name);
     after.medium = medium.copy();
@@ -350,7 +351,7 @@ final class SimFile {
     return after;
   }
 
-  /** Where there are zeros, and was a hole when the power failed, is one again. */
+  /** Turns chunks of zeros that were holes before the crash into holes again. */
   private void keepHoles(BitSet before) {
     holes.or(before);
     for (int c = holes.nextSetBit(0); c >= 0; c = holes.nextSetBit(c + 1)) {
@@ -362,7 +363,7 @@ final class SimFile {
     }
   }
 
-  /** Writes change places with writes; changes of length are journalled and stay where they are. */
+  /** Shuffles writes between resizes, which are journaled and keep their order. */
   private static void shuffle(List<Change> changes, Random random) {
     int from = 0;
     for (int i = 0; i <= changes.size(); i++) {
@@ -373,7 +374,7 @@ final class SimFile {
     }
   }
 
-  /** All of a write, its beginning, its end, or some of its sectors. */
+  /** Applies all of a write, its beginning, its end, or some of its sectors. */
   private static void tear(Image image, Change.Write write, Random random) {
     int sectors = (write.bytes.length + SECTOR - 1) / SECTOR;
     int kind = random.nextInt(4);

@@ -10,7 +10,6 @@ public final class SimStorage implements Storage {
 
   private final SimDisk disk;
 
-  /** The files of the database on a disk, which has one. */
   public SimStorage(SimDisk disk) {
     this.disk = disk;
   }

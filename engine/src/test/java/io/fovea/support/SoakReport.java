@@ -11,13 +11,11 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What the tests that break things, and those that last, have tried: {@code target/soak-report.txt}
- * ({@code soak-report-denied.txt} without native access), and the standard output. A line for each:
- * seeds, how many states, crashes, faults, files, transactions or deeds there were, what came of
- * them and what was left.
+ * Collects what slow tests have tried, one line per test with its seed and counts, in {@code
+ * target/soak-report.txt} ({@code soak-report-denied.txt} without native access) and on standard
+ * output.
  *
- * <p>Tests of one JVM add their lines; the file is written again with each of them, sorted by test,
- * with how long the JVM has been running by then.
+ * <p>The file is rewritten with each line, sorted by test, with the uptime of the JVM.
  */
 public final class SoakReport {
   private static final Path FILE =
@@ -27,10 +25,10 @@ public final class SoakReport {
   private SoakReport() {}
 
   /**
-   * Says what a test has tried.
+   * Reports what a test has tried.
    *
-   * @param test its class and method, and what else tells its lines apart
-   * @param text what it tried and what it found, with numbers
+   * @param test its class and method, and whatever distinguishes its lines
+   * @param text what it tried and found, with numbers
    */
   public static synchronized void line(String test, String text) {
     LINES.put(test, text);

@@ -7,36 +7,34 @@ import io.fovea.txn.FaultInjection;
 import java.util.function.Supplier;
 
 /**
- * In what the models have to prove true: how large the pool is, what the devices are like, and what
- * becomes of hints.
+ * The environments of model tests: pool size, device behavior and hints.
  *
- * <p>{@code -Dmodels.times=N} does everything N times, from seeds that follow each other; {@code
- * -Dmodels.seed=N} begins with another one.
+ * <p>{@code -Dmodels.times=N} runs everything N times, with successive seeds; {@code
+ * -Dmodels.seed=N} sets the first seed.
  */
 public enum Surroundings {
-  /** As the engine likes it. */
+  /** A large pool and fast devices. */
   PLAIN(false, 4096, Manner.SMOOTH),
-  /** Nothing is remembered. */
+  /** No hints. */
   WITHOUT_HINTS(true, 4096, Manner.SMOOTH, false, false),
-  /** All frames that are remembered are made up. */
+  /** All frame hints are wrong. */
   POISONED_HINTS(true, 4096, Manner.SMOOTH, true, true),
-  /** The same where nothing leaves the pool. */
+  /** All frame hints are wrong, and the pool never evicts. */
   POISONED_IN_MEMORY(false, 4096, Manner.SMOOTH, true, true),
-  /** The smallest pool that is accepted. */
+  /** The smallest accepted pool. */
   SMALLEST_POOL(true, 4096, Manner.SMOOTH),
-  /** The same with large pages. */
+  /** The smallest pool with large pages. */
   LARGE_PAGES(true, 16384, Manner.SMOOTH),
-  /** Devices that take their time. */
+  /** Slow devices. */
   SLOW(true, 4096, Manner.SLOW),
-  /** Devices that end operations in any order. */
+  /** Devices that complete operations in any order. */
   SHUFFLED(false, 4096, Manner.SHUFFLED),
-  /** The same, with the smallest pool. */
   SMALLEST_AND_SHUFFLED(true, 4096, Manner.SHUFFLED),
-  /** Reads fail now and then. */
+  /** Some reads fail. */
   FAILING_READS(true, 4096, Manner.SMOOTH.failingReads(0.01)),
-  /** Writes of the data file fail now and then. */
+  /** Some writes of the data file fail. */
   FAILING_WRITES(true, 4096, Manner.SMOOTH.failingWrites(0.05)),
-  /** All of it at once. */
+  /** Everything combined. */
   EVERYTHING(true, 4096, Manner.SHUFFLED.failingReads(0.01).failingWrites(0.05));
 
   private static final int TIMES = Integer.getInteger("models.times", 1);
@@ -63,21 +61,20 @@ public enum Surroundings {
     this.wrongHints = wrongHints;
   }
 
-  /** Something that is done in some surroundings. */
+  /** A test in an environment. */
   public interface Body {
     /**
-     * Does it.
+     * Runs the test.
      *
-     * @param roughness of the devices
-     * @param seed of everything else
+     * @param seed of everything except the devices
      */
     void run(Roughness roughness, long seed) throws Exception;
   }
 
   /**
-   * Does something with one seed after the other; what fails says with which.
+   * Runs a test with successive seeds; a failure reports its seed.
    *
-   * @param seeds how many; a single one where everything takes time
+   * @param seeds how many; a single one if operations are slow
    */
   public void each(int seeds, Body body) {
     String test = CALLER.getCallerClass().getSimpleName();
@@ -100,12 +97,11 @@ public enum Surroundings {
     }
   }
 
-  /** What the devices are like. */
   public Roughness roughness(long seed) {
     return new Roughness(manner, seed);
   }
 
-  /** Does something until it succeeds, as long as what it throws is what devices may lead to. */
+  /** Repeats an action until it succeeds, if its exceptions are such as devices may cause. */
   public void patiently(Runnable what) {
     for (int i = 0; ; i++) {
       try {
@@ -119,54 +115,54 @@ public enum Surroundings {
     }
   }
 
-  /** Whether the pool is to be the smallest that is accepted. */
+  /** Returns whether the pool is the smallest that is accepted. */
   public boolean smallest() {
     return smallest;
   }
 
-  /** The size of a page, in bytes. */
+  /** Returns the size of a page, in bytes. */
   public int pageSize() {
     return pageSize;
   }
 
-  /** Whether there are hints. */
+  /** Returns whether there are hints. */
   public boolean hints() {
     return hints;
   }
 
-  /** Whether those that there are are made up. */
+  /** Returns whether hints are wrong. */
   public boolean wrongHints() {
     return wrongHints;
   }
 
-  /** Makes a pool, or what has one, whose hints are as they are here. */
+  /** Creates a pool, or what has one, with the hints of this environment. */
   public <R> R making(Supplier<R> what) {
     return wrongHints ? FaultInjection.wrongFrameHints(what) : what.get();
   }
 
-  /** Whether reads fail. */
+  /** Returns whether reads fail. */
   public boolean failsReads() {
     return manner.readFails() > 0;
   }
 
-  /** Whether anything takes time. */
+  /** Returns whether operations are delayed. */
   public boolean delays() {
     return manner.delayMicrosMax() > 0;
   }
 
-  /** How many steps take about as long here as so many where nothing takes time. */
+  /** Reduces a number of steps, in proportion to the delays. */
   public int steps(int steps) {
     return manner.delayMicrosMin() > 0 ? steps / 5 : delays() ? steps / 2 : steps;
   }
 
-  /** Whether an exception is one that the devices may have led to. */
+  /** Returns whether the devices may have caused an exception. */
   public boolean mayThrow(Throwable e) {
     return e instanceof StorageException s
             && (s.operation().equals("read") ? failsReads() : failsWrites())
         || e instanceof StorageFullException && failsWrites();
   }
 
-  /** Whether writes of the data file fail. */
+  /** Returns whether writes of the data file fail. */
   public boolean failsWrites() {
     return manner.writeFails() > 0;
   }

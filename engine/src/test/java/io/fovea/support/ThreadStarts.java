@@ -8,9 +8,8 @@ import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 
 /**
- * Starts of threads that fail as they do where the system has no room for one more, and turns of
- * threads that serve others. Several tests may do that at the same time, each with threads of its
- * own.
+ * Fails starts of threads, as when the system has no resources for another one, and turns of
+ * service threads. Several tests may use it concurrently, for different threads.
  */
 public final class ThreadStarts implements AutoCloseable {
   private static final List<ThreadStarts> ALL = new CopyOnWriteArrayList<>();
@@ -33,18 +32,18 @@ public final class ThreadStarts implements AutoCloseable {
   /**
    * Fails starts until this is closed.
    *
-   * @param which threads, by name; asked on the thread that starts
-   * @param fails which of their starts, from 1
+   * @param which selects threads by name; called on the starting thread
+   * @param fails selects their starts, from 1
    */
   public static ThreadStarts failing(Predicate<String> which, IntPredicate fails) {
     return new ThreadStarts(false, which, fails);
   }
 
   /**
-   * Fails turns of threads that serve others, until this is closed.
+   * Fails turns of service threads until this is closed.
    *
-   * @param which threads, by name; asked on the thread itself
-   * @param fails which of their turns, from 1
+   * @param which selects threads by name; called on the thread itself
+   * @param fails selects their turns, from 1
    */
   public static ThreadStarts failingTurns(Predicate<String> which, IntPredicate fails) {
     return new ThreadStarts(true, which, fails);
@@ -54,17 +53,17 @@ public final class ThreadStarts implements AutoCloseable {
     for (ThreadStarts s : ALL) {
       if (s.turns == turn && s.which.test(name) && s.fails.test(s.begun.incrementAndGet())) {
         s.failed.incrementAndGet();
-        throw new OutOfMemoryError((turn ? "in a turn of " : "no thread to be had: ") + name);
+        throw new OutOfMemoryError((turn ? "in a turn of " : "cannot start thread: ") + name);
       }
     }
   }
 
-  /** How many have begun, those that failed included. */
+  /** Returns how many starts or turns have begun, including failed ones. */
   public int begun() {
     return begun.get();
   }
 
-  /** How many have failed. */
+  /** Returns how many have failed. */
   public int failed() {
     return failed.get();
   }

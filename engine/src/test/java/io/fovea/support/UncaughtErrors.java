@@ -8,13 +8,13 @@ import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * A thread that ends with an error nobody waits for fails the test: one of the engine's, of which
- * nothing would be seen but a line in the output, and one of a test's, whose checks would count for
- * nothing. So does a wait that is out of order ({@link LockOrder}).
+ * Fails a test if a thread ends with an uncaught error: one of the engine would show only in the
+ * output, and one of a test would void its checks. Waits out of order ({@link LockOrder}) fail,
+ * too.
  *
- * <p>For all tests, by {@code META-INF/services}. Two classes run at a time, so the test that fails
- * may be the other's: the name of the thread and the trace say whose it was. A thread that has a
- * handler of its own is its owner's business.
+ * <p>Registered for all tests in {@code META-INF/services}. Two classes run at a time, so the
+ * failing test may not be the cause; thread name and trace identify it. Threads with their own
+ * handler are exempt.
  */
 public final class UncaughtErrors implements AfterEachCallback, AfterAllCallback {
   private static final Queue<AssertionError> SEEN = new ConcurrentLinkedQueue<>();
@@ -31,7 +31,7 @@ public final class UncaughtErrors implements AfterEachCallback, AfterAllCallback
         });
   }
 
-  /** The first error that nobody has caught since the last call, with the others suppressed. */
+  /** Throws the first error since the last call, with the others suppressed. */
   static void check() {
     for (AssertionError e = LockOrder.poll(); e != null; e = LockOrder.poll()) {
       SEEN.add(e);
@@ -50,7 +50,7 @@ public final class UncaughtErrors implements AfterEachCallback, AfterAllCallback
     check();
   }
 
-  /** For threads that ended while a class was being taken down. */
+  /** For threads that ended during the teardown of a class. */
   @Override
   public void afterAll(ExtensionContext context) {
     check();

@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** The extension is in force. Alone: what it sees would fail a test beside it. */
+/** Isolated, since the error could fail a concurrent test. */
 @Isolated
 class UncaughtErrorsTest {
   @Test
-  void aThreadThatEndsWithAnErrorIsSeen() throws InterruptedException {
+  void detectsAnUncaughtError() throws InterruptedException {
     Thread thread =
         Thread.ofPlatform()
             .name("of a test")

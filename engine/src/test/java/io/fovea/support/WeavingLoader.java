@@ -8,8 +8,8 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 
 /**
- * Loads the engine and its tests a second time, with calls of a probe woven into some classes. The
- * bindings and the probe itself are shared with the parent. Any thread.
+ * Loads the engine and its tests again, with calls of a probe woven into some classes. The bindings
+ * and the probe are shared with the parent. Thread-safe.
  */
 public abstract class WeavingLoader extends ClassLoader {
   private final String probe;

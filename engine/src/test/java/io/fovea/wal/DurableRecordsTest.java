@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Records of a log are read while it is written, as {@link LogReader} reads them afterwards. */
+/** Reads a log while it is written, and compares with {@link LogReader}. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DurableRecordsTest {
   private static final LogConfig CONFIG =
@@ -63,9 +63,9 @@ class DurableRecordsTest {
     assertEquals(all.size(), n);
   }
 
-  /** Several openings, each with several segments; read from each record on. */
+  /** Reads from each record on, over several openings with several segments each. */
   @Test
-  void fromEveryRecordOverOpenings() {
+  void readsFromEveryRecordOverOpenings() {
     MemoryDevice device = new MemoryDevice();
     long at = Log.FIRST_LSN;
     Random random = new Random(1);
@@ -97,9 +97,9 @@ class DurableRecordsTest {
     }
   }
 
-  /** One turn after the other, from where the last one ended, beside who writes. */
+  /** Reads repeatedly from where the last read ended, concurrently with a writer. */
   @Test
-  void besideTheWriter() throws Exception {
+  void readsConcurrentlyWithTheWriter() throws Exception {
     MemoryDevice device = new MemoryDevice();
     try (Log log = Log.open(device, CONFIG, start(1, Log.FIRST_LSN, Log.FIRST_LSN))) {
       AtomicBoolean stop = new AtomicBoolean();
@@ -138,9 +138,9 @@ class DurableRecordsTest {
     }
   }
 
-  /** What is held is there until it is let go; what is gone is said to be gone. */
+  /** Held records stay until they are released; trimmed ones are reported as gone. */
   @Test
-  void whatIsHeldStays() {
+  void retainedRecordsStay() {
     MemoryDevice device = new MemoryDevice();
     try (Log log = Log.open(device, CONFIG, start(1, Log.FIRST_LSN, Log.FIRST_LSN));
         DurableRecords r = log.records();

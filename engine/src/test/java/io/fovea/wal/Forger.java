@@ -9,17 +9,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 
-/** For tests of other packages: makes damage in a log that no checksum sees. */
+/** Damages a log with valid checksums, for tests of other packages. */
 public final class Forger {
-  /** Something in a log that has a checksum. */
+  /** A part of a log with a checksum. */
   public sealed interface Part {
-    /** Where in the file it begins. */
+    /** Returns its offset in the file. */
     long offset();
 
-    /** How many bytes it has. */
+    /** Returns its length in bytes. */
     int length();
 
-    /** Makes the checksum of changed bytes right; the memory has nothing else. */
+    /** Makes the checksum valid; the memory has exactly this part. */
     void seal(MemorySegment bytes);
   }
 
@@ -53,7 +53,7 @@ public final class Forger {
   private record Rec(long offset, int length, long start, long incarnation) implements Part {
     @Override
     public void seal(MemorySegment bytes) {
-      // The length as it is in the file: a forged one would only be the end of the log.
+      // Uses the length of the file: a forged one would only look like the end of the log.
       int sum = Record.sum(new Checksum.Reusable(bytes), 0, start, incarnation, length);
       Mem.putLong(bytes, 0, Record.word(length, sum));
     }
@@ -61,7 +61,7 @@ public final class Forger {
 
   private Forger() {}
 
-  /** Everything that has a checksum in a whole log. */
+  /** Returns all parts with checksums of a whole log. */
   public static List<Part> parts(BlockDevice device, UUID database) {
     List<Part> parts = new ArrayList<>();
     SegmentScan scan = SegmentScan.of(device, database);
@@ -81,7 +81,7 @@ public final class Forger {
           while (record < end) {
             int length = Record.length(Mem.getLong(block, record));
             if (length < Record.WORD || length > end - record) {
-              break; // what another forgery has left, or the slot's last use
+              break; // left by an earlier forgery, or by the slot's previous use
             }
             if (length >= Record.HEADER) {
               parts.add(new Rec(found.offset() + record, length, start, h.incarnation()));

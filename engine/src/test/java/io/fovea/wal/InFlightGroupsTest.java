@@ -42,8 +42,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Several groups in the air: nobody is told of one before all before it are durable, and after a
- * crash nothing behind a gap is there, then and later.
+ * Several groups in flight: none is acknowledged before all earlier ones are durable, and after a
+ * crash nothing beyond a gap is recovered, then or later.
  */
 @Timeout(120)
 class InFlightGroupsTest {
@@ -51,9 +51,8 @@ class InFlightGroupsTest {
   private static final int LENGTH = 100;
 
   /**
-   * A window of a minute: nothing is written because of its age. And segments with so much room
-   * that none is made meanwhile, for whoever makes one waits for those who write, and keeps others
-   * from it.
+   * A window of a minute, so that age triggers no write. Segments are large enough that none is
+   * created meanwhile, since the creator of segments and the writers wait for each other.
    */
   private static final LogConfig CONFIG =
       new LogConfig(512 << 10, 64 << 10, TimeUnit.MINUTES.toNanos(1), 16 << 10);
@@ -64,10 +63,10 @@ class InFlightGroupsTest {
   private Log log = Log.open(device, CONFIG, Logs.start(1, Log.FIRST_LSN, Log.FIRST_LSN));
   private LogSession session = log.session();
 
-  /** How many records are there, by their numbers from 0 on, and where each ends. */
+  /** The end of each record, by its number from 0. */
   private final List<Long> ends = new ArrayList<>();
 
-  /** A thread that waits for one commit, and whose operations of the disk are let go one by one. */
+  /** A thread that waits for one commit, and whose disk operations are released one by one. */
   private final class Client {
     final long lsn;
     final Semaphore arrived = new Semaphore(0);
@@ -96,13 +95,13 @@ class InFlightGroupsTest {
       return this;
     }
 
-    /** Lets its next operation go, and returns when that is over. */
+    /** Releases its next operation, and returns when that has ended. */
     void write() {
       permits.release();
       arrived.acquireUninterruptibly(); // at the sync
     }
 
-    /** Lets all of its operations go. */
+    /** Releases all of its operations. */
     void letGo() {
       permits.release(1000);
     }
@@ -115,12 +114,12 @@ class InFlightGroupsTest {
       }
     }
 
-    /** Returns when its group is back and one before it is not, so that it sleeps. */
+    /** Returns when its group is written and an earlier one is not, so that it sleeps. */
     void awaitAsleep() {
       awaitIn(DurabilityWaiters.class);
     }
 
-    /** Returns when it waits for others to come back. */
+    /** Returns when it waits for other groups to complete. */
     void awaitOnGround() {
       awaitIn(InFlightGroups.class);
       assertEquals(0, arrived.availablePermits());
@@ -140,7 +139,7 @@ class InFlightGroupsTest {
                       f.getClassName().equals(type.getName()) && f.getMethodName().equals("await"));
     }
 
-    /** Returns when it is about to write, or another thread will. */
+    /** Returns when it, or another thread in its place, is about to write. */
     Client awaitAny() {
       while (thread.isAlive()
           && !arrived.tryAcquire()
@@ -154,8 +153,9 @@ class InFlightGroupsTest {
 
   @BeforeEach
   void takeOff() throws InterruptedException {
-    // The second group of a segment goes with a watermark, and so alone.
-    // The first is written by the log's own thread, which knows from then on how old records are.
+    // The second group of a segment has a watermark, and is therefore alone. The log's own thread
+    // writes
+    // the first, and knows the age of records from then on.
     long first = append();
     Thread.ofVirtual().start(() -> log.awaitDurable(first)).join();
     log.awaitDurable(append());
@@ -182,7 +182,7 @@ class InFlightGroupsTest {
     return end;
   }
 
-  /** Clients whose groups are in the air, not written yet, in their order. */
+  /** Returns clients whose groups are in flight and not written yet, in order. */
   private List<Client> clients(int n) {
     List<Client> all = new ArrayList<>();
     for (int i = 0; i < n; i++) {
@@ -191,7 +191,7 @@ class InFlightGroupsTest {
     return all;
   }
 
-  /** The records of a log are those from 0 on, so many. */
+  /** Requires that a log has exactly the records from 0 on. */
   private static void assertRecords(int expected, SimDisk disk) {
     List<Logs.Read> all = Logs.readAll(disk.device(LOG), Log.FIRST_LSN);
     assertEquals(expected, all.size() - 1);
@@ -201,7 +201,7 @@ class InFlightGroupsTest {
   }
 
   @Test
-  void nobodyWaitsForTheGroupOfAnother() {
+  void groupsDoNotWaitForEachOther() {
     List<Client> two = clients(2);
     assertEquals(ends.get(2), log.durableLsn());
     two.forEach(Client::letGo);
@@ -212,7 +212,7 @@ class InFlightGroupsTest {
   }
 
   @Test
-  void nobodyIsToldWhileOneBeforeIsInTheAir() {
+  void acknowledgesInOrder() {
     List<Client> all = clients(3);
     all.get(1).letGo();
     all.get(2).letGo();
@@ -226,9 +226,9 @@ class InFlightGroupsTest {
     assertEquals(ends.getLast(), log.durableLsn());
   }
 
-  /** As many as may be; the next one waits for the first. */
+  /** The number of groups in flight is limited; the next one waits for the first. */
   @Test
-  void soManyAtATime() {
+  void limitsGroupsInFlight() {
     List<Client> all = clients(InFlightGroups.MOST);
     Client waits = new Client(append());
     waits.awaitOnGround();
@@ -240,11 +240,11 @@ class InFlightGroupsTest {
     assertEquals(ends.getLast(), log.durableLsn());
   }
 
-  /** A group that is large goes alone, and nothing takes off beside it. */
+  /** A large group is alone in flight. */
   @Test
-  void largeOnesGoAlone() {
+  void largeGroupsAreAlone() {
     Client first = clients(1).getFirst();
-    // Together they are more than one group may have: it could not be written again as one.
+    // Together they exceed one group, so recovery could not rewrite them as one.
     long large = Logs.append(session, Logs.body(99, log.recordMax()));
     Client second = new Client(large);
     second.awaitOnGround();
@@ -258,7 +258,7 @@ class InFlightGroupsTest {
     assertEquals(log.tail(), log.durableLsn());
   }
 
-  /** Returns when a client waits for the turn, which another has while it writes. */
+  /** Returns when a client waits for the writer's lock. */
   private static void awaitTurn(Client client) {
     while (client.thread.getState() != Thread.State.WAITING) {
       Thread.onSpinWait();
@@ -266,9 +266,9 @@ class InFlightGroupsTest {
     assertEquals(0, client.arrived.availablePermits());
   }
 
-  /** Where a device may tell a thread of another's failure, one goes after the other. */
+  /** On a device that may report a failure to another thread, only one group is in flight. */
   @Test
-  void oneAtATimeWhereFailuresMixUp() {
+  void oneAtATimeWhereFailuresAreNotAttributable() {
     disk.writesApart(false);
     Client first = clients(1).getFirst();
     Client second = new Client(append());
@@ -281,13 +281,13 @@ class InFlightGroupsTest {
   }
 
   /**
-   * The later groups are on the medium, the first is not: the log ends before it. What is behind
-   * the gap is not there for the next openings either, though they write records of the same length
-   * to the same positions.
+   * Later groups are on the medium and the first is not: the log ends before it. Later openings
+   * must not find what is beyond the gap either, although they write records of the same length to
+   * the same positions.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void whatIsBehindAGapNeverComesBack(boolean torn) {
+  void groupsBeyondAGapNeverReappear(boolean torn) {
     List<Client> all = clients(3);
     all.get(1).letGo();
     all.get(2).letGo();
@@ -298,19 +298,19 @@ class InFlightGroupsTest {
     }
     SimDisk after = disk.crash(torn ? SimCrash.KEEP_ALL : SimCrash.LOSE_ALL);
     if (torn) {
-      // Its header is there, and the record is not whole.
+      // Its header is present, and its record is damaged.
       after.flip(LOG, 4L * Group.BLOCK + Group.HEADER + 50, 3);
     }
     assertRecords(3, after);
     assertEquals(
-        torn ? 6 : 5, jumping(after).size(), "no group behind the gap: the test shows nothing");
+        torn ? 6 : 5, jumping(after).size(), "no group beyond the gap, so nothing is tested");
     for (int incarnation = 2; incarnation < 6; incarnation++) {
       long end = Logs.end(after.device(LOG), Log.FIRST_LSN);
       try (Log next =
           Log.open(after.device(LOG), CONFIG, Logs.start(incarnation, end, Log.FIRST_LSN))) {
         if (incarnation > 2) {
           next.awaitDurable(
-              Logs.append(next.session(), Logs.body(incarnation, LENGTH))); // where the gap was
+              Logs.append(next.session(), Logs.body(incarnation, LENGTH))); // at the gap
         }
         next.abandon();
       }
@@ -323,12 +323,12 @@ class InFlightGroupsTest {
     }
   }
 
-  /** All that was in the air is written again by the next opening: it may be in a cache only. */
+  /** The next opening rewrites all groups that were in flight: they may be in a cache only. */
   @Test
-  void whatWasInTheAirIsMadeDurableByTheNextOpening() {
+  void groupsInFlightBecomeDurableAtTheNextOpening() {
     List<Client> all = clients(3);
     all.forEach(Client::write);
-    SimDisk copy = disk.copy(); // the process was killed: the system has it all, the medium has not
+    SimDisk copy = disk.copy(); // a killed process: the cache has all writes, the medium does not
     assertRecords(6, copy);
     try (LogReader reader = LogReader.open(copy.device(LOG), Logs.DATABASE, Log.FIRST_LSN)) {
       int unproven = 0;
@@ -344,10 +344,10 @@ class InFlightGroupsTest {
     assertRecords(6, copy.crash(SimCrash.LOSE_ALL));
   }
 
-  /** One of several fails: it and all behind it are lost, and what is before it is not. */
+  /** If one of several groups fails, it and all later ones are lost, and no earlier one. */
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2, 3})
-  void whatIsBehindAFailureIsLost(int fails) {
+  void groupsBehindAFailureAreLost(int fails) {
     List<Client> all = clients(4);
     for (int i = fails + 1; i < 4; i++) {
       all.get(i).letGo();
@@ -358,7 +358,9 @@ class InFlightGroupsTest {
     all.get(fails).join();
     for (int i = 0; i < fails; i++) {
       all.get(i).letGo();
-      all.get(i).join(); // who finds the log ended first, and one before in the air, is in doubt
+      all.get(i)
+          .join(); // one that first finds the log ended, with an earlier group in flight, is in
+                   // doubt
     }
     all.forEach(Client::join);
     for (int i = 0; i < 4; i++) {
@@ -377,9 +379,9 @@ class InFlightGroupsTest {
     assertRecords(3 + fails, disk.crash(SimCrash.LOSE_ALL));
   }
 
-  /** The memory of a group is used again: who comes late, after an error, ends no other's. */
+  /** A group's memory is reused: a late completion after an error must not end another group. */
   @Test
-  void whoComesLateEndsNothing() {
+  void lateCompletionEndsNoOtherGroup() {
     int payload = 4096;
     ReentrantLock turn = new ReentrantLock();
     turn.lock();
@@ -405,13 +407,13 @@ class InFlightGroupsTest {
     inFlightGroups.over(first, first.airborne, true);
     inFlightGroups.over(first, late, false);
     inFlightGroups.over(first, 0, false);
-    assertSame(first, inFlightGroups.pass(), "it is durable");
+    assertSame(first, inFlightGroups.pass(), "the group is durable");
     assertTrue(inFlightGroups.isEmpty());
     inFlightGroups.awaitNone();
   }
 
   @Test
-  void aCloseWaitsForAllOfThem() throws InterruptedException {
+  void closeWaitsForAllGroups() throws InterruptedException {
     List<Client> all = clients(2);
     Thread closer = Thread.ofPlatform().start(log::close);
     all.get(1).letGo();
@@ -430,10 +432,10 @@ class InFlightGroupsTest {
   private record State(SimDisk disk, long durable) {}
 
   /**
-   * Clients commit one after the other, their operations in any order; the machine dies before any
-   * of them.
+   * Clients commit one after the other, with their operations in any order. The machine crashes
+   * before each operation.
    *
-   * @return how many states had whole groups behind a gap
+   * @return how many states had whole groups beyond a gap
    */
   private int explore(long seed) {
     Random random = new Random(seed);
@@ -453,7 +455,7 @@ class InFlightGroupsTest {
         }
         client.awaitAny();
       }
-      // First what is promised, then what is there.
+      // Read the durable position before copying the disk.
       long durable = log.durableLsn();
       states.add(new State(disk.copy(), durable));
     }
@@ -470,15 +472,16 @@ class InFlightGroupsTest {
     return gaps;
   }
 
-  /** Returns 1 where there were whole groups behind a gap. */
+  /** Returns 1 if there were whole groups beyond a gap. */
   private int check(SimDisk after, long durable, Random random) {
     List<Logs.Read> found = Logs.readAll(after.device(LOG), Log.FIRST_LSN);
     long end = found.getLast().end();
     int n = found.size() - 1;
-    assertTrue(end >= durable, () -> "lost: it ends at " + end + ", was durable to " + durable);
+    assertTrue(
+        end >= durable, () -> "lost: the log ends at " + end + ", was durable to " + durable);
     assertRecords(n, after);
     int gap = jumping(after).size() > n ? 1 : 0;
-    // Where it goes on there, nothing of the old one follows, now or after the next crash.
+    // Where the log continues, no old group follows, now or after the next crash.
     long at = end;
     int records = n;
     for (int incarnation = 2; incarnation < 4; incarnation++) {
@@ -496,15 +499,15 @@ class InFlightGroupsTest {
 
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 4, 5, 6})
-  void crashesWithGroupsInTheAir(long seed) {
-    assertTrue(explore(seed) > 0, "no state had a group behind a gap");
+  void crashesWithGroupsInFlight(long seed) {
+    assertTrue(explore(seed) > 0, "no state had a group beyond a gap");
   }
 
   // ------------------------------------------------------------------------------------- mutants
 
-  /** A writer that tells of what is back, whatever is before it, is found. */
+  /** Detects a writer that acknowledges completed groups regardless of earlier ones. */
   @Test
-  void aDurablePositionThatPassesAHoleIsFound() throws InterruptedException {
+  void detectsADurablePositionBeyondAHole() throws InterruptedException {
     log.abandon();
     disk.onOperation(n -> {});
     log =
@@ -517,7 +520,7 @@ class InFlightGroupsTest {
     assertTrue(lost || found instanceof CorruptionException, found::toString);
   }
 
-  /** What a reader would find that goes on behind a gap, at the next valid group. */
+  /** Returns what a reader would find that skips a gap to the next valid group. */
   private static List<Long> jumping(SimDisk disk) {
     SimDevice device = disk.device(LOG);
     List<Long> starts = new ArrayList<>();
@@ -537,9 +540,9 @@ class InFlightGroupsTest {
     return starts;
   }
 
-  /** A group that says that all before it was durable, where that is not known, is found. */
+  /** Detects a group that states unproven durability of all earlier ones. */
   @Test
-  void aGroupThatSaysTooMuchIsFound() {
+  void detectsAGroupThatOverstatesDurability() {
     List<Client> all = clients(2);
     all.get(1).letGo();
     all.get(1).awaitAsleep();
@@ -560,12 +563,11 @@ class InFlightGroupsTest {
     assertTrue(e.getMessage().contains("durable group"), e.getMessage());
   }
 
-  // ------------------------------------------------------------------------------ the format
-  // before
+  // --------------------------------------------------------------------------- previous format
 
-  /** Groups of segments of version 2 have no proven LSN: what is before them was durable. */
+  /** Groups of segments of version 2 have no proven LSN: everything before them was durable. */
   @Test
-  void groupsOfTheFormatBeforeAreRead() {
+  void readsGroupsOfThePreviousFormat() {
     List<Long> before = List.copyOf(ends);
     log.abandon();
     disk.onOperation(n -> {});
@@ -581,12 +583,12 @@ class InFlightGroupsTest {
       log.awaitDurable(append());
     }
     assertRecords(6, disk);
-    // A lost one of the old ones is damage, as it was.
+    // The loss of an old group is damage.
     disk.poke(LOG, 2L * Group.BLOCK, new byte[Group.BLOCK]);
     assertThrows(CorruptionException.class, () -> assertRecords(6, disk));
   }
 
-  /** Turns the first segment into one of version 2. */
+  /** Converts the first segment to version 2. */
   private void makeOld() {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment block = arena.allocate(Group.BLOCK, Group.BLOCK);

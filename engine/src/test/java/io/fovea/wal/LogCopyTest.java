@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
-/** A copy of a part of a log is a log that ends there, and can be gone on with. */
+/** A copy of a part of a log is a log that ends there, and can be continued. */
 class LogCopyTest {
   private static MemoryDevice copy(BlockDevice from, long fromLsn, long toLsn) throws IOException {
     return copy(new LogCopy(from, Logs.DATABASE, fromLsn, toLsn));
@@ -52,7 +52,7 @@ class LogCopyTest {
   }
 
   @Test
-  void everyEndOfAGroupIsAnEnd() throws IOException {
+  void copiesToEveryEndOfAGroup() throws IOException {
     MemoryDevice device = new MemoryDevice();
     try (Log log = Logs.create(device);
         Log.Pin pin = log.pin()) {
@@ -81,7 +81,7 @@ class LogCopyTest {
   }
 
   @Test
-  void whileTheLogGoesOn() throws Exception {
+  void copiesWhileTheLogGrows() throws Exception {
     MemoryDevice device = new MemoryDevice();
     try (Log log = Logs.create(device)) {
       AtomicBoolean stop = new AtomicBoolean();
@@ -122,11 +122,11 @@ class LogCopyTest {
   }
 
   /**
-   * Nothing is needed but where the log ends, and segments begin there after the copy has looked:
-   * the one that it has found stays.
+   * The copy needs only the log's end, and new segments begin there after it has read the headers.
+   * The segment that it found must stay.
    */
   @Test
-  void segmentsThatBeginWhereACopyDoes() throws IOException {
+  void segmentsThatBeginAtTheCopyStart() throws IOException {
     MemoryDevice device = new MemoryDevice();
     try (Log log = Logs.create(device)) {
       LogSession session = log.session();
@@ -148,7 +148,7 @@ class LogCopyTest {
   }
 
   @Test
-  void aCopyIsGoneOnWith() throws IOException {
+  void copyCanBeContinued() throws IOException {
     MemoryDevice device = new MemoryDevice();
     long end;
     MemoryDevice copy;
@@ -176,7 +176,7 @@ class LogCopyTest {
   }
 
   @Test
-  void whatIsNotThereCanNotBeCopied() throws IOException {
+  void refusesToCopyMissingParts() throws IOException {
     MemoryDevice device = new MemoryDevice();
     try (Log log = Logs.create(device)) {
       LogSession session = log.session();

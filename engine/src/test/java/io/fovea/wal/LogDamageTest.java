@@ -17,9 +17,7 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/**
- * Damage is told from the end of the log, and what a slot held before is never taken for its own.
- */
+/** Distinguishes damage from the log's end, and a slot's previous contents from its own. */
 class LogDamageTest {
   private static final String LOG = "log";
   private static final int BLOCK = 4096;
@@ -27,7 +25,7 @@ class LogDamageTest {
   private final SimDisk disk = new SimDisk(1);
   private final SimDevice device = disk.device(LOG);
 
-  /** One group of one record for each body. */
+  /** Appends one group with one record for each body. */
   private long appendGroups(Log log, int from, int to, int length) {
     return appendGroups(log, log.session(), from, to, length);
   }
@@ -42,7 +40,7 @@ class LogDamageTest {
   }
 
   @Test
-  void everyFlippedBitIsDamageOrTheEnd() {
+  void flippedBitsAreDamageOrTheEnd() {
     try (Log log = Logs.create(device)) {
       appendGroups(log, 0, 30, 600);
     }
@@ -50,7 +48,7 @@ class LogDamageTest {
     Random random = new Random(5);
     for (int i = 0; i < 500; i++) {
       SimDisk copy = disk.copy();
-      // A slot of 16 blocks has a header, 14 groups of a block each, and a trailer.
+      // A slot of 16 blocks has a header, 14 groups of one block, and a trailer.
       int group = random.nextInt(30);
       int slotBlock = group % 14 + 1;
       int slot = group / 14;
@@ -59,7 +57,7 @@ class LogDamageTest {
       copy.flip(LOG, offset, random.nextInt(8));
       try {
         List<Logs.Read> read = Logs.readAll(copy.device(LOG), Log.FIRST_LSN);
-        // Only the last group may be taken for a torn one: nothing proves that it was durable.
+        // Only the last group may look torn: nothing proves that it was durable.
         assertEquals(29, group, "a flipped bit at " + offset + " was not found");
         assertEquals(30, read.size());
         assertEquals(whole.get(29).start(), read.getLast().end());
@@ -81,7 +79,7 @@ class LogDamageTest {
     for (long at = 0; at < device.size(); at += 64 << 10) {
       SimDisk copy = disk.copy();
       copy.flip(LOG, at + 40, 3);
-      // The last slot may have been in the making, without a header, when the log was closed.
+      // The last slot may have been under construction, without a header, when the log was closed.
       SegmentHeader header = SegmentHeader.parse(headerBlock(at), 0);
       if (header != null && header.number() > 0) {
         slots++;
@@ -102,7 +100,9 @@ class LogDamageTest {
     return block;
   }
 
-  /** The write is a group's: the maker of slots, which writes as well, waits until it is lost. */
+  /**
+   * The write must be a group's, so the segment creator, which also writes, waits until it is lost.
+   */
   @Test
   void aLostWriteIsDamage() {
     CountDownLatch lost = new CountDownLatch(1);
@@ -116,7 +116,7 @@ class LogDamageTest {
     LogSession session = log.session();
     appendGroups(log, session, 0, 3, 100);
     disk.fail(SimFault.once(1).of(IoOp.WRITE).effect(SimFault.Effect.LOSE));
-    appendGroups(log, session, 3, 6, 100); // for these there is room without the maker
+    appendGroups(log, session, 3, 6, 100); // these fit without a new segment
     lost.countDown();
     log.close();
     CorruptionException e =
@@ -125,13 +125,13 @@ class LogDamageTest {
   }
 
   @Test
-  void aTornGroupEndsAtItsFirstBadRecord() {
+  void tornGroupEndsAtItsFirstBadRecord() {
     Log log = Logs.create(device);
     long beforeTorn = appendGroups(log, 0, 3, 100);
     LogSession session = log.session();
     disk.hold(IoOp.SYNC);
     List<Long> ends = new ArrayList<>();
-    // Until it is complete nothing behind it is written: so all of it is one group.
+    // Nothing beyond it is written until it is complete, so all of it is one group.
     LogSession first = log.session();
     first.begin(100);
     first.reserve(RecordType.STRUCTURE, 8);
@@ -146,7 +146,7 @@ class LogDamageTest {
     SimDisk after = disk.crash(SimCrash.KEEP_ALL);
     disk.letGo();
     log.close();
-    // The sectors from the eleventh on did not make it.
+    // The sectors from the eleventh on are lost.
     after.poke(LOG, 4L * BLOCK + 5120, new byte[8192]);
     long end = Logs.end(after.device(LOG), Log.FIRST_LSN);
     assertEquals(ends.get(3), end);
@@ -155,7 +155,7 @@ class LogDamageTest {
       assertEquals(beforeTorn, reader.provenLsn());
     }
 
-    // The next incarnation goes on there, and what is left of the torn group never comes back.
+    // The next incarnation continues there, and the rest of the torn group never reappears.
     Log next = Log.open(after.device(LOG), Logs.TINY, Logs.start(2, end, Log.FIRST_LSN));
     long more = appendGroups(next, 100, 101, 1000);
     next.abandon();
@@ -171,8 +171,9 @@ class LogDamageTest {
     long end = appendGroups(log, 0, 3, 100);
     appendGroups(log, 3, 8, 100);
     log.abandon();
-    // As if group 3 had not been durable: the next incarnation begins where it began, and writes
-    // records of the same length to the same positions, so that only the incarnation differs.
+    // Drop group 3: the next incarnation begins at its start, and writes records of the same length
+    // to
+    // the same positions, so only the incarnation differs.
     disk.poke(LOG, 4L * BLOCK, new byte[BLOCK]);
     SimDevice other = disk.device(LOG);
     Log next = Log.open(other, Logs.TINY, Logs.start(2, end, Log.FIRST_LSN));
@@ -216,7 +217,7 @@ class LogDamageTest {
     assertThrows(
         CorruptionException.class,
         () -> Log.open(device, Logs.TINY, new LogStart(other, 2, 8192, 4096)));
-    // Where a database is made anew, it is a left-over.
+    // For a database under creation, the file is a leftover.
     LogStart fresh = new LogStart(other, 1, Log.FIRST_LSN, Log.FIRST_LSN);
     Log.open(device, Logs.TINY, fresh).close();
     LogReader.open(device, other, Log.FIRST_LSN).close();
@@ -241,7 +242,7 @@ class LogDamageTest {
     }
   }
 
-  /** A length that checks out is believed only as far as the group goes. */
+  /** A plausible length is used only up to the end of the group. */
   @Test
   void hostileLengthsAreRefused() {
     try (Log log = Logs.create(device)) {

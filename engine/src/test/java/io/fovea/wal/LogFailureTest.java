@@ -22,7 +22,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Full disks, failing syncs, misuse, interrupts: who is told what, and what goes on. */
+/** Full disks, failing syncs, misuse, interrupts: which calls fail, and what continues. */
 class LogFailureTest {
   private static final long SEGMENT = 64 << 10;
 
@@ -30,7 +30,7 @@ class LogFailureTest {
   private final SimDevice device = disk.device("log");
 
   @Test
-  void aFullDiskStopsThoseWhoBeginUntilThereIsRoom() {
+  void fullDiskStopsBeginsUntilThereIsSpace() {
     Log log = Logs.create(device);
     disk.capacity(device.size() + SEGMENT);
     LogSession session = log.session();
@@ -46,7 +46,7 @@ class LogFailureTest {
         full = e;
       }
     }
-    assertTrue(full != null, "never full");
+    assertTrue(full != null, "the disk was never full");
     assertEquals(Long.MAX_VALUE, log.minActive());
     assertThrows(StorageFullException.class, () -> session.begin(100));
     session.begin(0); // only holds back the redo point
@@ -71,7 +71,7 @@ class LogFailureTest {
   }
 
   @Test
-  void whatHasBegunFindsRoomOnAFullDisk() {
+  void activeOperationsHaveSpaceOnAFullDisk() {
     Log log = Logs.create(device);
     disk.capacity(device.size());
     List<LogSession> sessions = new ArrayList<>();
@@ -96,13 +96,13 @@ class LogFailureTest {
   }
 
   /**
-   * Who appends more behind a commit record than there is room for fills the file and the ring. A
-   * checkpoint and a close are told, for they can't wait for what waits for a checkpoint; so is a
-   * recovery. When there is room all goes on.
+   * An operation that appends more after a commit record than there is space for fills the file and
+   * the ring. A checkpoint, a close and a recovery get an error, since it waits for a checkpoint
+   * itself. When there is space, all continue.
    */
   @Test
   @Timeout(60)
-  void nobodyWaitsForWhatWaitsForACheckpoint() {
+  void checkpointDoesNotWaitForItsWaiters() {
     Log log = Logs.create(device);
     disk.capacity(device.size());
     LogSession session = log.session();
@@ -121,7 +121,7 @@ class LogFailureTest {
         full = e;
       }
     }
-    assertTrue(full != null, "never full");
+    assertTrue(full != null, "the disk was never full");
     long tail = log.tail();
     assertThrows(StorageFullException.class, () -> log.awaitDurableUnlessFull(tail));
     log.awaitDurableUnlessFull(log.durableLsn());
@@ -152,7 +152,7 @@ class LogFailureTest {
     assertEquals(Long.MAX_VALUE, log.minActive());
     log.close();
 
-    // The record is read, for the system has it in its cache; it must be durable then.
+    // The record is readable from the system's cache; it must be durable then.
     long end = Logs.end(device, Log.FIRST_LSN);
     assertEquals(lost, end);
     Log.open(device, Logs.TINY, Logs.start(2, end, Log.FIRST_LSN)).abandon();
@@ -161,12 +161,12 @@ class LogFailureTest {
   }
 
   /**
-   * The system tells of a failed write once. Here it tells the writer, of what the maker of
-   * segments has written: the maker's own sync succeeds, and its slot must get no header all the
-   * same, for the length of the file is not durable.
+   * The system reports a failed write once. Here the writer's sync gets the failure of the segment
+   * creator's write. The creator's own sync succeeds, but its slot must not get a header, since the
+   * file's length is not durable.
    */
   @Test
-  void aFailedSyncOfTheWriterMayBeAboutTheMaker() throws InterruptedException {
+  void failedSyncOfTheWriterMayConcernTheSegmentCreator() throws InterruptedException {
     CountDownLatch begins = new CountDownLatch(1);
     CountDownLatch written = new CountDownLatch(1);
     CountDownLatch failed = new CountDownLatch(1);
@@ -187,15 +187,16 @@ class LogFailureTest {
         });
     Log log = Logs.create(device);
     LogSession session = log.session();
-    // All in one operation, which has its room when it begins: nobody waits for the maker. It has
-    // been told after so many blocks, for a segment has 14 of them.
+    // All in one operation, which has its space when it begins, so it never waits for a new
+    // segment.
+    // The failure comes after a segment's 14 blocks.
     session.begin(14 * LogSession.space(2000));
     long acknowledged = Log.FIRST_LSN;
     for (int i = 0; i < 12; i++) {
       acknowledged = Logs.put(session, RecordType.COMMIT, Logs.body(i, 2000));
       log.awaitDurable(acknowledged);
     }
-    begins.countDown(); // not before: a group that succeeds waits for a sync of the maker's
+    begins.countDown(); // not before, since a group waits for a sync of the segment creator
     written.await();
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
     long lost = Logs.put(session, RecordType.COMMIT, Logs.body(12, 2000));
@@ -203,7 +204,7 @@ class LogFailureTest {
     assertThrows(DurabilityLostException.class, () -> log.awaitDurable(lost));
     failed.countDown();
     log.close();
-    assertEquals(3, byMaker.get(), "it goes on behind a sync that proves nothing");
+    assertEquals(3, byMaker.get(), "continued after a sync that proves nothing");
 
     SimDisk after = disk.crash(SimCrash.LOSE_ALL);
     assertTrue(after.device("log").size() < device.size(), "the length is durable");
@@ -222,7 +223,7 @@ class LogFailureTest {
   }
 
   @Test
-  void whoWaitsForSpaceIsToldThatDurabilityIsLost() throws InterruptedException {
+  void waitForSpaceEndsWhenDurabilityIsLost() throws InterruptedException {
     Log log = Logs.create(device);
     LogSession holder = log.session();
     holder.begin(60 << 10);
@@ -248,7 +249,7 @@ class LogFailureTest {
   }
 
   @Test
-  void aLogThatIsClosedSaysSo() {
+  void closedLogIsReported() {
     Log log = Logs.create(device);
     LogSession session = log.session();
     long end = Logs.append(session, Logs.body(2, 100));
@@ -274,11 +275,11 @@ class LogFailureTest {
                   try {
                     log.awaitDurable(second);
                   } catch (DatabaseClosedException e) {
-                    // under way when the log ended: it may or may not become durable
+                    // running when the log ended: may or may not become durable
                   }
                 });
     Logs.awaitGroup(disk, "log", 2L * Group.BLOCK);
-    long third = Logs.append(session, Logs.body(3, 100)); // behind the group that is under way
+    long third = Logs.append(session, Logs.body(3, 100)); // behind the group in progress
     AtomicReference<Throwable> told = new AtomicReference<>();
     Thread waiter =
         Thread.ofPlatform()
@@ -311,7 +312,7 @@ class LogFailureTest {
   }
 
   @Test
-  void anInterruptNeitherEndsAWaitNorGetsLost() throws InterruptedException {
+  void interruptNeitherEndsAWaitNorGetsLost() throws InterruptedException {
     Log log = Logs.create(device);
     disk.hold(IoOp.SYNC);
     CountDownLatch interrupted = new CountDownLatch(2);
@@ -375,7 +376,7 @@ class LogFailureTest {
       session.grant(2000 + i % 900);
       session.end();
     }
-    // All of it can be had at once, so nothing has leaked; not one byte more.
+    // All of it can be granted at once, so nothing has leaked; and not one byte more.
     session.begin(64 << 10);
     session.end();
     assertThrows(IllegalArgumentException.class, () -> session.begin((64 << 10) + 1));
@@ -398,7 +399,7 @@ class LogFailureTest {
   }
 
   @Test
-  void misuseIsTold() {
+  void misuseIsReported() {
     Log log = Logs.create(device);
     LogSession session = log.session();
     assertThrows(IllegalStateException.class, () -> session.reserve(RecordType.COMMIT, 8));
@@ -417,7 +418,7 @@ class LogFailureTest {
     assertEquals(1, Logs.readAll(device, Log.FIRST_LSN).size());
   }
 
-  /** Sessions that all want more in the middle do not wait for each other for ever. */
+  /** Sessions that all request more space midway do not deadlock. */
   @Test
   void grantsInTheMiddleDoNotDeadlock() throws InterruptedException {
     Log log = Logs.create(device);

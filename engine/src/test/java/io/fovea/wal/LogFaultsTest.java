@@ -18,10 +18,9 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * The k-th operation of the disk fails, for a sample of k: what was acknowledged is there
- * afterwards, on the same machine, after a loss of power, and after the next opening and another
- * loss of power. The disk pauses, so that the operations of the writer and of the maker of segments
- * mix.
+ * Disk operation k fails, for a sample of k. Acknowledged records must be present afterwards: on
+ * the same machine, after a power failure, and after the next opening and another power failure.
+ * The disk pauses, so that operations of the writer and the segment creator interleave.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -35,7 +34,7 @@ class LogFaultsTest {
   private long redo;
   private boolean inUse;
 
-  /** Two openings with all that a log does; stops at the first failure. */
+  /** Runs two openings with all operations of a log; stops at the first failure. */
   private void script(SimDisk disk) {
     acknowledged.clear();
     incarnation = 0;
@@ -65,7 +64,7 @@ class LogFaultsTest {
 
   private void check(SimDisk disk, String what) {
     if (!inUse) {
-      return; // the database was never made
+      return; // the database was never created
     }
     List<Logs.Read> all = Logs.readAll(disk.device("log"), redo);
     assertTrue(all.size() > acknowledged.size(), what + ": lost");
@@ -73,7 +72,7 @@ class LogFaultsTest {
     for (int i = 0; i < acknowledged.size(); i++) {
       assertArrayEquals(acknowledged.get(i), all.get(i).body(), what);
     }
-    // The next opening takes what it finds for durable.
+    // The next opening treats what it finds as durable.
     SimDisk copy = disk.copy();
     long end = all.getLast().end();
     Log.open(copy.device("log"), Logs.TINY, Logs.start(incarnation + 1, end, redo)).abandon();
@@ -90,7 +89,7 @@ class LogFaultsTest {
     try {
       script(disk);
     } catch (FoveaException expected) {
-      // told; what was acknowledged before counts
+      // expected; what was acknowledged before counts
     }
     SimDisk lost = disk.crash(SimCrash.LOSE_ALL);
     SimDisk some = disk.crash(SimCrash.RANDOM);
@@ -115,7 +114,7 @@ class LogFaultsTest {
   }
 
   @Test
-  void thePowerMayFailAtEveryOperation() {
+  void powerMayFailAtEveryOperation() {
     for (int k = 1 + SAMPLE.first(); ; k += SAMPLE.stride()) {
       SimDisk disk = new SimDisk(k);
       disk.onOperation(new Pauses(PAUSE));

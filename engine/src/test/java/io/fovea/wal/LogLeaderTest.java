@@ -25,18 +25,18 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Who writes a group: a thread that would wait otherwise, or the log's own. */
+/** Groups are written by a waiting thread, or by the log's own. */
 @Timeout(60)
 class LogLeaderTest {
   private final HeldLog device = new HeldLog();
   private final Log log =
       Log.open(
           device,
-          // A window of a minute: nothing is written because of its age.
+          // A window of a minute, so that age triggers no write.
           new LogConfig(64 << 10, 64 << 10, TimeUnit.MINUTES.toNanos(1), 16 << 10),
           Logs.start(1, Log.FIRST_LSN, Log.FIRST_LSN));
 
-  /** Remembers which threads synced groups; holds the next one or refuses it when told to. */
+  /** Records which threads synced groups; holds or fails the next sync on request. */
   private static final class HeldLog extends AbstractBlockDevice {
     private static final int EIO = 5;
 
@@ -46,7 +46,7 @@ class LogLeaderTest {
     volatile CountDownLatch entered = new CountDownLatch(1);
     volatile boolean refuses;
 
-    /** Refuses the next one, and takes all that come after. */
+    /** Fails the next sync, and accepts all later ones. */
     volatile boolean refusesOnce;
 
     HeldLog() {
@@ -136,7 +136,7 @@ class LogLeaderTest {
   }
 
   @Test
-  void whoWaitsAloneWritesForHimself() {
+  void aLoneWaiterWritesItsOwnGroup() {
     long lsn = append(1);
     log.awaitDurable(lsn);
     assertEquals(List.of(Thread.currentThread()), device.writers);
@@ -144,13 +144,13 @@ class LogLeaderTest {
   }
 
   @Test
-  void whoHasNothingLeftToDoWritesForAll() {
+  void aWaiterWritesForAll() {
     CountDownLatch gate = new CountDownLatch(1);
     device.held = gate;
     AtomicReference<Throwable> failure = new AtomicReference<>();
     Thread first = waits(append(1), failure);
     awaitEntered();
-    // They are asked for while a group is under way, so that nobody else may write them.
+    // Requested while a group is in progress, so that no other thread may write them.
     log.request(append(2));
     log.request(append(3));
     long last = append(4);
@@ -165,7 +165,7 @@ class LogLeaderTest {
   }
 
   @Test
-  void aVirtualThreadLeavesItToTheLog() throws InterruptedException {
+  void aVirtualThreadLeavesWritingToTheLog() throws InterruptedException {
     long lsn = append(1);
     Thread.ofVirtual().start(() -> log.awaitDurable(lsn)).join();
     assertEquals(lsn, log.durableLsn());
@@ -174,7 +174,7 @@ class LogLeaderTest {
   }
 
   @Test
-  void nobodyWaitsForWhatIsUnderWayAndWritesMore() {
+  void waitersOfAGroupInProgressDoNotWriteMore() {
     CountDownLatch gate = new CountDownLatch(1);
     device.held = gate;
     AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -194,7 +194,7 @@ class LogLeaderTest {
   }
 
   @Test
-  void closeWaitsForWhoeverWrites() throws InterruptedException {
+  void closeWaitsForTheWriter() throws InterruptedException {
     CountDownLatch gate = new CountDownLatch(1);
     device.held = gate;
     AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -209,12 +209,12 @@ class LogLeaderTest {
     join(leader);
     assertNull(failure.get());
     assertEquals(lsn, log.durableLsn());
-    // Who comes too late touches nothing.
+    // A late thread touches nothing.
     assertFalse(log.isAlive());
   }
 
   @Test
-  void aFailureIsEverybodysWhoeverMeetsIt() {
+  void aFailureEndsAllWaits() {
     CountDownLatch gate = new CountDownLatch(1);
     device.held = gate;
     device.refuses = true;
@@ -233,14 +233,14 @@ class LogLeaderTest {
   }
 
   /**
-   * What a group that failed has left in the ring is zeros: nobody who gets the turn next may write
-   * and acknowledge them, or, where there is more than one group takes, look for its end.
+   * A failed group leaves zeros in the ring. The next writer must not write and acknowledge them
+   * or, if there is more than a group takes, search for its end.
    *
-   * @param records how many come while the group is under way that fails
+   * @param records how many are appended during the group that fails
    */
   @ParameterizedTest
   @ValueSource(ints = {1, 200})
-  void theLogDoesNotWriteAfterALeaderThatFailed(int records) {
+  void theLogDoesNotWriteAfterAFailedLeader(int records) {
     AtomicReference<Throwable> ofLeader = new AtomicReference<>();
     AtomicReference<Throwable> ofOther = new AtomicReference<>();
     Thread leader = leads(ofLeader);
@@ -259,7 +259,7 @@ class LogLeaderTest {
     assertLostAtOnce(durable, ofLeader, ofOther);
   }
 
-  /** A thread that is held while it leads. The log's own may be faster, if it was just awake. */
+  /** Returns a thread that is held while it leads. The log's own thread may win if it is awake. */
   private Thread leads(AtomicReference<Throwable> failure) {
     while (true) {
       device.writers.clear();
@@ -275,9 +275,9 @@ class LogLeaderTest {
     }
   }
 
-  /** The same the other way round. */
+  /** No thread leads after the log's own has failed. */
   @Test
-  void nobodyLeadsAfterTheLogHasFailed() {
+  void noThreadLeadsAfterTheLogHasFailed() {
     CountDownLatch gate = new CountDownLatch(1);
     device.held = gate;
     device.refusesOnce = true;
@@ -311,7 +311,7 @@ class LogLeaderTest {
     }
   }
 
-  /** Returns when a thread waits for its turn. */
+  /** Returns when a thread waits to lead. */
   private static void awaitQueued(String thread, String method) {
     while (Thread.getAllStackTraces().entrySet().stream()
         .noneMatch(

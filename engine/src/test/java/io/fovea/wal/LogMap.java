@@ -9,20 +9,20 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * For tests of other packages: what lies where in the file of a whole log.
+ * The layout of a whole log's file, for tests of other packages.
  *
  * @param slotBytes the size of a slot
- * @param groups the groups of all segments that are still to be read, in their order
- * @param watermark how far the trailers say that the log was durable
+ * @param groups the readable groups of all segments, in order
+ * @param watermark the durable position according to the trailers
  */
 public record LogMap(long slotBytes, List<Grp> groups, Watermark watermark) {
   /**
    * A group.
    *
-   * @param offset where it begins in the file
-   * @param bytes how much of the file it takes
+   * @param offset its offset in the file
+   * @param bytes its size in the file
    * @param start the position of its first record
-   * @param end where the last one ends
+   * @param end the end of its last record
    * @param segment the number of its segment
    */
   public record Grp(long offset, long bytes, long start, long end, long segment) {}
@@ -62,17 +62,17 @@ public record LogMap(long slotBytes, List<Grp> groups, Watermark watermark) {
     return new LogMap(scan.segmentBytes(), groups, scan.watermark());
   }
 
-  /** The newest group. */
+  /** Returns the newest group. */
   public Grp last() {
     return groups.getLast();
   }
 
-  /** How many groups the newest segment has. */
+  /** Returns how many groups the newest segment has. */
   public long newest() {
     return groups.stream().filter(g -> g.segment() == last().segment()).count();
   }
 
-  /** Where the trailer of a slot is. */
+  /** Returns the offset of a slot's trailer. */
   public long trailer(int slot) {
     return (slot + 1) * slotBytes - Group.BLOCK;
   }

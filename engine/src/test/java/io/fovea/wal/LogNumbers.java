@@ -10,20 +10,19 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * For tests of other packages: all numbers of segments that the file of a log has anywhere, whether
- * they count or not. No segment may get numbers that another had, for what that has left would be
- * taken for its own.
+ * All segment numbers in the file of a log, valid or not, for tests of other packages. Segment
+ * numbers must never be reused, since remnants would then look valid.
  *
  * @param headers of segments, by number
- * @param groups of segments, in the order of the file; those without a header too
+ * @param groups in file order, including those without a segment header
  */
 public record LogNumbers(List<Numbered> headers, List<Numbered> groups) {
   /**
-   * Something with numbers.
+   * A header with numbers.
    *
-   * @param offset where it is in the file
+   * @param offset its offset in the file
    * @param segment the number of the segment
-   * @param incarnation its own; of a group the low half
+   * @param incarnation its incarnation; of a group only the low half
    * @param start its position
    */
   public record Numbered(long offset, long segment, int incarnation, long start) {}
@@ -55,10 +54,7 @@ public record LogNumbers(List<Numbered> headers, List<Numbered> groups) {
   }
 
   /**
-   * What is wrong with the numbers that an opening has given out.
-   *
-   * @param before the file before it was opened
-   * @return empty where nothing is
+   * Describes what is wrong with the numbers assigned since an earlier state; empty if nothing is.
    */
   public String faultSince(LogNumbers before) {
     Numbered last = headers.getLast();

@@ -12,7 +12,7 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 import org.openjdk.jcstress.infra.results.J_Result;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** jcstress: the words of the ring, step by step. Run by {@code RacesTest}. */
+/** jcstress: the words of the ring. Run by {@code RacesTest}. */
 final class LogRaces {
   private static final int SIZE = 64;
   private static final int WORDS = 512;
@@ -20,7 +20,7 @@ final class LogRaces {
 
   private LogRaces() {}
 
-  /** A ring in which nothing is granted; the base is where it stands. */
+  /** A ring without grants, and its position. */
   private static class OneRing {
     final Ring ring =
         new Ring(
@@ -30,7 +30,7 @@ final class LogRaces {
             START);
     final long base = ring.tail();
 
-    /** Writes a record of 16 bytes; returns how far from the base it is, or -1 without space. */
+    /** Writes a record of 16 bytes; returns its distance from the base, or -1 without space. */
     final long append(long body) {
       if (!ring.take(16)) {
         return -1;
@@ -46,7 +46,7 @@ final class LogRaces {
   @State
   @Outcome(id = "0, 16", expect = Expect.ACCEPTABLE, desc = "one after the other")
   @Outcome(id = "16, 0", expect = Expect.ACCEPTABLE, desc = "one after the other")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "two records at one place")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "two records at one position")
   public static class ReserveAgainstReserve extends OneRing {
     @Actor
     public void first(JJ_Result r) {
@@ -59,7 +59,7 @@ final class LogRaces {
     }
   }
 
-  /** Who sees the word sees the body. */
+  /** A reader that sees the word sees the body. */
   @JCStressTest
   @State
   @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "not complete")
@@ -78,7 +78,7 @@ final class LogRaces {
     }
   }
 
-  /** The ring is full; the writer zeroes and releases, an appender takes the same bytes. */
+  /** The ring is full; the writer zeroes and releases, and an appender reuses the bytes. */
   @JCStressTest
   @State
   @Outcome(id = "-1, 0", expect = Expect.ACCEPTABLE, desc = "no space yet")
@@ -112,8 +112,8 @@ final class LogRaces {
   }
 
   /**
-   * One place is free, another becomes so. Both take space, and the one that saw only the old limit
-   * may be the one that reserves the new place: that must come after the zeros too.
+   * One range is free, another becomes free. Both appenders take space, and the one that saw only
+   * the old limit may reserve the new range, which must also follow the zeros.
    */
   @JCStressTest
   @State
@@ -151,7 +151,7 @@ final class LogRaces {
     }
   }
 
-  /** Promised comes out even, whoever gives back. */
+  /** The promised space is exact, whichever thread returns it. */
   @JCStressTest
   @State
   @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "exact")
@@ -181,8 +181,7 @@ final class LogRaces {
   }
 
   /**
-   * The redo point: tail, then slots, against slot, then reservation. The session's own code on a
-   * ring of its own.
+   * The redo point: tail, then slots, against slot, then reservation. Uses the session's own code.
    */
   @JCStressTest
   @State
@@ -213,13 +212,13 @@ final class LogRaces {
     }
   }
 
-  /** Durable wait: register, then look, against publish, then look for waiters. */
+  /** Durable wait: register, then read, against publish, then check for waiters. */
   @JCStressTest
   @State
   @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "the writer sees the waiter")
   @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "the waiter sees the position")
   @Outcome(id = "true, true", expect = Expect.ACCEPTABLE, desc = "both")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "a waiter that nobody wakes")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "a waiter that is never woken")
   public static class WaitAgainstPublish {
     private final DurabilityWaiters waits = new DurabilityWaiters(0);
 

@@ -17,13 +17,13 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The file of a log that was held back becomes as small as it was, and a crash is no matter. */
+/** A log file that was held back shrinks again, safely under crashes. */
 class LogShrinkTest {
   private static final String FILE = "log";
   private static final int SLOT = 64 << 10;
   private static final long KEEP = 2 * SLOT;
 
-  /** What is kept, two segments of which some is kept, and what is ready beside it. */
+  /** What is retained, two segments that contain some of it, and spare slots. */
   private static final long SMALL = KEEP + 2 * SLOT + 5 * SLOT;
 
   private static final LogConfig CONFIG = new LogConfig(SLOT, 64 << 10, 5_000_000, 16 << 10, KEEP);
@@ -51,7 +51,9 @@ class LogShrinkTest {
     log.recycleBelow(redo);
   }
 
-  /** Goes on, as a database would, until the file is small; how soon is the maker's business. */
+  /**
+   * Continues as a database would until the file is small; timing depends on the segment creator.
+   */
   private void goOnUntilSmall(Log log, LogSession session) {
     long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
     while (device.size() > SMALL && System.nanoTime() < deadline) {
@@ -62,16 +64,16 @@ class LogShrinkTest {
     assertTrue(device.size() <= SMALL, () -> device.size() + " bytes");
   }
 
-  /** Nobody writes any more: the checkpoint is enough. */
+  /** Without writes, the checkpoint suffices. */
   @Test
-  void anIdleLogShrinksToo() {
+  void idleLogShrinks() {
     try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
       LogSession session = log.session();
       for (int round = 0; round < 3; round++) {
         Log.Pin pin = log.pin();
         append(log, session, 300 + round * 7);
         checkpoint(log);
-        assertTrue(device.size() > 20 * SLOT, "it is held back");
+        assertTrue(device.size() > 20 * SLOT, "the log is held back");
         pin.close();
         checkpoint(log);
         long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
@@ -87,7 +89,7 @@ class LogShrinkTest {
     assertEquals(41, Logs.readAll(device, redo).size());
   }
 
-  /** What a crash needs is there for as long as what takes its place may be lost. */
+  /** What a crash needs stays as long as its replacement may be lost. */
   @Test
   void aSegmentStaysUntilTheNextIsDurable() throws InterruptedException {
     try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
@@ -95,11 +97,11 @@ class LogShrinkTest {
       append(log, log.session(), 300);
       disk.hold(IoOp.WRITE);
       pin.close();
-      checkpoint(log); // the writer goes on nearer to the start, as far as it comes
+      checkpoint(log); // the writer continues nearer to the start
       disk.awaitHeld(1);
       for (int i = 0; i < 20; i++) {
         checkpoint(log);
-        Thread.sleep(5); // for the maker, which cuts off what is free
+        Thread.sleep(5); // for the segment creator, which truncates free slots
       }
       BlockDevice after = disk.crash(SimCrash.LOSE_ALL).device(FILE);
       disk.letGo();
@@ -116,7 +118,7 @@ class LogShrinkTest {
         Log.Pin pin = log.pin();
         append(log, session, 400);
         checkpoint(log);
-        assertTrue(device.size() > 25 * SLOT, "it is held back");
+        assertTrue(device.size() > 25 * SLOT, "the log is held back");
         assertEquals(401, Logs.readAll(device, pin.lsn()).size());
         pin.close();
         goOnUntilSmall(log, session);
@@ -125,9 +127,9 @@ class LogShrinkTest {
     assertEquals(acked, Logs.end(device, redo));
   }
 
-  /** A file that is cut while segments are begun and made, and the power fails at any operation. */
+  /** The file is truncated while segments begin, and the power fails at any operation. */
   @Test
-  void aCrashAtAnyOperation() {
+  void survivesACrashAtAnyOperation() {
     record Moment(SimDisk disk, long redo, long acked) {}
     List<Moment> moments = new ArrayList<>();
     Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN);
@@ -143,7 +145,7 @@ class LogShrinkTest {
           if (n % 3 == 0) {
             SimDisk left = disk.crash(hows[(int) (n / 3 % hows.length)]);
             synchronized (moments) {
-              // A checkpoint meanwhile: nobody knows which one a superblock would have named.
+              // A concurrent checkpoint leaves open which one the superblock would name.
               if (redo == needed) {
                 moments.add(new Moment(left, needed, promised));
               }
@@ -178,9 +180,9 @@ class LogShrinkTest {
     }
   }
 
-  /** A file that can't be cut stays as it is, and the log goes on. */
+  /** If the file cannot be truncated it stays as it is, and the log continues. */
   @Test
-  void aCutThatFailsIsNoHarm() {
+  void failedTruncationIsHarmless() {
     try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
       LogSession session = log.session();
       Log.Pin pin = log.pin();
@@ -197,7 +199,7 @@ class LogShrinkTest {
     assertEquals(acked, Logs.end(device, redo));
   }
 
-  /** A file of very many slots, whose headers alone are there. */
+  /** Returns a file of very many slots with headers only. */
   private static BlockDevice slots(int count) {
     long slot = 3 * Group.BLOCK;
     return (BlockDevice)
@@ -221,7 +223,7 @@ class LogShrinkTest {
             });
   }
 
-  /** Four times the slots took sixteen times as long: hours for these. */
+  /** Regression: the time was quadratic in the number of slots, hours for these. */
   @Test
   @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void slotsAreReadInLinearTime() {

@@ -19,8 +19,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Many appenders on a ring and segments of 64 KiB, while the power fails: everything up to the
- * durable position is found, in order, and what is found beyond is what was appended there.
+ * Many appenders on a ring and segments of 64 KiB, while the power fails. Everything up to the
+ * durable position must be found in order, and what is found beyond must have been appended there.
  */
 @Tag("slow")
 class LogStressTest {
@@ -28,7 +28,7 @@ class LogStressTest {
   private static final int OPERATIONS = 150;
   private static final int CRASHES = 12;
 
-  /** What a position held, of everything that was completed. */
+  /** A completed record and its end. */
   private record Appended(long number, int length, long end) {}
 
   private final ConcurrentHashMap<Long, Appended> appended = new ConcurrentHashMap<>();
@@ -37,7 +37,7 @@ class LogStressTest {
 
   @ParameterizedTest
   @CsvSource({"1, false, false", "2, true, false", "3, false, true", "4, true, true"})
-  void whatIsDurableSurvives(long seed, boolean asynchronous, boolean virtual) throws Exception {
+  void durableRecordsSurvive(long seed, boolean asynchronous, boolean virtual) throws Exception {
     SimDisk disk = new SimDisk(seed);
     disk.asynchronous(asynchronous);
     List<SimDisk> survivors = new ArrayList<>();
@@ -52,7 +52,7 @@ class LogStressTest {
       }
       Random random = new Random(seed);
       while (threads.stream().anyMatch(Thread::isAlive)) {
-        // As a checkpointer does, in its order.
+        // in the order of the checkpointer
         long tail = log.tail();
         long redo = Math.min(Math.min(tail, log.minActive()), log.durableLsn());
         log.recycleBelow(redo - random.nextInt(100_000));
@@ -105,7 +105,7 @@ class LogStressTest {
     }
   }
 
-  /** The power fails; looks at what is left. */
+  /** Cuts the power and checks what is left. */
   private SimDisk crash(Log log, SimDisk disk) {
     try (Log.Pin pin = log.pin()) {
       long durable = log.durableLsn();
@@ -158,7 +158,7 @@ class LogStressTest {
     return all;
   }
 
-  /** The next incarnations: each goes on where the one before ended, and fails again. */
+  /** Continues in further incarnations, each from the end of the last, and crashes again. */
   private void goOn(SimDisk disk) {
     long redo = Logs.number(disk.peek("redo", 0, 8));
     List<Logs.Read> before = Logs.readAll(disk.device("log"), redo);

@@ -17,14 +17,14 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What is appended is read back, across laps of the ring, segments and openings. */
+/** Records are read back, across laps of the ring, segments and openings. */
 class LogTest {
   private final SimDisk disk = new SimDisk(1);
   private final BlockDevice device = disk.device("log");
 
-  /** One that was lent on belongs to who begins it next. */
+  /** A session that was passed on belongs to the thread that begins it next. */
   @Test
-  void aSessionServesWhoHasBegunIt() throws InterruptedException {
+  void aSessionServesTheThreadThatBeganIt() throws InterruptedException {
     try (Log log = Logs.create(device)) {
       LogSession session = log.session();
       assertFalse(session.begun());
@@ -49,7 +49,7 @@ class LogTest {
   }
 
   @Test
-  void whatIsAppendedIsReadBack() {
+  void readsBackWhatWasAppended() {
     try (Log log = Logs.create(device)) {
       LogSession session = log.session();
       for (int i = 0; i < 2000; i++) {
@@ -70,13 +70,13 @@ class LogTest {
   }
 
   @Test
-  void anEmptyLogIsReadAsEmpty() {
+  void readsAnEmptyLog() {
     Logs.create(device).close();
     assertEquals(Log.FIRST_LSN, Logs.end(device, Log.FIRST_LSN));
   }
 
   @Test
-  void aLogGoesOnWhereItEnded() {
+  void continuesWhereItEnded() {
     long end = Log.FIRST_LSN;
     for (int opening = 1; opening < 10; opening++) {
       try (Log log = Log.open(device, Logs.TINY, Logs.start(opening, end, Log.FIRST_LSN))) {
@@ -91,7 +91,7 @@ class LogTest {
   }
 
   @Test
-  void whatWasNotDurableIsLostFromTheTail() {
+  void onlyATailIsLost() {
     try (Log log = Logs.create(device)) {
       LogSession session = log.session();
       long durable = Logs.append(session, Logs.body(1, 100));
@@ -105,7 +105,7 @@ class LogTest {
   }
 
   @Test
-  void aLogThatDoesNotReachBackIsDamage() {
+  void aMissingBeginningIsDamage() {
     assertThrows(CorruptionException.class, () -> Logs.readAll(device, Log.FIRST_LSN));
     try (Log log = Log.open(device, Logs.TINY, Logs.start(1, 8192, 8192))) {
       log.awaitDurable(Logs.append(log.session(), Logs.body(1, 100)));
@@ -117,7 +117,7 @@ class LogTest {
   }
 
   @Test
-  void voidsFillWhatIsNotCompleted() {
+  void voidsFillIncompleteRecords() {
     try (Log log = Logs.create(device)) {
       LogSession session = log.session();
       session.begin(10_000);
@@ -132,19 +132,19 @@ class LogTest {
     assertEquals(RecordType.SCHEMA, all.getFirst().type());
   }
 
-  /** The writer stops at the tail, and not only where there is a zero. */
+  /** The writer stops at the tail, not only at a zero. */
   @Test
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void aRingMayBeFullToTheLastByte() {
+  void theRingMayBeCompletelyFull() {
     int quarter = Logs.TINY.bufferBytes() / 4;
     int body = quarter - Record.HEADER;
     long start = Logs.TINY.bufferBytes(); // a lap begins there
     try (Log log = Log.open(device, Logs.TINY, Logs.start(1, start, start))) {
-      // Two laps: positions of records are those of the first lap again.
+      // Two laps: positions in the ring repeat those of the first lap.
       for (int lap = 0; lap < 2; lap++) {
         LogSession first = log.session();
         first.begin(quarter);
-        first.reserve(RecordType.COMMIT, body); // held: nothing behind it is written
+        first.reserve(RecordType.COMMIT, body); // held, so nothing beyond it is written
         LogSession rest = log.session();
         rest.begin(3L * quarter);
         for (int i = 0; i < 3; i++) {
@@ -165,8 +165,8 @@ class LogTest {
   }
 
   /**
-   * An operation in the middle that finds no room in the file asks for it. It waited until the
-   * maker of segments looked by itself, once a second: with so many segments, for minutes.
+   * An operation that runs out of file space midway requests it. Regression: it waited for the
+   * segment creator's next check, once a second.
    */
   @Test
   @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

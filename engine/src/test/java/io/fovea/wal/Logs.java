@@ -12,7 +12,7 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 
-/** What the tests of the log have in common: small logs, and records that tell who wrote them. */
+/** Common tools of the log's tests: small logs, and records that identify their writers. */
 final class Logs {
   static final UUID DATABASE = new UUID(0x1234_5678_9ABC_DEF0L, 0x0FED_CBA9_8765_4321L);
 
@@ -32,7 +32,7 @@ final class Logs {
   /** A record as it was read. */
   record Read(int type, long start, long end, byte[] body) {}
 
-  /** All records but void ones; the last one has only the end of the log, and type 0. */
+  /** Reads all records except void ones; the last element has the log's end and type 0. */
   static List<Read> readAll(BlockDevice device, long fromLsn) {
     List<Read> all = new ArrayList<>();
     try (LogReader reader = LogReader.open(device, DATABASE, fromLsn)) {
@@ -48,12 +48,12 @@ final class Logs {
     return all;
   }
 
-  /** The end of the log. */
+  /** Returns the end of the log. */
   static long end(BlockDevice device, long fromLsn) {
     return readAll(device, fromLsn).getLast().end();
   }
 
-  /** A body that is told by its number and length: bytes 0..8 are the number. */
+  /** Returns a body that follows from its number and length; bytes 0..8 are the number. */
   static byte[] body(long number, int length) {
     byte[] body = new byte[length];
     new Random(number).nextBytes(body);
@@ -72,8 +72,8 @@ final class Logs {
   }
 
   /**
-   * Waits until a group begins at an offset of a file that had zeros there. A sync that is held
-   * tells nothing of that, for whoever makes segments syncs, too.
+   * Waits until a group begins at an offset of a file that had zeros there. A held sync would not
+   * prove it, since the segment creator syncs, too.
    */
   static void awaitGroup(SimDisk disk, String file, long offset) {
     while (Arrays.equals(disk.peek(file, offset, Group.BLOCK), new byte[Group.BLOCK])) {
@@ -81,7 +81,7 @@ final class Logs {
     }
   }
 
-  /** Waits in a place that can't be interrupted: where the log calls a device. */
+  /** Waits without being interruptible, where the log calls a device. */
   static void await(CountDownLatch latch) {
     try {
       latch.await();
@@ -90,7 +90,7 @@ final class Logs {
     }
   }
 
-  /** Appends a record in an operation of its own; returns where it ends. */
+  /** Appends a record in its own operation; returns its end. */
   static long append(LogSession session, byte[] body) {
     session.begin(LogSession.space(body.length));
     try {

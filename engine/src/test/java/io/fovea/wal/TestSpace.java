@@ -1,10 +1,10 @@
 package io.fovea.wal;
 
-/** For tests of other packages: the space of a log. */
+/** Access to the space accounting of a log, for tests of other packages. */
 public final class TestSpace {
   private TestSpace() {}
 
-  /** How many bytes operations have of it: 0 where there is none, if nothing was lost. */
+  /** Returns the bytes granted to operations: 0 if there are none and nothing has leaked. */
   public static long held(Log log) {
     return log.space().held();
   }
