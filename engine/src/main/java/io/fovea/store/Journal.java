@@ -27,8 +27,8 @@ import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -312,8 +312,8 @@ public final class Journal {
         pool,
         superblocks,
         nextTreeId,
-        () -> hooks.freeStrays().run(),
-        () -> hooks.counted().get(),
+        () -> hooks.freeStrays(),
+        () -> hooks.counted(),
         tables,
         config.log().keepBytes(),
         config.checkpointNanos(),
@@ -474,14 +474,14 @@ public final class Journal {
    * <p>Where the log is full to its end and the disk gives no more, this throws: what is behind the
    * durable end of the log is lost then, as by a crash, and nobody was told of it.
    *
-   * @param save puts the counts of trees into the catalog; see {@link SchemaHooks}
+   * @param save puts the counts of trees into the catalog; see {@link SchemaHooks#saveCounts}
    */
   void finish(BufferPool pool, int nextTreeId, LongSupplier save) {
     Checkpointer c = checkpointer();
     c.close();
     Log l = log();
     l.requireAlive();
-    hooks.freeStrays().run();
+    hooks.freeStrays();
     if (taken.stream().anyMatch(LogSession::begun)) {
       persist();
       throw new DurabilityLostException(

@@ -42,7 +42,7 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
   public static void check(LogConfig log, int pageSize) {
     LogSizes is = of(log);
     LogSizes larger = is.raised(pageSize);
-    if (larger.equals(is)) {
+    if (larger.isSame(is)) {
       return;
     }
     LogSizes smaller = is.lowered(pageSize);
@@ -74,7 +74,14 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
     long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
     long segment = Math.min(segmentBytes, most & -BLOCK);
     LogSizes smaller = new LogSizes(buffer, segment, maxBytes);
-    return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
+    return smaller.isSame(this) || !smaller.raised(pageSize).isSame(smaller) ? null : smaller;
+  }
+
+  /** As equals, which would make the JVM generate classes at each first opening. */
+  private boolean isSame(LogSizes as) {
+    return bufferBytes == as.bufferBytes
+        && segmentBytes == as.segmentBytes
+        && maxBytes == as.maxBytes;
   }
 
   private static long bufferMin(int pageSize) {

@@ -225,7 +225,7 @@ public final class Store {
 
   /** The trees whose records are counted. */
   List<BTree> counted() {
-    return hooks.counted().get();
+    return hooks.counted();
   }
 
   /** What is known of counts beside the catalog; null: what the catalog has holds. */
@@ -379,7 +379,7 @@ public final class Store {
         journal.counts();
         journal.noteTables();
       }
-      hooks.onMarked().run(); // last, because it may fail: the steps above must not be skipped
+      hooks.onMarked(); // last, because it may fail: the steps above must not be skipped
     }
   }
 
@@ -601,7 +601,7 @@ public final class Store {
     try {
       Closing.finish(storeComponents, marked, quiet, hooks);
     } finally {
-      Closing.giveBack(storeComponents, hooks.join());
+      Closing.giveBack(storeComponents, hooks);
     }
   }
 
@@ -615,7 +615,7 @@ public final class Store {
       // A mark that is under way ends here, and one that comes later sees that the store is closed.
       // It may be of a thread that is awaited below.
     }
-    Closing.giveBack(storeComponents, hooks.join());
+    Closing.giveBack(storeComponents, hooks);
   }
 
   public DatabaseClosedException closedException() {
