@@ -42,7 +42,7 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
   public static void check(LogConfig log, int pageSize) {
     LogSizes is = of(log);
     LogSizes larger = is.raised(pageSize);
-    if (larger.isSame(is)) {
+    if (larger.equals(is)) {
       return;
     }
     LogSizes smaller = is.lowered(pageSize);
@@ -74,14 +74,21 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
     long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
     long segment = Math.min(segmentBytes, most & -BLOCK);
     LogSizes smaller = new LogSizes(buffer, segment, maxBytes);
-    return smaller.isSame(this) || !smaller.raised(pageSize).isSame(smaller) ? null : smaller;
+    return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
   }
 
-  /** As equals, which would make the JVM generate classes at each first opening. */
-  private boolean isSame(LogSizes as) {
-    return bufferBytes == as.bufferBytes
-        && segmentBytes == as.segmentBytes
-        && maxBytes == as.maxBytes;
+  // Written out: the JVM would generate classes for them, at each first opening.
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof LogSizes s
+        && bufferBytes == s.bufferBytes
+        && segmentBytes == s.segmentBytes
+        && maxBytes == s.maxBytes;
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(bufferBytes + 31 * segmentBytes + 961 * maxBytes);
   }
 
   private static long bufferMin(int pageSize) {
