@@ -22,7 +22,7 @@ class ShopTest {
   private final HttpClient client = HttpClient.newHttpClient();
 
   @Test
-  void theServiceOfGettingStarted() throws Exception {
+  void gettingStartedService() throws Exception {
     try (Main main = new Main(folder, 0)) {
       assertEquals("200 1", get(main, "/register/ada@example.org/Ada"));
       assertEquals("200 2", get(main, "/register/bob@example.org/Bob"));

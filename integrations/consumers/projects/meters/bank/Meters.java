@@ -6,12 +6,12 @@ import io.fovea.micrometer.FoveaMetrics;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.file.Path;
 
-/** The accounts, and how many transactions wrote them as a meter. */
+/** Writes the accounts, and reads the number of transactions from a meter. */
 public final class Meters {
   private Meters() {}
 
   /**
-   * Prints what the meter says.
+   * Prints the value of the meter.
    *
    * @param args the file
    */

@@ -13,7 +13,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.nio.file.Path;
 
-/** What the README shows, with a second opening that looks at what the first has left. */
+/** The example of the README, with a second opening that checks the results of the first. */
 public final class Bank {
   private static final int ACCOUNTS = 10_000;
 
@@ -29,7 +29,7 @@ public final class Bank {
   }
 
   /**
-   * Opens a database twice and prints what is in it.
+   * Opens a database twice and prints its contents.
    *
    * @param args the file
    */
@@ -62,7 +62,7 @@ public final class Bank {
     }
   }
 
-  /** What all accounts have. */
+  /** The total of all accounts. */
   public long sum(Database db) {
     RowTable accounts = db.table(spec);
     Key key = accounts.key();

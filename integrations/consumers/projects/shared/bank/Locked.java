@@ -12,7 +12,7 @@ public final class Locked {
   private Locked() {}
 
   /**
-   * Prints what the other process has met.
+   * Prints the result of the other process.
    *
    * @param args the file; then the flags of the other process
    * @throws Exception if it can't be started
@@ -31,7 +31,7 @@ public final class Locked {
     command.addAll(List.of(args).subList(1, args.length));
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), "bank.Locked", args[0]));
     try (Database db = Database.open(Path.of(args[0]), Options.defaults())) {
-      // One that tries within the process does not give the lock away.
+      // A failed attempt within the process does not release the lock.
       try (Database second = Database.open(Path.of(args[0]), Options.defaults())) {
         System.out.println("opened twice: " + db.name() + ", " + second.name());
       } catch (DatabaseLockedException e) {

@@ -4,12 +4,12 @@ import io.fovea.Database;
 import io.fovea.Options;
 import java.nio.file.Path;
 
-/** Looks at accounts that are there already. */
+/** Reads existing accounts. */
 public final class Look {
   private Look() {}
 
   /**
-   * Prints what is in a database.
+   * Prints the contents of a database.
    *
    * @param args the file
    */

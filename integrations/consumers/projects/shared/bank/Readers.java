@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Has a database open for reading only while a process with other flags reads it too. */
+/** Keeps a database open read-only while a process with other flags reads it too. */
 public final class Readers {
   private Readers() {}
 
@@ -32,7 +32,7 @@ public final class Readers {
       }
     }
     if (args.length == 1) {
-      // The other process still reads.
+      // The other process is still reading.
       try (Database db = Database.open(file, Options.defaults())) {
         System.out.println("opened " + db.name());
       } catch (DatabaseLockedException e) {

@@ -23,9 +23,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Ten thousand clients are tasks of scopes, as the JDK's structured concurrency has them, and move
- * money between accounts. Of some scopes a task fails, some have a timeout, and owners of others
- * are interrupted: then the tasks of the scope are interrupted wherever they are.
+ * Ten thousand clients, as tasks of structured scopes, move money between accounts. In some scopes
+ * a task fails, some have a timeout, and the owners of others are interrupted: then the scope's
+ * tasks are interrupted wherever they are.
  */
 public final class Scopes {
   private static final int SCOPES = 200;
@@ -50,7 +50,7 @@ public final class Scopes {
   }
 
   /**
-   * Opens a database, lets the clients work, and prints what became of them.
+   * Opens a database, runs the clients, and prints the results.
    *
    * @param args the file, and a seed
    */
@@ -61,7 +61,7 @@ public final class Scopes {
       all.fill();
       all.run();
       for (int i = 0; i < 600 && db.stats().activeTransactions() > 0; i++) {
-        LockSupport.parkNanos(50_000_000); // of stages that nobody waits for any more
+        LockSupport.parkNanos(50_000_000); // of abandoned stages
       }
       System.out.println("sum " + all.sum());
       System.out.println("active " + db.stats().activeTransactions());
@@ -150,7 +150,7 @@ public final class Scopes {
     }
   }
 
-  /** A scope: when it is closed, all of its tasks have ended. */
+  /** Runs a scope: when it is closed, all of its tasks have ended. */
   private void scope(int scope, Random random) {
     List<Subtask<Boolean>> tasks = new ArrayList<>();
     boolean[] waits = new boolean[TASKS];
@@ -184,7 +184,7 @@ public final class Scopes {
     } catch (InterruptedException e) {
       cancelledScopes.incrementAndGet();
     }
-    boolean unused = Thread.interrupted(); // it was for the scope
+    boolean unused = Thread.interrupted(); // clears the scope's interrupt
     for (int i = 0; i < tasks.size(); i++) {
       check(tasks.get(i), scope * TASKS + i, waits[i]);
     }
@@ -194,12 +194,15 @@ public final class Scopes {
     try {
       return stage.get();
     } catch (InterruptedException e) {
-      stage.cancel(true); // which the transaction may not notice any more
+      stage.cancel(true); // the transaction may not notice it any more
       throw e;
     }
   }
 
-  /** What a task has told is so; of one that has waited for a stage, and gave up, nothing is known. */
+  /**
+   * Checks that a task's answer is true; a task that gave up waiting for a stage has no known
+   * outcome.
+   */
   private void check(Subtask<Boolean> task, int client, boolean waits) {
     boolean there = isServed(client);
     if (task.state() == Subtask.State.SUCCESS) {
@@ -215,7 +218,7 @@ public final class Scopes {
         && !(task.exception() instanceof OperationInterruptedException)) {
       throw new AssertionError(task.exception());
     }
-    // A task that is not available was cancelled before it could tell its end.
+    // An unavailable task was cancelled before it could report its end.
     boolean told = task.state() == Subtask.State.FAILED;
     if (there && told && !waits) {
       throw new AssertionError("client " + client + " was told it was not done");

@@ -17,16 +17,14 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Copies a database. */
 @Command(
     name = "backup",
     header = "Copies a database into a directory.",
     description = {
-      "Copies a database that nobody has open into a directory. FILE is opened for that, which"
-          + " recovers it if it was not closed. No existing file is overwritten. A database"
-          + " that is in use is copied by the application that has it open (Database.backup), or"
-          + " with --in-use.",
-      "With --since it copies the pages that were changed since an earlier backup."
+      "Copies a database that no process has open into a directory. Opens FILE, which recovers"
+          + " it if it was not closed. Overwrites no existing file. To copy a database in use,"
+          + " call Database.backup in the application that has it open, or use --in-use.",
+      "With --since, copies only pages that were changed since an earlier backup."
     })
 final class BackupCommand extends FileCommand implements WholeFile {
   @Mixin final ProgressOption progress = new ProgressOption();
@@ -34,30 +32,30 @@ final class BackupCommand extends FileCommand implements WholeFile {
   @Parameters(
       index = "1",
       paramLabel = "DIRECTORY",
-      description = "Where the copy goes; made where it does not exist.")
+      description = "The directory for the copy, created if it does not exist.")
   @Nullable Path directory;
 
   @Option(
       names = "--rate",
       paramLabel = "MIB",
-      description = "At most so many MiB a second; 0, the default, for no limit.")
+      description = "The maximum rate in MiB per second; 0, the default, for no limit.")
   long rate;
 
   @Option(
       names = "--since",
       paramLabel = "BACKUP",
       description = {
-        "Only what was changed since an earlier backup: its directory, its archive, or its position"
-            + " as text."
+        "Copies only changes since an earlier backup, given by its directory, its archive, or"
+            + " its position as text."
       })
   @Nullable String since;
 
   @Option(
       names = "--in-use",
       description = {
-        "FILE may be open in another process, with a log or for reading; nothing of it is changed. A"
-            + " checkpoint of that process makes what was copied worth nothing: then it begins again,"
-            + " some times."
+        "FILE may be open in another process, with a log or for reading; it is not changed. A"
+            + " checkpoint of that process invalidates the copy: then copying restarts, a limited"
+            + " number of times."
       })
   boolean inUse;
 
@@ -77,7 +75,7 @@ final class BackupCommand extends FileCommand implements WholeFile {
   @Override
   public Integer call() {
     if (rate < 0 || rate > Long.MAX_VALUE >>> 20) {
-      throw mistake("--rate takes a number of MiB a second, and 0 for no limit");
+      throw mistake("--rate takes a number of MiB per second, or 0 for no limit");
     }
     Path to = Objects.requireNonNull(directory);
     BackupReport report;
@@ -110,7 +108,7 @@ final class BackupCommand extends FileCommand implements WholeFile {
 
   private static BackupReport backup(Path file, Path directory, BackupOptions how) {
     FileReport.Header header = Opening.header(file);
-    // A complete file needs no log to be copied.
+    // If the file was closed, no log needs to be copied.
     Options options =
         header.state() == FileReport.State.CLEAN
             ? Opening.options(header).durability(Durability.NONE)

@@ -5,13 +5,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** Of the commands for records in an order: where these begin, and where they end. */
+/** Options for the bounds of a key range. */
 final class BoundsOption {
   @Option(
       names = "--prefix",
       arity = "1..*",
       paramLabel = "PART",
-      description = "The same as PART without it: what the keys begin with.")
+      description = "The same as PART: the first parts of the keys.")
   List<String> prefix = new ArrayList<>();
 
   @Option(
@@ -19,9 +19,9 @@ final class BoundsOption {
       arity = "1..*",
       paramLabel = "PART",
       description = {
-        "From these first parts of a key on. They stand behind PART, if there is some: 'stock 1 --from 5'"
-            + " begins at 1 5. Write this option behind TABLE, and --from=-5 for what begins with a"
-            + " minus."
+        "Starts at these first parts of a key. They follow PART, if given: 'stock 1 --from 5'"
+            + " starts at 1 5. Write this option after TABLE, and --from=-5 for a part that"
+            + " begins with a minus."
       })
   List<String> from = new ArrayList<>();
 
@@ -29,23 +29,23 @@ final class BoundsOption {
       names = "--after",
       arity = "1..*",
       paramLabel = "PART",
-      description = "As --from, behind all that begins with these.")
+      description = "Like --from, but starts after all keys that begin with these.")
   List<String> after = new ArrayList<>();
 
   @Option(
       names = "--to",
       arity = "1..*",
       paramLabel = "PART",
-      description = "Up to these first parts of a key, without what begins with them.")
+      description = "Ends before keys that begin with these first parts.")
   List<String> to = new ArrayList<>();
 
-  /** What was said, with the parameters that all keys begin with. */
+  /** Returns the bounds, with the parameters that all keys begin with. */
   Bounds of(JsonCommand command, List<@Nullable String> parts) {
     if (!from.isEmpty() && !after.isEmpty()) {
-      throw command.mistake("--from and --after are two places to begin at: give one");
+      throw command.mistake("--from and --after exclude each other: give one");
     }
     if (!prefix.isEmpty() && !parts.isEmpty()) {
-      throw command.mistake("--prefix is what keys begin with, as PART is: give one");
+      throw command.mistake("--prefix means the same as PART: give one");
     }
     return new Bounds(prefix.isEmpty() ? parts : new ArrayList<>(prefix), from, after, to);
   }

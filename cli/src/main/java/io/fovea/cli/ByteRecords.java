@@ -19,12 +19,12 @@ import java.util.Map;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** Of a table of bytes, and of one of objects: as the bytes that they are. */
+/** Records of a table of bytes, or of a table of objects as bytes. */
 final class ByteRecords extends Records {
   static final String KEY = "key";
   static final String VALUE = "value";
 
-  /** What hexadecimal digits begin with, where text is understood as well. */
+  /** The prefix of hexadecimal digits where text is accepted too. */
   private static final String HEX = "0x";
 
   private final Table<byte[], byte[]> bytes;
@@ -72,7 +72,7 @@ final class ByteRecords extends Records {
     }
     if (prefix.length > 0) {
       throw command.mistake(
-          "a table of " + TableFile.kind(table.spec()) + " takes PART, or bounds, and not both");
+          "a table of " + TableFile.kind(table.spec()) + " takes PART or bounds, not both");
     }
     byte[] low = bound(whole(bounds.low()));
     byte[] from =
@@ -86,10 +86,10 @@ final class ByteRecords extends Records {
   }
 
   /**
-   * From one byte string to before another.
+   * Returns the records between two byte strings, the upper one exclusive.
    *
-   * @param open whether an empty {@code from} means that there is no lower bound; else it means
-   *     that nothing is above it
+   * @param open whether an empty {@code from} means no lower bound; otherwise it means that the
+   *     range is empty
    * @param to empty for no upper bound
    */
   static Cursor<byte[], byte[]> between(
@@ -106,7 +106,7 @@ final class ByteRecords extends Records {
     return table.scan(tx, from.length == 0 ? null : from, to.length == 0 ? null : to, order);
   }
 
-  /** The key that a bound of a table of bytes is. */
+  /** Returns a bound of a table of bytes as a key. */
   private byte[] bound(List<String> parts) {
     if (parts.size() > 1) {
       throw command.mistake("a table of " + TableFile.kind(table.spec()) + " has keys of one part");
@@ -129,7 +129,7 @@ final class ByteRecords extends Records {
       throw command.mistake(
           "an index of "
               + TableFile.kind(table.spec())
-              + " as bytes is shown as a whole, and takes no key");
+              + " as bytes is shown as a whole, without a key");
     }
     try (Cursor<byte[], byte[]> c = ObjectDump.of(table).scanIndex(tx, index, List.of(), order)) {
       boolean goesOn = true;
@@ -139,7 +139,7 @@ final class ByteRecords extends Records {
     }
   }
 
-  /** In the order of a key that the application computes, which the entries have. */
+  /** Scans in the order of a computed key, which is stored in the index entries. */
   private void scanComputed(
       Transaction tx,
       Bounds bounds,
@@ -183,7 +183,7 @@ final class ByteRecords extends Records {
     return named(VALUE, of.valueBytes());
   }
 
-  /** What is called so, alone. */
+  /** Returns a map with one value. */
   static Map<String, @Nullable Object> named(String name, byte @Nullable [] bytes) {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     m.put(name, bytes);
@@ -202,7 +202,7 @@ final class ByteRecords extends Records {
     byte[] k = wholeKey(key);
     for (String name : values.keySet()) {
       if (!name.equals(VALUE)) {
-        throw command.mistake("a record has a key and a value, and no " + name);
+        throw command.mistake("a record has only a key and a value, and no " + name);
       }
     }
     String value = values.get(VALUE);

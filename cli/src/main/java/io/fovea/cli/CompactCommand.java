@@ -9,18 +9,17 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Makes a file shorter. */
 @Command(
     name = "compact",
-    header = "Makes a file shorter.",
+    header = "Shortens a file.",
     description = {
-      "With --write, moves pages of a database that nobody has open to free pages nearer to the front of the file,"
-          + " and cuts off its end. FILE is opened for that, with a log, which recovers it if it was"
-          + " not closed. (A database that is in use is compacted by the application that has it"
-          + " open: Database.compact.)",
-      "The space of runs of free pages that are left is given back to the file system: the file is"
-          + " as long, and takes less of the disk.",
-      "Where it is cut short, the pages that were moved stay where they are."
+      "With --write, moves pages of a database that no process has open to free pages nearer to"
+          + " the start of the file, and cuts off its end. Opens FILE with a log, which recovers"
+          + " it if it was not closed. (To compact a database in use, call Database.compact in"
+          + " the application that has it open.)",
+      "The space of remaining runs of free pages is returned to the file system: the file keeps"
+          + " its length but uses less of the disk.",
+      "If it is interrupted, pages that were already moved stay where they are."
     })
 final class CompactCommand extends FileCommand implements WholeFile {
   @Mixin final ProgressOption progress = new ProgressOption();
@@ -28,12 +27,12 @@ final class CompactCommand extends FileCommand implements WholeFile {
   @Option(
       names = "--bytes-per-second",
       paramLabel = "BYTES",
-      description = "Moves at most so many bytes of pages a second; 0, the default, for no limit.")
+      description = "The maximum bytes of pages moved per second; 0, the default, for no limit.")
   long bytesPerSecond;
 
   @Option(
       names = "--no-holes",
-      description = "Leaves the space of free pages in the middle of the file where it is.")
+      description = "Keeps the space of free pages in the middle of the file.")
   boolean noHoles;
 
   @Option(names = "--write", description = "Changes FILE; without it nothing is done.")
@@ -43,7 +42,7 @@ final class CompactCommand extends FileCommand implements WholeFile {
   public Integer call() {
     requireWrite(write);
     if (bytesPerSecond < 0) {
-      throw mistake("--bytes-per-second takes a number of bytes, and 0 for no limit");
+      throw mistake("--bytes-per-second takes a number of bytes, or 0 for no limit");
     }
     Options options = Opening.toChange(file());
     CompactReport report;
@@ -60,8 +59,8 @@ final class CompactCommand extends FileCommand implements WholeFile {
           .println(
               String.format(
                   Locale.ROOT,
-                  "%s: %d bytes of pages moved; %d bytes before, %d now, %d of them in use;"
-                      + " %d bytes of free ones punched out of the file",
+                  "%s: %d bytes of pages moved; %d bytes before, %d now, %d of them in use; %d"
+                      + " bytes of free pages returned to the file system",
                   file(),
                   report.bytesMoved(),
                   report.bytesBefore(),

@@ -7,13 +7,12 @@ import picocli.AutoComplete;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParentCommand;
 
-/** What makes a shell of Unix complete this command. */
 @Command(
     name = "completion",
-    header = "Writes a script that makes bash or zsh complete the command.",
+    header = "Prints a completion script for bash or zsh.",
     mixinStandardHelpOptions = true,
     description = {
-      "Writes a script that makes bash, or zsh, complete commands and options of 'fovea':",
+      "Prints a script with which bash or zsh completes commands and options of 'fovea':",
       "  source <(fovea completion)"
     })
 final class CompletionCommand implements Callable<Integer> {

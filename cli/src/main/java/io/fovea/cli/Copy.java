@@ -9,8 +9,8 @@ import java.nio.file.Path;
 import java.util.stream.Stream;
 
 /**
- * A copy of a database that is in use, to look at. It is removed when it is closed, and when the
- * JVM ends. Any thread.
+ * A temporary copy of a database in use. It is removed when it is closed, or when the JVM ends.
+ * Thread-safe.
  */
 final class Copy implements AutoCloseable {
   private final Path directory;
@@ -22,7 +22,6 @@ final class Copy implements AutoCloseable {
     this.file = file;
   }
 
-  /** Makes one. */
   static Copy of(Path file) {
     try {
       Path directory = Files.createTempDirectory("fovea-copy");
@@ -43,7 +42,7 @@ final class Copy implements AutoCloseable {
     }
   }
 
-  /** The file of its pages, which has the name of the original. */
+  /** The data file, with the name of the original. */
   Path file() {
     return file;
   }
@@ -55,7 +54,7 @@ final class Copy implements AutoCloseable {
       }
       Files.deleteIfExists(directory);
     } catch (IOException e) {
-      // It is in the directory for temporary files.
+      // It is in the temporary directory.
     }
   }
 
@@ -65,7 +64,7 @@ final class Copy implements AutoCloseable {
     try {
       Runtime.getRuntime().removeShutdownHook(atTheEnd);
     } catch (IllegalStateException e) {
-      // It runs.
+      // the JVM is ending
     }
   }
 }

@@ -2,14 +2,13 @@ package io.fovea.cli;
 
 import picocli.CommandLine.Option;
 
-/** Of the commands that look at a file: whether it may be in use. */
 final class CopyOption {
   @Option(
       names = "--copy",
       description = {
-        "Looks at a consistent copy, so that another process may have FILE open, with a log or for"
-            + " reading. The copy is made first, in the directory for temporary files, and removed"
-            + " at the end."
+        "Reads a consistent copy, so that another process may have FILE open, with a log or for"
+            + " reading. The copy is made first, in the temporary directory, and removed at the"
+            + " end."
       })
   boolean copy;
 }

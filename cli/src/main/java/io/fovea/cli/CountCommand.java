@@ -5,14 +5,13 @@ import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** How many records are there? */
 @Command(
     name = "count",
     header = "Counts records.",
     description = {
-      "Counts the records of a table of a database that nobody has open. With parts of a key: those"
-          + " that begin with them. Nothing on disk changes.",
-      "All of a table takes no time, since the table knows it; parts of it are read."
+      "Counts the records of a table of a database that no process has open; with parts of a"
+          + " key, those that begin with them. Nothing on disk changes.",
+      "Counting a whole table takes no time, because its count is stored; parts of it are read."
     })
 final class CountCommand extends PrefixCommand {
   @Mixin final CopyOption copy = new CopyOption();

@@ -14,13 +14,13 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Makes a database, or a table. */
 @Command(
     name = "create",
     header = "Creates a database, or a table in one.",
     description = {
-      "Creates a new database in FILE, with a table of rows if TABLE is given. With --write, FILE may"
-          + " be a database that no process has open, which gets the table.",
+      "Creates a new database in FILE, with a table of rows if TABLE is given. With --write,"
+          + " FILE may be an existing database that no process has open, and the table is created"
+          + " in it.",
       "  fovea create shop.fovea stock --key 'item INT32' 'name VARTEXT(200)' 'price DECIMAL(10,2) NULL'",
       "'import' creates the file and the table from a CSV file."
     })
@@ -33,20 +33,20 @@ final class CreateCommand extends FileCommand {
       arity = "0..*",
       paramLabel = "FIELD",
       description = {
-        "A field of its rows: NAME TYPE, or NAME:TYPE. The types are INT32, INT64, BOOLEAN, FLOAT64,"
-            + " UUID, INSTANT, DECIMAL(DIGITS, SCALE), TEXT(BYTES), BYTES(BYTES), and VARTEXT(BYTES) and"
-            + " VARBYTES(BYTES), which take no more than they have; NULL behind it lets the field have"
-            + " no value."
+        "A field of its rows: NAME TYPE, or NAME:TYPE. The types are INT32, INT64, BOOLEAN,"
+            + " FLOAT64, UUID, INSTANT, DECIMAL(DIGITS, SCALE), TEXT(BYTES), BYTES(BYTES), and"
+            + " VARTEXT(BYTES) and VARBYTES(BYTES), which take only the space they need. A NULL"
+            + " after the type makes the field nullable."
       })
   List<String> fields = new ArrayList<>();
 
   @Option(
       names = "--key",
       paramLabel = "FIELD",
-      description = "A part of the key; may be given again.")
+      description = "A part of the key; may be repeated.")
   List<String> keys = new ArrayList<>();
 
-  @Option(names = "--write", description = "FILE may be there already.")
+  @Option(names = "--write", description = "FILE may exist.")
   boolean write;
 
   @Override
@@ -55,7 +55,7 @@ final class CreateCommand extends FileCommand {
     if (there && table == null) {
       throw mistake(
           session() == null
-              ? "there is a file " + file() + " already: name a table to create in it"
+              ? "the file " + file() + " exists: name a table to create in it"
               : "name a table to create");
     }
     if (there) {
@@ -67,7 +67,7 @@ final class CreateCommand extends FileCommand {
       Database db = opened.database();
       if (spec != null) {
         if (db.describe(spec.name()) != null) {
-          throw mistake("there is a table " + NameText.of(spec.name()) + " already");
+          throw mistake("the table " + NameText.of(spec.name()) + " exists");
         }
         db.table(spec);
       }
@@ -82,12 +82,12 @@ final class CreateCommand extends FileCommand {
     String name = table;
     if (name == null) {
       if (!keys.isEmpty()) {
-        throw mistake("--key is of a table: name it");
+        throw mistake("--key needs a table: name one");
       }
       return null;
     }
     if (keys.isEmpty()) {
-      throw mistake("a table has a key: --key 'NAME TYPE'");
+      throw mistake("a table needs a key: --key 'NAME TYPE'");
     }
     try {
       KeySpec.Definition key = KeySpec.define();

@@ -5,14 +5,12 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Deletes a record. */
 @Command(
     name = "delete",
     header = "Deletes a record.",
     description = {
-      "With --write, deletes one record of a table of a database that nobody has open, and its"
-          + " entries in indexes. FILE is opened for that, with a log, which recovers it if it was"
-          + " not closed.",
+      "With --write, deletes one record of a table of a database that no process has open, and"
+          + " its index entries. Opens FILE with a log, which recovers it if it was not closed.",
       "The exit code is 4 if there is no such record."
     })
 final class DeleteCommand extends KeyCommand {

@@ -24,37 +24,36 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
-/** Is all here that a database wants? */
 @Command(
     name = "doctor",
-    header = "Looks whether all is here that a database wants.",
+    header = "Checks this machine for use with a database.",
     description = {
-      "Says what a database would find in a directory of this machine: the JDK, native access, the"
-          + " device (io_uring, direct I/O) and how long a sync takes, the file system, memory and"
-          + " limits. For that it makes a small database there, and removes it.",
-      "The exit code is 1 if there is something to change; a database works nevertheless."
+      "Shows what a database would find in a directory of this machine: the JDK, native access,"
+          + " the device (io_uring, direct I/O) and the time of a sync, the file system, memory"
+          + " and limits. It creates a small database there, and removes it.",
+      "The exit code is 1 if something should be changed; a database works nevertheless."
     })
 final class DoctorCommand extends JsonCommand {
   private static final int SYNCS = 31;
   private static final long FILES_WANTED = 1024;
   private static final long BYTES_WANTED = 1L << 30;
 
-  /** File systems that forget all, or whose locks and syncs others can't be sure of. */
+  /** File systems that are volatile, or whose locks and syncs are not reliable. */
   private static final Map<String, String> FILE_SYSTEMS =
       Map.of(
-          "tmpfs", "it is memory: after a restart of the machine nothing is there",
-          "ramfs", "it is memory: after a restart of the machine nothing is there",
+          "tmpfs", "it is in memory: its contents are lost when the machine restarts",
+          "ramfs", "it is in memory: its contents are lost when the machine restarts",
           "nfs", "locks and syncs are the server's: keep databases on a local disk",
           "nfs4", "locks and syncs are the server's: keep databases on a local disk",
           "cifs", "locks and syncs are the server's: keep databases on a local disk",
-          "overlay", "it is a layer of a container, and goes with it: mount a volume");
+          "overlay", "it is a container layer, and is lost with the container: mount a volume");
 
   /**
-   * What was looked at.
+   * A result.
    *
-   * @param what its name
-   * @param found how it is
-   * @param advice what to change; null if it is well
+   * @param what the aspect that was checked
+   * @param found its state
+   * @param advice what to change; null if nothing
    */
   private record Finding(String what, String found, @Nullable String advice) {}
 
@@ -63,7 +62,7 @@ final class DoctorCommand extends JsonCommand {
       arity = "0..1",
       paramLabel = "DIRECTORY",
       defaultValue = ".",
-      description = "Where a database is to be. The default is the current directory.")
+      description = "The directory for a database. The default is the current directory.")
   Path directory = Path.of(".");
 
   private final List<Finding> findings = new ArrayList<>();
@@ -117,9 +116,9 @@ final class DoctorCommand extends JsonCommand {
             ? os.getTotalMemorySize()
             : -1;
     if (machine > 0) {
-      found("memory", mib(machine) + ", of the machine or of the container", null);
+      found("memory", mib(machine) + ", of the machine or the container", null);
     }
-    found("heap", mib(Runtime.getRuntime().maxMemory()) + " at most, beside the buffer", null);
+    found("heap", mib(Runtime.getRuntime().maxMemory()) + " at most, without the buffer", null);
   }
 
   private static String mib(long bytes) {
@@ -149,7 +148,7 @@ final class DoctorCommand extends JsonCommand {
     }
   }
 
-  /** None where the system has no such file. */
+  /** Returns no lines if the system has no such file. */
   private static List<String> lines(Path file) {
     try {
       return Files.readAllLines(file);
@@ -165,10 +164,10 @@ final class DoctorCommand extends JsonCommand {
     found(
         "free space",
         mib(free),
-        free < BYTES_WANTED ? "there is little: a log alone may take 512 MiB" : null);
+        free < BYTES_WANTED ? "there is little: the log alone may take 512 MiB" : null);
   }
 
-  /** What a database really gets there. */
+  /** Checks with a small database. */
   private void scratch() throws IOException {
     Path folder = Files.createTempDirectory(directory, "fovea-doctor");
     List<String> said = new ArrayList<>();
@@ -209,7 +208,7 @@ final class DoctorCommand extends JsonCommand {
         : null;
   }
 
-  /** How long a commit takes, of which the sync is most. */
+  /** Measures a commit, which is mostly a sync. */
   private void sync(Database db) {
     var table = db.table(TableSpec.bytes("t", 8)).bytes();
     long[] nanos = new long[SYNCS];

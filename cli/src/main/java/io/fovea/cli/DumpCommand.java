@@ -9,18 +9,17 @@ import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** What is in a page, or in the log? */
 @Command(
     name = "dump",
     header = "Shows a page, or records of the log.",
     description = {
-      "Shows a page, or records of the log, in words, as they are on disk. Nothing on disk"
+      "Shows a page, or records of the log, decoded, as they are on disk. Nothing on disk"
           + " changes."
     })
 final class DumpCommand extends FileCommand {
-  /** One of the two. */
+  /** Exclusive options. */
   static final class What {
-    @Option(names = "--page", paramLabel = "N", required = true, description = "This page.")
+    @Option(names = "--page", paramLabel = "N", required = true, description = "The page number.")
     @Nullable Long page;
 
     @Option(
@@ -28,8 +27,8 @@ final class DumpCommand extends FileCommand {
         paramLabel = "FROM..TO",
         required = true,
         description = {
-          "The records that begin in this range of LSNs. FROM may be left out: where recovery"
-              + " begins. So may TO: to the end."
+          "The records that begin in this range of LSNs. FROM may be omitted: the start of"
+              + " recovery. TO may be omitted: the end of the log."
         })
     @Nullable String log;
   }
@@ -37,7 +36,7 @@ final class DumpCommand extends FileCommand {
   @ArgGroup(multiplicity = "1")
   @Nullable What what;
 
-  @Option(names = "--hex", description = "All bytes as well.")
+  @Option(names = "--hex", description = "Shows all bytes too.")
   boolean hex;
 
   @Override

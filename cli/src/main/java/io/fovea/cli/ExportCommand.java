@@ -22,17 +22,16 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Writes the records of a table for other programs. */
 @Command(
     name = "export",
     header = "Writes records as JSON lines or CSV.",
     description = {
-      "Writes the records of a table of a database that nobody has open, in the order of their"
-          + " keys: one JSON object a line, or CSV. With parts of a key: those that begin with"
-          + " them. Byte strings, and objects, are hexadecimal digits. Nothing in the database"
-          + " changes; 'import' reads what this writes.",
-      "The first line says what the table is, so that 'import' can make it; of CSV with --schema"
-          + " only, as other programs don't know such a line."
+      "Writes the records of a table of a database that no process has open, in key order: one"
+          + " JSON object per line, or CSV. With parts of a key, only records that begin with"
+          + " them. Byte strings and objects are hexadecimal. Nothing in the database changes;"
+          + " 'import' reads the output.",
+      "The first line describes the table, so that 'import' can create it; CSV has it only with"
+          + " --schema, because other programs do not expect it."
     })
 final class ExportCommand extends TableCommand {
   @Mixin final ProgressOption progress = new ProgressOption();
@@ -53,30 +52,27 @@ final class ExportCommand extends TableCommand {
   @Option(
       names = "--output",
       paramLabel = "FILE",
-      description = "A new file to write to, instead of the standard output.")
+      description = "The new file to write, instead of standard output.")
   @Nullable Path output;
 
   @Option(
       names = "--schema",
       negatable = true,
-      description = "Whether the first line says what the table is. The default: of JSON.")
+      description = "Whether the first line describes the table. The default is yes for JSON.")
   @Nullable Boolean schema;
 
   @Option(
       names = "--objects",
-      description = {
-        "Objects are JSON with the names of their components, for other programs: 'import' takes"
-            + " objects as the bytes that they are."
-      })
+      description = {"Writes objects as JSON, with the names of their components."})
   boolean objects;
 
   @Override
   public Integer call() throws IOException {
     if (objects && as.format != Format.JSON) {
-      throw mistake("objects of several versions have no columns: --objects goes with JSON");
+      throw mistake("objects of several versions have no columns: --objects requires JSON");
     }
     if (json && output == null) {
-      throw mistake("--json is for what is said beside the records: give --output");
+      throw mistake("--json is for the summary, not the records: give --output");
     }
     try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
@@ -90,17 +86,14 @@ final class ExportCommand extends TableCommand {
     return Main.OK;
   }
 
-  /**
-   * To a file that is not there before, nor after a failure. What was reported as exported is there
-   * after a loss of power.
-   */
+  /** Writes a new file, which is removed after a failure. Reported records survive a power loss. */
   private long write(Opened db, Records records, Path to) throws IOException {
     FileOutputStream file;
     try {
       Files.createFile(to);
-      file = new FileOutputStream(to.toFile()); // no channel: an interrupt would close it
+      file = new FileOutputStream(to.toFile()); // not a channel: an interrupt would close it
     } catch (FileAlreadyExistsException e) {
-      throw mistake("there is a file " + to + " already");
+      throw mistake("the file " + to + " exists");
     } catch (IOException e) {
       throw mistake("the file " + to + " can't be made: " + Text.why(e));
     }
@@ -122,7 +115,7 @@ final class ExportCommand extends TableCommand {
     }
   }
 
-  /** Makes the entries of a directory durable, where the platform can open one. */
+  /** Makes the entries of a directory durable, if the platform can open one. */
   private static void sync(Path directory) throws IOException {
     FileChannel channel;
     try {

@@ -10,15 +10,15 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fields as a user writes them, which is how {@code schema} shows them.
+ * Parses fields in the notation that {@code schema} prints.
  *
  * <pre>
- *   item INT32                 a name and a type, with a space or a colon between
- *   name TEXT(20)              a text of 20 bytes at most; VARTEXT takes no more than it has
- *   price DECIMAL(10, 2) NULL  ten digits, two of them behind the point; may have no value
+ *   item INT32                 a name and a type, separated by a space or colon
+ *   name TEXT(20)              a text of at most 20 bytes; VARTEXT takes only the space it needs
+ *   price DECIMAL(10, 2) NULL  ten digits, two of them after the point; nullable
  * </pre>
  *
- * <p>Static methods; any thread.
+ * <p>Static methods; thread-safe.
  */
 final class FieldSpec {
   private static final String VARIABLE = "VAR";
@@ -35,13 +35,13 @@ final class FieldSpec {
   /**
    * Adds a field.
    *
-   * @throws IllegalArgumentException with a reason in words, if the text is none
+   * @throws IllegalArgumentException with the reason, if the text is not a field
    */
   static Field add(FieldDefinition to, String text) {
     Matcher m = TEXT.matcher(text.strip());
     if (!m.matches()) {
       throw new IllegalArgumentException(
-          "'" + text + "' is no field: one is NAME TYPE, as in 'price DECIMAL(10, 2) NULL'");
+          "'" + text + "' is not a field: expected NAME TYPE, as in 'price DECIMAL(10, 2) NULL'");
     }
     FieldDefinition of = m.group("null") == null ? to : to.nullable();
     return add(of, m.group("name"), m.group("type"), number(m, "size"), number(m, "scale"));
@@ -55,9 +55,9 @@ final class FieldSpec {
   /**
    * Adds a field.
    *
-   * @param size the bytes of a text or byte string, the digits of a decimal; the others have one
-   *     size, and may say it in bytes
-   * @throws IllegalArgumentException with a reason in words, if there is no such field
+   * @param size the bytes of a text or byte string, or the digits of a decimal; the other types
+   *     have one size, which may be given in bytes
+   * @throws IllegalArgumentException with the reason, if there is no such field
    */
   static Field add(
       FieldDefinition to,
@@ -99,7 +99,7 @@ final class FieldSpec {
             + type
             + "', the type of "
             + name
-            + ", is none of "
+            + ", is not one of "
             + String.join(", ", Arrays.stream(FieldType.values()).map(Enum::name).toList())
             + ", VARTEXT, VARBYTES");
   }

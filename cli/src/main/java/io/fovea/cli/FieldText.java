@@ -10,7 +10,7 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Values of fields as exports show them, and back from text.
+ * Converts values of fields to their exported form, and back from text.
  *
  * <pre>
  *   INT32, INT64, DECIMAL   a number, in digits        BOOLEAN   true, false
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  *   BYTES                   hexadecimal digits         null      null
  * </pre>
  *
- * <p>What is written is read back as the same value. Static methods, any thread.
+ * <p>Conversions are lossless. Static methods; thread-safe.
  */
 final class FieldText {
   private FieldText() {}
@@ -64,7 +64,7 @@ final class FieldText {
   /**
    * Appends a part to a key.
    *
-   * @throws RuntimeException if the text is no value of the part
+   * @throws RuntimeException if the text is not a value of the part
    */
   static void append(Key to, Field part, String text) {
     switch (part.type()) {
@@ -83,7 +83,7 @@ final class FieldText {
   /**
    * Sets a field of a row.
    *
-   * @throws RuntimeException if the text is no value of the field
+   * @throws RuntimeException if the text is not a value of the field
    */
   static void set(Row row, Field f, @Nullable String text) {
     if (text == null) {
@@ -111,7 +111,7 @@ final class FieldText {
     };
   }
 
-  /** As {@link UUID#fromString}, which takes shorter ones as well. */
+  /** Rejects shorter texts, which {@link UUID#fromString} accepts. */
   private static UUID uuid(String text) {
     UUID u = UUID.fromString(text);
     if (!u.toString().equalsIgnoreCase(text)) {

@@ -7,7 +7,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Parameters;
 
-/** What the commands for a file have in common. */
+/** A command on a file. */
 abstract class FileCommand extends JsonCommand {
   @Parameters(index = "0", paramLabel = "FILE", description = "The file of the database.")
   @Nullable Path file;
@@ -15,12 +15,12 @@ abstract class FileCommand extends JsonCommand {
   final Path file() {
     Path f = Objects.requireNonNull(file);
     if (f.getFileName() == null) {
-      throw mistake(f + " is a folder, and FILE is the file of a database");
+      throw mistake(f + " is a folder; FILE must be the file of a database");
     }
     return f;
   }
 
-  /** The database, to look at it. */
+  /** Opens the database for reading. */
   final Opened toRead(CopyOption how) {
     Session session = session();
     if (session != null) {
@@ -52,7 +52,7 @@ abstract class FileCommand extends JsonCommand {
     }
   }
 
-  /** The database, to change records, which a commit makes durable. */
+  /** Opens the database to change records; commits are durable. */
   final Opened toChange() {
     Session session = session();
     return session == null
@@ -60,7 +60,7 @@ abstract class FileCommand extends JsonCommand {
         : session.opened();
   }
 
-  /** A new database. */
+  /** Creates a database. */
   final Opened toCreate() {
     return Opened.of(Database.open(file(), Opening.toCreate()), () -> {});
   }
@@ -73,27 +73,27 @@ abstract class FileCommand extends JsonCommand {
     }
   }
 
-  /** In a shell: looks whether it was opened to change the file. */
+  /** In a shell: fails unless it was opened with --write. */
   final void requireWritingShell() {
     Session session = session();
     if (session != null && !session.writes()) {
       throw mistake(
-          "the shell was opened to look at " + file() + " only: fovea --write opens it to change");
+          "the shell has opened " + file() + " for reading only: use fovea --write to change it");
     }
   }
 
   /**
-   * One word more than a scan needs: an existing file is not changed by mistake. The rule for all
-   * commands that change records, tables or the size of a file.
+   * Requires --write, so that no existing file is changed by mistake. All commands that change
+   * records, tables or the size of a file call this.
    */
   final void requireWrite(boolean write) {
     requireWritingShell();
     if (!write && session() == null) {
-      throw mistake("this changes " + file() + ": say --write");
+      throw mistake("this changes " + file() + ": give --write");
     }
   }
 
-  /** Called at each record: ends the command where its user has stopped it. */
+  /** Called at each record: ends the command if the user stopped it. */
   final void goOn() {
     Session session = session();
     if (session != null) {

@@ -16,21 +16,21 @@ import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the tables are of which commits come.
+ * The schema for decoding commits.
  *
  * <pre>
- *   --copy, and a shell that does not follow    the database that is open for it, held until the end
- *   else                                        the catalog, as {@link FileChanges#tables} has it
- *                                               from the files, in use or not; nothing is held
+ *   --copy, and a shell without --follow    an open database, held until the end
+ *   otherwise                               the catalog, read from the files by
+ *                                           {@link FileChanges#tables}; nothing is held
  * </pre>
  *
- * <p>Who follows looks at the catalog again when tables have come or have other names, and once in
- * a while where a record is none of its table: that may have a newer version. What can't be read is
- * shown as bytes: of a table that is gone or has another name, or of one whose catalog can't be
- * read. One thread.
+ * <p>With --follow the catalog is read again after tables were created or renamed, and at intervals
+ * while a record does not match its table, which may have a newer version. Records of tables that
+ * no longer exist or were renamed, or whose catalog can't be read, are shown as bytes. Not
+ * thread-safe.
  */
 final class FollowedTables implements AutoCloseable {
-  /** Between two looks at the catalog that no change of tables has asked for. */
+  /** The minimum time between two reads of the catalog that no change of tables has caused. */
   private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   private final FileCommand command;
@@ -38,7 +38,7 @@ final class FollowedTables implements AutoCloseable {
   private final @Nullable Opened opened;
   private final boolean hex;
 
-  /** Whether the catalog is looked at again. */
+  /** Whether the catalog may be read again. */
   private final boolean again;
 
   private final Map<String, @Nullable Records> known = new HashMap<>();
@@ -61,11 +61,11 @@ final class FollowedTables implements AutoCloseable {
   }
 
   /**
-   * Looks what the tables are.
+   * Reads the schema.
    *
-   * @param copy whether to make a copy for that
-   * @param follows whether the file must be free for others meanwhile
-   * @param hex whether objects are bytes
+   * @param copy whether to copy the database for that
+   * @param follows whether the file must remain free for others
+   * @param hex whether objects are shown as bytes
    */
   static FollowedTables of(
       FileCommand command, FileChanges changes, boolean copy, boolean follows, boolean hex) {
@@ -76,24 +76,24 @@ final class FollowedTables implements AutoCloseable {
         command, changes, held ? command.toRead(how) : null, hex, follows && !held);
   }
 
-  /** A batch comes, whose records are shown next. */
+  /** Called before the records of a batch are decoded. */
   void batch(ChangeBatch batch) {
     for (Change c : batch.changes()) {
       stale |= again && (c.kind() == Change.Kind.CREATED || c.kind() == Change.Kind.RENAMED);
     }
   }
 
-  /** The key of a changed record in words. */
+  /** The decoded key of a changed record. */
   Map<String, @Nullable Object> key(Change c) {
     return words(c, Records::key, ByteRecords.KEY, c.keyBytes());
   }
 
-  /** What was put there in words. */
+  /** The decoded new value. */
   Map<String, @Nullable Object> value(Change c) {
     return words(c, Records::value, ByteRecords.VALUE, c.valueBytes());
   }
 
-  /** As the table's records are shown; as bytes where they can't be. */
+  /** Decodes according to the table; as bytes if that fails. */
   private Map<String, @Nullable Object> words(
       Change c,
       BiFunction<Records, Change, Map<String, @Nullable Object>> way,
@@ -106,7 +106,7 @@ final class FollowedTables implements AutoCloseable {
           return way.apply(records, c);
         }
       } catch (RuntimeException e) {
-        // It is of a table that was called so before, or of another version.
+        // It belongs to a table that had this name before, or to another version.
         if (!again || System.nanoTime() - looked < PAUSE_NANOS) {
           break;
         }
@@ -144,7 +144,7 @@ final class FollowedTables implements AutoCloseable {
         command
             .err()
             .println(
-                "fovea: what the tables are can't be read, so records are shown as bytes: "
+                "fovea: the schema can't be read, so records are shown as bytes: "
                     + e.getMessage());
       }
     }

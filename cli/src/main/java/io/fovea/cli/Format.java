@@ -30,18 +30,16 @@ import org.apache.commons.csv.QuoteMode;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How exports look, and what imports read.
+ * The formats of exports and imports.
  *
  * <pre>
- *   JSON   {"shop":1,"code":"c1","bits":"10ff"}     an object a line
- *
- *   CSV    shop,code,bits                           RFC 4180, the names of the columns first
+ *   JSON   {"shop":1,"code":"c1","bits":"10ff"}     one object per line
+ *   CSV    shop,code,bits                           RFC 4180, with a header
  *          1,c1,10ff
  * </pre>
  *
- * <p>Byte strings are hexadecimal digits. A null is {@code null} in JSON. In CSV it is nothing at
- * all, and an empty text is two quotes: so a table with a field that may be null has all other
- * values in quotes.
+ * <p>Byte strings are hexadecimal. A null is {@code null} in JSON. In CSV it is nothing at all, and
+ * an empty text is two quotes: so all other values of a table with nullable fields are quoted.
  */
 enum Format {
   /** JSON lines. */
@@ -134,7 +132,7 @@ enum Format {
               .setHeader()
               .setSkipHeaderRecord(true)
               .setIgnoreEmptyLines(true)
-              .setQuoteMode(QuoteMode.ALL_NON_NULL) // of a parser: it tells ,, from ,"",
+              .setQuoteMode(QuoteMode.ALL_NON_NULL) // of a parser: distinguishes ,, from ,"",
               .setDuplicateHeaderMode(DuplicateHeaderMode.DISALLOW)
               .get();
       CSVParser csv;
@@ -161,7 +159,7 @@ enum Format {
           }
           List<String> names = csv.getHeaderNames();
           if (isBlank(record)) {
-            return next(); // a line of spaces, as an editor leaves at the end
+            return next(); // a line of spaces, which editors leave at the end
           }
           if (record.size() != names.size()) {
             throw new WrongInput(record.size() + " values for " + names.size() + " columns");
@@ -196,27 +194,27 @@ enum Format {
     }
   };
 
-  /** Takes records. */
+  /** Receives records. */
   interface Sink {
     void add(Map<String, @Nullable Object> record) throws IOException;
 
-    /** Behind the last one; whoever made the writer closes it. */
+    /** Called after the last one. The caller closes the writer. */
     void end() throws IOException;
   }
 
-  /** Gives records. */
+  /** Supplies records. */
   interface Source extends Closeable {
-    /** What the next one says of its columns; null at the end. */
+    /** Returns the next record; null at the end. */
     @Nullable Map<String, @Nullable String> next() throws IOException, WrongInput;
 
-    /** The names that a header has given; none where each record has its own. */
+    /** The names in the header; empty if each record has its own. */
     List<String> columns();
 
-    /** The line at which the last one ended, from 1. */
+    /** The line at which the last record ended, from 1. */
     long line();
   }
 
-  /** The input is not of this format; the message says what is wrong there. */
+  /** The input does not have this format; the message says why. */
   static final class WrongInput extends Exception {
     private static final long serialVersionUID = 1;
 
@@ -246,7 +244,7 @@ enum Format {
     Map<String, @Nullable String> m = new LinkedHashMap<>();
     try {
       if (json.peek() != JsonToken.BEGIN_OBJECT) {
-        throw new WrongInput("an object of JSON is expected: {\"column\": value, ...}");
+        throw new WrongInput("expected a JSON object: {\"column\": value, ...}");
       }
       json.beginObject();
       while (json.hasNext()) {
@@ -254,13 +252,13 @@ enum Format {
         boolean twice = m.containsKey(name);
         m.put(name, value(json, name, nested));
         if (twice) {
-          throw new WrongInput("'" + name + "' is there twice");
+          throw new WrongInput("'" + name + "' occurs twice");
         }
       }
       json.endObject();
-      json.peek(); // which fails if there is more than the end
+      json.peek(); // fails unless this is the end
     } catch (MalformedJsonException | EOFException e) {
-      throw new WrongInput("it is not one object of JSON");
+      throw new WrongInput("it is not one JSON object");
     }
     return m;
   }
@@ -278,7 +276,7 @@ enum Format {
         json.nextNull();
         yield null;
       }
-      default -> throw new WrongInput("'" + name + "' is no number, string, boolean or null");
+      default -> throw new WrongInput("'" + name + "' is not a number, string, boolean or null");
     };
   }
 }

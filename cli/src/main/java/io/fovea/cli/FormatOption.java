@@ -2,7 +2,6 @@ package io.fovea.cli;
 
 import picocli.CommandLine.Option;
 
-/** How what is exported and imported looks. */
 final class FormatOption {
   @Option(
       names = "--format",

@@ -5,13 +5,12 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** What is in a record? */
 @Command(
     name = "get",
     header = "Shows a record.",
     description = {
-      "Shows one record of a table of a database that nobody has open, all of it: a name and a value"
-          + " on each line. Nothing on disk changes.",
+      "Shows all of one record of a table of a database that no process has open: a name and a"
+          + " value per line. Nothing on disk changes.",
       "The exit code is 4 if there is no such record."
     })
 final class GetCommand extends KeyCommand {

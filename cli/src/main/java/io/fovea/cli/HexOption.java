@@ -2,12 +2,9 @@ package io.fovea.cli;
 
 import picocli.CommandLine.Option;
 
-/** Of the commands that show objects: whether as the bytes that they are. */
 final class HexOption {
   @Option(
       names = "--hex",
-      description = {
-        "Objects are shown as the bytes that they are, in hexadecimal digits, with keys of one part."
-      })
+      description = {"Shows objects as bytes, in hexadecimal, with keys of one part."})
   boolean hex;
 }

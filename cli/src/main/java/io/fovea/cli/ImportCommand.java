@@ -29,29 +29,28 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
-/** Sets the records that an export has written, or another program. */
 @Command(
     name = "import",
     header = "Sets records from JSON lines or CSV.",
     description = {
-      "Sets records of a table of a database that nobody has open, from what 'export' writes: one"
-          + " JSON object a line, or CSV. A table, and FILE, that is not there is made, if the first"
-          + " line says what it is, as exports do; or, from a CSV, if --key names the columns of the key."
-          + " A record that is there already"
-          + " is replaced; of a row, fields that are not named stay as they are, and are null"
-          + " in a new one, or 0 or empty. An object is replaced as a whole.",
-      "FILE is opened for that, with a log, which recovers it if it was not closed. Records are"
-          + " committed some at a time: where a line is wrong, those of the lines before are there,"
-          + " and the message says how many. A table with an index by a computed key is written by"
-          + " its application alone."
+      "Sets records of a table of a database that no process has open, from the output of"
+          + " 'export': one JSON object per line, or CSV. A missing table, or FILE, is created if"
+          + " the first line describes the table, as in exports; or, from a CSV, if --key names"
+          + " the columns of the key. An existing record is replaced. Fields of a row that are"
+          + " not named keep their values; in a new row they are null, or 0 or empty. An object"
+          + " is replaced as a whole.",
+      "Opens FILE with a log, which recovers it if it was not closed. Records are committed in"
+          + " batches: if a line is wrong, the records of earlier lines are imported, and the"
+          + " message says how many. A table with a computed index can be written only by its"
+          + " application."
     })
 final class ImportCommand extends TableCommand {
   @Mixin final ProgressOption progress = new ProgressOption();
 
-  /** A transaction has so many characters of values at most, and a record. */
+  /** The maximum number of characters of values in a transaction, and in a record. */
   private static final long CHARACTERS = 1 << 20;
 
-  /** Of the database that takes the records of a trial. */
+  /** The buffer of the in-memory database for a trial. */
   private static final long TRIAL_BYTES = 64 << 20;
 
   private static final char BYTE_ORDER_MARK = '\uFEFF';
@@ -60,7 +59,7 @@ final class ImportCommand extends TableCommand {
 
   @Option(
       names = "--write",
-      description = "Changes FILE, if it is there; without it nothing is done.")
+      description = "Allows an existing FILE to be changed; without it nothing is done.")
   boolean write;
 
   @Option(
@@ -68,37 +67,38 @@ final class ImportCommand extends TableCommand {
       paramLabel = "COLUMN",
       split = ",",
       description = {
-        "Makes the table, and FILE, if they are not there, from the header of a CSV: this column is a"
-            + " part of the key. May be given again. The types of the columns are those of all of"
-            + " their values."
+        "Creates the table, and FILE, if they do not exist, from the header of a CSV: this"
+            + " column is a part of the key. May be repeated. The types of the columns are"
+            + " inferred from all of their values."
       })
   List<String> keys = new ArrayList<>();
 
   @Option(
       names = "--input",
       paramLabel = "FILE",
-      description = "The file to read, instead of the standard input.")
+      description = "The file to read, instead of standard input.")
   @Nullable Path input;
 
   @Option(
       names = "--batch",
       paramLabel = "N",
-      description = "So many records a transaction, at most. The default is ${DEFAULT-VALUE}.")
+      description =
+          "The maximum number of records per transaction. The default is" + " ${DEFAULT-VALUE}.")
   int batch = 1000;
 
   @Option(
       names = "--dry-run",
       description = {
-        "Reads all, looks whether each value fits, and changes nothing. What other records have in"
-            + " unique indexes is looked at with --copy."
+        "Reads everything and checks that each value fits, without changes. Unique indexes of"
+            + " existing records are checked only with --copy."
       })
   boolean dryRun;
 
   @Option(
       names = "--copy",
       description = {
-        "With --dry-run: imports into a copy, which is removed at the end. So unique indexes refuse what"
-            + " they would refuse, and another process may have FILE open, with a log or for reading."
+        "With --dry-run: imports into a copy, which is removed at the end. So unique indexes are"
+            + " checked, and another process may have FILE open, with a log or for reading."
       })
   boolean copy;
 
@@ -108,16 +108,16 @@ final class ImportCommand extends TableCommand {
 
   private volatile long imported;
 
-  /** Lines before the first that the format knows of. */
+  /** Lines before the first one that the format sees. */
   private int linesBefore;
 
-  /** What the standard input has, where it is read twice. */
+  /** A file with the standard input, if it is read twice. */
   private @Nullable Path spooled;
 
   /** Whether the table is new. */
   private boolean made;
 
-  /** Of a table of objects: as the bytes that they are. */
+  /** The records of a table of objects, as bytes. */
   private @Nullable Records asBytes;
 
   @Override
@@ -126,16 +126,16 @@ final class ImportCommand extends TableCommand {
       requireWrite(write);
     }
     if (input == null && session() != null) {
-      throw mistake("a shell has the standard input itself: give --input");
+      throw mistake("the shell uses standard input itself: give --input");
     }
     if (copy && !dryRun) {
-      throw mistake("--copy goes with --dry-run: what is imported into a copy is gone with it");
+      throw mistake("--copy requires --dry-run, because the copy is removed");
     }
     if (batch < 1) {
       throw mistake("--batch takes a number of records, at least 1");
     }
     if (!keys.isEmpty() && as.format != Format.CSV) {
-      throw mistake("--key is for a header: it goes with --format CSV");
+      throw mistake("--key needs a header: it requires --format CSV");
     }
     try {
       imports();
@@ -167,7 +167,7 @@ final class ImportCommand extends TableCommand {
             .println(
                 "fovea: "
                     + (imported - records.table.count())
-                    + " records have the key of one before, which they have replaced");
+                    + " records have the key of an earlier one, which they have replaced");
       }
     } catch (Format.WrongInput e) {
       throw wrong(1, e);
@@ -189,7 +189,7 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** What the table is, if the input says it. */
+  /** The description of the table, if the input has one. */
   private @Nullable SchemaLine schemaLine(BufferedReader in) throws IOException {
     char[] start = new char[SchemaLine.START_LENGTH];
     in.mark(start.length);
@@ -204,12 +204,12 @@ final class ImportCommand extends TableCommand {
     linesBefore = 1;
     SchemaLine line = SchemaLine.read(in.readLine());
     if (line == null) {
-      throw mistake("line 1: it does not say what the table is");
+      throw mistake("line 1: it does not describe the table");
     }
     return line;
   }
 
-  /** The database, with the table; for a trial one in memory, with such a table. */
+  /** Returns the database with the table; for a trial, an in-memory one with such a table. */
   private Opened opened(@Nullable SchemaLine schema) throws IOException {
     if (session() == null && !Files.exists(file())) {
       return created(schema);
@@ -239,14 +239,15 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** A new database with the table, in memory for a trial. */
+  /** Returns a new database with the table, in memory for a trial. */
   private Opened created(@Nullable SchemaLine schema) throws IOException {
     TableSpec spec = made(schema);
     if (spec == null) {
       throw mistake(
           "there is no file "
               + file()
-              + ", and the input does not say what the table is: --key COLUMN makes both from a CSV");
+              + ", and the input does not describe the table: --key COLUMN creates both from a"
+              + " CSV");
     }
     made = true;
     Opened db =
@@ -265,7 +266,7 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** A copy of the database, to change it. */
+  /** Returns a copy of the database that may be changed. */
   private Opened ofCopy() {
     Copy made = Copy.of(file());
     boolean done = false;
@@ -282,7 +283,9 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** The table as the input says it, or its header and values; null where neither does. */
+  /**
+   * The table according to the input, or to its header and values; null if neither describes it.
+   */
   private @Nullable TableSpec made(@Nullable SchemaLine schema) throws IOException {
     if (schema == null && keys.isEmpty()) {
       return null;
@@ -297,7 +300,7 @@ final class ImportCommand extends TableCommand {
       throw mistake(
           "there is no table "
               + NameText.of(table)
-              + ", and it can't be made as the first line says it: "
+              + ", and it can't be created from the first line: "
               + Text.reason(e));
     }
   }
@@ -313,7 +316,7 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** Objects are bytes: those of another kind would be taken for what they are not. */
+  /** Objects are imported as bytes, so those of another type would be misinterpreted. */
   private void requireSame(@Nullable TableSpec there, @Nullable SchemaLine schema) {
     if (there == null || schema == null) {
       return;
@@ -339,7 +342,7 @@ final class ImportCommand extends TableCommand {
     } else if (Files.isRegularFile(from) && Files.isReadable(from) || isStream(from)) {
       in = Files.newBufferedReader(from);
     } else {
-      throw mistake("there is no file " + input + " that may be read");
+      throw mistake("there is no file " + input + " that can be read");
     }
     in.mark(1);
     if (in.read() != BYTE_ORDER_MARK) {
@@ -348,12 +351,12 @@ final class ImportCommand extends TableCommand {
     return in;
   }
 
-  /** A pipe, or a device: read once. */
+  /** A pipe or device, which can be read only once. */
   private boolean isStream(Path from) {
     return keys.isEmpty() && Files.isReadable(from) && !Files.isDirectory(from);
   }
 
-  /** The standard input as a file: its types are those of all of it. */
+  /** Writes the standard input to a file: the inferred types depend on all of it. */
   private Path spooled() throws IOException {
     Path there = spooled;
     if (there == null) {
@@ -405,9 +408,9 @@ final class ImportCommand extends TableCommand {
   }
 
   /**
-   * Objects are imported as their components or, as 'export' writes them, as a key and a value in
-   * bytes. Objects whose only component is called so are bytes if a line before says what the table
-   * is, as in an export.
+   * Objects are imported as components or, as 'export' writes them, as a key and a value in bytes.
+   * Objects whose only component has the name of that value are bytes if a line before describes
+   * the table, as in an export.
    */
   private Records as(Records records, Set<String> columns) {
     Records bytes = asBytes;
@@ -463,6 +466,6 @@ final class ImportCommand extends TableCommand {
   }
 
   private String before() {
-    return imported + (dryRun ? " records before are right" : " records were imported before");
+    return imported + (dryRun ? " records before are valid" : " records were imported before");
   }
 }

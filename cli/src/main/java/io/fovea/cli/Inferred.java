@@ -20,25 +20,25 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table of rows for the columns of a CSV, by all of its values: each column gets the first type
- * of which every value comes out again as the same text, or as the same number.
+ * Infers a table of rows from all values of a CSV: each column gets the first type that converts
+ * every value back to the same text or the same number.
  *
  * <pre>
  *   BOOLEAN                  true, false
  *   INT64                    7, -7; not 007
  *   FLOAT64                  1.50, 2e9; up to 15 digits, which a double holds
  *   UUID, INSTANT            as their toString
- *   VARTEXT(n), TEXT(n)      everything else; n leaves room for twice the longest, and 255 bytes
- *                            at least (64 in a key)
+ *   VARTEXT(n), TEXT(n)      everything else; n is twice the longest, and at least 255 bytes
+ *                            (64 in a key)
  * </pre>
  *
- * <p>A column with a value that is missing may have none. One thread.
+ * <p>A column with a missing value is nullable. Not thread-safe.
  */
 final class Inferred {
   private static final int FIELD_BYTES_MIN = 255;
   private static final int KEY_BYTES_MIN = 64;
 
-  /** As many decimal digits as each double tells apart. */
+  /** The number of decimal digits that every double preserves. */
   private static final int DOUBLE_DIGITS = 15;
 
   private static final Pattern INTEGER = Pattern.compile("0|-?[1-9]\\d{0,18}");
@@ -63,7 +63,6 @@ final class Inferred {
     }
   }
 
-  /** What is known of a column. */
   private static final class Column {
     Guess guess = Guess.BOOLEAN;
     boolean seen;
@@ -87,7 +86,8 @@ final class Inferred {
       do {
         guess = Guess.values()[guess.ordinal() + 1];
       } while (!guess.holds.test(value));
-      // What was a BOOLEAN or a UUID is text with anything else; integers may become numbers.
+      // Mixed with other values, a BOOLEAN or UUID column becomes text; integers may become
+      // numbers.
       boolean fits =
           first
               || before == Guess.INTEGER && guess == Guess.NUMBER && integerDigits <= DOUBLE_DIGITS;
@@ -125,7 +125,7 @@ final class Inferred {
       Long.parseLong(value);
       return true;
     } catch (NumberFormatException e) {
-      return false; // 19 digits may be too many
+      return false; // 19 digits may overflow
     }
   }
 
@@ -159,7 +159,7 @@ final class Inferred {
    * Reads all records.
    *
    * @param keys the columns of the key
-   * @throws IllegalArgumentException with a reason in words, if there is no such table
+   * @throws IllegalArgumentException with the reason, if no table can be inferred
    */
   static TableSpec table(String name, List<String> keys, Format.Source source)
       throws IOException, Format.WrongInput {

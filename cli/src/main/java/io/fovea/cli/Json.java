@@ -12,16 +12,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes values as JSON: maps, records, iterables, numbers, booleans, byte arrays (as hexadecimal
- * digits) and null; of everything else what it says of itself, as a string.
+ * Writes values as JSON: maps, records, iterables, numbers, booleans, byte arrays (in hexadecimal)
+ * and null; anything else as the string of its {@code toString}.
  *
- * <p>Whole numbers are written as they are, so that a reader who takes them for doubles loses the
- * last digits of those beyond 2^53. Any thread.
+ * <p>Integers are written in full, so readers that use doubles lose the last digits of those beyond
+ * 2^53. Thread-safe.
  */
 final class Json {
   private Json() {}
 
-  /** A value as JSON, two spaces a level. */
+  /** Returns a value as JSON, indented by two spaces per level. */
   static String of(@Nullable Object value) {
     StringWriter out = new StringWriter();
     JsonWriter json = new JsonWriter(out);
@@ -29,12 +29,12 @@ final class Json {
     try {
       write(json, value);
     } catch (IOException e) {
-      throw new UncheckedIOException(e); // a StringWriter throws none
+      throw new UncheckedIOException(e); // a StringWriter does not throw
     }
     return out.toString();
   }
 
-  /** A value as JSON, on one line. */
+  /** Returns a value as JSON on one line. */
   static String compact(Object value) {
     StringWriter out = new StringWriter();
     try {
@@ -45,7 +45,6 @@ final class Json {
     return out.toString();
   }
 
-  /** Writes a value. */
   static void write(JsonWriter json, @Nullable Object value) throws IOException {
     switch (value) {
       case null -> json.nullValue();
@@ -75,7 +74,7 @@ final class Json {
     }
   }
 
-  /** The components of a record, in their order. */
+  /** The components of a record, in order. */
   static Map<String, @Nullable Object> components(Record r) {
     Map<String, @Nullable Object> map = new LinkedHashMap<>();
     for (RecordComponent c : r.getClass().getRecordComponents()) {

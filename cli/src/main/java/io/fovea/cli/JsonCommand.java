@@ -12,13 +12,13 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
-/** What all commands have in common: an answer for people, or one JSON value. */
+/** A command whose answer is text, or one JSON value. */
 @Command(mixinStandardHelpOptions = true)
 abstract class JsonCommand implements Callable<Integer> {
   @ParentCommand @Nullable Main main;
   @Spec @Nullable CommandSpec spec;
 
-  @Option(names = "--json", description = "Answers with one JSON value.")
+  @Option(names = "--json", description = "Prints one JSON value.")
   boolean json;
 
   final InputStream in() {
@@ -33,7 +33,7 @@ abstract class JsonCommand implements Callable<Integer> {
     return Objects.requireNonNull(main).err;
   }
 
-  /** The shell's in which the command runs; null where it is a command line of its own. */
+  /** The shell's session; null for a command line. */
   final @Nullable Session session() {
     return Objects.requireNonNull(main).session;
   }

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Parameters;
 
-/** What the commands for one record have in common: all of its key. */
+/** A command on one record, identified by its whole key. */
 abstract class KeyCommand extends TableCommand {
   @Parameters(
       index = "2..*",

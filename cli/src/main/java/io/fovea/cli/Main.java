@@ -27,51 +27,49 @@ import picocli.CommandLine.TypeConversionException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
- * The command line for files of databases.
+ * The command line for database files.
  *
  * <pre>
- *   FILE                        a shell: commands, one a line; with --write it changes records
- *   verify FILE                 is everything in order?      nothing is changed
- *   stat FILE                   what takes the space?        nothing is changed
- *   tables FILE                 which tables are there?      nothing is changed
- *   schema FILE [TABLE]         what are the tables?         nothing is changed
- *   scan FILE TABLE [PART...]   which records are there?     nothing is changed
- *   get FILE TABLE PART...      what is in a record?         nothing is changed
- *   count FILE TABLE [PART...]  how many records are there?  nothing is changed
- *   export FILE TABLE           records as JSON or CSV       nothing is changed
- *   picture FILE -o PICTURE     where in the file is what?   nothing is changed
- *   dump FILE --page N          what is in a page?           nothing is changed
- *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
- *   tail FILE [TABLE...]        which commits were there?    nothing is changed
- *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
- *   create FILE [TABLE ...]     a new database, or a table in one
+ *   FILE                        a shell: one command per line; changes records with --write
+ *   verify FILE                 checks everything                 changes nothing
+ *   stat FILE                   shows the use of space            changes nothing
+ *   tables FILE                 lists the tables                  changes nothing
+ *   schema FILE [TABLE]         describes tables                  changes nothing
+ *   scan FILE TABLE [PART...]   shows records                     changes nothing
+ *   get FILE TABLE PART...      shows a record                    changes nothing
+ *   count FILE TABLE [PART...]  counts records                    changes nothing
+ *   export FILE TABLE           writes records as JSON or CSV     changes nothing
+ *   picture FILE -o PICTURE     draws a map of the pages          changes nothing
+ *   dump FILE --page N          shows a page                      changes nothing
+ *   dump FILE --log FROM..TO    shows records of the log          changes nothing
+ *   tail FILE [TABLE...]        shows commits                     changes nothing
+ *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it if necessary
+ *   create FILE [TABLE ...]     creates a database, or a table in one
  *   put FILE TABLE WORD...      sets a record; opens FILE, as backup does
  *   delete FILE TABLE PART...   deletes a record; opens FILE, as backup does
  *   import FILE TABLE           sets records from JSON or CSV; opens FILE, as backup does
- *   restore FILE BACKUP...      makes FILE of a backup and those that add to it, verified
- *   compact FILE                makes it shorter; opens FILE, as backup does
- *   doctor [DIRECTORY]          is all here that a database wants?
- *   top PID|FILE                what does a process do with its databases?
- *   completion                  a script that makes bash or zsh complete all this
+ *   restore FILE BACKUP...      creates FILE from a full backup and incremental ones, verified
+ *   compact FILE                shortens it; opens FILE, as backup does
+ *   doctor [DIRECTORY]          checks the environment of a database
+ *   top PID|FILE                shows the activity of a process
+ *   completion                  writes a completion script for bash or zsh
  *
- *   exit code   0  nothing is wrong
- *               1  something is: what is damaged, or can't be read
- *               2  a mistake in the command line or in what is imported, a file that is no
- *                  database, or that is in use
- *               4  there is no record with this key
- *               5  the output takes no more: a full disk
+ *   exit code   0  success
+ *               1  damage, or unreadable data
+ *               2  wrong command line or input, no database, or a file in use
+ *               4  no record with this key
+ *               5  the output can't be written: a full disk
  * </pre>
  *
- * <p>A command that Ctrl-C ends in a shell has the code 130. One whose reader ends first, as {@code
- * head} does, ends at once, says nothing and has the code 141.
+ * <p>A command that Ctrl-C ends in a shell has the code 130. A command whose reader ends first, as
+ * {@code head} does, ends silently with the code 141.
  *
  * <p>With {@code --json} the answer is one JSON value on standard output. Errors are lines on
  * standard error.
  */
 @Command(
     name = "fovea",
-    description =
-        "Looks at files of Fovea databases, copies them, changes records, and makes files shorter.",
+    description = "Inspects and copies Fovea database files, changes records, and shortens files.",
     subcommands = {
       ShellCommand.class,
       VerifyCommand.class,
@@ -104,15 +102,15 @@ import picocli.CommandLine.UnmatchedArgumentException;
     },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
-      "0:nothing is wrong",
-      "1:something is wrong with the file, or it can't be read; something is to be changed (doctor)",
-      "2:a mistake in the command line or in what is imported, a file that is no database, or that is in use",
-      "4:there is no record with this key",
-      "5:the output takes no more: a full disk",
-      "141:the reader of the output ended first, as 'head' does"
+      "0:success",
+      "1:damage, or unreadable data; a finding of doctor",
+      "2:wrong command line or input, no database, or a file in use",
+      "4:no record with this key",
+      "5:the output can't be written: a full disk",
+      "141:the reader of the output ended, as 'head' does"
     })
 public final class Main implements Callable<Integer> {
-  /** A system property: what a user types to come here, for messages. */
+  /** A system property: the command that the user typed, for messages. */
   static final String COMMAND = "fovea.command";
 
   static final int OK = 0;
@@ -120,20 +118,20 @@ public final class Main implements Callable<Integer> {
   static final int MISTAKE = 2;
   static final int NO_RECORD = 4;
 
-  /** The output takes no more. */
+  /** The output can't be written. */
   static final int NO_OUTPUT = 5;
 
-  /** What the shell of a script of Unix says of a program that a closed pipe has ended. */
+  /** The code that Unix shells use for a program ended by a closed pipe. */
   static final int BROKEN_PIPE = 141;
 
-  /** What the shell of a script of Unix says of a program that Ctrl-C has ended. */
+  /** The code that Unix shells use for a program ended by Ctrl-C. */
   static final int STOPPED = 130;
 
   final InputStream in;
   final PrintWriter out;
   final PrintWriter err;
 
-  /** The shell's that runs the command; null where it is a command line of its own. */
+  /** The session of the shell that runs the command; null for a command line. */
   final @Nullable Session session;
 
   @Spec @Nullable CommandSpec spec;
@@ -151,7 +149,7 @@ public final class Main implements Callable<Integer> {
    * @param args the command line
    */
   public static void main(String[] args) {
-    // Warnings on one line each, and nothing below, unless the user has other plans for them.
+    // Print warnings on one line each, and nothing below, unless the user has configured logging.
     if (System.getProperty("java.util.logging.config.file") == null) {
       System.setProperty(
           "java.util.logging.SimpleFormatter.format",
@@ -167,11 +165,12 @@ public final class Main implements Callable<Integer> {
   /**
    * Runs a command; never throws.
    *
-   * @param in what is read where no file is named
-   * @param out gets answers; one of {@link Output} ends the command where it takes no more
-   * @param err gets errors
+   * @param in read if no file is named
+   * @param out receives answers; a writer of {@link Output} ends the command when it can't be
+   *     written
+   * @param err receives errors
    * @param args the command line
-   * @return its exit code
+   * @return the exit code
    */
   public static int execute(InputStream in, PrintWriter out, PrintWriter err, String... args) {
     CommandLine line =
@@ -190,7 +189,7 @@ public final class Main implements Callable<Integer> {
     return new CommandLine(main).setCommandName(name).setOut(main.out).setErr(main.err);
   }
 
-  /** How a command line says what went wrong. */
+  /** Sets how a command line reports errors. */
   static CommandLine configured(CommandLine line, PrintWriter err) {
     Main main = line.getCommand();
     return line.registerConverter(Path.class, Main::path)
@@ -203,11 +202,11 @@ public final class Main implements Callable<Integer> {
     try {
       return Path.of(name);
     } catch (InvalidPathException e) {
-      throw new TypeConversionException("it is no name of a file: " + e.getReason());
+      throw new TypeConversionException("it is not a file name: " + e.getReason());
     }
   }
 
-  /** Errors of the output of help and versions are errors of a command. */
+  /** Handles output errors of help and versions like those of commands. */
   private static int runLast(CommandLine.ParseResult parsed) {
     try {
       return new CommandLine.RunLast().execute(parsed);
@@ -224,7 +223,7 @@ public final class Main implements Callable<Integer> {
     return MISTAKE;
   }
 
-  /** What begins with a file and not with a command is for the shell. */
+  /** Inserts the shell command if the arguments begin with a file. */
   private static String[] withShell(CommandLine line, String[] args) {
     for (String arg : args) {
       if (line.getSubcommands().containsKey(arg)) {
@@ -243,7 +242,7 @@ public final class Main implements Callable<Integer> {
     return args;
   }
 
-  /** Says what a command ended with; returns the exit code for it. */
+  /** Reports the exception that ended a command; returns the exit code. */
   static int failed(Exception e, PrintWriter err, @Nullable Session session) {
     if (session != null && session.hasStopped(e)) {
       err.println("fovea: stopped");
@@ -254,8 +253,7 @@ public final class Main implements Callable<Integer> {
     }
     err.println("fovea: " + (e.getMessage() == null ? e : e.getMessage()));
     if (e instanceof DatabaseLockedException) {
-      err.println(
-          "fovea: commands that only look at it can do so with --copy; 'backup --in-use' copies it");
+      err.println("fovea: commands that only read it accept --copy; 'backup --in-use' copies it");
     }
     if (e instanceof CorruptionException && e.getCause() instanceof IllegalStateException all) {
       String.valueOf(all.getMessage()).lines().forEach(p -> err.println("  " + p));
@@ -288,9 +286,9 @@ public final class Main implements Callable<Integer> {
         "a command is missing: one of " + String.join(", ", s.subcommands().keySet()));
   }
 
-  /** Log lines from warnings on. */
+  /** Logs warnings and above. */
   public static final class Quiet {
-    /** Configures java.util.logging, which makes one of these. */
+    /** Configures java.util.logging, which instantiates this class. */
     public Quiet() throws java.io.IOException {
       String config =
           "handlers=java.util.logging.ConsoleHandler\n"

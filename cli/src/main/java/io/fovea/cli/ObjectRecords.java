@@ -23,8 +23,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Of a table of objects, as the file's shapes have them: the parts of the key, then the components.
- * A component that is named as a part of the key is {@code object.NAME}.
+ * Records of a table of objects, decoded by the file's shapes: the parts of the key, then the
+ * components. A component with the name of a key part is {@code object.NAME}.
  */
 final class ObjectRecords extends Records {
   private final Table<byte[], byte[]> bytes;
@@ -74,7 +74,7 @@ final class ObjectRecords extends Records {
     if (index != null) {
       requireIndex(index);
       if (bounds.isBounded()) {
-        throw command.mistake("an index of objects takes PART, and no bounds");
+        throw command.mistake("an index of objects takes PART, but no bounds");
       }
       try {
         return dump.scanIndex(tx, index, bounds.parts(), order);
@@ -114,7 +114,7 @@ final class ObjectRecords extends Records {
       return m;
     } catch (IllegalArgumentException e) {
       throw command.mistake(
-          "an object does not say what the file says of its kind ("
+          "an object does not match the file's description of its type ("
               + e.getMessage()
               + "): --hex shows its bytes");
     }
@@ -145,7 +145,7 @@ final class ObjectRecords extends Records {
     return key(parts);
   }
 
-  /** Sets all of an object: what the map does not name is null, where that may be. */
+  /** Replaces the whole object: components not in the map are null if they may be. */
   @Override
   void put(Transaction tx, List<String> key, Map<String, @Nullable String> values) {
     byte[] k = wholeKey(key);
@@ -175,7 +175,7 @@ final class ObjectRecords extends Records {
     return !keyNames.contains(column);
   }
 
-  /** The components by their columns. */
+  /** The components by column. */
   private Map<String, Component> components() {
     Map<String, Component> all = new LinkedHashMap<>();
     var shapes = table.spec().objects();
@@ -199,12 +199,12 @@ final class ObjectRecords extends Records {
     };
   }
 
-  /** Lists, and maps by names, of texts. */
+  /** Parses lists, and maps by name, of texts. */
   private @Nullable Object parts(String json) {
     try {
       return plain(JsonParser.parseString(json));
     } catch (JsonParseException e) {
-      throw command.mistake("'" + json + "' is no JSON, which a component with parts is");
+      throw command.mistake("'" + json + "' is not JSON, which a component with parts requires");
     }
   }
 

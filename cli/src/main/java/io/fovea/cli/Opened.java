@@ -7,16 +7,16 @@ import io.fovea.Work;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A database that a command works on: opened for it and closed by it, or the one that a shell has
- * open, with the transaction of that. One thread.
+ * The database of a command: opened for it and closed by it, or that of a shell, with the shell's
+ * transaction. Not thread-safe.
  */
 final class Opened implements AutoCloseable {
   private final Database db;
 
-  /** Of the shell; null if each piece of work is a transaction of its own. */
+  /** The shell's; null if each piece of work is a separate transaction. */
   private final @Nullable Transaction tx;
 
-  /** What comes after it was closed; null where it stays open. */
+  /** Runs after the database was closed; null if it stays open. */
   private final @Nullable Runnable closes;
 
   private Opened(Database db, @Nullable Transaction tx, @Nullable Runnable closes) {
@@ -25,12 +25,12 @@ final class Opened implements AutoCloseable {
     this.closes = closes;
   }
 
-  /** One that is closed with this, and what comes after that. */
+  /** Returns a database that is closed with this; {@code then} runs after that. */
   static Opened of(Database db, Runnable then) {
     return new Opened(db, null, then);
   }
 
-  /** One that stays open. */
+  /** Returns a database that stays open. */
   static Opened of(Database db, @Nullable Transaction tx) {
     return new Opened(db, tx, null);
   }
@@ -40,14 +40,14 @@ final class Opened implements AutoCloseable {
   }
 
   /**
-   * What it has now, of which one may read as many records as there are: a snapshot. In a
-   * transaction of the shell: what that has.
+   * Returns a snapshot, from which any number of records can be read; within a transaction of the
+   * shell, this.
    */
   Opened frozen() {
     return tx == null ? of(db.snapshot(), () -> {}) : of(db, tx);
   }
 
-  /** Whether there is a transaction that goes on behind the command. */
+  /** Whether there is a transaction that outlives the command. */
   boolean inTransaction() {
     return tx != null;
   }

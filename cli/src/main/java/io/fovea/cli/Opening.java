@@ -8,40 +8,40 @@ import io.fovea.config.Durability;
 import io.fovea.error.FoveaException;
 import java.nio.file.Path;
 
-/** With which options files are opened. */
+/** The options for opening files. */
 final class Opening {
   private static final long BUFFER_BYTES = 32L << 20;
 
-  /** What is kept at least of a log that is followed. */
+  /** The minimum change retention of a log with subscribers. */
   private static final long CHANGES_BYTES = 16L << 20;
 
   private Opening() {}
 
-  /** What files are looked at with. */
+  /** For reading. */
   static Options options() {
     return Options.defaults().bufferBytes(BUFFER_BYTES);
   }
 
-  /** What the superblock of a file says. */
+  /** Reads the superblock of a file. */
   static FileReport.Header header(Path file) {
     try (FileDump dump = FileDump.open(file)) {
       return dump.header();
     }
   }
 
-  /** What a file that is there is opened with, by one that may change it. */
+  /** For an existing file that may be changed. */
   static Options options(FileReport.Header header) {
     return options().create(false).device(dev -> dev.pageSize(header.pageSize()));
   }
 
-  /** What a file that is not there is made with. */
+  /** For a new file. */
   static Options toCreate() {
     return options().durability(Durability.SYNC);
   }
 
   /**
-   * The same for a file whose records are changed: where its log keeps changes for who follows
-   * them, it goes on to do so, and about as many as before. Without that they would be let go.
+   * For changing records of an existing file. If its log retains changes for subscribers, it keeps
+   * doing so, and retains about as much as before; otherwise they would be dropped.
    */
   static Options toChange(Path file) {
     Options options = options(header(file)).durability(Durability.SYNC);
@@ -58,7 +58,7 @@ final class Opening {
       FileChanges.first(file).close();
       return true;
     } catch (FoveaException e) {
-      return false; // there is nothing to be followed, or it can't be read
+      return false; // there is nothing to subscribe to, or it can't be read
     }
   }
 }

@@ -13,18 +13,18 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Standard output, for all commands. A {@link PrintWriter} keeps errors to itself; this one throws
- * at the first, so that a command ends at once and with an {@linkplain Failed exit code}. Each line
- * is written when it is complete. One thread.
+ * Standard output of all commands. Unlike a {@link PrintWriter}, which hides errors, it throws at
+ * the first one, so that a command ends at once with an {@linkplain Failed exit code}. Each line is
+ * written when it is complete. Not thread-safe.
  */
 final class Output extends Writer {
-  /** What standard output is, on Linux. */
+  /** Standard output on Linux. */
   private static final Path STANDARD_OUTPUT = Path.of("/proc/self/fd/1");
 
   private final Writer to;
   private final boolean pipe;
 
-  /** The first error; what comes after it is not written. */
+  /** The first error; nothing is written after it. */
   private @Nullable Failed first;
 
   private Output(OutputStream to, boolean pipe) {
@@ -32,21 +32,23 @@ final class Output extends Writer {
     this.pipe = pipe;
   }
 
-  /** The standard output of this process. */
+  /** Returns the standard output of this process. */
   static PrintWriter standard() {
     return new PrintWriter(new Output(new FileOutputStream(FileDescriptor.out), isPipe()), true);
   }
 
-  /** A writer of text to a stream; it throws {@link Failed} where that takes no more. */
+  /** Returns a writer to a stream; it throws {@link Failed} on an error. */
   static PrintWriter to(OutputStream stream) {
     return new PrintWriter(new Output(stream, false), true);
   }
 
-  /** The output takes no more. Unchecked, since a {@link PrintWriter} catches the others. */
+  /**
+   * The output can't be written. Unchecked, because a {@link PrintWriter} catches other exceptions.
+   */
   static final class Failed extends RuntimeException {
     private static final long serialVersionUID = 1;
 
-    /** The exit code: of a reader that has gone, what a shell says of a tool that SIGPIPE ends. */
+    /** The exit code; if the reader is gone, the one that shells use for SIGPIPE. */
     final int code;
 
     private Failed(String what, IOException cause, int code) {
@@ -54,19 +56,19 @@ final class Output extends Writer {
       this.code = code;
     }
 
-    /** A file that a command writes takes no more. */
+    /** Returns the failure of a file that a command writes. */
     static Failed of(Path file, IOException cause) {
       return new Failed(file.toString(), cause, Main.NO_OUTPUT);
     }
 
-    /** Whether the reader has gone, as {@code head} does: then there is nothing to say. */
+    /** Whether the reader is gone, as after {@code head}: nothing is reported then. */
     boolean isQuiet() {
       return code == Main.BROKEN_PIPE;
     }
   }
 
   private Failed failed(IOException e) {
-    // The message is the system's, in the user's language; writing to a pipe has no other error.
+    // The message is localized by the system; writing to a pipe has no other error.
     boolean gone = pipe || String.valueOf(e.getMessage()).contains("Broken pipe");
     Failed f = new Failed("standard output", e, gone ? Main.BROKEN_PIPE : Main.NO_OUTPUT);
     first = f;
@@ -94,7 +96,7 @@ final class Output extends Writer {
     }
   }
 
-  /** Does nothing after an error: who wrote has got it. */
+  /** Does nothing after an error, which the writer has already received. */
   @Override
   public void flush() {
     if (first != null) {

@@ -12,30 +12,30 @@ import java.util.Map;
 import javax.imageio.ImageIO;
 
 /**
- * A map of pages: cells in lines, in the order of the file. Where there are more pages than cells,
- * a cell stands for some of them and has the colour that most of them have.
+ * A map of pages: rows of cells, in file order. If there are more pages than cells, a cell
+ * represents several, and has their most frequent color.
  */
 final class PageMap {
-  /** The side of a cell in pixels. */
+  /** The side of a cell, in pixels. */
   private static final int SIDE = 4;
 
-  /** Of a line of the legend. */
+  /** The height of a legend line, in pixels. */
   private static final int LINE = 18;
 
   /** A map is about twice as wide as it is high. */
   private static final int SHAPE = 2;
 
-  /** The golden angle: hues of neighbours are far from each other. */
+  /** The golden angle: neighboring hues are far apart. */
   private static final double ANGLE = 137.50776;
 
   /**
-   * A colour.
+   * A color.
    *
    * @param rgb red, green, blue
-   * @param what what it means
+   * @param what its meaning
    */
   record Colour(int rgb, String what) implements Comparable<Colour> {
-    /** The colour of the nth of many things. */
+    /** The color of the nth of many things. */
     static Colour hue(int n, double lightness, String what) {
       double hue = n * ANGLE % 360;
       double chroma = (1 - Math.abs(2 * lightness - 1)) * 0.6;
@@ -46,14 +46,14 @@ final class PageMap {
           what);
     }
 
-    /** A primary colour, which is fullest where the hue is its own. */
+    /** A primary color, which is strongest at its own hue. */
     private static int part(double hue, int own, double chroma, double lightness) {
       double away = Math.abs((hue - own + 540) % 360 - 180);
       double much = Math.clamp(2 - away / 60, 0.0, 1.0);
       return (int) Math.round(255 * (lightness + chroma * (much - 0.5)));
     }
 
-    /** As style sheets have it. */
+    /** As in style sheets. */
     String css() {
       return String.format(Locale.ROOT, "#%06x", rgb);
     }
@@ -69,16 +69,16 @@ final class PageMap {
   private final int[] cells;
   private int filled;
 
-  /** The pages of the cell that is not yet filled, by their colours. */
+  /** The pages of the incomplete cell, by color. */
   private final Map<Integer, Integer> open = new HashMap<>();
 
   private int openPages;
 
   /**
-   * Makes an empty map.
+   * Creates an empty map.
    *
-   * @param pages how many will be added
-   * @param most cells
+   * @param pages the number of pages to be added
+   * @param most the maximum number of cells
    */
   PageMap(long pages, int most) {
     this.pagesPerCell = Math.toIntExact(Math.max(1, Math.ceilDiv(pages, most)));
@@ -115,7 +115,7 @@ final class PageMap {
     }
   }
 
-  /** As an SVG, with a legend below. Cells side by side with one colour are one rectangle. */
+  /** Renders an SVG with a legend below. Adjacent cells of one color are one rectangle. */
   byte[] svg(List<Colour> legend) {
     close();
     int top = lines() * SIDE + LINE;
@@ -166,7 +166,7 @@ final class PageMap {
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;");
   }
 
-  /** As a PNG, without a legend: that needs no font. */
+  /** Renders a PNG without a legend, which would need a font. */
   byte[] png() throws IOException {
     close();
     BufferedImage image =

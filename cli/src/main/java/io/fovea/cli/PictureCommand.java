@@ -19,17 +19,16 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Where in the file is what? */
 @Command(
     name = "picture",
     header = "Draws the file as a map of its pages.",
     description = {
-      "Draws the file of a database that nobody has open as a map of its pages, in the order of the"
-          + " file: a cell for each page, or for so many of them that 250,000 are enough, with"
-          + " the colour that most of them have. Standard output says what colours mean, and how"
-          + " many pages have them.",
-      "Pages are shown as they are on disk: of a file that was not closed, without what its log"
-          + " adds. Nothing on disk changes, but for the new picture."
+      "Draws the file of a database that no process has open as a map of its pages, in file"
+          + " order: one cell per page, or per group of pages so that there are at most 250,000"
+          + " cells, with the most frequent color of the group. Prints the meaning of the colors,"
+          + " and the number of pages of each.",
+      "Pages are shown as they are on disk: if the file was not closed, without the changes in"
+          + " its log. Nothing on disk changes except the new picture."
     })
 final class PictureCommand extends FileCommand implements WholeFile {
   @Mixin final CopyOption copy = new CopyOption();
@@ -37,13 +36,13 @@ final class PictureCommand extends FileCommand implements WholeFile {
   private static final int CELLS_MAX = 250_000;
   private static final int STEPS = 5;
 
-  /** What colours say. */
+  /** The meaning of colors. */
   enum By {
-    /** Which tree a page belongs to: dark for inner nodes, pale for long values. */
+    /** The tree of a page: dark for inner nodes, pale for long values. */
     TREE,
     /** How much of a page is in use, from pale to dark. */
     FILL,
-    /** When a page was changed last, by its LSN, from pale to dark. */
+    /** The LSN of a page's last change, from pale to dark. */
     AGE
   }
 
@@ -51,16 +50,17 @@ final class PictureCommand extends FileCommand implements WholeFile {
       names = {"-o", "--output"},
       paramLabel = "PICTURE",
       required = true,
-      description = "The new file of the picture: *.svg or *.png.")
+      description = "The new picture file: *.svg or *.png.")
   @Nullable Path output;
 
   @Option(
       names = "--by",
       paramLabel = "WHAT",
-      description = "What colours say: ${COMPLETION-CANDIDATES}. The default is ${DEFAULT-VALUE}.")
+      description =
+          "The meaning of colors: ${COMPLETION-CANDIDATES}. The default is" + " ${DEFAULT-VALUE}.")
   By by = By.TREE;
 
-  /** What each colour means, and how many pages have it. */
+  /** Each color's meaning and number of pages. */
   private final Map<PageMap.Colour, Long> legend = new TreeMap<>();
 
   @Override
@@ -71,7 +71,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
       throw mistake("a picture is *.svg or *.png, not " + to);
     }
     if (Files.exists(to)) {
-      throw mistake("there is a file " + to + " already");
+      throw mistake("the file " + to + " exists");
     }
     PageMap map = looking(copy, this::map);
     byte[] picture = name.endsWith(".svg") ? map.svg(List.copyOf(legend.keySet())) : map.png();
@@ -80,7 +80,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
     return Main.OK;
   }
 
-  /** Leaves no part of it after a failure. */
+  /** Writes a new file; removes it after a failure. */
   private void write(Path to, byte[] picture) throws IOException {
     OutputStream created;
     try {
@@ -142,7 +142,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
     }
   }
 
-  /** The names of trees, as the catalog has them. */
+  /** Names of trees, from the catalog. */
   private Map<Integer, String> names(Path of) {
     Map<Integer, String> names = new LinkedHashMap<>();
     for (FileReport.Tree t : FileReport.inspect(of, Opening.options()).trees()) {
@@ -201,7 +201,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
         : step(number(page, "usedBytes"), room, "in use");
   }
 
-  /** One of some steps from pale to dark. */
+  /** A step between pale and dark. */
   private static PageMap.Colour step(long n, long of, String what) {
     int step = (int) Math.min(STEPS - 1, n * STEPS / of);
     int pale = 215 - step * 45;

@@ -7,27 +7,27 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** What the commands for records in an order have in common: how their keys begin, and which. */
+/** A command on a key range of a table. */
 abstract class PrefixCommand extends TableCommand {
   @Parameters(
       index = "2..*",
       arity = "0..*",
       paramLabel = "PART",
-      description = "The first parts of the key, or of that of the index: " + PARTS)
+      description = "The first parts of the key, or of the index key: " + PARTS)
   List<String> parts = new ArrayList<>();
 
   @Option(
       names = "--index",
       paramLabel = "INDEX",
-      description = "In the order of an index, whose key the parts belong to.")
+      description = "Uses the order of an index, to whose key the parts belong.")
   @Nullable String index;
 
   @Option(
       names = "--null-part",
       paramLabel = "N",
       description = {
-        "The N-th part of the key of the index, from 1 on, is null; PART are the others. May be given"
-            + " again."
+        "The N-th part of the index key, from 1 on, is null; PART are the other parts. May be"
+            + " repeated."
       })
   List<Integer> nulls = new ArrayList<>();
 
@@ -35,12 +35,11 @@ abstract class PrefixCommand extends TableCommand {
 
   @Mixin final HexOption hex = new HexOption();
 
-  /** Between which keys. */
   final Bounds bounds() {
     return between.of(this, parts());
   }
 
-  /** The parts, with those that are null. */
+  /** The parts, including null ones. */
   private List<@Nullable String> parts() {
     List<@Nullable String> all = new ArrayList<>(parts);
     for (int at : nulls.stream().sorted().toList()) {

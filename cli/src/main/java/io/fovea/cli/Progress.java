@@ -12,11 +12,11 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says on standard error how far a command is: at a terminal on one line, which it takes away at
- * the end; else, where it was asked for, on a line each second and one at the end.
+ * Reports progress on standard error: at a terminal on one line, which is erased at the end;
+ * otherwise, if requested, on one line per second and one at the end.
  *
- * <p>What it says is looked at from outside (records that were counted, bytes of files), so that
- * the work itself knows nothing of it. A thread of its own, from {@code start} to {@code close}.
+ * <p>Progress is sampled from outside (counts of records, sizes of files), so the work itself is
+ * not involved. Runs its own thread between {@code start} and {@code close}.
  */
 final class Progress implements AutoCloseable {
   private static final String ERASE = "\r\033[K";
@@ -50,7 +50,6 @@ final class Progress implements AutoCloseable {
     this.thread = asked || terminal ? new Thread(this::run, "progress") : null;
   }
 
-  /** Begins to say it. */
   void start() {
     Thread t = thread;
     if (t != null) {
@@ -70,7 +69,7 @@ final class Progress implements AutoCloseable {
         err.flush();
       }
     } catch (InterruptedException e) {
-      // Nobody interrupts it; if somebody does, it says no more.
+      // Only close() interrupts it.
     }
   }
 
@@ -124,7 +123,7 @@ final class Progress implements AutoCloseable {
 
   // --------------------------------------------------------------------------- what can be counted
 
-  /** The bytes of a file; 0 if it is not there. */
+  /** The size of a file; 0 if it does not exist. */
   static long bytes(Path file) {
     try {
       return Files.size(file);
@@ -133,7 +132,7 @@ final class Progress implements AutoCloseable {
     }
   }
 
-  /** The bytes of the files of a directory whose names begin so. */
+  /** The total size of the files in a directory whose names have a prefix. */
   static long bytes(Path directory, String prefix) {
     try (Stream<Path> all = Files.list(directory)) {
       return all.filter(p -> String.valueOf(p.getFileName()).startsWith(prefix))
@@ -144,7 +143,7 @@ final class Progress implements AutoCloseable {
     }
   }
 
-  /** How much this process has read until now; 0 where the system does not say it. */
+  /** The bytes that this process has read; 0 if the system does not report it. */
   static long bytesRead() {
     try {
       for (String line : Files.readAllLines(Path.of("/proc/self/io"))) {
@@ -153,7 +152,7 @@ final class Progress implements AutoCloseable {
         }
       }
     } catch (IOException | NumberFormatException e) {
-      // It is not Linux.
+      // not Linux
     }
     return 0;
   }

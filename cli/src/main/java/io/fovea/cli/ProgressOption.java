@@ -5,23 +5,22 @@ import java.util.function.LongSupplier;
 import org.jline.terminal.spi.SystemStream;
 import picocli.CommandLine.Option;
 
-/** Of the commands that take long: whether they say how far they are. */
+/** The option of long-running commands that reports progress. */
 final class ProgressOption {
   @Option(
       names = "--progress",
       description = {
-        "Says on standard error how far it is, once a second. At a terminal it does so anyway."
+        "Reports progress on standard error, once a second. At a terminal this is the default."
       })
   boolean progress;
 
   /**
-   * What says it, once it is started, if it is to be said.
+   * Returns a reporter, which reports once it is started, if progress is to be reported.
    *
-   * @param err where to
-   * @param what is done, in a word
-   * @param unit of what is counted; empty for bytes
-   * @param done how much is done
-   * @param total how much there is; 0 where that is not known
+   * @param what the activity, in a word
+   * @param unit of the counts; empty for bytes
+   * @param done the current count
+   * @param total the final count; 0 if unknown
    */
   Progress of(PrintWriter err, String what, String unit, LongSupplier done, long total) {
     boolean terminal = TerminalShell.isTerminal(SystemStream.Error);

@@ -9,17 +9,16 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Sets a record. */
 @Command(
     name = "put",
     header = "Sets a record.",
     description = {
-      "With --write, sets one record of a table of a database that nobody has open, whether it is"
-          + " there or not. FILE is opened for that, with a log, which recovers it if it was not closed.",
-      "Of a row, the fields that are not named stay as they are; in a new one they are null, or 0 or empty."
-          + " Of a table of bytes, the value is the word behind the key. An object is set as a whole:"
-          + " components that are not named are null, and the checks of its class are not made. A"
-          + " table with an index by a computed key is written by its application alone."
+      "With --write, sets one record of a table of a database that no process has open; the"
+          + " record may exist. Opens FILE with a log, which recovers it if it was not closed.",
+      "Fields of a row that are not named keep their values; in a new row they are null, or 0 or"
+          + " empty. In a table of bytes, the value is the word after the key. An object is"
+          + " replaced as a whole: components that are not named are null, and its constructor"
+          + " does not run. A table with a computed index can be written only by its application."
     })
 final class PutCommand extends TableCommand {
   @Parameters(
@@ -34,7 +33,7 @@ final class PutCommand extends TableCommand {
   @Option(
       names = "--null",
       paramLabel = "FIELD",
-      description = "Takes the value of a field away that may be null; may be given again.")
+      description = "Sets a nullable field to null; may be repeated.")
   List<String> nulls = new ArrayList<>();
 
   @Option(names = "--write", description = "Changes FILE; without it nothing is done.")
@@ -60,7 +59,7 @@ final class PutCommand extends TableCommand {
     Map<String, @Nullable String> values = new LinkedHashMap<>();
     if (records instanceof ByteRecords) {
       if (rest.size() != 1 || !nulls.isEmpty()) {
-        throw mistake("a key and a value are needed: of one word each");
+        throw mistake("give a key and a value, of one word each");
       }
       values.put(records.columns().getLast(), rest.getFirst());
       return values;

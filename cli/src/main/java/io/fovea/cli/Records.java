@@ -21,11 +21,11 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The records of a table, of whatever kind, as maps from the names of {@link #columns} to what
- * {@link FieldText} has of values; in their place, what is written may be text that says the same.
+ * The records of a table of any kind, as maps from the names in {@link #columns} to values as in
+ * {@link FieldText}. Written values may also be texts that represent them.
  *
- * <p>Mistakes of the user (a key of too many parts, a text that is no number) are {@linkplain
- * FileCommand#mistake mistakes} of the command. One thread.
+ * <p>User errors, such as a key with too many parts or a text that is not a number, are {@linkplain
+ * FileCommand#mistake mistakes} of the command. Not thread-safe.
  */
 abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   final FileCommand command;
@@ -37,9 +37,9 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   }
 
   /**
-   * The records of a table.
+   * Returns the records of a table.
    *
-   * @param bytes whether objects are the bytes that they are
+   * @param bytes whether objects are treated as bytes
    */
   static Records of(FileCommand command, RowTable table, boolean bytes) {
     return !table.spec().isBytes()
@@ -49,15 +49,15 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
             : new ObjectRecords(command, table);
   }
 
-  /** The names of what a record has: first the parts of its key. */
+  /** Names of a record's values, the parts of the key first. */
   abstract List<String> columns();
 
-  /** How many parts a whole key has. */
+  /** Number of parts of a whole key. */
   abstract int keyParts();
 
   /**
-   * Shows records whose key lies between some bounds, in the order of an index or of their keys,
-   * until it has shown all or the sink answers that it is full. A part of an index may be null.
+   * Passes the records within bounds to the sink, in the order of an index or of their keys, until
+   * the sink is full. A part of an index key may be null.
    */
   abstract void scan(
       Transaction tx,
@@ -66,35 +66,37 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
       ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink);
 
-  /** One record, null if there is none. */
+  /** Returns a record; null if there is none. */
   abstract @Nullable Map<String, @Nullable Object> get(Transaction tx, List<String> key);
 
-  /** Sets one. What the map does not name stays as it is, in a new record null, 0 or empty. */
+  /**
+   * Sets a record. Values not in the map are unchanged; in a new record they are null, 0 or empty.
+   */
   abstract void put(Transaction tx, List<String> key, Map<String, @Nullable String> values);
 
-  /** Deletes one, and says whether it was there. */
+  /** Deletes a record; returns whether it existed. */
   abstract boolean delete(Transaction tx, List<String> key);
 
   /**
-   * The parts of the key of a record that a commit has changed.
+   * Returns the key of a changed record.
    *
-   * @throws RuntimeException if it is none of the table as it is known here
+   * @throws RuntimeException if the record does not match the known table
    */
   abstract Map<String, @Nullable Object> key(Change of);
 
   /**
-   * What a commit has put into a record, beside its key.
+   * Returns the new value of a changed record, without its key.
    *
-   * @throws RuntimeException if it is none of the table as it is known here
+   * @throws RuntimeException if the record does not match the known table
    */
   abstract Map<String, @Nullable Object> value(Change of);
 
-  /** Whether records may have no value there. */
+  /** Whether values of the column may be null. */
   boolean mayBeNull(String column) {
     return false;
   }
 
-  /** What says on a command line what an export says of a column. */
+  /** Converts an exported value to the form used on the command line. */
   String word(String exported) {
     return exported;
   }
@@ -112,7 +114,6 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
     }
   }
 
-  /** Looks whether the table has an index of a name. */
   final void requireIndex(String name) {
     List<String> names = table.spec().indexes().stream().map(IndexSpec::name).toList();
     if (!names.contains(name)) {
@@ -125,12 +126,12 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
     }
   }
 
-  /** Parts of which none may be null. */
+  /** Returns the parts; none may be null. */
   final List<String> whole(List<@Nullable String> parts) {
     List<String> all = new ArrayList<>();
     for (String part : parts) {
       if (part == null) {
-        throw command.mistake("no part of a table's key is null: --index goes with that");
+        throw command.mistake("parts of a table's key can't be null: give --index");
       }
       all.add(part);
     }
@@ -141,20 +142,20 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
     try {
       return HexFormat.of().parseHex(digits);
     } catch (IllegalArgumentException e) {
-      throw command.mistake("'" + digits + "' has no pairs of hexadecimal digits");
+      throw command.mistake("'" + digits + "' does not consist of pairs of hexadecimal digits");
     }
   }
 
-  /** What the key of an index has. */
+  /** The fields of an index key. */
   static List<Field> fields(IndexSpec spec) {
     return spec.extractedKey() == null ? spec.fields() : spec.extractedKey().parts();
   }
 
   /**
-   * The range of some bounds.
+   * Returns the range of some bounds.
    *
-   * @param empty makes a key without parts, of the table or of an index
-   * @param of the parts that it may have
+   * @param empty creates an empty key, of the table or of an index
+   * @param of the fields of that key
    */
   final Range range(Supplier<Key> empty, List<Field> of, Bounds bounds) {
     List<@Nullable String> low = bounds.low();
@@ -203,6 +204,6 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   }
 
   final RuntimeException noValue(@Nullable String text, Field of) {
-    return command.mistake((text == null ? "null" : "'" + text + "'") + " is no value of " + of);
+    return command.mistake((text == null ? "null" : "'" + text + "'") + " is not a value of " + of);
   }
 }

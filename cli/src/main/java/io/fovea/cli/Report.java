@@ -11,11 +11,11 @@ import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A {@link FileReport} as text and as JSON. */
+/** Prints a {@link FileReport} as text or JSON. */
 final class Report {
   private Report() {}
 
-  /** What {@code verify --json} says. */
+  /** The answer of {@code verify --json}. */
   static Map<String, @Nullable Object> verified(FileReport r) {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     m.put("ok", r.ok());
@@ -29,7 +29,7 @@ final class Report {
     return m;
   }
 
-  /** What {@code stat --json} says. */
+  /** The answer of {@code stat --json}. */
   static Map<String, @Nullable Object> all(FileReport r) {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     m.put("header", r.header());
@@ -49,7 +49,7 @@ final class Report {
     return m;
   }
 
-  /** What {@code verify} says first. */
+  /** The first line of {@code verify}. */
   static String summary(Path file, FileReport r) {
     return String.format(
         Locale.ROOT,
@@ -77,7 +77,7 @@ final class Report {
     };
   }
 
-  /** What {@code stat} says. */
+  /** Prints the answer of {@code stat}. */
   static void print(PrintWriter out, Path file, FileReport r) {
     FileReport.Header h = r.header();
     Map<String, @Nullable Object> facts = new LinkedHashMap<>();

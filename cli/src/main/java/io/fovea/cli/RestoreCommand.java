@@ -10,14 +10,13 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Makes a database of a backup. */
 @Command(
     name = "restore",
-    header = "Makes a database of backups.",
+    header = "Restores a database from backups.",
     description = {
-      "Makes a database of a full backup and of those that add to it, in their order: copies"
-          + " them, verifies and recovers the copy, and gives it its name at last. No existing file"
-          + " is overwritten. Of a backup that is damaged nothing is restored."
+      "Restores a database from a full backup and the incremental ones that follow it, in order:"
+          + " copies them, verifies and recovers the copy, and then renames it to FILE."
+          + " Overwrites no existing file. A damaged backup is not restored."
     })
 final class RestoreCommand extends FileCommand {
   @Mixin final ProgressOption progress = new ProgressOption();
@@ -27,14 +26,14 @@ final class RestoreCommand extends FileCommand {
       arity = "1..*",
       paramLabel = "BACKUP",
       description = {
-        "The directory of a backup, the file of pages in it, or a tar archive that Database.backup"
-            + " wrote: a full one first, then those that were made since it or since each other."
+        "The directory of a backup, the data file in it, or a tar archive that Database.backup"
+            + " wrote: a full backup first, then incremental ones in order."
       })
   List<Path> backups = List.of();
 
   @Option(
       names = "--verify",
-      description = "Verifies the copy before it gets its name. That is always done.")
+      description = "Verifies the copy before it is renamed. This is always done.")
   boolean verify;
 
   @Override

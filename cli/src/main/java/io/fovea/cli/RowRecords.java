@@ -21,11 +21,11 @@ import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** Of a table of rows. */
+/** Records of a table of rows. */
 final class RowRecords extends Records {
   private final List<Field> keyFields;
 
-  /** The fields of rows by their columns. */
+  /** The fields of rows by column. */
   private final Map<String, Field> fields = new LinkedHashMap<>();
 
   private final Key key;

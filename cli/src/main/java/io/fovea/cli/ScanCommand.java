@@ -7,14 +7,13 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Which records does a table have? */
 @Command(
     name = "scan",
-    header = "Shows records, in order.",
+    header = "Shows records in order.",
     description = {
-      "Shows records of a table of a database that nobody has open, in the order of their keys or"
-          + " of an index. With parts of a key: those that begin with them. --from, --after and"
-          + " --to narrow that. Nothing on disk changes."
+      "Shows records of a table of a database that no process has open, in the order of their"
+          + " keys or of an index. With parts of a key, only those that begin with them; --from,"
+          + " --after and --to narrow the range further. Nothing on disk changes."
     })
 final class ScanCommand extends PrefixCommand {
   @Mixin final CopyOption copy = new CopyOption();
@@ -23,13 +22,14 @@ final class ScanCommand extends PrefixCommand {
 
   @Option(
       names = {"--descending", "--reverse"},
-      description = "Backwards.")
+      description = "Shows the records in descending order.")
   boolean descending;
 
   @Option(
       names = "--limit",
       paramLabel = "N",
-      description = "So many records at most; 0 for all of them. The default is ${DEFAULT-VALUE}.")
+      description =
+          "The maximum number of records; 0 for all of them. The default is" + " ${DEFAULT-VALUE}.")
   long limit = SHOWN;
 
   private long shown;
@@ -37,10 +37,10 @@ final class ScanCommand extends PrefixCommand {
   @Override
   public Integer call() {
     if (limit < 0) {
-      throw mistake("--limit takes a number of records, and 0 for all");
+      throw mistake("--limit takes a number of records, or 0 for all");
     }
     Bounds bounds = bounds();
-    // A snapshot, of which one may read as many records as there are.
+    // A snapshot, from which any number of records can be read.
     try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
       Records records = records(db, hex.hex);
@@ -60,7 +60,7 @@ final class ScanCommand extends PrefixCommand {
     return Main.OK;
   }
 
-  /** Shows one, and says whether there may be more. */
+  /** Shows a record; returns whether to continue. */
   private boolean show(Map<String, @Nullable Object> record) {
     goOn();
     if (json) {

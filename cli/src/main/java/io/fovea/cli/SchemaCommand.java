@@ -12,13 +12,12 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
-/** What are the tables and the sequences? */
 @Command(
     name = "schema",
-    header = "Says what tables are.",
+    header = "Describes tables.",
     description = {
-      "Says what the tables of a database that nobody has open are: keys, fields, indexes, versions;"
-          + " and what its sequences give. Nothing on disk changes."
+      "Describes the tables of a database that no process has open: keys, fields, indexes,"
+          + " versions; and its sequences. Nothing on disk changes."
     })
 final class SchemaCommand extends FileCommand {
   @Mixin final CopyOption copy = new CopyOption();
@@ -27,7 +26,7 @@ final class SchemaCommand extends FileCommand {
       index = "1",
       arity = "0..1",
       paramLabel = "TABLE",
-      description = "Which one; all of them without.")
+      description = "The table; all tables without it.")
   @Nullable String table;
 
   @Override

@@ -19,24 +19,24 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The line of an export that says what the table is, for an import that makes it.
+ * The line of an export that describes the table, for an import that creates it.
  *
  * <pre>
  *   {"fovea":{"table":"stock","kind":"rows","key":[...],"row":[...],"indexes":[...]}}     JSON
  *   # {"fovea":{...}}                                                                     CSV
  * </pre>
  *
- * <p>What is in it is what {@code schema --json} shows. A value; any thread.
+ * <p>The description is that of {@code schema --json}. Immutable and thread-safe.
  */
 final class SchemaLine {
   private static final String NAME = "fovea";
 
-  /** What such a line begins with; the values of a record are no objects. */
+  /** The start of such a line; the values of a record are never objects. */
   private static final String START = "{\"" + NAME + "\":{";
 
   private static final String COMMENT = "# ";
 
-  /** As much of a line as tells whether it is one. */
+  /** The number of characters needed to recognize such a line. */
   static final int START_LENGTH = COMMENT.length() + START.length();
 
   private final JsonObject schema;
@@ -51,12 +51,12 @@ final class SchemaLine {
     return format == Format.CSV ? COMMENT + line : line;
   }
 
-  /** Whether a line is one, by its first {@link #START_LENGTH} characters. */
+  /** Recognizes a line by its first {@link #START_LENGTH} characters. */
   static boolean is(String start) {
     return start.startsWith(START) || start.startsWith(COMMENT + START);
   }
 
-  /** Reads one; null if it can't be read. */
+  /** Parses a line; null if it is malformed. */
   static @Nullable SchemaLine read(String line) {
     try {
       JsonElement all = JsonParser.parseString(line.substring(line.indexOf('{')));
@@ -66,18 +66,17 @@ final class SchemaLine {
     }
   }
 
-  /** What the objects are made of; null where there are none. */
+  /** The type of the objects; null for other tables. */
   @Nullable String objects() {
     JsonElement objects = schema.get("objects");
     return objects == null || objects.isJsonNull() ? null : objects.getAsString();
   }
 
   /**
-   * The table.
+   * Returns the table.
    *
-   * @param name what it is to be called
-   * @throws IllegalArgumentException with a reason in words, if it can't be made without its
-   *     application
+   * @param name its name
+   * @throws IllegalArgumentException with the reason, if only its application can create it
    */
   TableSpec spec(String name) {
     try {
@@ -88,7 +87,7 @@ final class SchemaLine {
         | UnsupportedOperationException
         | NumberFormatException
         | DateTimeException e) {
-      throw new IllegalArgumentException("the first line does not say what the table is", e);
+      throw new IllegalArgumentException("the first line does not describe the table", e);
     }
   }
 
@@ -96,7 +95,7 @@ final class SchemaLine {
     JsonArray keyParts = schema.getAsJsonArray("key");
     if (objects() != null) {
       throw new IllegalArgumentException(
-          "a table of objects is made by its application: open it there once");
+          "only its application can create a table of objects: open it there once");
     }
     if (!schema.has("row")) {
       if (schema.has("indexes")) {
@@ -147,18 +146,18 @@ final class SchemaLine {
     return n == null ? null : Integer.valueOf(n.getAsInt());
   }
 
-  /** Whether something is said to be so. */
+  /** Whether a flag is set. */
   private static boolean is(JsonObject of, String name) {
     JsonElement e = of.get(name);
     return e != null && e.getAsBoolean();
   }
 
-  /** The name of an index that the command can keep. */
+  /** Returns the name of an index that the command can maintain. */
   private static String requireNotComputed(JsonObject index) {
     String name = index.get("index").getAsString();
     if (is(index, "computed")) {
       throw new IllegalArgumentException(
-          "the index " + name + " is by a key that the application computes: make the table there");
+          "the index " + name + " is by a computed key: create the table in the application");
     }
     return name;
   }

@@ -14,15 +14,15 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a shell has: a database that is open, perhaps a transaction, and a command that runs.
+ * The state of a shell: an open database, possibly a transaction, and a running command.
  *
- * <p>One thread, which runs the commands; {@link #stop} is for any. What it stops is stopped in two
- * ways: commands that pass over records ask {@link #goOn} at each of them, and what the engine does
- * at length (a verification, a compaction) ends by an interrupt. The lock makes that interrupt meet
- * the command and nothing behind it.
+ * <p>One thread runs the commands; any thread may call {@link #stop}. It ends a command in two
+ * ways: commands that iterate over records call {@link #goOn} for each, and long operations of the
+ * engine (verification, compaction) are interrupted. The lock ensures that the interrupt hits the
+ * command and nothing after it.
  */
 final class Session implements AutoCloseable {
-  /** A person thinks between two statements. */
+  /** Users pause between two statements. */
   private static final Duration THINKING = Duration.ofDays(7);
 
   private final Path file;
@@ -34,7 +34,7 @@ final class Session implements AutoCloseable {
 
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** Runs a command; guarded by the lock. */
+  /** The thread that runs a command; guarded by the lock. */
   private @Nullable Thread running;
 
   private volatile boolean stopped;
@@ -44,11 +44,11 @@ final class Session implements AutoCloseable {
   }
 
   /**
-   * A session.
+   * Creates a session.
    *
-   * @param file of the database
-   * @param original that of which it is a copy, or itself
-   * @param writes whether it changes records
+   * @param file the file of the database
+   * @param original the file that it is a copy of, or itself
+   * @param writes whether it may change records
    */
   Session(Path file, Path original, boolean writes) {
     this.file = file;
@@ -56,7 +56,7 @@ final class Session implements AutoCloseable {
     this.writes = writes;
   }
 
-  /** What a command ends with that was stopped. */
+  /** Ends a command that was stopped. */
   static final class Stopped extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -69,19 +69,19 @@ final class Session implements AutoCloseable {
     return file;
   }
 
-  /** The file of which it is a copy, or itself. */
+  /** The file that it is a copy of, or itself. */
   Path original() {
     return original;
   }
 
-  /** Whether it was opened to change records. */
+  /** Whether it may change records. */
   boolean writes() {
     return writes;
   }
 
   // --------------------------------------------------------------------------------- the database
 
-  /** The database, which is opened where it is not. */
+  /** Returns the database; opens it if necessary. */
   Database database() {
     Database there = db;
     if (there == null) {
@@ -95,7 +95,7 @@ final class Session implements AutoCloseable {
     return Opened.of(database(), tx);
   }
 
-  /** Closes the database, for a command that opens the file by itself. */
+  /** Closes the database, for a command that opens the file itself. */
   void release() {
     if (tx != null) {
       throw new IllegalStateException("There is a transaction.");
@@ -109,7 +109,6 @@ final class Session implements AutoCloseable {
 
   // ------------------------------------------------------------------------------ the transaction
 
-  /** Whether there is one. */
   boolean inTransaction() {
     return tx != null;
   }
@@ -138,7 +137,7 @@ final class Session implements AutoCloseable {
     return t;
   }
 
-  /** Whether the transaction was aborted by what a command did; there is none after that. */
+  /** Returns whether a command has aborted the transaction, and forgets it if so. */
   boolean hasLost() {
     if (tx != null && !tx.isActive()) {
       tx = null;
@@ -164,14 +163,14 @@ final class Session implements AutoCloseable {
       lock.lock();
       try {
         running = null;
-        Thread.interrupted(); // it was for the command
+        Thread.interrupted(); // clears an interrupt meant for the command
       } finally {
         lock.unlock();
       }
     }
   }
 
-  /** Ends the command that runs, soon. */
+  /** Ends the running command soon. */
   void stop() {
     lock.lock();
     try {
@@ -185,20 +184,20 @@ final class Session implements AutoCloseable {
     }
   }
 
-  /** Whether an exception is what {@link #stop} leads to. */
+  /** Whether {@link #stop} caused an exception. */
   boolean hasStopped(Throwable t) {
     Throwable of = t instanceof UncheckedIOException e ? e.getCause() : t;
     return of instanceof Stopped
         || stopped
             && (of instanceof OperationInterruptedException
-                || of instanceof ClosedByInterruptException // of a file that is written
+                || of instanceof ClosedByInterruptException // of a file being written
                 || of instanceof InterruptedIOException);
   }
 
   /**
-   * Returns if the command is to go on.
+   * Returns if the command may continue.
    *
-   * @throws Stopped if not
+   * @throws Stopped if it may not
    */
   void goOn() {
     if (stopped) {

@@ -14,14 +14,14 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Model.PositionalParamSpec;
 
 /**
- * Runs the lines of a shell, wherever they come from.
+ * Runs the lines of a shell.
  *
- * <p>Its commands are those of the command line, without FILE: the shell puts that in behind the
- * name of the command. So each is one class, with one description. Beside them there are those of
- * transactions, {@code help} and {@code exit}. One thread.
+ * <p>Its commands are those of the command line without FILE, which the shell inserts after the
+ * name of the command. So each command is one class with one description. In addition there are the
+ * commands for transactions, {@code help} and {@code exit}. Not thread-safe.
  */
 final class Shell {
-  /** Of the command line, those that make a shell, or that a shell has no use for. */
+  /** Commands that start a shell or are useless in one. */
   private static final List<String> NOT_HERE = List.of("shell", "restore", "top", "completion");
 
   private final Session session;
@@ -29,7 +29,7 @@ final class Shell {
   private final PrintWriter err;
   private final boolean json;
 
-  /** What {@code exit} sets. */
+  /** Set by {@code exit}. */
   private boolean ends;
 
   Shell(Session session, PrintWriter out, PrintWriter err, boolean json) {
@@ -39,7 +39,6 @@ final class Shell {
     this.json = json;
   }
 
-  /** Whether somebody has said {@code exit}. */
   boolean ends() {
     return ends;
   }
@@ -48,7 +47,7 @@ final class Shell {
     return session;
   }
 
-  /** All commands of a shell. Made for each line, since commands remember what they were told. */
+  /** All commands of a shell. Created for each line, because commands keep their arguments. */
   CommandLine commands() {
     CommandLine line =
         Main.commandLine(new Main(InputStream.nullInputStream(), out, err, session), "");
@@ -70,12 +69,12 @@ final class Shell {
     return Main.configured(line, err);
   }
 
-  /** The help of a command does not name what the shell puts in. */
+  /** Removes from the help of a command what the shell inserts. */
   private static void withoutFile(CommandSpec spec) {
-    spec.usageMessage().synopsisHeading("Usage:"); // a space comes from the shell, without a name
+    spec.usageMessage().synopsisHeading("Usage:"); // the shell adds a space, without a name
     OptionSpec copy = spec.findOption("--copy");
     if (copy != null) {
-      spec.remove(copy); // it is the shell that has it
+      spec.remove(copy); // an option of the shell itself
     }
     for (PositionalParamSpec p : List.copyOf(spec.positionalParameters())) {
       if (takesFile(spec) && p.index().min() == 0) {
@@ -94,7 +93,7 @@ final class Shell {
   int run(String text) {
     Words words = Words.of(text);
     if (words.isOpen()) {
-      err.println("fovea: a quote is open at the end of the line");
+      err.println("fovea: unclosed quote at the end of the line");
       return Main.MISTAKE;
     }
     List<String> args = words.all();
@@ -114,7 +113,7 @@ final class Shell {
         err.println(
             "fovea: there is a transaction, and "
                 + args.getFirst()
-                + " opens the file by itself: commit or roll back first");
+                + " opens the file itself: commit or roll back first");
         return Main.MISTAKE;
       }
       session.release();
@@ -147,8 +146,8 @@ final class Shell {
       header = "Begins a transaction.",
       mixinStandardHelpOptions = true,
       description =
-          "Begins a transaction: what comes until 'commit' or 'rollback' happens together or not at"
-              + " all. Without one, each command is a transaction of its own.")
+          "Begins a transaction: everything up to 'commit' or 'rollback' takes effect together"
+              + " or not at all. Without one, each command is a separate transaction.")
   private final class Begin implements Callable<Integer> {
     @Override
     public Integer call() {
@@ -162,14 +161,14 @@ final class Shell {
 
   @Command(
       name = "commit",
-      header = "Makes what the transaction has changed last.",
+      header = "Commits the transaction.",
       mixinStandardHelpOptions = true,
-      description = "Makes what the transaction has changed last.")
+      description = "Commits the transaction.")
   private final class Commit implements Callable<Integer> {
     @Override
     public Integer call() {
       if (!session.inTransaction()) {
-        return wrong("there is no transaction: 'begin' begins one");
+        return wrong("there is no transaction: 'begin' starts one");
       }
       session.commit();
       return Main.OK;
@@ -178,14 +177,14 @@ final class Shell {
 
   @Command(
       name = "rollback",
-      header = "Ends the transaction as if it had not been.",
+      header = "Rolls the transaction back.",
       mixinStandardHelpOptions = true,
-      description = "Ends the transaction as if it had not been.")
+      description = "Rolls the transaction back.")
   private final class Rollback implements Callable<Integer> {
     @Override
     public Integer call() {
       if (!session.inTransaction()) {
-        return wrong("there is no transaction: 'begin' begins one");
+        return wrong("there is no transaction: 'begin' starts one");
       }
       session.rollback();
       return Main.OK;
@@ -215,7 +214,7 @@ final class Shell {
     @CommandLine.Parameters(
         arity = "0..1",
         paramLabel = "COMMAND",
-        description = "Which one; all of them without.")
+        description = "The command; all commands without it.")
     @Nullable String command;
 
     private final CommandLine line;
@@ -246,7 +245,7 @@ final class Shell {
         String pad = " ".repeat(width - row.getFirst().length() + 2);
         out.println(row.getFirst() + pad + row.getLast());
       }
-      out.println("'help COMMAND' describes one. Words with spaces stand in quotes.");
+      out.println("'help COMMAND' describes one. Quote words that contain spaces.");
       return Main.OK;
     }
   }

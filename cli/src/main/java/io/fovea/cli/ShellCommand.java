@@ -11,31 +11,29 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Asks, and asks on. */
 @Command(
     name = "shell",
     header = "Runs commands for a database, line by line.",
     description = {
-      "Opens a database that nobody has open, and runs commands for it, line by line: those of this"
-          + " list, without FILE; and begin, commit, rollback, help, exit. 'fovea FILE' does the same."
-          + " Nothing on disk changes, unless --write is given.",
-      "At a terminal it completes commands, tables, indexes and fields (Tab), remembers lines (in"
-          + " ~/.fovea_history, or the file that FOVEA_HISTORY names; none if that is empty), and"
-          + " Ctrl-C ends a command that runs. Ctrl-D ends the shell.",
-      "If standard input is no terminal, it runs the lines that it reads there, up to the first one"
-          + " that fails; its exit code is that of this line. A line that begins with # is a"
-          + " comment."
+      "Opens a database that no process has open, and runs commands on it, line by line: those"
+          + " of this list, without FILE, and begin, commit, rollback, help, exit. 'fovea FILE'"
+          + " does the same. Nothing on disk changes, unless --write is given.",
+      "At a terminal, Tab completes commands, tables, indexes and fields; lines are stored in"
+          + " ~/.fovea_history, or the file named by FOVEA_HISTORY (none if empty). Ctrl-C ends"
+          + " the running command, Ctrl-D the shell.",
+      "If standard input is not a terminal, it runs the lines of standard input up to the first"
+          + " one that fails, whose exit code it returns. A line that begins with # is a comment."
     })
 final class ShellCommand extends FileCommand {
   @Mixin final CopyOption copy = new CopyOption();
 
-  @Option(names = "--write", description = "Opens FILE to change records as well.")
+  @Option(names = "--write", description = "Allows commands to change FILE.")
   boolean write;
 
   @Override
   public Integer call() {
     if (write && copy.copy) {
-      throw mistake("what is changed in a copy is lost: give --write or --copy");
+      throw mistake("changes in a copy are lost: give --write or --copy");
     }
     return looking(copy, this::on);
   }
@@ -66,13 +64,13 @@ final class ShellCommand extends FileCommand {
       int code = shell.run(line);
       if (code != Main.OK) {
         if (code != Main.BROKEN_PIPE) {
-          err().println("fovea: line " + number + " failed; what comes after it was not run");
+          err().println("fovea: line " + number + " failed; the lines after it were not run");
         }
         return code;
       }
     }
     if (session.inTransaction()) {
-      err().println("fovea: the transaction was not committed, and is rolled back");
+      err().println("fovea: the transaction was not committed and is rolled back");
       return Main.MISTAKE;
     }
     return Main.OK;

@@ -21,8 +21,8 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Model.PositionalParamSpec;
 
 /**
- * What a word of a shell's line may become: commands, options, tables, indexes, fields, files. One
- * thread.
+ * Completes words of a shell's line: commands, options, tables, indexes, fields, files. Not
+ * thread-safe.
  */
 final class ShellCompleter implements Completer {
   private final Shell shell;
@@ -38,7 +38,7 @@ final class ShellCompleter implements Completer {
     try {
       complete(line, candidates);
     } catch (FoveaException e) {
-      // Completing says nothing: the command itself will.
+      // Completion reports nothing: the command itself will.
     }
   }
 
@@ -70,13 +70,13 @@ final class ShellCompleter implements Completer {
     }
   }
 
-  /** An option that takes the next word; null if a word is none. */
+  /** Returns the option whose value is the next word; null if there is none. */
   private static @Nullable OptionSpec option(CommandSpec spec, String word) {
     OptionSpec o = spec.findOption(word);
     return o != null && o.arity().max() > 0 ? o : null;
   }
 
-  /** The words that are no options, and no values of these. */
+  /** The words that are neither options nor their values. */
   private static List<String> places(CommandSpec spec, List<String> words) {
     List<String> places = new ArrayList<>();
     for (int i = 0; i < words.size(); i++) {
@@ -89,7 +89,7 @@ final class ShellCompleter implements Completer {
     return places;
   }
 
-  /** The table that a line is about, where it says one. */
+  /** The table that a line names; null if none. */
   private @Nullable TableSpec table(List<String> places) {
     return places.isEmpty() ? null : shell.session().database().describe(places.getFirst());
   }
@@ -148,7 +148,7 @@ final class ShellCompleter implements Completer {
     List<String> key = table.key().parts().stream().map(Field::name).toList();
     for (Field f : table.layout().fields()) {
       String column = key.contains(f.name()) ? "row." + f.name() : f.name();
-      // What is not complete gets no space behind it.
+      // Incomplete words get no trailing space.
       to.add(
           new Candidate(
               column + behind, column + behind, null, null, null, null, behind.isEmpty()));
@@ -166,7 +166,7 @@ final class ShellCompleter implements Completer {
         to.add(new Candidate(name, name, null, null, null, null, !more));
       }
     } catch (IOException | RuntimeException e) {
-      // There is nothing to complete.
+      // nothing to complete
     }
   }
 }

@@ -4,14 +4,13 @@ import io.fovea.FileReport;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** What takes the space? */
 @Command(
     name = "stat",
-    header = "Says what takes the space.",
+    header = "Shows the use of space.",
     description = {
-      "Says what takes the space of a database that nobody has open: by table, index and kind of"
-          + " page, and what its superblock says. Of a file that was not closed it shows what"
-          + " recovery makes of it. Nothing on disk changes."
+      "Shows the use of space in a database that no process has open, by table, index and kind"
+          + " of page, and the contents of its superblock. A file that was not closed is shown as"
+          + " recovery restores it. Nothing on disk changes."
     })
 final class StatCommand extends FileCommand implements WholeFile {
   @Mixin final CopyOption copy = new CopyOption();

@@ -8,18 +8,18 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Parameters;
 
-/** What the commands for the records of a table have in common. */
+/** A command on the records of a table. */
 abstract class TableCommand extends FileCommand {
-  /** What the parts of a key are, for the help of commands. */
+  /** Describes the parts of a key, for the help of commands. */
   static final String PARTS =
-      "numbers, texts, bytes as hexadecimal digits. A table of bytes has keys of one part: 0x and"
-          + " hexadecimal digits, or text. What begins with a minus comes behind --, as"
-          + " do the parts after it.";
+      "numbers, texts, byte strings in hexadecimal. A table of bytes has keys of one part: 0x"
+          + " and hexadecimal digits, or text. A part that begins with a minus, and all parts"
+          + " after it, must follow --.";
 
-  @Parameters(index = "1", paramLabel = "TABLE", description = "Which table.")
+  @Parameters(index = "1", paramLabel = "TABLE", description = "The table.")
   String table = "";
 
-  /** The records of the table, objects as bytes or not. */
+  /** Returns the records of the table, with objects as bytes or decoded. */
   final Records records(Opened opened, boolean bytes) {
     Database db = opened.database();
     TableSpec found = db.describe(table);
@@ -29,13 +29,13 @@ abstract class TableCommand extends FileCommand {
     return Records.of(this, db.table(found), bytes);
   }
 
-  /** Says of how many records it was. */
+  /** Prints a number of records. */
   final void said(long records) {
     String text = records + (records == 1 ? " record" : " records");
     out().println(json ? Json.of(Map.of("records", records)) : text);
   }
 
-  /** Says that a record is not there. */
+  /** Reports a missing record. */
   final int noRecord() {
     err().println("fovea: there is no such record");
     return Main.NO_RECORD;
@@ -53,18 +53,17 @@ abstract class TableCommand extends FileCommand {
     }
   }
 
-  /** An index by a computed key is kept by the application, which alone can compute it. */
+  /** Only the application can compute the keys of a computed index, and so maintain it. */
   final void requireNoComputedIndex(@Nullable TableSpec found) {
     if (found == null) {
-      return; // records() says so
+      return; // records() reports it
     }
     for (IndexSpec i : found.indexes()) {
       if (i.extractedKey() != null) {
         throw mistake(
             "the index "
                 + NameText.of(i.name())
-                + " is by a key that the application computes: only the application can change"
-                + " this table");
+                + " is by a computed key: only the application can change this table");
       }
     }
   }

@@ -16,22 +16,22 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Opens a file to look at its tables, and says what these are. */
+/** Opens a file for reading, and describes its tables. */
 final class TableFile {
   private TableFile() {}
 
-  /** For reading only. Of a file that was not closed: as recovery makes it, in memory. */
+  /** Opens a file read-only. If it was not closed, it is recovered in memory. */
   static Database open(Path file) {
     Options options = Opening.options(Opening.header(file));
     return Database.open(file, options.readOnly(true));
   }
 
-  /** What a table holds. */
+  /** The kind of a table's records. */
   static String kind(TableSpec spec) {
     return !spec.isBytes() ? "rows" : spec.objects() == null ? "bytes" : "objects";
   }
 
-  /** A table of the same keys and rows, objects or bytes. */
+  /** Returns a table with the same keys and the same rows, objects or bytes. */
   static TableSpec withoutIndexes(TableSpec spec) {
     ObjectShapes objects = spec.objects();
     if (objects != null) {
@@ -42,7 +42,7 @@ final class TableFile {
         : TableSpec.of(spec.name(), spec.key(), spec.layout());
   }
 
-  /** The tables that there are, for a message that one is not. */
+  /** The existing tables, for a message about a missing one. */
   static String others(Database db) {
     List<String> names = db.tables();
     return names.isEmpty()
@@ -50,7 +50,7 @@ final class TableFile {
         : "it has " + String.join(", ", names.stream().map(NameText::of).toList());
   }
 
-  /** A table as {@code schema --json} has it. */
+  /** A table in the form of {@code schema --json}. */
   static Map<String, @Nullable Object> map(TableSpec spec) {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     m.put("table", spec.name());
@@ -85,7 +85,7 @@ final class TableFile {
     return m;
   }
 
-  /** A sequence as {@code schema --json} has it. */
+  /** A sequence in the form of {@code schema --json}. */
   static Map<String, @Nullable Object> map(Sequence s) {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     m.put("sequence", s.name());
@@ -100,7 +100,7 @@ final class TableFile {
     return m;
   }
 
-  /** A sequence as {@code schema} has it. */
+  /** A sequence in the form of {@code schema}. */
   static String line(Sequence s) {
     return s.spec() + (s.left() > 0 ? ", next " + s.peek() : ", exhausted");
   }
@@ -112,7 +112,7 @@ final class TableFile {
   /**
    * Fields.
    *
-   * @param ofTable whether they are those of a table, of which it is said if they are of the key
+   * @param ofTable whether they are fields of a table, which are marked if they belong to the key
    */
   private static List<Map<String, @Nullable Object>> fields(List<Field> fields, boolean ofTable) {
     List<Map<String, @Nullable Object>> list = new ArrayList<>();
@@ -139,7 +139,7 @@ final class TableFile {
     return list;
   }
 
-  /** A table as {@code schema} has it: one line for each thing. */
+  /** A table in the form of {@code schema}: one line per element. */
   static List<String> lines(TableSpec spec) {
     List<String> lines = new ArrayList<>();
     lines.add(

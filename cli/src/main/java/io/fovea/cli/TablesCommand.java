@@ -14,13 +14,12 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** Which tables are there? */
 @Command(
     name = "tables",
     header = "Lists the tables.",
     description = {
-      "Lists the tables of a database that nobody has open, with what they have. A number that the"
-          + " file does not say is shown as a question mark. Nothing on disk changes."
+      "Lists the tables of a database that no process has open, with their sizes. A number that"
+          + " the file does not contain is shown as a question mark. Nothing on disk changes."
     })
 final class TablesCommand extends FileCommand {
   @Mixin final CopyOption copy = new CopyOption();

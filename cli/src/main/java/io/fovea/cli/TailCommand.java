@@ -16,17 +16,18 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Which commits were there, and which come? */
 @Command(
     name = "tail",
-    header = "Shows commits, from the log.",
+    header = "Shows commits from the log.",
     description = {
-      "Shows what commits have changed, in the order of the log: of each the position behind it, then"
-          + " tables and records. Another process may have FILE open; it must have been opened with"
-          + " LogOptions.changeRetentionBytes, which says how much is kept. Nothing on disk changes.",
-      "Records are shown as the tables are now: those of tables that are gone as bytes. With --json a"
-          + " line for each commit.",
-      "In a shell, --follow closes the database while it runs, so that an application can have it."
+      "Shows the changes of commits in log order: the position after each commit, then its"
+          + " tables and records. Another process may have FILE open; it must have been opened"
+          + " with LogOptions.changeRetentionBytes, which sets how much is kept. Nothing on disk"
+          + " changes.",
+      "Records are decoded with the current schema; those of dropped tables are shown as bytes."
+          + " With --json, each commit is one line.",
+      "In a shell, --follow closes the database while it runs, so that an application can open"
+          + " it."
     })
 final class TailCommand extends FileCommand {
   private static final String START = "start";
@@ -37,35 +38,36 @@ final class TailCommand extends FileCommand {
       index = "1..*",
       arity = "0..*",
       paramLabel = "TABLE",
-      description = "Only changes of these tables, by their names as of the commit.")
+      description = "Only changes of these tables, by their names at the commit.")
   List<String> tables = new ArrayList<>();
 
   @Option(
       names = "--from",
       paramLabel = "POSITION",
       description = {
-        "Behind this position, as it is shown here or as an application has kept it; 'start' for all"
-            + " that the log has, 'end' for what comes. The default is start, and with --follow end."
+        "Starts after this position, as shown here or stored by an application; 'start' for"
+            + " everything in the log, 'end' for new commits only. The default is start; with"
+            + " --follow, end."
       })
   @Nullable String from;
 
   @Option(
       names = {"-f", "--follow"},
-      description = "Goes on with what is committed meanwhile, until it is stopped.")
+      description = "Continues with new commits until it is stopped.")
   boolean follow;
 
   @Option(
       names = "--limit",
       paramLabel = "N",
-      description = "So many commits at most; 0, the default, for all of them.")
+      description = "The maximum number of commits; 0, the default, for all of them.")
   long limit;
 
   @Option(
       names = "--copy",
       description = {
-        "Makes a copy of the database first, in the directory for temporary files, which says what the"
-            + " tables are. It is removed at the end. Without it the catalog is read from the files,"
-            + " which a process that writes a checkpoint all the time may hinder."
+        "Copies the database first, to the temporary directory, to read its schema, and removes"
+            + " the copy at the end. Without it the catalog is read from the files, which"
+            + " frequent checkpoints of another process may prevent."
       })
   boolean copy;
 
@@ -77,7 +79,7 @@ final class TailCommand extends FileCommand {
   @Override
   public Integer call() {
     if (limit < 0) {
-      throw mistake("--limit takes a number of commits, and 0 for all");
+      throw mistake("--limit takes a number of commits, or 0 for all");
     }
     letGo();
     try (FileChanges changes = open();
@@ -100,7 +102,7 @@ final class TailCommand extends FileCommand {
     return Main.OK;
   }
 
-  /** Of a shell: who follows holds nobody up. */
+  /** In a shell, --follow closes the database so that it blocks no other process. */
   private void letGo() {
     Session session = session();
     if (session == null || !follow) {
@@ -108,13 +110,13 @@ final class TailCommand extends FileCommand {
     }
     if (session.inTransaction()) {
       throw mistake(
-          "there is a transaction, and tail --follow closes the database for its time: commit or roll"
-              + " back first");
+          "there is a transaction, and tail --follow closes the database: commit or roll back"
+              + " first");
     }
     session.release();
   }
 
-  /** A shell on a copy shows what becomes of the original. */
+  /** A shell on a copy follows the original. */
   private Path followed() {
     Session session = session();
     return session == null ? file() : session.original();
@@ -134,10 +136,7 @@ final class TailCommand extends FileCommand {
         try {
           position = ChangePosition.parse(at);
         } catch (IllegalArgumentException e) {
-          throw mistake(
-              "'"
-                  + at
-                  + "' is no position: those are shown before each commit; or say start, or end");
+          throw mistake("'" + at + "' is not a position: use one shown by tail, or start, or end");
         }
         return FileChanges.from(followed(), position);
       }
@@ -152,7 +151,7 @@ final class TailCommand extends FileCommand {
     }
   }
 
-  /** Shows a commit; says whether it has changed something that is asked for. */
+  /** Shows a commit; returns whether it changed a requested table. */
   private boolean show(ChangeBatch batch, FollowedTables known) {
     List<Change> wanted = new ArrayList<>();
     for (Change c : batch.changes()) {
@@ -176,7 +175,10 @@ final class TailCommand extends FileCommand {
     return true;
   }
 
-  /** Behind the last commit there may be what has changed no table: one need not read it again. */
+  /**
+   * Shows a position after the last commit if commits without table changes followed it, so that
+   * they need not be read again.
+   */
   private void end(ChangePosition at) {
     if (at.equals(shown)) {
       return;

@@ -18,17 +18,17 @@ import org.jline.terminal.spi.TerminalProvider;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A shell at a terminal: JLine reads its lines.
+ * A shell at a terminal, whose lines JLine reads.
  *
- * <p>While a line is read, Ctrl-C and the size of the window are JLine's. While a command runs, the
- * terminal is as the user's own shell left it, so Ctrl-C is a signal, which stops the command. The
- * terminal is reached by the foreign function API, or, where that is forbidden, by the programs
- * {@code stty} and {@code tty}; no library for JNI is unpacked. One thread.
+ * <p>While a line is read, JLine handles Ctrl-C and the window size. While a command runs, the
+ * terminal has the user's own settings, so Ctrl-C is a signal, which stops the command. The
+ * terminal is accessed through the foreign function API or, where that is forbidden, the programs
+ * {@code stty} and {@code tty}; no JNI library is unpacked. Not thread-safe.
  */
 final class TerminalShell implements AutoCloseable {
   private static final String PROVIDERS = "ffm,exec";
 
-  /** Held, since the names of loggers are remembered no longer than their loggers. */
+  /** A strong reference: the logging framework keeps only weak ones, and would lose the level. */
   private static final Logger JLINE = Logger.getLogger("org.jline");
 
   private final Terminal terminal;
@@ -41,10 +41,10 @@ final class TerminalShell implements AutoCloseable {
     this.shell = new Shell(session, out, err, json);
   }
 
-  /** Opens one; null if the standard streams are no terminal. */
+  /** Opens a shell; null if the standard streams are not a terminal. */
   static @Nullable TerminalShell open(Session session, PrintWriter err, boolean json)
       throws IOException {
-    JLINE.setLevel(Level.SEVERE); // what it says of terminals that lack something
+    JLINE.setLevel(Level.SEVERE); // suppresses messages about missing terminal features
     if (!isTerminal(SystemStream.Input) || !isTerminal(SystemStream.Output)) {
       return null;
     }
@@ -59,19 +59,19 @@ final class TerminalShell implements AutoCloseable {
     return new TerminalShell(terminal, session, err, json);
   }
 
-  /** Whether a stream is one. */
+  /** Whether a stream is a terminal. */
   static boolean isTerminal(SystemStream stream) {
     for (String name : PROVIDERS.split(",")) {
       try {
         return TerminalProvider.load(name).isSystemStream(stream);
       } catch (IOException | RuntimeException | LinkageError e) {
-        // The next one is asked.
+        // try the next one
       }
     }
     return false;
   }
 
-  /** Asks until its user has enough. */
+  /** Runs until the user ends it. */
   int run() {
     Session session = shell.session();
     terminal.handle(Terminal.Signal.INT, signal -> session.stop());
@@ -79,7 +79,7 @@ final class TerminalShell implements AutoCloseable {
     out.println(
         "Fovea, "
             + session.database().name()
-            + (session.writes() ? "" : ", to look at only")
+            + (session.writes() ? "" : ", read-only")
             + ". 'help' lists the commands, Ctrl-D ends.");
     while (!shell.ends()) {
       String line;
@@ -93,7 +93,7 @@ final class TerminalShell implements AutoCloseable {
       shell.run(line);
     }
     if (session.inTransaction()) {
-      out.println("The transaction was not committed, and is rolled back.");
+      out.println("The transaction was not committed and is rolled back.");
     }
     return Main.OK;
   }
@@ -121,7 +121,7 @@ final class TerminalShell implements AutoCloseable {
     return b.build();
   }
 
-  /** Where lines are remembered, for their user alone, since there are values in them. */
+  /** The history file, readable only by its user, because lines have values in them. */
   private static @Nullable Path history() {
     String named = System.getenv("FOVEA_HISTORY");
     if (named != null && named.isEmpty()) {
@@ -139,7 +139,7 @@ final class TerminalShell implements AutoCloseable {
       }
       return Files.isWritable(file) ? file.toAbsolutePath() : null;
     } catch (IOException | UnsupportedOperationException e) {
-      return null; // it is remembered until the shell ends
+      return null; // the history lasts until the shell ends
     }
   }
 

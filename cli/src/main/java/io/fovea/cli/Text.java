@@ -11,16 +11,16 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Values for people: names and values on lines, tables, bytes. */
+/** Formats values as text: names and values on lines, tables, bytes. */
 final class Text {
   private static final HexFormat HEX = HexFormat.of();
 
-  /** As much of a byte string as is shown where not all of it is asked for. */
+  /** The number of bytes shown of an abbreviated byte string. */
   private static final int SHOWN = 48;
 
   private Text() {}
 
-  /** Why a file can't be reached; the JDK's own messages are the bare path. */
+  /** Why a file can't be accessed; the JDK's message is only the path. */
   static String why(IOException e) {
     return switch (e) {
       case NoSuchFileException n -> "its directory is missing";
@@ -30,13 +30,13 @@ final class Text {
     };
   }
 
-  /** A message without its full stop, for one that goes on or ends as those of commands do. */
+  /** A message without its period, to be embedded or to end like those of commands. */
   static String reason(Exception e) {
     String text = String.valueOf(e.getMessage()).strip();
     return text.endsWith(".") ? text.substring(0, text.length() - 1) : text;
   }
 
-  /** A byte string: hexadecimal digits, and in quotes if it can be read. */
+  /** A byte string in hexadecimal, and in quotes if it is readable. */
   static String bytes(byte[] b, boolean all) {
     int n = all ? b.length : Math.min(b.length, SHOWN);
     StringBuilder s = new StringBuilder(HEX.formatHex(b, 0, n));
@@ -69,7 +69,7 @@ final class Text {
     return o instanceof Map || o instanceof List || o instanceof byte[];
   }
 
-  /** A name and a value on each line; lists of maps: one line for each. */
+  /** A name and a value on each line; one line for each map of a list. */
   static void lines(
       PrintWriter out, Map<String, @Nullable Object> map, String indent, boolean all) {
     int width = map.keySet().stream().mapToInt(String::length).max().orElse(0);
@@ -96,7 +96,7 @@ final class Text {
     return s.toString();
   }
 
-  /** A table; columns of numbers to the right. */
+  /** A table; columns of numbers are aligned to the right. */
   static void table(PrintWriter out, List<List<String>> rows) {
     int columns = rows.getFirst().size();
     int[] width = new int[columns];
@@ -115,7 +115,7 @@ final class Text {
     }
   }
 
-  /** One line for the record, one for each part of it. */
+  /** One line for the record, and one for each part of it. */
   static void record(PrintWriter out, Map<String, @Nullable Object> record, boolean all) {
     StringBuilder line = new StringBuilder();
     line.append(record.get("lsn")).append("..").append(record.get("end"));
@@ -146,7 +146,7 @@ final class Text {
         });
   }
 
-  /** All bytes, 16 a line, with their offsets. */
+  /** All bytes, 16 per line, with their offsets. */
   static void hex(PrintWriter out, byte[] all) {
     for (int at = 0; at < all.length; at += 16) {
       StringBuilder digits = new StringBuilder();

@@ -27,15 +27,14 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** What does a process do with its databases? */
 @Command(
     name = "top",
-    header = "Shows what a process does with its databases.",
+    header = "Shows the activity of a process's databases.",
     description = {
-      "Shows figures of the databases of a process that runs, a line each time: transactions, aborts,"
-          + " the buffer, the log, the device. The process must have told its JVM of them, by"
-          + " DatabaseBean.register. Its JVM then opens a connector for this machine, which stays.",
-      "Ctrl-C ends it. With --json each line is an object with all figures."
+      "Shows figures of a running process's databases, one line per interval: transactions,"
+          + " aborts, the buffer, the log, the device. The process must have called"
+          + " DatabaseBean.register. Its JVM opens a local JMX connector, which stays open.",
+      "Ctrl-C ends it. With --json, each line is an object with all figures."
     })
 final class TopCommand extends JsonCommand {
   private static final String BEANS = "io.fovea:type=Database,*";
@@ -47,19 +46,19 @@ final class TopCommand extends JsonCommand {
   @Parameters(
       index = "0",
       paramLabel = "PID|FILE",
-      description = "The process, by its number or by a database that it has open.")
+      description = "The process, by its id or by a database that it has open.")
   String what = "";
 
   @Option(
       names = "--interval",
       paramLabel = "SECONDS",
-      description = "How long between two lines. The default is ${DEFAULT-VALUE}.")
+      description = "The time between two lines. The default is ${DEFAULT-VALUE}.")
   double interval = 1;
 
   @Option(
       names = "--count",
       paramLabel = "N",
-      description = "So many lines of each database; 0, the default, for no end.")
+      description = "The number of lines for each database; 0, the default, for no end.")
   long count;
 
   private final Map<ObjectName, Map<String, Object>> before = new LinkedHashMap<>();
@@ -86,7 +85,7 @@ final class TopCommand extends JsonCommand {
     }
   }
 
-  /** The process: as it was given, or the one that has a file open. */
+  /** The given process, or the one that has the file open. */
   private String pid() {
     if (what.matches("\\d+") && !Files.exists(Path.of(what))) {
       return what;
@@ -95,7 +94,7 @@ final class TopCommand extends JsonCommand {
       TableFile.open(Path.of(what)).close();
     } catch (DatabaseLockedException e) {
       if (e.holderPid() < 0) {
-        throw mistake("the process that has " + what + " open is not known: give its number");
+        throw mistake("the process that has " + what + " open is unknown: give its process id");
       }
       return Long.toString(e.holderPid());
     }
@@ -114,7 +113,7 @@ final class TopCommand extends JsonCommand {
         throw mistake(
             "process "
                 + pid
-                + " shows no databases: it has to call DatabaseBean.register for each");
+                + " publishes no databases: it must call DatabaseBean.register for each");
       }
       long now = System.nanoTime();
       double seconds = (now - last) / 1e9;
@@ -123,7 +122,7 @@ final class TopCommand extends JsonCommand {
         Map<String, Object> figures = figures(server, bean);
         Map<String, Object> old = before.put(bean, figures);
         if (old == null || figures.isEmpty()) {
-          continue; // there is no rate yet, or it was closed just now
+          continue; // there is no rate yet, or it was just closed
         }
         if (json) {
           out().println(Json.compact(figures));
@@ -153,7 +152,7 @@ final class TopCommand extends JsonCommand {
     return ObjectName.unquote(bean.getKeyProperty("name"));
   }
 
-  /** All figures of a database at one moment, its name first; none if it has been closed. */
+  /** All current figures of a database, its name first; empty if it was closed. */
   private static Map<String, Object> figures(MBeanServerConnection server, ObjectName bean)
       throws IOException {
     Map<String, Object> all = new LinkedHashMap<>();
@@ -207,7 +206,7 @@ final class TopCommand extends JsonCommand {
     return (number(now, figure) - number(old, figure)) / seconds;
   }
 
-  /** A figure; 0 of a release that does not have it. */
+  /** A figure; 0 if the process's release does not have it. */
   private static long number(Map<String, Object> figures, String name) {
     @Nullable Object value = figures.get(name);
     return value instanceof Number n ? n.longValue() : 0;

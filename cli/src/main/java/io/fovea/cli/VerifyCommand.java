@@ -5,15 +5,14 @@ import java.nio.file.Path;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** Is everything in order? */
 @Command(
     name = "verify",
     header = "Checks everything.",
     description = {
-      "Checks a whole database that nobody has open: every page, every tree, every record of the"
-          + " log that recovery would read. A file that was not closed is recovered in memory,"
-          + " and what comes out is checked. Nothing on disk changes.",
-      "Indexes by extractors are checked for their structure only."
+      "Checks a whole database that no process has open: every page, every tree, every log"
+          + " record that recovery would read. A file that was not closed is recovered in memory,"
+          + " and the result is checked. Nothing on disk changes.",
+      "Of computed indexes only the structure is checked."
     })
 final class VerifyCommand extends FileCommand implements WholeFile {
   @Mixin final ProgressOption progress = new ProgressOption();
@@ -34,7 +33,7 @@ final class VerifyCommand extends FileCommand implements WholeFile {
   }
 
   private FileReport verified(Path of) {
-    // All is read some times: as it lies there, as a tree, and as records.
+    // Total unknown: everything is read several times, as pages, trees and records.
     long before = Progress.bytesRead();
     try (Progress p = progress.of(err(), "read", "", () -> Progress.bytesRead() - before, 0)) {
       p.start();

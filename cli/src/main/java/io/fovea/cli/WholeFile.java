@@ -1,4 +1,4 @@
 package io.fovea.cli;
 
-/** Marks the commands that open the file by themselves: a shell closes it for them. */
+/** Marks commands that open the file themselves: a shell closes it while they run. */
 interface WholeFile {}

@@ -7,16 +7,16 @@ import org.jline.reader.EOFError;
 import org.jline.reader.Parser;
 
 /**
- * A line of a shell as words.
+ * A line of a shell, split into words.
  *
  * <pre>
- *   get stock 7 'two words' ""     single quotes: as it is    "" is an empty word
- *   get stock "a \"b\""            double quotes: a backslash takes the next one as it is
- *   get stock a\ b                 and so it does outside of quotes
+ *   get stock 7 'two words' ""     single quotes: literal     "" is an empty word
+ *   get stock "a \"b\""            double quotes: a backslash escapes the next character
+ *   get stock a\ b                 and also outside of quotes
  *   # a comment                    a word that begins with # ends the line
  * </pre>
  *
- * <p>A value; any thread.
+ * <p>Immutable and thread-safe.
  */
 final class Words implements CompletingParsedLine {
   private static final char NONE = 0;
@@ -29,7 +29,7 @@ final class Words implements CompletingParsedLine {
   private int rawStart;
   private int rawEnd;
 
-  /** The quote that has no end, or {@link #NONE}. */
+  /** The unclosed quote, or {@link #NONE}. */
   private char open = NONE;
 
   private Words(String line, int cursor) {
@@ -37,18 +37,18 @@ final class Words implements CompletingParsedLine {
     this.cursor = cursor;
   }
 
-  /** What the reader of lines splits them by. A quote without its end asks for another line. */
+  /** The parser for the line reader. An unclosed quote continues on the next line. */
   static Parser parser() {
     return (line, cursor, context) -> {
       Words words = of(line, cursor);
       if (words.open != NONE && context == Parser.ParseContext.ACCEPT_LINE) {
-        throw new EOFError(-1, -1, "a quote is open", "quote");
+        throw new EOFError(-1, -1, "unclosed quote", "quote");
       }
       return words;
     };
   }
 
-  /** A whole line. */
+  /** Splits a whole line. */
   static Words of(String line) {
     return of(line, line.length());
   }
@@ -78,7 +78,7 @@ final class Words implements CompletingParsedLine {
     }
   }
 
-  /** The cursor is between words: in an empty one. */
+  /** The cursor is between words: adds an empty one. */
   private void none(int at) {
     wordIndex = words.size();
     words.add("");
@@ -86,7 +86,7 @@ final class Words implements CompletingParsedLine {
     rawEnd = at;
   }
 
-  /** Reads a word; returns what is behind it. */
+  /** Reads a word; returns the position after it. */
   private int word(int from) {
     StringBuilder word = new StringBuilder();
     int cursorInWord = -1;
@@ -121,7 +121,7 @@ final class Words implements CompletingParsedLine {
     return at;
   }
 
-  /** A word as it has to be typed. */
+  /** Quotes a word as it must be typed. */
   static String quoted(String word) {
     return !word.isEmpty()
             && word.chars().noneMatch(c -> Character.isWhitespace(c) || "'\"\\".indexOf(c) >= 0)
@@ -130,7 +130,7 @@ final class Words implements CompletingParsedLine {
         : '"' + word.replace("\\", "\\\\").replace("\"", "\\\"") + '"';
   }
 
-  /** All words; without the empty one that the cursor may be in. */
+  /** All words, without the empty one at the cursor. */
   List<String> all() {
     List<String> all = new ArrayList<>(words);
     if (rawStart == rawEnd) {
@@ -139,7 +139,7 @@ final class Words implements CompletingParsedLine {
     return all;
   }
 
-  /** Whether a quote has no end. */
+  /** Whether a quote is unclosed. */
   boolean isOpen() {
     return open != NONE;
   }

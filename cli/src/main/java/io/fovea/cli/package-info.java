@@ -1,12 +1,12 @@
 /**
- * The command {@code fovea}: what a person, or a script, asks files of databases.
+ * The command {@code fovea}, which inspects and changes database files.
  *
- * <p>It uses the engine's exported packages only. {@link io.fovea.cli.Main} is the command line;
- * each command is a class of its own, which extends {@link io.fovea.cli.FileCommand}. Answers go to
- * standard output, everything else to standard error. Threading: one thread for each command line.
+ * <p>Uses only the engine's exported packages. {@link io.fovea.cli.Main} is the command line; each
+ * command is a class that extends {@link io.fovea.cli.FileCommand}. Answers go to standard output,
+ * everything else to standard error. Threading: one thread per command line.
  *
- * <p>A shell ({@link io.fovea.cli.Shell}) runs the same commands for a database that it has open:
- * they ask {@link io.fovea.cli.FileCommand} for theirs, and are given that one.
+ * <p>A shell ({@link io.fovea.cli.Shell}) runs the same commands on a database that it has open:
+ * {@link io.fovea.cli.FileCommand} returns that database to them.
  */
 @NullMarked
 package io.fovea.cli;

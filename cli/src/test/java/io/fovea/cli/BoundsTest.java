@@ -23,7 +23,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where scans, counts and exports begin and end: transcripts. */
+/** Transcripts with the bounds of scans, counts and exports. */
 class BoundsTest {
   private static final KeySpec.Definition K = KeySpec.define();
   private static final Field A = K.int32("a");
@@ -65,7 +65,7 @@ class BoundsTest {
     return file;
   }
 
-  /** The keys of what a scan shows, without names. */
+  /** The keys in a scan's output, without names. */
   private static String keys(Object... args) {
     List<String> keys = new ArrayList<>();
     for (String line : lines(args)) {
@@ -127,7 +127,7 @@ class BoundsTest {
     Path f = made();
     assertTrue(run(2, "scan", f, "rows", "--from", "1", "--after", "2").err().contains("give one"));
     assertTrue(run(2, "scan", f, "rows", "1", "--prefix", "2").err().contains("give one"));
-    assertTrue(run(2, "scan", f, "rows", "--from", "x").err().contains("'x' is no value of"));
+    assertTrue(run(2, "scan", f, "rows", "--from", "x").err().contains("'x' is not a value of"));
     assertTrue(
         run(2, "scan", f, "rows", "--to", "1", "a", "b").err().contains("2 parts at most, not 3"));
     assertTrue(run(2, "scan", f, "bytes", "a", "--from", "b").err().contains("not both"));

@@ -16,7 +16,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Files that are in use: refused, and looked at by a copy. */
+/** Files in use are refused, and can be read through a copy. */
 class CopyTest {
   private static final Options SYNC =
       Options.defaults().durability(Durability.SYNC).bufferBytes(8 << 20);
@@ -24,7 +24,7 @@ class CopyTest {
   @TempDir Path dir;
 
   @Test
-  void aFileInUseIsCopied() {
+  void copiesFileInUse() {
     Path file = dir.resolve("open");
     try (Database db = Database.open(file, SYNC)) {
       Fixture.fill(db);
@@ -44,7 +44,7 @@ class CopyTest {
       run(0, "picture", "--copy", file, "-o", dir.resolve("map.svg"));
       assertEquals("3001\n", shell(List.of("--copy", file), "count t").out());
       run(2, "shell", "--copy", "--write", file);
-      // The copy of a backup stays.
+      // A backup keeps its copy.
       run(2, "backup", file, dir.resolve("to"));
       assertTrue(
           lines("backup", "--in-use", file, dir.resolve("to")).getFirst().contains("pages of"));
@@ -55,7 +55,7 @@ class CopyTest {
   }
 
   @Test
-  void whatCanNotBeCopied() {
+  void rejectsUncopyableFiles() {
     Path file = dir.resolve("open");
     try (Database db = Database.open(file, Fixture.SMALL)) {
       Fixture.fill(db);

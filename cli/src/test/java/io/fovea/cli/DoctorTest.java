@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the doctor says differs from one machine to the next; how it says it does not. */
+/** The doctor's findings depend on the machine, their format does not. */
 class DoctorTest {
   private static final List<String> ALWAYS =
       List.of("java", "native access", "file system", "free space", "device", "durable commit");
@@ -22,7 +22,7 @@ class DoctorTest {
   @TempDir Path dir;
 
   @Test
-  void allIsLookedAt() throws IOException {
+  void checksEverything() throws IOException {
     var ran = ran("doctor", dir);
     for (String what : ALWAYS) {
       assertTrue(ran.out().lines().anyMatch(line -> line.startsWith(what + "  ")), ran::toString);
@@ -44,7 +44,7 @@ class DoctorTest {
   }
 
   @Test
-  void thereHasToBeADirectory() {
+  void directoryMustExist() {
     Path not = dir.resolve("not");
     assertTrue(run(2, "doctor", not).err().contains("no directory"));
     assertFalse(Files.exists(not));

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The command line: what it says, in words and as JSON, and how it ends. */
+/** The command line: output as text and as JSON, and exit codes. */
 class FilesTest {
   @TempDir Path dir;
 
@@ -33,7 +33,7 @@ class FilesTest {
   }
 
   @Test
-  void helpIsThere() {
+  void printsHelp() {
     String help = run(0, "--help").out();
     for (String command : new String[] {"verify", "stat", "dump", "backup", "compact"}) {
       assertTrue(help.contains(command), help);
@@ -44,7 +44,7 @@ class FilesTest {
   }
 
   @Test
-  void mistakesEndWithTwo() throws IOException {
+  void mistakesExitWithTwo() throws IOException {
     Path file = make(dir, SMALL);
     Path absent = dir.resolve("absent");
     Path text = dir.resolve("text");
@@ -76,7 +76,7 @@ class FilesTest {
   }
 
   @Test
-  void aFileInUseIsRefusedButItsPagesCanBeSeen() {
+  void fileInUseIsRefusedButDumped() {
     Path file = dir.resolve("open");
     try (Database db = Database.open(file, SMALL)) {
       Fixture.fill(db);
@@ -88,7 +88,7 @@ class FilesTest {
   }
 
   @Test
-  void compactGivesSpaceBack() throws IOException {
+  void compactReturnsSpace() throws IOException {
     Path file = dir.resolve("long");
     try (Database db = Database.open(file, SMALL)) {
       Table<byte[], byte[]> goes = db.table(TableSpec.bytes("goes", 40)).bytes();
@@ -108,7 +108,7 @@ class FilesTest {
         Pattern.compile(
             Pattern.quote(file.toString())
                 + ": (\\d+) bytes of pages moved; (\\d+) bytes before, (\\d+) now, (\\d+) of them"
-                + " in use; (\\d+) bytes of free ones punched out of the file\\R");
+                + " in use; (\\d+) bytes of free pages returned to the file system\\R");
     Matcher m = pattern.matcher(said);
     assertTrue(m.matches(), said);
     assertTrue(Long.parseLong(m.group(1)) > 0, said);
@@ -189,7 +189,7 @@ class FilesTest {
   }
 
   @Test
-  void aDamagedPageIsDumpedAndSaysSo() throws IOException {
+  void dumpsDamagedPage() throws IOException {
     Path file = make(dir, SMALL);
     byte[] bytes = Files.readAllBytes(file);
     for (int at = 4; at < 64; at++) {
@@ -201,7 +201,7 @@ class FilesTest {
   }
 
   @Test
-  void aClosedDatabaseIsBackedUp() throws IOException {
+  void backsUpClosedDatabase() throws IOException {
     Path file = make(dir, SMALL);
     Path to = dir.resolve("copies");
     String json = run(0, "backup", file, to, "--json").out();
@@ -297,7 +297,7 @@ class FilesTest {
   }
 
   @Test
-  void aFileThatWasNotClosedIsLookedAtAndStaysAsItIs() throws IOException {
+  void inspectsUnclosedFileWithoutChange() throws IOException {
     Path file = dir.resolve("db");
     Path copy = dir.resolve("copy");
     try (Database db = Database.open(file, SMALL.durability(Durability.SYNC))) {

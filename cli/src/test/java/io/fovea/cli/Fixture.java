@@ -22,7 +22,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 
-/** A small database with a table, an index, long values, and pages that are free. */
+/** A small database with a table, an index, long values, and free pages. */
 final class Fixture {
   static final Options SMALL = Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
 
@@ -42,7 +42,7 @@ final class Fixture {
     GONE = TableSpec.of("gone", KeySpec.of(FieldType.INT32), layout);
   }
 
-  /** What a command said, and how it ended. */
+  /** The output and exit code of a command. */
   record Ran(int code, String out, String err) {}
 
   private Fixture() {}
@@ -82,7 +82,7 @@ final class Fixture {
     return ran(new byte[0], args);
   }
 
-  /** With something to read. */
+  /** Runs a command with input. */
   static Ran ran(byte[] in, Object... args) {
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
@@ -96,17 +96,17 @@ final class Fixture {
     return new Ran(code, out.toString(), err.toString());
   }
 
-  /** What a shell says to lines. */
+  /** Runs lines in a shell. */
   static Ran shell(List<?> args, String... lines) {
     return ran(String.join("\n", lines).getBytes(StandardCharsets.UTF_8), args.toArray());
   }
 
-  /** What a command said that was well, by lines. */
+  /** Runs a command that must succeed; returns its lines. */
   static List<String> lines(Object... args) {
     return run(0, args).out().lines().toList();
   }
 
-  /** An index by a computed key: how long a text is. */
+  /** An index by a computed key: the length of a text. */
   static IndexSpec byLength(Field text) {
     return IndexSpec.extracted(
         "by length",
@@ -118,7 +118,7 @@ final class Fixture {
         });
   }
 
-  /** An index of byte strings: how long the value is. */
+  /** An index of byte strings: the size of the value. */
   static IndexSpec bySize() {
     return IndexSpec.bytes(
         "by size",

@@ -24,17 +24,17 @@ import picocli.CommandLine;
 import picocli.CommandLine.Model.OptionSpec;
 
 /**
- * Every word of every command line of the {@link Transcripts}, replaced by garbage; and every
- * option of every command with garbage behind it; a third of the garbage each, another third in
- * another run. {@code -Dcli.seed=N} repeats a run, {@code -Dcli.all=true} tries all. Each ends in a
- * code, with lines of words: never with a stack trace, the name of a class, or the bare message of
- * a library.
+ * Replaces every word of every command line of the {@link Transcripts} by garbage, and gives
+ * garbage to every option of every command; each run takes a third of the garbage. {@code
+ * -Dcli.seed=N} repeats a run, {@code -Dcli.all=true} tries all. Each command must end with an exit
+ * code and a readable message, never with a stack trace, a class name, or the bare message of a
+ * library.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class MistakesTest {
   private static final long SEED = Long.getLong("cli.seed", System.nanoTime() & 0xFFFF);
 
-  /** Of so many pieces of garbage one is tried at each place. */
+  /** One of this many pieces of garbage is tried in each place. */
   private static final int STRIDE = Boolean.getBoolean("cli.all") ? 1 : 3;
 
   private static final List<String> GARBAGE =
@@ -54,7 +54,7 @@ class MistakesTest {
           "{\"fovea\":{",
           "x:VARCHAR(1)");
 
-  /** What messages of libraries look like. */
+  /** Patterns of library messages. */
   private static final List<String> RAW =
       List.of(
           "Exception",
@@ -76,7 +76,7 @@ class MistakesTest {
     assertTrue(CODES.contains(ran.code()), what);
     for (String raw : RAW) {
       String said = ran.err();
-      for (String word : words) { // it may quote them
+      for (String word : words) { // messages may quote them
         said = word.length() < 3 ? said : said.replace(word, "");
       }
       assertTrue(!said.contains(raw), what);
@@ -90,7 +90,7 @@ class MistakesTest {
     }
   }
 
-  /** A fresh folder for each: a command may do what it is asked for. */
+  /** Runs in an empty folder: a command may do what it is asked for. */
   private Fixture.Ran run(List<String> words, byte[] in) {
     try {
       return Fixture.ran(in, words.toArray());
@@ -99,7 +99,7 @@ class MistakesTest {
     }
   }
 
-  /** Some of the garbage, other pieces at the next place. */
+  /** A part of the garbage, which differs between places. */
   private static List<String> garbage(int place) {
     List<String> some = new ArrayList<>();
     for (int i = (int) ((SEED + place) % STRIDE); i < GARBAGE.size(); i += STRIDE) {
@@ -108,7 +108,7 @@ class MistakesTest {
     return some;
   }
 
-  /** Commands make files of such names. */
+  /** Commands create files with such names. */
   private String inFolder(String garbage) {
     return garbage.startsWith("/") || garbage.isEmpty() ? garbage : dir + "/" + garbage;
   }
@@ -156,7 +156,7 @@ class MistakesTest {
       }
       for (OptionSpec option : each.getCommandSpec().options()) {
         if (option.longestName().equals("--follow")) {
-          continue; // it goes on
+          continue; // it does not end
         }
         for (String garbage : garbage(n)) {
           List<String> words = new ArrayList<>(List.of(name));
@@ -175,7 +175,7 @@ class MistakesTest {
     assertTrue(tried > 400 / STRIDE, "tried: " + tried);
   }
 
-  /** A first line that was written by hand. */
+  /** First lines written by hand. */
   @Test
   void everyPartOfAFirstLine() {
     String good =

@@ -24,20 +24,19 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Output that takes no more ends every command: at a full device with a message and a code, at a
- * pipe whose reader has gone quietly. What commands there are, and with which arguments each says
- * something, are the {@link Transcripts}.
+ * An output error ends every command: at a full device with a message and an exit code, at a closed
+ * pipe silently. The {@link Transcripts} supply all commands, with arguments that produce output.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class OutputTest {
   @TempDir Path dir;
 
-  /** A stream as the system has it, opened again for each command. */
+  /** A system stream, opened again for each command. */
   private interface Device {
     OutputStream open() throws IOException;
   }
 
-  /** Passes on what is written, and looks that nothing is, once that has failed. */
+  /** Forwards writes, and fails if there is one after an error. */
   private static final class Once extends OutputStream {
     private final OutputStream to;
     private boolean failed;
@@ -65,7 +64,7 @@ class OutputTest {
     }
   }
 
-  /** Runs a command; returns its code, and behind that what it says on standard error. */
+  /** Runs a command; returns its exit code and standard error. */
   private static List<String> run(Device device, byte[] in, Object... args) throws IOException {
     StringWriter err = new StringWriter();
     String[] words = new String[args.length];
@@ -116,7 +115,7 @@ class OutputTest {
   }
 
   @Test
-  void aFullDevice() throws IOException {
+  void fullDevice() throws IOException {
     Path full = Path.of("/dev/full");
     assumeTrue(Files.exists(full), "There is no /dev/full.");
     runAll(
@@ -126,7 +125,7 @@ class OutputTest {
   }
 
   @Test
-  void aReaderThatHasGone() throws Exception {
+  void closedPipe() throws Exception {
     assumeTrue(Files.isExecutable(Path.of("/bin/sh")), "There is no shell.");
     Process reader =
         new ProcessBuilder("/bin/sh", "-c", "exec 0<&-; echo gone; exec sleep 600").start();
@@ -139,9 +138,9 @@ class OutputTest {
     }
   }
 
-  /** The process itself: its standard output is the writer that throws. */
+  /** The process itself: its standard output is the throwing writer. */
   @Test
-  void theProcess() throws Exception {
+  void process() throws Exception {
     assumeTrue(Files.exists(Path.of("/dev/full")), "There is no /dev/full.");
     Path file = make(dir, SMALL);
     List<String> java =

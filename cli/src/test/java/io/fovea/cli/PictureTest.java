@@ -25,7 +25,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.w3c.dom.Document;
 import org.w3c.dom.Element;
 
-/** Maps of pages. */
 class PictureTest {
   private static final int SIDE = 4;
 
@@ -37,7 +36,7 @@ class PictureTest {
     return Long.parseLong(m.group(1));
   }
 
-  /** How many cells the rectangles of a picture have. */
+  /** The number of cells that the rectangles of a picture cover. */
   private static long cells(Path svg) throws Exception {
     Document d =
         DocumentBuilderFactory.newInstance()
@@ -56,7 +55,7 @@ class PictureTest {
   @Tag("slow")
   @ParameterizedTest
   @EnumSource(PictureCommand.By.class)
-  void eachPageIsACell(PictureCommand.By by) throws Exception {
+  void onePagePerCell(PictureCommand.By by) throws Exception {
     Path file = make(dir, SMALL);
     byte[] before = Files.readAllBytes(file);
     Path svg = dir.resolve("map.svg");
@@ -82,7 +81,7 @@ class PictureTest {
   }
 
   @Test
-  void treesHaveTheirNames() {
+  void labelsTrees() {
     Path file = make(dir, SMALL);
     String said = run(0, "picture", file, "-o", dir.resolve("a.svg")).out();
     for (String what :
@@ -100,7 +99,7 @@ class PictureTest {
   }
 
   @Test
-  void damageIsSeen() throws IOException {
+  void showsDamage() throws IOException {
     Path file = make(dir, SMALL);
     byte[] all = Files.readAllBytes(file);
     all[5 * 4096 + 100] ^= 1;

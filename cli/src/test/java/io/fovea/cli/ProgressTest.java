@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Commands that say how far they are. */
+/** Progress reports of commands. */
 class ProgressTest {
   @TempDir Path dir;
 
@@ -24,7 +24,7 @@ class ProgressTest {
   }
 
   @Test
-  void whereItIsAskedFor() {
+  void onRequest() {
     Path file = make(dir, SMALL);
     String mib = "\\d+\\.\\d MiB";
     says(run(0, "verify", "--progress", file), "read: " + mib);
@@ -47,7 +47,7 @@ class ProgressTest {
     assertEquals("", run(0, "verify", file).err());
   }
 
-  /** On one line, which is taken away. */
+  /** Progress is on one line, which is erased. */
   @Tag("slow")
   @Test
   void atATerminal() throws Exception {

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The commands that read and change records: transcripts. */
+/** Transcripts of the commands that read and change records. */
 class RecordsTest {
   private static final KeySpec.Definition K = KeySpec.define();
   private static final Field SHOP = K.int32("shop");
@@ -61,7 +61,7 @@ class RecordsTest {
 
   @TempDir Path dir;
 
-  /** Of every type, the smallest and largest values and texts that formats have to quote. */
+  /** A table with every type, the smallest and largest values, and texts that must be quoted. */
   private Path kinds(String name, boolean filled) {
     Path file = dir.resolve(name);
     try (Database db = Database.open(file, SMALL)) {
@@ -114,7 +114,7 @@ class RecordsTest {
     assertEquals(
         List.of("key    0178", "value  " + "00".repeat(1000)),
         lines("get", file, "blobs", "0x0178"));
-    // The sizes are the places in TEXTS, which are not in the order of the keys.
+    // The sizes are the indexes in TEXTS, which is not in key order.
     List<String> bySize = lines("scan", file, "things", "--index", "bySize");
     List<String> byKey = lines("scan", file, "things");
     assertTrue(!bySize.equals(byKey), bySize::toString);
@@ -189,15 +189,15 @@ class RecordsTest {
     run(2, "put", "--write", file, "blobs", "key");
     run(2, "put", "--write", file, "things", "key", "value");
     String computed = run(2, "put", "--write", file, "computed", "1", "due=3").err();
-    assertTrue(computed.contains("\"by length\" is by a key that the application"), computed);
+    assertTrue(computed.contains("\"by length\" is by a computed key"), computed);
     run(2, "delete", "--write", file, "computed", "1");
-    // Another record has the value in a unique index.
+    // The value exists in a unique index.
     var taken = run(1, "put", "--write", file, "kinds", "51", "new", "", "due=6");
     assertTrue(taken.err().contains("by due"), taken.err());
 
     for (String command : new String[] {"put", "delete"}) {
       String err = run(2, command, file, "kinds", "50", "new", "").err();
-      assertTrue(err.contains("say --write"), err);
+      assertTrue(err.contains("give --write"), err);
     }
     assertEquals(List.of(), lines("delete", "--write", file, "kinds", "50", "new", ""));
     assertEquals(List.of("0"), lines("count", file, "kinds", "50"));
@@ -209,7 +209,7 @@ class RecordsTest {
 
   @ParameterizedTest
   @EnumSource(Format.class)
-  void whatIsExportedIsImportedAsItWas(Format format) throws IOException {
+  void exportRoundTrips(Format format) throws IOException {
     Path from = kinds("from", true);
     Path to = kinds("to", false);
     for (String table : new String[] {"kinds", "things", "blobs"}) {
@@ -262,7 +262,7 @@ class RecordsTest {
   }
 
   @Test
-  void importsMoreThanATransactionHolds() throws IOException {
+  void importsInSeveralTransactions() throws IOException {
     Path file = kinds("kinds", false);
     StringBuilder lines = new StringBuilder();
     for (int i = 0; i < 40; i++) {
@@ -275,7 +275,7 @@ class RecordsTest {
     assertEquals(List.of("40"), lines("count", file, "blobs"));
   }
 
-  /** What is said of a line, and how many records there are then. */
+  /** Checks the message for a wrong input, and the number of records after it. */
   private void wrong(String input, int expected, String... said) throws IOException {
     Path file = kinds("wrong" + input.hashCode(), false);
     Path in = Files.writeString(dir.resolve("input"), input);
@@ -290,22 +290,24 @@ class RecordsTest {
   }
 
   @Test
-  void wrongLinesAreNamed() throws IOException {
+  void reportsWrongLines() throws IOException {
     String good = "{\"shop\":1,\"code\":\"a\",\"raw\":\"00\"}\n";
     wrong(good + "{\"shop\":1,\"raw\":\"00\"}", 1, "line 2: the key has no 'code'; 1 rec");
-    wrong(good + good.replace("1", "1.5"), 1, "line 2: '1.5' is no value of shop");
+    wrong(good + good.replace("1", "1.5"), 1, "line 2: '1.5' is not a value of shop");
     wrong(good + good.replace("1", "null"), 1, "line 2: the key has no 'shop'");
-    wrong(good + good.replace("1", "[]"), 1, "line 2", "'shop' is no number, string, boolean or");
-    wrong(good + good.replace("1", "true"), 1, "line 2: 'true' is no value of shop");
-    wrong(good + good.replace("}", ",\"due\":null}"), 1, "line 2: null is no value of due INT64");
-    wrong(good + good.replace("1", "\"x\""), 1, "line 2: 'x' is no value of shop INT32; 1 rec");
-    wrong(good + good.replace("1", "99999999999"), 1, "'99999999999' is no value of shop");
-    wrong(good + good.replace("\"00\"", "\"0\""), 1, "'0' is no value of raw");
+    wrong(
+        good + good.replace("1", "[]"), 1, "line 2", "'shop' is not a number, string, boolean or");
+    wrong(good + good.replace("1", "true"), 1, "line 2: 'true' is not a value of shop");
+    wrong(
+        good + good.replace("}", ",\"due\":null}"), 1, "line 2: null is not a value of due INT64");
+    wrong(good + good.replace("1", "\"x\""), 1, "line 2: 'x' is not a value of shop INT32; 1 rec");
+    wrong(good + good.replace("1", "99999999999"), 1, "'99999999999' is not a value of shop");
+    wrong(good + good.replace("\"00\"", "\"0\""), 1, "'0' is not a value of raw");
     wrong(good + good.replace("}", ",\"x\":1}"), 1, "line 2", "no field 'x'");
-    wrong(good + good.replace("}", ",\"shop\":1}"), 1, "line 2", "'shop' is there twice");
-    wrong(good + "{\"shop\"", 1, "line 2: it is not one object of JSON; 1 records");
-    wrong(good + "\n\n" + good.strip() + "{}", 1, "line 4: it is not one object of JSON");
-    wrong("[" + good + "]", 0, "line 1: an object of JSON is expected");
+    wrong(good + good.replace("}", ",\"shop\":1}"), 1, "line 2", "'shop' occurs twice");
+    wrong(good + "{\"shop\"", 1, "line 2: it is not one JSON object; 1 records");
+    wrong(good + "\n\n" + good.strip() + "{}", 1, "line 4: it is not one JSON object");
+    wrong("[" + good + "]", 0, "line 1: expected a JSON object");
     // Two records with one value in a unique index.
     wrong(good + good.replace("1", "2"), 1, "line 2", "by due", "; 1 records");
     String names = "shop,code,raw\r\n";
@@ -315,9 +317,9 @@ class RecordsTest {
     wrong("shop,code,shop\r\n1,a,00\r\n", 0, "shop");
   }
 
-  /** On a copy: what is there refuses what it would refuse, also while the file is in use. */
+  /** A trial on a copy checks unique indexes, even while the file is in use. */
   @Test
-  void aTrialOnACopyLooksAtUniqueIndexes() throws IOException {
+  void trialOnCopyChecksUniqueIndexes() throws IOException {
     Path file = kinds("kinds", true);
     String same = "{\"shop\":50,\"code\":\"a\",\"raw\":\"00\",\"due\":9223372036854775805}\n";
     String other = same.replace("9223372036854775805", "5");
@@ -329,7 +331,7 @@ class RecordsTest {
     Object[] trial = {"import", file, "kinds", "--dry-run", "--copy", "--batch", 1, "--input", in};
     String err = run(2, trial).err();
     assertTrue(err.contains("line 2") && err.contains("by due"), err);
-    assertTrue(err.contains("1 records before are right"), err);
+    assertTrue(err.contains("1 records before are valid"), err);
     Files.writeString(in, other);
     assertEquals(List.of("1 record"), lines(trial));
     assertArrayEquals(before, Files.readAllBytes(file));
@@ -337,7 +339,7 @@ class RecordsTest {
   }
 
   @Test
-  void theInputMayBeTheStandardOne() {
+  void readsStandardInput() {
     Path file = kinds("kinds", false);
     byte[] csv = "\uFEFFkey,value\n6162,63\n".getBytes(StandardCharsets.UTF_8);
     var ran = ran(csv, "import", "--write", file, "blobs", "--format", "CSV");

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Exports that say what the table is, imports that make it, and trials of imports. */
+/** Exports that describe their table, imports that create it, and trial imports. */
 class SchemaLineTest {
   private static final KeySpec.Definition K = KeySpec.define();
   private static final Field NAME = K.text("name", 20);
@@ -96,7 +96,7 @@ class SchemaLineTest {
 
   @ParameterizedTest
   @EnumSource(Format.class)
-  void anImportMakesTheTable(Format format) throws IOException {
+  void importCreatesTable(Format format) throws IOException {
     Path from = from();
     Path to = dir.resolve("to");
     Database.open(to, SMALL).close();
@@ -114,7 +114,7 @@ class SchemaLineTest {
       run(0, "export", to, table, "--schema", "--format", format, "--output", second);
       assertEquals(Files.readString(first), Files.readString(second));
       assertEquals(lines("schema", from, table), lines("schema", to, table));
-      // Under another name, and once more.
+      // Under another name, and a second time.
       run(0, "import", "--write", to, "other " + table, "--format", format, "--input", first);
       run(0, "import", "--write", to, table, "--format", format, "--input", first);
       assertEquals(List.of("20"), lines("count", to, "other " + table));
@@ -126,7 +126,7 @@ class SchemaLineTest {
   }
 
   @Test
-  void whatOnlyTheApplicationMakes() throws IOException {
+  void tablesOnlyApplicationsCreate() throws IOException {
     Path from = from();
     Path to = dir.resolve("to");
     Database.open(to, SMALL).close();
@@ -136,7 +136,7 @@ class SchemaLineTest {
       String err = run(2, "import", "--write", to, table, "--input", out).err();
       assertTrue(err.contains("application"), err);
     }
-    // Byte strings with an index: read in its order, and changed by their application alone.
+    // Byte strings with an index: readable in its order, writable by their application only.
     List<String> bySize = lines("scan", from, "indexed", "--index", "by size");
     assertEquals(20, bySize.size());
     List<String> byKey = lines("scan", from, "indexed").reversed();
@@ -150,7 +150,7 @@ class SchemaLineTest {
     assertEquals(bySize.subList(3, 6), lines(with(scan, "--after", "3", "--to", "7")));
     assertEquals(bySize.reversed().subList(0, 2), lines(with(scan, "--reverse", "--limit", "2")));
     assertTrue(run(0, with(scan, "3", "--json")).out().contains("\"k0\": 3"));
-    assertTrue(run(2, with(scan, "x")).err().contains("'x' is no value of k0 INT32"));
+    assertTrue(run(2, with(scan, "x")).err().contains("'x' is not a value of k0 INT32"));
     assertTrue(run(2, with(scan, "1", "2")).err().contains("1 parts at most"));
     assertEquals(
         List.of("3"), lines("count", from, "indexed", "--index", "by size", "--from", "18"));
@@ -159,14 +159,14 @@ class SchemaLineTest {
           change.length == 3
               ? run(2, change[0], "--write", from, "indexed", change[1], change[2]).err()
               : run(2, change[0], "--write", from, "indexed", change[1]).err();
-      assertTrue(err.contains("\"by size\" is by a key that the application"), err);
+      assertTrue(err.contains("\"by size\" is by a computed key"), err);
     }
-    // Objects of another kind are not taken for those of the table.
+    // Objects of another type are not imported.
     Path out = dir.resolve("things");
     String err = run(2, "import", "--write", from, "bytes", "--input", out).err();
     assertTrue(err.contains("those of the table are none"), err);
     assertEquals(List.of("20 records"), lines("import", "--write", from, "things", "--input", out));
-    // What is exported for other programs, by components, makes the same objects.
+    // An export by components restores the same objects.
     Path objects = dir.resolve("objects");
     run(0, "export", "--objects", from, "things", "--output", objects);
     for (String how : new String[] {"--dry-run", "--write"}) {
@@ -206,7 +206,7 @@ class SchemaLineTest {
   }
 
   @Test
-  void aTrialChangesNothing() throws IOException {
+  void trialChangesNothing() throws IOException {
     Path from = from();
     byte[] before = Files.readAllBytes(from);
     String good = "{\"name\":\"a\",\"id\":\"" + new UUID(1, 2) + "\",\"price\":1.5}\n";
@@ -238,7 +238,7 @@ class SchemaLineTest {
               "1");
       assertEquals(2, failed.code(), failed::toString);
       assertTrue(failed.err().contains("line 2: "), failed.err());
-      assertTrue(failed.err().contains("1 records before are right"), failed.err());
+      assertTrue(failed.err().contains("1 records before are valid"), failed.err());
     }
     assertEquals(2, ran(new byte[0], "import", "--write", from, "none", "--dry-run").code());
     assertFalse(lines("count", from, "all kinds").contains("21"));

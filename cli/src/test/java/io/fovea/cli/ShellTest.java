@@ -21,7 +21,7 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Lines that a shell reads where there is no terminal: transcripts. */
+/** Transcripts of shells without a terminal. */
 class ShellTest {
   @TempDir Path dir;
 
@@ -65,14 +65,14 @@ class ShellTest {
   }
 
   @Test
-  void endsAtTheFirstLineThatFails() {
+  void endsAtFirstFailingLine() {
     Path file = make(dir, SMALL);
     var ran = shell(List.of("shell", file), "count t", "get t 100000", "count t");
     assertEquals(4, ran.code());
     assertEquals("3000\n", ran.out());
     assertEquals(
         "fovea: there is no such record\n"
-            + "fovea: line 2 failed; what comes after it was not run\n",
+            + "fovea: line 2 failed; the lines after it were not run\n",
         ran.err());
     for (String wrong : new String[] {"frobnicate", "scan", "get t 'x", "restore x", "shell x"}) {
       assertEquals(2, shell(List.of(file), wrong).code(), wrong);
@@ -90,7 +90,7 @@ class ShellTest {
         new String[] {"put t 1 x=new", "delete t 1", "import t --input none", "compact"}) {
       var ran = shell(List.of(file), change);
       assertEquals(2, ran.code(), change);
-      assertTrue(ran.err().contains("opened to look at"), ran.err());
+      assertTrue(ran.err().contains("for reading only"), ran.err());
     }
     var ran = shell(List.of("--write", file), "put t 1 x=new", "get t 1", "delete t 2", "compact");
     assertEquals(0, ran.code(), ran::toString);
@@ -120,7 +120,7 @@ class ShellTest {
     assertEquals("3001\nk0  1\nx   one\n0\n3001\n", kept.out());
     var left = shell(List.of(file, "--write"), "begin", "delete t 1");
     assertEquals(2, left.code());
-    assertTrue(left.err().contains("was not committed, and is rolled back"), left.err());
+    assertTrue(left.err().contains("was not committed and is rolled back"), left.err());
     var failed = shell(List.of(file, "--write"), "begin", "delete t 1", "get t 1");
     assertEquals(4, failed.code());
     assertEquals(List.of("3001"), lines("count", file, "t"));
@@ -148,19 +148,19 @@ class ShellTest {
 
   /** What Ctrl-C does, without a terminal. */
   @Test
-  void aCommandIsStopped() throws Exception {
+  void stopsCommand() throws Exception {
     Path file = make(dir, SMALL);
     StringWriter said = new StringWriter();
     PrintWriter err = new PrintWriter(said);
     try (Session session = new Session(file, false)) {
-      session.stop(); // nothing runs: nothing is stopped
+      session.stop(); // nothing runs, so nothing is stopped
       CountDownLatch began = new CountDownLatch(1);
       Writer endless =
           new Writer() {
             @Override
             public void write(char[] c, int off, int len) {
               began.countDown();
-              // Until it is stopped, no line goes on.
+              // blocks until it is stopped
               while (!Thread.currentThread().isInterrupted()) {
                 Thread.onSpinWait();
               }
@@ -203,7 +203,7 @@ class ShellTest {
   }
 
   @Test
-  void mistypedCommandsAreNoFiles() {
+  void mistypedCommandsAreNotFiles() {
     Path file = make(dir, SMALL);
     String err = run(2, "verfy", file).err();
     assertTrue(err.contains("Did you mean: fovea verify"), err);

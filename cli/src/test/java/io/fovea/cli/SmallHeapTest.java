@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Commands that pass over many records, in a JVM with a heap of 32 MiB: how many there are does not
- * matter. {@code -Dcli.rows=N}; ten million take some minutes.
+ * Commands that process many records in a JVM with a heap of 32 MiB: their memory must not grow
+ * with the number. {@code -Dcli.rows=N}; ten million take some minutes.
  */
 @Tag("slow")
 @Timeout(value = 20, unit = TimeUnit.MINUTES)
@@ -56,7 +56,7 @@ class SmallHeapTest {
     assertEquals(1, lines("count", to, "t", "--from", "0"));
   }
 
-  /** Runs a command; returns how many lines it has said. */
+  /** Runs a command; returns the number of lines of its output. */
   private long lines(Object... args) throws Exception {
     List<String> command =
         new ArrayList<>(

@@ -27,7 +27,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The commands that show tables and records: transcripts. */
+/** Transcripts of the commands that show tables and records. */
 class TablesTest {
   private static final KeySpec.Definition K = KeySpec.define();
   private static final Field SHOP = K.int32("shop");
@@ -152,7 +152,7 @@ class TablesTest {
     assertEquals(1, lines("scan", file, "things").size());
 
     assertTrue(run(2, "scan", file, "nothing").err().contains("no table nothing"));
-    assertTrue(run(2, "scan", file, "all kinds", "x").err().contains("'x' is no value of shop"));
+    assertTrue(run(2, "scan", file, "all kinds", "x").err().contains("'x' is not a value of shop"));
     assertTrue(run(2, "scan", file, "all kinds", "0", "c", "zz").err().contains("raw"));
     assertTrue(run(2, "scan", file, "all kinds", "0", "c", "00", "1").err().contains("3 parts"));
     assertTrue(run(2, "scan", file, "all kinds", "--index", "x").err().contains("by due"));
@@ -187,9 +187,9 @@ class TablesTest {
     assertEquals(3, lines("tables", file).size());
   }
 
-  /** It is shown as recovery makes it, and stays as it is. */
+  /** It is shown as recovery restores it, and is not changed. */
   @Test
-  void aFileThatWasNotClosed() throws IOException {
+  void unclosedFile() throws IOException {
     Path file = dir.resolve("open");
     Path copy = dir.resolve("copy");
     try (Database db = Database.open(file, SMALL.durability(Durability.SYNC))) {

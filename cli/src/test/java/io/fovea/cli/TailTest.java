@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Commits from the log: transcripts. */
+/** Transcripts of commits from the log. */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TailTest {
   private static final Options FOLLOWED =
@@ -63,7 +63,7 @@ class TailTest {
     db.dropTable("new");
   }
 
-  /** Without what is different in each run. */
+  /** Masks positions, which differ in each run. */
   private static List<String> without(List<String> lines) {
     return lines.stream().map(s -> s.replaceAll("position .*/\\d+$", "position P")).toList();
   }
@@ -89,13 +89,13 @@ class TailTest {
           "  DROPPED  new");
 
   @Test
-  void ofAFileThatNobodyHasOpen() {
+  void closedFile() {
     try (Database db = Database.open(file(), FOLLOWED)) {
       fill(db);
     }
     List<String> all = lines("tail", file());
     List<String> said = without(all);
-    // What comes behind the last one is of the close.
+    // The last position is that of the close.
     assertEquals(ALL, said.subList(0, ALL.size()), all::toString);
     assertTrue(said.size() <= ALL.size() + 1, said::toString);
     String second = all.get(2).substring("position ".length());
@@ -150,7 +150,7 @@ class TailTest {
   }
 
   @Test
-  void ofAFileInUse() {
+  void fileInUse() {
     try (Database db = Database.open(file(), FOLLOWED)) {
       fill(db);
       Fixture.Ran all = ran("tail", file());
@@ -219,7 +219,7 @@ class TailTest {
     }
     Table<Long, Thing> things = db.table(THINGS);
     db.run(tx -> things.put(tx, 8L, new Thing("eight", 8)));
-    // A table that was not there when it began.
+    // A table created after it started.
     RowTable more = db.table(TableSpec.of("more", Fixture.TABLE.key(), Fixture.TABLE.layout()));
     db.run(tx -> more.put(tx, more.key().set(1), more.row().setText(Fixture.X, "m")));
     db.checkpoint();
@@ -234,13 +234,14 @@ class TailTest {
     assertEquals(0, looks.code(), looks::toString);
     List<String> said = without(looks.out().lines().toList());
     assertEquals(ALL.subList(0, 7), said.subList(0, 7));
-    assertTrue(said.contains("1"), said::toString); // what count says
-    // In its transaction, too, but it does not follow then.
+    assertTrue(said.contains("1"), said::toString); // the output of count
+    // Works in a transaction too, but without --follow.
     assertEquals(0, shell(List.of(file()), "begin", "tail --from end", "commit").code());
     Fixture.Ran no = shell(List.of(file()), "begin", "tail --follow");
     assertEquals(2, no.code());
     assertTrue(no.err().contains("commit or roll back first"), no.err());
-    // An application has the file while the shell follows; on a copy of a file in use it does, too.
+    // An application can open the file while the shell follows; it also works on a copy of a file
+    // in use.
     String last = lines("tail", file(), "--from", "end").getFirst().substring("position ".length());
     String follow = "tail --follow --limit 6 t things more --from " + last;
     Session session = new Session(file(), false);
@@ -271,7 +272,7 @@ class TailTest {
   }
 
   @Test
-  void whatCanNotBeFollowed() {
+  void rejectsUnfollowableFiles() {
     Path plain = dir.resolve("plain");
     try (Database db = Database.open(plain, Options.defaults().bufferBytes(8 << 20))) {
       fill(db);
@@ -282,7 +283,7 @@ class TailTest {
     try (Database db = Database.open(file(), FOLLOWED)) {
       fill(db);
     }
-    assertTrue(run(2, "tail", file(), "--from", "17").err().contains("is no position"));
+    assertTrue(run(2, "tail", file(), "--from", "17").err().contains("is not a position"));
     assertTrue(run(2, "tail", file(), "--limit", "-1").err().contains("--limit"));
     String at = lines("tail", file(), "--from", "end").getFirst().substring("position ".length());
     Path other = dir.resolve("other");

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The shell at a terminal: a pseudo-terminal, which the program {@code script} makes. */
+/** The shell at a pseudo-terminal, which the program {@code script} creates. */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TerminalTest {
@@ -38,10 +38,10 @@ class TerminalTest {
   private static final int LONG_RECORDS = 20_000;
   private static final String LAST = "%08d".formatted(LONG_RECORDS - 1);
 
-  /** No match is longer. */
+  /** The longest match. */
   private static final int MATCH_MAX = 1000;
 
-  /** How long a key is waited for that may have come to nothing. */
+  /** How long to wait for the effect of a key that may have had none. */
   private static final Duration KEY = Duration.ofSeconds(3);
 
   @TempDir Path dir;
@@ -50,13 +50,13 @@ class TerminalTest {
   private OutputStream keys;
   private InputStream screen;
 
-  /** All that was shown so far, and how much of it was looked at. */
+  /** All output so far, and how much of it was searched. */
   private final StringBuilder shown = new StringBuilder();
 
   private int seen;
 
   @BeforeEach
-  void aTerminalCanBeMade() {
+  void createsTerminal() {
     assumeTrue(
         Files.isExecutable(Path.of("/usr/bin/script")),
         "There is no program 'script' of util-linux, which makes pseudo-terminals.");
@@ -78,7 +78,7 @@ class TerminalTest {
                     Main.class.getName(),
                     "'" + file + "'"));
     ProcessBuilder b =
-        // A shell has what it starts in the background ignore Ctrl-C, and that is inherited.
+        // A shell's background processes ignore Ctrl-C, and pass that on.
         new ProcessBuilder(
                 "/usr/bin/env",
                 "--default-signal=INT",
@@ -100,8 +100,8 @@ class TerminalTest {
   }
 
   /**
-   * Ends a command by Ctrl-C, where some of what it shows is seen. It may have come to its end
-   * before the key has come to it, on a machine with much to do: then it is tried again.
+   * Ends a command by Ctrl-C once some of its output is seen. On a busy machine it may end before
+   * the key arrives: then tries again.
    */
   private void stop(String rest, String some, String last) throws IOException {
     String command = rest;
@@ -137,9 +137,8 @@ class TerminalTest {
   }
 
   /**
-   * A Ctrl-C that comes late takes the line away, and what was typed into it: then once more. By
-   * Ctrl-P: of an arrow key, which is three bytes, it may take the first, and a busy machine may
-   * see them too far apart.
+   * Fetches the last line by Ctrl-P: an arrow key is three bytes, which a busy machine may split. A
+   * late Ctrl-C discards the line: then tries again.
    */
   private void lineBefore() throws IOException {
     long end = System.nanoTime() + PATIENCE.toNanos();
@@ -148,7 +147,7 @@ class TerminalTest {
     } while (find("\"long table\"", KEY.toNanos()) == null && System.nanoTime() < end);
   }
 
-  /** Waits until something is shown behind what was seen before; returns it. */
+  /** Waits for new output that matches; returns the match. */
   private Matcher await(String pattern) throws IOException {
     Matcher m = find(pattern, PATIENCE.toNanos());
     String tail = shown.substring(Math.max(0, shown.length() - 2000));
@@ -157,8 +156,8 @@ class TerminalTest {
   }
 
   /**
-   * The same, not for long; null if it is not shown by then. A command that is not stopped shows
-   * tens of millions of characters: each is looked at once, or twice.
+   * Like await, but gives up soon; null on timeout. A command that is not stopped prints tens of
+   * millions of characters, so each is searched only once or twice.
    */
   private Matcher find(String pattern, long nanos) throws IOException {
     Pattern wanted = Pattern.compile(pattern);
@@ -211,10 +210,9 @@ class TerminalTest {
     Path history = dir.resolve("history");
     start(file, history);
     String tty = await("(/dev/pts/\\d+)").group(1);
-    await("to look at only");
+    await("read-only");
     await("shown.db> ");
 
-    // Commands, tables, indexes.
     type("tabl\t");
     await("tables ");
     type("\r");
@@ -231,7 +229,7 @@ class TerminalTest {
     await("k0 \\d+  x text 7");
     await("shown.db> ");
 
-    // Ctrl-C ends the scan and not the shell.
+    // Ctrl-C ends the scan, not the shell.
     type("export lo\t");
     await("\"long table\"");
     stop("\r", hex("00001000"), hex(LAST));
@@ -240,26 +238,26 @@ class TerminalTest {
     await("shown.db> ");
     stop("scan \"long table\" --limit 0\r", "00001000", LAST);
 
-    // Ctrl-C at the prompt takes the line away.
+    // Ctrl-C at the prompt discards the line.
     type("frobnicate\003");
     await("shown.db> ");
 
-    // A window of another size.
+    // The window is resized.
     assertEquals(
         0, new ProcessBuilder("stty", "-F", tty, "cols", "40", "rows", "10").start().waitFor());
     type("count blobs\r");
     await("[^0-9]3\r\n");
     await("shown.db> ");
 
-    // Lines are remembered.
-    type("\020\r"); // Ctrl-P: the line before
+    // Lines are in the history.
+    type("\020\r"); // Ctrl-P: previous line
     await("[^0-9]3\r\n");
     await("shown.db> ");
 
     type("begin\r");
     await("shown.db\\*> ");
     type("\004");
-    await("was not committed, and is rolled back");
+    await("was not committed and is rolled back");
     keys.close();
     assertEquals(0, process.waitFor());
     String lines = Files.readString(history);

@@ -25,20 +25,20 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Figures of another process. */
+/** The figures of another process. */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TopTest {
   @TempDir Path dir;
 
-  /** A process with a database, which commits until its input ends. */
+  /** A process that commits to a database until its input ends. */
   static final class Busy {
     private Busy() {}
 
     /**
      * Runs it.
      *
-     * @param args the file, and whether it shows its figures
+     * @param args the file, and whether to publish its figures
      */
     public static void main(String[] args) throws IOException {
       Options options = Options.defaults().durability(Durability.ASYNC).bufferBytes(8 << 20);
@@ -84,7 +84,7 @@ class TopTest {
   }
 
   @Test
-  void aProcessIsLookedAt() throws Exception {
+  void showsFigures() throws Exception {
     Path file = dir.resolve("busy.fovea");
     Process busy = start(file, true);
     try {
@@ -104,7 +104,7 @@ class TopTest {
   }
 
   @Test
-  void aProcessThatShowsNothing() throws Exception {
+  void processWithoutBean() throws Exception {
     Path file = dir.resolve("busy.fovea");
     Process busy = start(file, false);
     try {

@@ -22,13 +22,12 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * The transcripts in {@code transcripts.txt}: each command is there with a good end and with a
- * mistake.
+ * The transcripts in {@code transcripts.txt}: each command occurs with a success and an error.
  *
  * <pre>
  *   $ get FILE stock 2          a command line; FILE is the database, DIR the folder
  *   &lt; text                      a line of standard input
- *   item  2                     a line of standard output; * stands for any text, ... for any lines
+ *   item  2                     a line of standard output; * matches any text, ... any lines
  *   ! fovea: ...                a line of standard error, likewise
  *   [0]                         the exit code
  * </pre>
@@ -48,7 +47,7 @@ final class Transcripts {
 
   private Transcripts() {}
 
-  /** A line of the transcript with its end. */
+  /** A command of the transcript, with its results. */
   record Entry(int line, String command, List<String> in, List<String> out, int code) {
     /** The words of the command line. */
     Object[] args(Path dir) {
@@ -58,7 +57,7 @@ final class Transcripts {
           .toArray();
     }
 
-    /** What is there to be read. */
+    /** The standard input. */
     byte[] typed() {
       return in.stream()
           .map(l -> l + "\n")

@@ -19,16 +19,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What each command says to what, and with which exit code, as {@link Transcripts} have it. */
+/** The output and exit code of each command, compared with {@link Transcripts}. */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TranscriptsTest {
-  /** Commands that need another process, or a person, have tests of their own. */
+  /** Commands that need another process or a person have separate tests. */
   private static final Set<String> ELSEWHERE = Set.of("top", "doctor");
 
   @TempDir Path dir;
 
   @Test
-  void asTheyAreWritten() throws IOException {
+  void matchOutput() throws IOException {
     Transcripts.make(dir);
     for (Transcripts.Entry e : Transcripts.entries()) {
       Fixture.Ran ran = Fixture.ran(e.typed(), e.args(dir));
@@ -62,9 +62,9 @@ class TranscriptsTest {
     return Pattern.compile(b.toString());
   }
 
-  /** Who adds a command writes down what it says. */
+  /** A new command must be added to the transcripts. */
   @Test
-  void eachCommandIsThere() throws IOException {
+  void coverAllCommands() throws IOException {
     PrintWriter none = new PrintWriter(PrintWriter.nullWriter());
     Main main = new Main(InputStream.nullInputStream(), none, none, null);
     Set<String> commands = new TreeSet<>(Main.commandLine(main, "fovea").getSubcommands().keySet());

@@ -117,7 +117,7 @@ class TypesTest {
     return file;
   }
 
-  /** Each field is null in some, and so all of them in one. */
+  /** Each field is null in some rows, and all of them in one row. */
   private static Row row(Row row, int i) {
     row.setLong(R_LONG, i);
     return i == 0
@@ -133,7 +133,7 @@ class TypesTest {
             .setDecimal(R_DECIMAL, new BigDecimal(DECIMALS[i % DECIMALS.length]));
   }
 
-  /** Who adds a type adds it here; keys of some types are in RecordsTest. */
+  /** A new type must be added here; keys of some types are in RecordsTest. */
   @Test
   void everyTypeIsThere() {
     Set<FieldType> rows = EnumSet.noneOf(FieldType.class);
@@ -177,7 +177,7 @@ class TypesTest {
 
   @ParameterizedTest
   @EnumSource(Format.class)
-  void whatIsExportedIsImportedAsItWas(Format format) throws IOException {
+  void exportRoundTrips(Format format) throws IOException {
     Path from = file("from", true);
     Path to = file("to", false);
     Path first = dir.resolve("first");
@@ -277,10 +277,10 @@ class TypesTest {
           "bool=yes", "uuid=1-1-1-1-1", "instant=2026", "decimal=1", "double=x", "decimal=x"
         }) {
       String err = run(2, with(put, wrong)).err();
-      assertTrue(err.contains("is no value of"), err);
+      assertTrue(err.contains("is not a value of"), err);
     }
     String never = run(2, with(put, "--null", "long")).err();
-    assertTrue(never.contains("null is no value of long INT64"), never);
+    assertTrue(never.contains("null is not a value of long INT64"), never);
     run(2, with(put, "--null", "int", "int=5"));
     run(2, with(put, "--null", "other"));
     run(2, "get", file, "types", id, "yes");
@@ -292,7 +292,7 @@ class TypesTest {
     return all;
   }
 
-  /** Nothing between commas is null where there may be null, and empty elsewhere. */
+  /** An empty CSV value is null if the field is nullable, otherwise empty. */
   @Test
   void csvOfOthers() throws IOException {
     Path file = file("types", false);
@@ -311,7 +311,6 @@ class TypesTest {
         lines("export", "--no-schema", file, "types"));
   }
 
-  /** A part of the key of an index may be null. */
   @Test
   void nullsInIndexes() {
     Path file = file("types", true);

@@ -18,12 +18,12 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The verifier says nothing of a good file and something of every page that is damaged. */
+/** The verifier accepts a good file and reports every damaged page. */
 class VerifyTest {
   @TempDir Path dir;
 
   @Test
-  void aGoodFileIsGoodAndStaysAsItIs() throws IOException {
+  void acceptsGoodFileWithoutChange() throws IOException {
     Path file = make(dir, Options.defaults());
     byte[] before = Files.readAllBytes(file);
     FileReport report = FileReport.verify(file, Opening.options());
@@ -37,7 +37,7 @@ class VerifyTest {
 
   @Tag("slow")
   @Test
-  void everyDamagedPageIsFound() throws IOException {
+  void findsEveryDamagedPage() throws IOException {
     Path file = make(dir, Options.defaults());
     byte[] good = Files.readAllBytes(file);
     long pages = FileReport.verify(file, Opening.options()).header().pages();
@@ -59,7 +59,7 @@ class VerifyTest {
 
   @Tag("slow")
   @Test
-  void swappedPagesAreFound() throws IOException {
+  void findsSwappedPages() throws IOException {
     Path file = make(dir, Options.defaults());
     byte[] good = Files.readAllBytes(file);
     byte[] bad = good.clone();
@@ -71,7 +71,7 @@ class VerifyTest {
   }
 
   @Test
-  void oneSuperblockIsEnough() throws IOException {
+  void oneSuperblockSuffices() throws IOException {
     Path file = make(dir, Options.defaults());
     byte[] good = Files.readAllBytes(file);
     for (int newer = 0; newer < 2; newer++) {
@@ -79,7 +79,7 @@ class VerifyTest {
       bad[newer * 4096 + 100] ^= 1;
       Files.write(file, bad);
       int code = Fixture.ran("verify", file).code();
-      // The older one says that the file was not closed.
+      // The older superblock says that the file was not closed.
       assertTrue(code == 0 || code == 1);
     }
   }

@@ -12,7 +12,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Lines of a shell as words. */
 class WordsTest {
   private static Words at(String line) {
     int cursor = line.indexOf('|');
@@ -40,12 +39,12 @@ class WordsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"plain", "two words", "", "it's", "\"", "\\", "#", "a=\tb", "'\"\\ "})
-  void whatIsQuotedIsOneWord(String word) {
+  void quotedTextIsOneWord(String word) {
     assertEquals(List.of(word, "x"), Words.of(Words.quoted(word) + " x").all());
   }
 
   @Test
-  void theWordAtTheCursor() {
+  void wordAtCursor() {
     Words empty = at("|");
     assertEquals("", empty.word());
     assertEquals(0, empty.wordIndex());

@@ -4,39 +4,35 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * How fast a long work in the background may go, so that those beside it keep their rate: it works
- * and rests in turn, and counts what others commit meanwhile.
+ * Limits background work so that concurrent transactions keep their commit rate. Work and rest
+ * alternate, and the commits of others are counted in both.
  *
  * <pre>
  *   work 5 ms │ rest │ work 5 ms │ rest │ ...
  *      w commits/s   r commits/s            loss = 1 - w / r      share of work = LOSS_MAX / loss
  * </pre>
  *
- * <p>With processors to spare nothing is lost, and there is nearly no rest. On a machine that is
- * busy, the work costs others what it takes, and gets the share that costs them {@link #LOSS_MAX}.
- * While nobody commits there is no rest.
+ * <p>Without concurrent commits there is no rest. Confined to one thread.
  *
- * <p>Rejected: a fixed share, which is too large on two processors and too small on many; a lower
- * priority of the thread, which the JVM passes on to no system by default.
- *
- * <p>One thread.
+ * <p>Rejected: a fixed share, too large on two processors and too small on many; a lower thread
+ * priority, which the JVM ignores by default.
  */
 final class BackgroundThrottle {
   private static final long WORK_NANOS = 5_000_000;
   private static final long REST_MIN_NANOS = 250_000;
   private static final long REST_MAX_NANOS = 100_000_000;
 
-  /** What others may lose of their rate. */
+  /** The largest acceptable loss of the commit rate of others. */
   private static final double LOSS_MAX = 0.1;
 
   private static final double SHARE_MIN = 0.1;
   private static final double SHARE_MIN_QUICKLY = 0.5;
   private static final double SHARE_MAX = 0.9;
 
-  /** How much of what was counted before counts after another turn. */
+  /** The weight of earlier counts after each period. */
   private static final double KEPT = 0.95;
 
-  /** How many commits there were so far, those of this work included. */
+  /** All commits so far, including those of this work. */
   private final LongSupplier commits;
 
   private long own;
@@ -45,7 +41,7 @@ final class BackgroundThrottle {
   private double share = 0.5;
   private double shareMin = SHARE_MIN;
 
-  // Counted in the last turns.
+  // Decaying sums over the last periods.
   private double workCommits;
   private double workNanos;
   private double restCommits;
@@ -56,12 +52,11 @@ final class BackgroundThrottle {
     begin();
   }
 
-  /** A stretch of work begins now. */
   void begin() {
     begin(SHARE_MIN);
   }
 
-  /** The same for one that is not to take too long, because others may have to wait for its end. */
+  /** Begins work that others may have to wait for; its share is at least one half. */
   void beginQuickly() {
     begin(SHARE_MIN_QUICKLY);
   }
@@ -76,7 +71,6 @@ final class BackgroundThrottle {
     seen = others();
   }
 
-  /** The work has committed a transaction of its own. */
   void committed() {
     own++;
   }
@@ -85,9 +79,7 @@ final class BackgroundThrottle {
     return commits.getAsLong() - own;
   }
 
-  /**
-   * Between two pieces of work: rests if it is time to. An interrupt ends the rest, and is kept.
-   */
+  /** Rests if the current period of work is over. An interrupt ends the rest and stays pending. */
   void pause() {
     long worked = System.nanoTime() - began;
     if (worked < WORK_NANOS) {
@@ -111,10 +103,8 @@ final class BackgroundThrottle {
   }
 
   /**
-   * The share of its time that a work may take.
-   *
-   * @param alone what others commit while it rests
-   * @param beside what they commit in the same time while it works
+   * Returns the share of time for the work, from the commit rates of others at rest and during
+   * work.
    */
   static double share(double alone, double beside) {
     double loss = alone > 0 ? 1 - beside / alone : 0;

@@ -7,11 +7,11 @@ import io.fovea.store.Store;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 
-/** Makes a backup of a database: with a log beside everything else, without one alone. */
+/** Makes a backup of a database: online if it has a log, exclusively without one. */
 public final class BackupRun {
   private BackupRun() {}
 
-  /** What the copy's data file is to be called: as the original, which in memory has no name. */
+  /** Returns the file name for the copy: the original's, or a default for a database in memory. */
   public static String fileName(Store store) {
     String name = store.fileName();
     try {
@@ -23,15 +23,15 @@ public final class BackupRun {
   }
 
   /**
-   * Makes it.
+   * Runs a backup.
    *
-   * @param backup where to; closed at the end
+   * @param backup the target; closed at the end
    */
   public static Backup.Result run(Store store, Schema schema, Backup backup) {
     try (backup) {
       if (store.isSnapshot()) {
         throw new InvalidUseException(
-            "A snapshot can't be backed up: back up its database, which goes on meanwhile.");
+            "A snapshot can't be backed up. Back up its database, which may be in use.");
       }
       if (store.journal() != null) {
         return store.backup(backup);
@@ -42,9 +42,9 @@ public final class BackupRun {
     }
   }
 
-  /** Nobody changes anything: what was written is all there is. */
+  /** Copies pages while nothing changes; everything written is the complete database. */
   private static Backup.Result cold(Store store, Schema schema, Backup backup) {
-    // Of a file that was not changed since it was closed the catalog has them.
+    // If the file is unchanged since its last close, the catalog has the counts.
     long counted = store.isMarked() ? schema.saveCounts() : store.countsNumber();
     store.pool().flushAll();
     Superblock clean = store.complete().counted(counted);

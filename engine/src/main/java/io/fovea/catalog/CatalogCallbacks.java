@@ -7,22 +7,16 @@ import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
 import org.jspecify.annotations.Nullable;
 
-/** What the schema needs of the rooms above it. */
+/** Callbacks from the schema into the layers above it. */
 public interface CatalogCallbacks {
-  /** A part of something larger that is done in transactions, one part each. */
+  /** One part of a larger operation, run in a transaction. */
   @FunctionalInterface
   interface Piece {
-    /**
-     * Does it; again after a conflict.
-     *
-     * @param slot the transaction's scratch memory
-     * @param tx the transaction, within an operation
-     * @param attempt 1 for the first
-     */
+    /** Runs the part; {@code attempt} is 1 at first, and higher after a conflict. */
     void run(StatementContext statementContext, Tx tx, int attempt);
   }
 
-  /** There is nothing above: indexes are neither built, nor are their makers known. */
+  /** No layer above: indexes cannot be built, and extractors are unknown. */
   CatalogCallbacks NONE =
       new CatalogCallbacks() {
         @Override
@@ -36,9 +30,9 @@ public interface CatalogCallbacks {
         }
       };
 
-  /** Runs a piece in a transaction of its own, without a limit on time, and commits that. */
+  /** Runs a part in a new transaction without a time limit, and commits it. */
   void transact(Piece piece);
 
-  /** The maker of the entries of an index whose keys a user's code computes; null for another. */
+  /** Returns the entry maker of an extracted index, or null for any other index. */
   @Nullable EntryMaker maker(TableSpec table, IndexSpec index);
 }

@@ -25,7 +25,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A change of records of the catalog, as one SCHEMA record of the log and in the tree.
+ * A change of catalog records, as one SCHEMA record in the log and in the catalog's tree.
  *
  * <pre>
  *   long values to chains ─► SCHEMA record ─► the catalog's tree ─► old chains freed
@@ -33,24 +33,22 @@ import org.jspecify.annotations.Nullable;
  *      before: nothing has happened    after: it has, whatever fails
  * </pre>
  *
- * <p>With the record the trees that it publishes exist, and those that it drops do not. After it
- * nothing may fail: pages for splits were promised before, lack of frames is waited for, a read
- * that fails is done again, anything else stops the database, and the record is found when it is
- * opened again.
+ * <p>After the record nothing may fail: pages for splits are reserved in advance, lack of frames is
+ * waited out, and failed reads are retried. Any other failure stops the database, and recovery
+ * applies the record.
  *
- * <p>It may also be a part of the commit of a transaction ({@link CatalogTransaction}), which then
- * takes the steps one by one, with its own session: {@link #stage}, {@link #append}, {@link
- * #install}, {@link #release}; or {@link #undo}.
+ * <p>As part of a commit ({@link CatalogTransaction}), the steps are called one by one: {@link
+ * #stage}, {@link #append}, {@link #install}, {@link #release}; or {@link #undo}.
  *
- * <p>Under the lock of the schema.
+ * <p>All methods require the schema lock.
  */
 public final class CatalogChange {
   private static final long PAUSE_NANOS = 1_000_000;
 
-  /** How often a page of the catalog is read in vain before the database stops. */
+  /** How many reads of a catalog page may fail before the database stops. */
   private static final int READS_MAX = 32;
 
-  /** Null while a file is recovered: then nothing is waited for. */
+  /** Null during recovery: then nothing is waited for. */
   private final @Nullable TxEngine engine;
 
   private final BTree catalog;
@@ -59,24 +57,23 @@ public final class CatalogChange {
   private final List<BTree> dropped = new ArrayList<>();
   private final List<Operation> operations = new ArrayList<>();
 
-  /** What becomes of tables, for who follows changes: nothing of it is in the tree. */
+  /** Changes of table names, for change subscribers; the catalog's tree has none of them. */
   private final List<Fate> fates = new ArrayList<>();
 
   private record Fate(int treeId, byte[] name, int how) {}
 
-  /** The root that moves with it. */
   private @Nullable RootMove root;
 
   private final LongList adopted = new LongList();
   private final LongList released = new LongList();
   private final Position place = new Position();
 
-  /** Whether it is in the log: then it counts, even if {@link #run} threw. */
+  /** Whether the change is in the log; it then takes effect even if {@link #run} threw. */
   boolean happened;
 
   /**
-   * Whether it is in the tree and in memory too. One that happened and is not whole has stopped the
-   * engine, and sessions that hold back the redo point go on doing so.
+   * Whether the change is complete, in memory too. If not, its session holds back the redo point
+   * for good.
    */
   boolean whole;
 
@@ -90,44 +87,43 @@ public final class CatalogChange {
     this.session = session;
   }
 
-  /** A tree that the catalog knows from here on. */
+  /** Adds a tree to those that the catalog knows. */
   CatalogChange publishes(BTree tree) {
     published.add(tree);
     return this;
   }
 
-  /** A tree that the catalog knows no longer. */
+  /** Removes a tree from those that the catalog knows. */
   CatalogChange drops(BTree tree) {
     dropped.add(tree);
     return this;
   }
 
-  /** Sets a record. */
   CatalogChange put(byte[] key, byte[] value) {
     operations.add(new Operation(key, value));
     return this;
   }
 
   /**
-   * The root of a tree moves with the record, at the same moment. If that is not possible any more
-   * when it comes to it, nothing is changed at all: {@link #happened} says so.
+   * Moves a tree's root atomically with the record. If it cannot move, {@link #happened} stays
+   * false.
    */
   CatalogChange moves(RootMove move) {
     root = move;
     return this;
   }
 
-  /** The tree is a table with this name from here on, or has been before. */
+  /** Names the tree as a table, or confirms its name. */
   CatalogChange isTable(BTree tree, String name) {
     return fate(tree, name, CommitRecord.IS);
   }
 
-  /** The same, with records that no commit has put there. */
+  /** Names the tree as a table whose records were loaded rather than committed. */
   CatalogChange isLoaded(BTree tree, String name) {
     return fate(tree, name, CommitRecord.LOADED);
   }
 
-  /** The tree is no table any more. */
+  /** Marks the tree as no longer a table. */
   CatalogChange isGone(BTree tree) {
     return fate(tree, "", CommitRecord.GONE);
   }
@@ -137,32 +133,26 @@ public final class CatalogChange {
     return this;
   }
 
-  /** Removes a record, where there is one. */
   CatalogChange delete(byte[] key) {
     operations.add(new Operation(key, null));
     return this;
   }
 
-  /**
-   * Makes the change, as a whole or not at all.
-   *
-   * @return up to where the log must be durable; 0 without one
-   */
   long run() {
     return run(() -> {});
   }
 
   /**
-   * Makes the change, as a whole or not at all.
+   * Applies the change atomically.
    *
-   * @param follows what follows in memory. If it fails, memory says something else than the
-   *     catalog, so the database stops
-   * @return up to where the log must be durable; 0 without one
+   * @param follows the update in memory. If it fails, memory and catalog differ, so the database
+   *     stops
+   * @return the LSN up to which the log must be durable; 0 without a log
    * @throws io.fovea.error.DatabaseClosedException if an earlier failure stopped the database
    */
   long run(Runnable follows) {
     if (engine != null) {
-      engine.checkUsable(false); // the change before this one may have ended halfway
+      engine.checkUsable(false); // the previous change may be incomplete
     }
     try (Arena arena = Arena.ofConfined()) {
       operations.forEach(o -> o.copy(arena));
@@ -181,7 +171,7 @@ public final class CatalogChange {
       } finally {
         try {
           if (root != null) {
-            root.giveUp(); // whatever failed: nobody waits for its latch
+            root.giveUp(); // releases its latch, whatever failed
           }
         } finally {
           try {
@@ -189,7 +179,7 @@ public final class CatalogChange {
               catalog.freeChain(adopted, session);
             }
           } finally {
-            // Halfway it holds back the redo point for good.
+            // An incomplete change holds back the redo point for good.
             if (whole || !happened) {
               session.end();
               catalog.pool().promises().release(session, 0);
@@ -236,14 +226,13 @@ public final class CatalogChange {
 
   // ------------------------------------------------------------------------ as a part of a commit
 
-  /** Writes long values with a session that is under way, and goes on with it. */
+  /** Writes long values with the commit's session, which later steps use too. */
   void stage(LogSession own, Arena arena) {
     session = own;
     operations.forEach(o -> o.copy(arena));
     stageAll();
   }
 
-  /** How long its record is. */
   int recordBytes() {
     int opBytes =
         operations.stream().mapToInt(Operation::bytes).sum()
@@ -256,45 +245,43 @@ public final class CatalogChange {
     return released.size() + (root == null ? 0 : 1);
   }
 
-  /** How many operations it has. */
   int size() {
     return operations.size() + fates.size();
   }
 
-  /** Appends the record as a part of a commit; returns where it begins. */
+  /** Appends the record as part of a commit; returns its LSN. */
   long append() {
     append(RecordType.CATALOG, false);
     return session.recordStart();
   }
 
-  /** The commit is in the log, and the session stands at it. */
+  /** Installs the records; the commit is in the log, and the session's position is its record. */
   void install() {
     operations.forEach(this::install);
   }
 
-  /** Frees long values that the catalog had. */
+  /** Frees the long values that were replaced. */
   void release() {
     catalog.freeChain(released, session);
   }
 
-  /** The commit is not in the log. */
+  /** Frees the new long values: the commit is not in the log. */
   void undo() {
     catalog.freeChain(adopted, session);
   }
 
   // ------------------------------------------------------------------------------------- its steps
 
-  /** How many records it adds, or makes longer, at most. */
+  /** Returns an upper limit for the records that are added or grow. */
   int inserts() {
     return (int) operations.stream().filter(o -> o.len >= 0).count();
   }
 
-  /** How many bytes these have. */
+  /** Returns the bytes of the records in {@link #inserts}. */
   long bytes() {
     return operations.stream().filter(o -> o.len >= 0).mapToLong(o -> o.keyLen + o.len).sum();
   }
 
-  /** What the changes may split is promised before they are in the log. */
   private void promisePages() {
     PageReservations promises = catalog.pool().promises();
     promises.promise(session, promises.pagesFor(inserts(), bytes()));
@@ -308,7 +295,7 @@ public final class CatalogChange {
     return true;
   }
 
-  /** False where the root can't move: nothing has happened. */
+  /** Appends the record; returns false, with nothing changed, if the root cannot move. */
   private boolean append(int type, boolean counts) {
     int bytes = recordBytes();
     int[] ids = published.stream().mapToInt(BTree::treeId).toArray();
@@ -332,7 +319,7 @@ public final class CatalogChange {
         }
       }
     }
-    happened = counts; // before the log knows: whatever fails from here on comes too late
+    happened = counts; // before complete(): a later failure does not undo the record
     session.complete();
     return true;
   }
@@ -385,13 +372,12 @@ public final class CatalogChange {
     engine.requireWaits(lacking);
   }
 
-  /** One record of the catalog, set or removed. */
   private static final class Operation {
     private final byte[] keyBytes;
     private final byte @Nullable [] valueBytes;
     final int keyLen;
 
-    /** Below 0: removed. */
+    /** The length of the value, or -1 to remove the record. */
     final int len;
 
     MemorySegment key = MemorySegment.NULL;

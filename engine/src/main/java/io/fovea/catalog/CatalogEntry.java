@@ -32,21 +32,24 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table as the catalog keeps it.
+ * The catalog entry of a table.
  *
  * <pre>
  *   record of the catalog tree:  key {@link CatalogKey}   value, all numbers big-endian:
  *
- *   version (1 byte): 5 if there is, or was, a field of variable length; else 4 if there is a field of a type behind BYTES, or a nullable one; else 3 if there are sections, else 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
+ *   version (1 byte) · tree id (4) · root page (8) · key · has layout (1) · [fields]
  *   · number of indexes (2) · each: name · flags (1: 1 unique, 2 extracted, 4 times the number of
- *     {@link EntryHints}) · tree id (4) · root page (8) · extracted: key; else: number of fields (2), each: 1 if of the key (1),
- *     ordinal (2)
- *   · version 3 and later: {@link ExtensionFields}, of {@link Extras}, and of a name that is too long for the key
+ *     {@link EntryHints}) · tree id (4) · root page (8) · extracted: key; otherwise: number of fields (2),
+ *     each: 1 if of the key (1), ordinal (2)
+ *   · version 3 and later: {@link ExtensionFields}, of {@link Extras}, and of a name too long for the key
  *
+ *   version  5 if there is, or was, a field of variable length; else 4 if there is a nullable field or
+ *            one of a type after BYTES; else 3 if there are extension fields; else 2 if an index has
+ *            hints; else 1
  *   key      raw (1) · fields
- *   fields   number (2) · each: name · type (1) · size (4), as {@link FieldCodec} has them
- *   name     length (2) · UTF-8 as {@link DataOutputStream#writeUTF} has it
- *   section EXPIRY   ordinal of the field (2) · milliseconds after it (8)
+ *   fields   number (2) · each: name · type (1) · size (4), see {@link FieldCodec}
+ *   name     length (2) · UTF-8 as in {@link DataOutputStream#writeUTF}
+ *   extension field EXPIRY   ordinal of the field (2) · milliseconds after it (8)
  *   an index of a table of objects has no fields: {@link ObjectIndexCodec}; one of byte strings is
  *   extracted
  * </pre>
@@ -57,7 +60,7 @@ import org.jspecify.annotations.Nullable;
  * @param key the parts of its key
  * @param layout the fields of its rows, null for a table of byte strings
  * @param indexes its indexes in the order of their creation
- * @param extras what few tables have
+ * @param extras properties that few tables have
  */
 public record CatalogEntry(
     String name,
@@ -69,16 +72,16 @@ public record CatalogEntry(
     Extras extras) {
   private static final int VERSION = 5;
 
-  /** What older versions of Fovea write and know: no fields of variable length. */
+  /** The newest version without fields of variable length. */
   private static final int VERSION_WITHOUT_VARIABLE = 4;
 
-  /** What still older versions write and know: integers, texts and byte strings alone. */
+  /** The newest version with only integers, texts and byte strings, none of them nullable. */
   private static final int VERSION_WITHOUT_TYPES = 3;
 
-  /** And before these: no sections. */
+  /** The newest version without extension fields. */
   private static final int VERSION_WITHOUT_SECTIONS = 2;
 
-  /** What the oldest write and know: no hints either. */
+  /** The newest version without hints. */
   private static final int VERSION_WITHOUT_HINTS = 1;
 
   private static final int UNIQUE = 1;
@@ -86,13 +89,13 @@ public record CatalogEntry(
   private static final int HINTS_SHIFT = 2;
 
   /**
-   * What few tables have: each is a section of its own, which is missing where a table does not
-   * have it. Whoever adds one adds a component here, a number to {@link ExtensionFields}, and to
-   * the page of the file format.
+   * Optional properties. Each is a separate extension field, absent if the table does not have it.
+   * A new one needs a component here, a number in {@link ExtensionFields}, and a place in the page
+   * of the file format.
    *
-   * @param history the versions of its rows; null where there is nothing to be said about them
-   * @param expiry how rows expire; null where they don't
-   * @param objects the versions of its objects; null where it holds none
+   * @param history the versions of its rows; null if there has been only one
+   * @param expiry how rows expire; null if they do not
+   * @param objects the versions of its objects; null if it holds none
    */
   public record Extras(
       @Nullable RowHistory history, @Nullable Expiry expiry, @Nullable ObjectHistory objects) {
@@ -100,7 +103,6 @@ public record CatalogEntry(
 
     public static final Extras NONE = new Extras(null, null, null);
 
-    /** What a table has. */
     static Extras of(TableCore core) {
       RowExpiry by = core.expiry();
       return new Extras(
@@ -109,12 +111,10 @@ public record CatalogEntry(
           core.objects());
     }
 
-    /** The same with rows that expire in another way, or not. */
     Extras with(@Nullable Expiry other) {
       return new Extras(history, other, objects);
     }
 
-    /** The same with objects of other versions. */
     Extras with(ObjectHistory others) {
       return new Extras(history, expiry, others);
     }
@@ -169,16 +169,16 @@ public record CatalogEntry(
   }
 
   /**
-   * An index as the catalog keeps it.
+   * The catalog entry of an index.
    *
    * @param name the index's name
-   * @param unique whether its values are
+   * @param unique whether it is unique
    * @param treeId the id of its tree
    * @param rootPid the root of its tree
-   * @param extractedKey of an extracted index, its key
-   * @param fields of another index, its fields
-   * @param hints what its entries remember
-   * @param objects of an index by components of objects, how its entries are made; else null
+   * @param extractedKey the key of an extracted index, else null
+   * @param fields the fields of an index that is not extracted
+   * @param hints the hints in its entries
+   * @param objects how entries are made from components of objects; null for other indexes
    */
   public record IndexEntry(
       String name,
@@ -190,7 +190,7 @@ public record CatalogEntry(
       EntryHints hints,
       @Nullable ObjectEntries objects) {
 
-    /** An index of a table of rows. */
+    /** Creates the entry of an index of a table of rows. */
     public IndexEntry(
         String name,
         boolean unique,
@@ -202,27 +202,23 @@ public record CatalogEntry(
       this(name, unique, treeId, rootPid, extractedKey, fields, hints, null);
     }
 
-    /** The same index with entries that are made so. */
     IndexEntry with(ObjectEntries by) {
       return new IndexEntry(name, unique, treeId, rootPid, extractedKey, fields, hints, by);
     }
 
-    /** The same index in another tree. */
     IndexEntry in(BTree tree) {
       return in(tree.treeId(), tree.rootPid());
     }
 
-    /** The same index in another tree, or with another root. */
+    /** Returns this index in another tree, or with another root. */
     IndexEntry in(int tree, long root) {
       return new IndexEntry(name, unique, tree, root, extractedKey, fields, hints, objects);
     }
 
-    /** What the catalog keeps of an index. */
     static IndexEntry of(IndexCore i) {
       return of(i, i.name);
     }
 
-    /** What the catalog keeps of an index under a name. */
     static IndexEntry of(IndexCore i, String name) {
       return new IndexEntry(
           name,
@@ -235,12 +231,12 @@ public record CatalogEntry(
           i.objects == null ? null : i.objects.entries());
     }
 
-    /** The same by other fields, as those that it has are called now. */
+    /** Returns this index with its fields as they are named now. */
     IndexEntry by(List<Field> others) {
       return new IndexEntry(name, unique, treeId, rootPid, extractedKey, others, hints, objects);
     }
 
-    /** In what a specification differs from it, in words, or null. */
+    /** Describes the first difference from a specification, or returns null. */
     public @Nullable String difference(IndexSpec spec) {
       if (spec.isUnique() != unique) {
         return unique ? "it is unique in the file" : "it is not unique in the file";
@@ -261,7 +257,7 @@ public record CatalogEntry(
     }
   }
 
-  /** Visits the tables that a catalog knows. */
+  /** Visits all tables in the catalog. */
   public static void forEach(BTree catalog, Consumer<CatalogEntry> visitor) {
     TreeWalk.forEach(
         catalog,
@@ -273,7 +269,6 @@ public record CatalogEntry(
         });
   }
 
-  /** The versions of its rows. */
   RowHistory history() {
     RowHistory known = extras.history();
     return known != null
@@ -281,22 +276,21 @@ public record CatalogEntry(
         : RowHistory.first(layout == null ? Layout.define().build() : layout);
   }
 
-  /** The same table in another tree. */
   CatalogEntry in(BTree tree) {
     return in(tree.treeId(), tree.rootPid());
   }
 
-  /** The same table in another tree, or with another root. */
+  /** Returns this table in another tree, or with another root. */
   CatalogEntry in(int tree, long root) {
     return new CatalogEntry(name, tree, root, key, layout, indexes, extras);
   }
 
-  /** The key of its record in the catalog. */
+  /** Returns the key of the catalog record. */
   public byte[] catalogKey() {
     return CatalogKey.of(name);
   }
 
-  /** The value of its record in the catalog. */
+  /** Returns the value of the catalog record. */
   public byte[] encode() {
     ExtensionFields extensionFields = new ExtensionFields();
     CatalogKey.write(name, extensionFields);
@@ -348,7 +342,7 @@ public record CatalogEntry(
     return bytes.toByteArray();
   }
 
-  /** Whether it has no field, and never had one, that older versions of Fovea don't know. */
+  /** Returns whether version 3 of the entry can hold all current and former fields. */
   private boolean isPlain() {
     Stream<Field> fields =
         Stream.concat(
@@ -379,10 +373,10 @@ public record CatalogEntry(
   }
 
   /**
-   * Reads an entry.
+   * Decodes an entry.
    *
    * @throws IncompatibleFormatException if a newer version wrote it
-   * @throws CorruptionException if it makes no sense
+   * @throws CorruptionException if the bytes are invalid
    */
   public static CatalogEntry decode(byte[] key, byte[] value) {
     String known = CatalogKey.describe(key);
@@ -458,7 +452,6 @@ public record CatalogEntry(
     return new IndexEntry(name, unique, treeId, rootPid, null, List.copyOf(fields), hints);
   }
 
-  /** What a number in a file stands for, which is its place in the order of their definition. */
   private static EntryHints hints(int code) throws IOException {
     EntryHints[] all = EntryHints.values();
     if (code >= all.length) {
@@ -493,7 +486,7 @@ public record CatalogEntry(
     return b.build();
   }
 
-  /** In what a specification differs from the table, indexes aside, in words, or null. */
+  /** Describes the first difference from a specification other than in indexes, or returns null. */
   public @Nullable String difference(TableSpec spec) {
     if (spec.isBytes() != (layout == null)) {
       return layout == null
@@ -522,7 +515,7 @@ public record CatalogEntry(
     return extras.expiry != null && spec.expiry() == null ? unsaid(extras.expiry) : null;
   }
 
-  /** In words, that a specification says nothing of how the rows of the table expire. */
+  /** Describes an expiry that a specification lacks. */
   static String unsaid(Expiry expiry) {
     return "its "
         + expiry
@@ -530,7 +523,6 @@ public record CatalogEntry(
         + " ever with Database.dropExpiry";
   }
 
-  /** The first place in which two layouts differ, in words. */
   private static String fields(Layout file, Layout here) {
     int n = Math.min(file.fields().size(), here.fields().size());
     for (int i = 0; i < n; i++) {
@@ -539,7 +531,7 @@ public record CatalogEntry(
       }
     }
     return file.fields().size() > n
-        ? "field " + file.fields().get(n) + ", which is in the file alone"
-        : "field " + here.fields().get(n) + ", which is here alone";
+        ? "field " + file.fields().get(n) + ", which is only in the file"
+        : "field " + here.fields().get(n) + ", which is only here";
   }
 }

@@ -8,16 +8,16 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * The key of a table's record in the catalog, or of a sequence's, which has another first letter.
+ * The key of a table's or a sequence's catalog record. A sequence's key begins with another letter.
  *
  * <pre>
- *   "t" · name in UTF-8                         where that has 1 to 255 bytes
- *   "t" · FF · SHA-256 of the name in UTF-8     else: the name is a {@linkplain ExtensionFields section}
+ *   "t" · name in UTF-8                         if the name has 1 to 255 bytes
+ *   "t" · FF · SHA-256 of the name in UTF-8     otherwise: the record has the name as an {@linkplain ExtensionFields extension field}
  * </pre>
  *
- * <p>A name of 255 characters has up to 765 bytes, and a key of a page of 4 KiB up to 512. FF does
- * not occur in UTF-8, so no short name has the key of a long one. Names with one hash would be one
- * table, but nobody has ever found two.
+ * <p>A name of 255 characters may have 765 bytes, but a key in a page of 4 KiB at most 512. FF does
+ * not occur in UTF-8, so keys of short and long names differ. Hash collisions are assumed not to
+ * occur.
  */
 final class CatalogKey {
   static final char TABLE = 't';
@@ -29,12 +29,11 @@ final class CatalogKey {
 
   private CatalogKey() {}
 
-  /** The key of a table's record. */
   static byte[] of(String name) {
     return of(TABLE, name);
   }
 
-  /** The key of the record of a table or of a sequence. */
+  /** Returns the key of a table's or a sequence's record. */
   static byte[] of(char kind, String name) {
     byte[] utf8 = name.getBytes(StandardCharsets.UTF_8);
     boolean hashed = utf8.length > NAME_BYTES_MAX;
@@ -60,14 +59,14 @@ final class CatalogKey {
     return key.length == 2 + HASH_BYTES && key[1] == HASHED;
   }
 
-  /** The name where the key has it, else its hash: for messages. */
+  /** Returns the name if the key contains it, else its hash, for messages. */
   static String describe(byte[] key) {
     return isHashed(key)
         ? "with the hash " + HexFormat.of().formatHex(key, 2, key.length)
         : new String(key, 1, key.length - 1, StandardCharsets.UTF_8);
   }
 
-  /** Adds the name to the sections of its record if the key does not have it. */
+  /** Adds the name to the record's extension fields if the key does not contain it. */
   static void write(String name, ExtensionFields to) {
     byte[] utf8 = name.getBytes(StandardCharsets.UTF_8);
     if (utf8.length > NAME_BYTES_MAX) {
@@ -76,9 +75,9 @@ final class CatalogKey {
   }
 
   /**
-   * The name of a table or of a sequence.
+   * Returns the name of a table or sequence.
    *
-   * @throws IOException if key and sections make no sense together
+   * @throws IOException if key and extension fields are inconsistent
    */
   static String read(byte[] key, ExtensionFields extensionFields) throws IOException {
     byte[] utf8 = extensionFields.get(ExtensionFields.NAME);

@@ -30,73 +30,62 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The catalog as one transaction sees it, and what the transaction changes in it: with its records,
- * in one commit.
+ * The catalog as seen and changed by one transaction. The changes commit atomically with the
+ * transaction's records.
  *
  * <pre>
- *   body     table(spec)        trees made, durably to be freed ("d") ─► a table that only it uses
- *            dropTable, rename  notes
- *   commit   locks: the tables' that it drops or renames, the schema's; all that it saw still so?
- *            pages promised, items locked
- *            tables that it drops: GOING ─► moment: decides, alone
- *            CATALOG · RANGE* · COMMIT_PART* · COMMIT in the log       it has happened
- *            records, catalog, tables in memory ─► items published ─► locks of the schema given back
- *   else     trees let go: their pages are freed
+ *   body     table(spec)        creates trees, durably marked for release ("d") ─► a private table
+ *            dropTable, rename  recorded in memory
+ *   commit   locks: tables to drop or rename, then the schema; are all lookups still valid?
+ *            pages reserved, items locked
+ *            tables to drop: GOING ─► quiescent point: decides, alone
+ *            CATALOG · RANGE* · COMMIT_PART* · COMMIT in the log       committed
+ *            records, catalog, tables in memory ─► items published ─► schema locks released
+ *   abort    new trees released: their pages are freed
  * </pre>
  *
- * <p><b>Atomic.</b> The changes of the catalog are a record of the log that counts if the COMMIT
- * behind it is there. So replay, and a backup, has both or neither. New trees are in the catalog as
- * trees that are to be freed, from their first page on; the commit makes a table of them, and what
- * does not commit, or dies, leaves what drops leave: {@link DeferredDrops} goes on with it.
+ * <p><b>Atomicity.</b> The CATALOG record takes effect only if the COMMIT behind it is present. New
+ * trees are deferred in the catalog from their first page on. The commit turns them into tables;
+ * after an abort or a crash {@link DeferredDrops} frees them.
  *
- * <p><b>Optimistic.</b> A body takes no lock that outlasts a call. It remembers what it was told of
- * each name, and the commit compares that under the lock of the schema. Of two transactions that
- * make a table of one name, the first commits; the other is aborted (CATALOG), its body runs again,
- * and finds the table.
- *
- * <p><b>Why it is serializable.</b> A transaction depends on the catalog in two ways: by
- * <i>looking</i> for names, which only the methods here do, and by <i>using</i> a table, which is
- * possible while the table is there. Let C be a commit that changes the catalog. It decides at a
- * moment, so there are A, which has decided before it, and B, which decides later and anew; C is
- * between them, under every protocol ({@link io.fovea.txn.CommitGate}).
+ * <p><b>Serializability.</b> A body takes no lock that outlasts a call. It remembers its name
+ * lookups, and the commit compares them. Let C be a commit that changes the catalog. It decides at
+ * a quiescent point, so it lies between transactions A that have decided before, and transactions B
+ * that decide later on new reads, under every protocol ({@link io.fovea.txn.CommitGate}).
  *
  * <ul>
- *   <li><i>Looks of C itself</i> are compared under the lock of the schema, which it keeps until
- *       all is published. Nothing else changes the catalog meanwhile.
- *   <li><i>Looks of others</i> are compared when these decide ({@link #catalogReadsValid}), if they
- *       write, inside the gate. One of A has decided before C's moment and has seen nothing of C.
- *       One of B either meets {@link Schema#isChanging}, which is stored before the moment and
- *       cleared when C is published, and is aborted, or finds the tables of after C.
- *   <li><i>Uses of a table that C drops.</i> One of B that has used it before is aborted, for the
- *       table is noted as gone before the moment. One that comes to it later finds it GOING, which
- *       is stored before the moment too, and is aborted; or dropped, and is told so, unless it has
- *       looked for the table: then it is aborted, for its looks don't hold.
- *   <li><i>Uses of a table that C makes</i> come after C is published, by transactions of B.
+ *   <li><i>Lookups by C</i> are compared under the schema lock, which C holds until everything is
+ *       published.
+ *   <li><i>Lookups by others</i> that write are compared when these decide, inside the gate ({@link
+ *       #catalogReadsValid}). A has seen nothing of C. B either meets {@link Schema#isChanging},
+ *       which is stored before the quiescent point and cleared when C is published, and is aborted;
+ *       or it finds the tables as C left them.
+ *   <li><i>Uses of a table that C drops.</i> If B used it earlier, B is aborted, because the drop
+ *       is recorded before the quiescent point. If B comes later, it finds GOING, also stored
+ *       before that point, and is aborted; or it finds the table dropped and fails, or is aborted
+ *       if it has looked the table up.
+ *   <li><i>Uses of a table that C creates</i> come after C is published, by B.
  * </ul>
  *
- * <p>Changes outside of transactions ({@link Schema#dropTable} and its like) are each a transaction
- * of its own. They exclude C by the lock, and looks are compared with what they have left.
+ * <p>A schema change outside a transaction ({@link Schema#dropTable} and the like) excludes C by
+ * the schema lock, and lookups are compared with its result.
  *
- * <p><b>No deadlock.</b> Room in the log comes first, then the locks of the tables ({@link
- * TableCore#changing}), the lock of the schema, the items, the gate. The holder of the schema's
- * lock never waits for a context or for room: a load that holds back the redo point may be waiting
- * for the lock. Under two-phase locking a transaction has items when it comes to the lock of the
- * schema, whose holder may be a pessimistic commit that waits for these items. So a transaction
- * waits for that lock for a second and then gives way. The locks of tables may be held for as long
- * as an index is built, so they are only tried for a while. Whoever opens a snapshot has the lock
- * of the schema when it closes the gate, and no item. docs/internals/concurrency.md has the whole
+ * <p><b>Deadlock freedom.</b> The order is log space, table locks ({@link TableCore#changing}), the
+ * schema lock, items, the gate. The holder of the schema lock never waits for a context or for log
+ * space: a load that holds back the redo point may be waiting for the lock. Under two-phase locking
+ * a transaction holds items when it requests the schema lock, whose holder may be a pessimistic
+ * commit that waits for these items; so it waits a second at most and then aborts. Table locks may
+ * be held for a whole index build, so they are only tried. A thread that opens a snapshot holds the
+ * schema lock when it closes the gate, and no item. docs/internals/concurrency.md has the whole
  * order.
  *
- * <p>Of the transaction's thread; {@link #ended} of whoever ends it.
- *
- * <p>The file has more than 600 lines because all that a transaction does to the catalog is decided
- * at one moment, and the argument for that is one.
+ * <p>Confined to the transaction's thread, except {@link #ended}.
  */
 public final class CatalogTransaction implements CatalogPart {
-  /** How long a table's lock is waited for: who builds an index gives up, where it is dropped. */
+  /** How long a table lock is waited for. An index build gives up when its table is dropped. */
   private static final long CHANGING_NANOS = 200_000_000;
 
-  /** How long a look waits for a commit that changes the catalog. */
+  /** How often a lookup checks whether another commit has published. */
   private static final int LOOKS_MAX = 1_000;
 
   private static final long LOOK_NANOS = 100_000;
@@ -106,25 +95,23 @@ public final class CatalogTransaction implements CatalogPart {
   private final SchemaChanges changes;
   private final Tx tx;
 
-  /** What it was told: the tables that others have made. */
+  /** Results of lookups: tables created by others. */
   private final Map<String, @Nullable TableCore> seen = new HashMap<>();
 
-  /** All tables, where it has asked for all. */
+  /** All tables, if the transaction has listed them. */
   private @Nullable Map<String, TableCore> seenAll;
 
-  /** What it has made of that; names that are not here are as it saw them. */
+  /** Changes relative to {@link #seen}; a null value is a dropped name. */
   private final Map<String, @Nullable TableCore> now = new TreeMap<>();
 
-  /** The same of sequences. */
   private final SequenceReads sequences;
 
   private final List<TableCore> made = new ArrayList<>();
   private final List<TableCore> dropped = new ArrayList<>();
 
-  /** The ranges that it takes out of tables. */
   private final RangeCuts cuts;
 
-  // From the locks of the commit to their end.
+  // Set between lock() and the end of the commit.
   private final List<TableCore> locked = new ArrayList<>();
   private int lockedCount;
   private boolean schemaLocked;
@@ -142,7 +129,7 @@ public final class CatalogTransaction implements CatalogPart {
     this.cuts = new RangeCuts(store);
   }
 
-  // ---------------------------------------------------------------------------------------- looks
+  // -------------------------------------------------------------------------------------- lookups
 
   private @Nullable TableCore look(String name) {
     if (now.containsKey(name)) {
@@ -156,7 +143,7 @@ public final class CatalogTransaction implements CatalogPart {
     return seen.get(name);
   }
 
-  /** The names of the tables. */
+  /** Returns the names of all tables as this transaction sees them. */
   public List<String> names() {
     if (seenAll == null) {
       awaitChange();
@@ -167,7 +154,7 @@ public final class CatalogTransaction implements CatalogPart {
       seenAll = all;
       tx.sawLsn(schema.publishedLsn());
       if (!catalogReadsValid()) {
-        throw conflict("tables were created, dropped or renamed meanwhile");
+        throw conflict("tables were created, dropped or renamed concurrently");
       }
     }
     Set<String> names = new TreeSet<>(seenAll.keySet());
@@ -182,7 +169,7 @@ public final class CatalogTransaction implements CatalogPart {
     return List.copyOf(names);
   }
 
-  /** What others are about to publish is not looked at halfway. */
+  /** Waits until no other commit is publishing, so that no half-published change is seen. */
   private void awaitChange() {
     for (int attempt = 0; schema.isChanging(); attempt++) {
       store.engine().checkWaiting();
@@ -203,9 +190,9 @@ public final class CatalogTransaction implements CatalogPart {
     return cuts.stillHold();
   }
 
-  /** What ends a transaction that has looked for tables which are others now. */
+  /** Returns the exception for a transaction whose lookups are no longer valid. */
   public RuntimeException stale() {
-    return conflict("a table that it has looked for was created, dropped or renamed");
+    return conflict("a table that it looked up was created, dropped or renamed");
   }
 
   private boolean areAsSeen() {
@@ -237,7 +224,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   // -------------------------------------------------------------------------------------- changes
 
-  /** Opens a table, and makes it where there is none. */
+  /** Opens a table, creating it if it does not exist. */
   public TableCore table(TableSpec spec) {
     TableCore core = look(spec.name());
     if (core == null) {
@@ -258,7 +245,7 @@ public final class CatalogTransaction implements CatalogPart {
         what,
         () -> {
           if (!areAsSeen()) {
-            throw conflict("a table that it has looked for was created, dropped or renamed");
+            throw conflict("a table that it looked up was created, dropped or renamed");
           }
           List<BTree> trees = new ArrayList<>();
           TableCore[] core = new TableCore[1];
@@ -280,7 +267,7 @@ public final class CatalogTransaction implements CatalogPart {
         });
   }
 
-  /** Drops a table; false where there is none. */
+  /** Drops a table; returns false if there is none. */
   public boolean dropTable(String name) {
     TableCore core = look(name);
     if (core == null) {
@@ -289,7 +276,7 @@ public final class CatalogTransaction implements CatalogPart {
     tx.requireWritable();
     now.put(name, null);
     if (made.contains(core)) {
-      core.drop(); // its trees are let go at the end
+      core.drop(); // its trees are released at the end
     } else {
       dropped.add(core);
       cuts.dropped(core);
@@ -298,7 +285,7 @@ public final class CatalogTransaction implements CatalogPart {
     return true;
   }
 
-  /** Renames a table; false where there is none. */
+  /** Renames a table; returns false if there is none. */
   public boolean renameTable(String from, String to) {
     TableSpec.requireName(to);
     TableCore core = look(from);
@@ -317,7 +304,7 @@ public final class CatalogTransaction implements CatalogPart {
     return true;
   }
 
-  /** Opens a sequence, and makes it where there is none. */
+  /** Opens a sequence, creating it if it does not exist. */
   public SequenceCore sequence(SequenceSpec spec) {
     SequenceCore core = lookSequence(spec.name());
     if (core != null) {
@@ -328,7 +315,7 @@ public final class CatalogTransaction implements CatalogPart {
     return sequences.make(schema.sequences().fresh(spec));
   }
 
-  /** Drops a sequence; false where there is none. */
+  /** Drops a sequence; returns false if there is none. */
   public boolean dropSequence(String name) {
     if (lookSequence(name) == null) {
       return false;
@@ -338,7 +325,7 @@ public final class CatalogTransaction implements CatalogPart {
     return true;
   }
 
-  /** Renames a sequence; false where there is none. */
+  /** Renames a sequence; returns false if there is none. */
   public boolean renameSequence(String from, String to) {
     TableSpec.requireName(to);
     if (lookSequence(from) == null) {
@@ -355,7 +342,7 @@ public final class CatalogTransaction implements CatalogPart {
     return true;
   }
 
-  /** Lets a sequence give other values; null where there is none. */
+  /** Alters a sequence; returns null if there is none. */
   public @Nullable SequenceCore alterSequence(SequenceSpec spec) {
     SequenceCore core = lookSequence(spec.name());
     if (core == null) {
@@ -374,7 +361,7 @@ public final class CatalogTransaction implements CatalogPart {
     return sequences.core(name);
   }
 
-  /** Whether it drops a table. */
+  /** Returns whether this transaction drops the table. */
   public boolean drops(TableCore core) {
     return dropped.contains(core);
   }
@@ -385,10 +372,10 @@ public final class CatalogTransaction implements CatalogPart {
   }
 
   /**
-   * What it changes of the tables' names, and which trees are those of tables that it makes.
+   * Visits the changes of table names, and the tables that the transaction creates.
    *
-   * @param name takes each name that changes, in their order, and whether there is such a table now
-   * @param made takes each table that it makes
+   * @param name receives each changed name in order, and whether a table has that name now
+   * @param made receives each created table
    */
   public void forEachChange(BiConsumer<String, Boolean> name, Consumer<TableCore> made) {
     now.forEach((n, core) -> name.accept(n, core != null));
@@ -398,45 +385,45 @@ public final class CatalogTransaction implements CatalogPart {
   // --------------------------------------------------------------------------------------- ranges
 
   /**
-   * The commit takes a range out of a table, which nothing was noted of: see {@link RangeCuts}. The
-   * next statement of this transaction on the table asks {@link #cuts}.
+   * Makes the commit cut a range out of a table, see {@link RangeCuts}. Later statements of this
+   * transaction on the table must check {@link #cuts}.
    *
-   * @param range in memory of its own
-   * @param records how many records it was found to have
+   * @param range not changed afterwards
+   * @param records the number of records in the range
    */
   public void cut(TableCore core, KeyRange range, long records) {
     cuts.add(core, range, records);
     tx.drops(core.bit);
   }
 
-  /** Whether a range of a table was noted. */
+  /** Returns whether a range of the table is to be cut. */
   public boolean cuts(TableCore core) {
     return cuts.has(core);
   }
 
-  /** The range of a table that was noted. */
+  /** Returns the range to be cut out of the table. */
   public KeyRange range(TableCore core) {
     return cuts.range(core);
   }
 
-  /** The range goes another way; returns how many records it was found to have. */
+  /** Cancels a table's cut; returns the number of records counted in it. */
   public long forgetCut(TableCore core) {
     return cuts.forget(core);
   }
 
-  /** Of a range there is something else than this transaction was told. */
+  /** Returns the exception for a range whose records differ from those counted. */
   public RuntimeException changed(TableCore core) {
     return conflict(
-        "records of table " + core.shown() + " in a range that it deletes have changed");
+        "records in a range that it deletes from table " + core.shown() + " have changed");
   }
 
   // --------------------------------------------------------------------------------------- commit
 
   /**
-   * Before the commit: takes the locks, and looks whether all is as it was told. {@link #unlock}
-   * follows in any case.
+   * Takes the locks and validates all lookups. {@link #unlock} must follow in any case.
    *
-   * @throws io.fovea.error.TransactionAbortedException if it is not, or somebody else has the locks
+   * @throws io.fovea.error.TransactionAbortedException if a lookup is invalid or a lock is not
+   *     available
    */
   public void lock() {
     if (!changes()) {
@@ -444,7 +431,7 @@ public final class CatalogTransaction implements CatalogPart {
     }
     String what = "commit changes of the catalog";
     store.willWrite();
-    store.engine().awaitRoom(); // before the locks: who holds the redo point back may want them
+    store.engine().awaitRoom(); // before the locks: the holder of the redo point may want them
     for (TableCore core : touched()) {
       lock(core, what);
     }
@@ -452,20 +439,20 @@ public final class CatalogTransaction implements CatalogPart {
     schemaLocked = true;
     for (TableCore core : locked) {
       if (core.isDropped()) {
-        throw conflict("table " + core.shown() + " was dropped meanwhile");
+        throw conflict("table " + core.shown() + " was dropped concurrently");
       }
     }
     if (!areAsSeen()) {
-      throw conflict("a table that it has looked for was created, dropped or renamed");
+      throw conflict("a table that it looked up was created, dropped or renamed");
     }
     TableCore other = cuts.changed();
     if (other != null) {
-      throw conflict("table " + other.shown() + " has got an index, or was loaded, meanwhile");
+      throw conflict("table " + other.shown() + " was loaded, or an index was added, concurrently");
     }
     change = change();
   }
 
-  /** Tables of others that it drops, renames or takes a range out of. */
+  /** Returns the tables, other than new ones, that are dropped, renamed or lose a range. */
   private Set<TableCore> touched() {
     Set<TableCore> all = Collections.newSetFromMap(new IdentityHashMap<>());
     all.addAll(dropped);
@@ -481,7 +468,7 @@ public final class CatalogTransaction implements CatalogPart {
   private void lock(TableCore core, String what) {
     boolean drops = dropped.contains(core);
     boolean mine = false;
-    locked.add(core); // counted when it is: nothing can fail between the lock and that
+    locked.add(core); // lockedCount counts it once locked: nothing can fail in between
     try {
       mine = core.changing.tryLock(what);
       if (!mine) {
@@ -500,7 +487,7 @@ public final class CatalogTransaction implements CatalogPart {
     }
   }
 
-  /** After the commit, or instead of it. */
+  /** Releases the locks, after the commit or a failure. */
   public void unlock() {
     if (schemaLocked) {
       schemaLocked = false;
@@ -537,7 +524,6 @@ public final class CatalogTransaction implements CatalogPart {
     return c;
   }
 
-  /** As {@link #lock} has made it. */
   private CatalogChange mine() {
     CatalogChange c = change;
     if (c == null) {
@@ -561,7 +547,7 @@ public final class CatalogTransaction implements CatalogPart {
     return store.pool().promises();
   }
 
-  /** Order: the notes that others look for are stored before the number of the moment. */
+  /** Stores the flags that others check, before the number of the quiescent point is stored. */
   @Override
   public void deciding() {
     deciding = true;
@@ -623,7 +609,7 @@ public final class CatalogTransaction implements CatalogPart {
     mine().install();
     cuts.install(session);
     List<TableCore> stay = made.stream().filter(now::containsValue).toList();
-    stay.forEach(TableCore::made); // before anybody finds it
+    stay.forEach(TableCore::made); // before other threads can find it
     long lsn = session.logging() ? session.recordEnd() : 0;
     schema.publish(now, lsn);
     sequences.publish(lsn);
@@ -631,7 +617,7 @@ public final class CatalogTransaction implements CatalogPart {
       core.drop();
       Schema.trees(core).forEach(t -> changes.drops.add(t, null));
     }
-    // Last, for who counts records looks there first, and then at the tables.
+    // Last, because a count of records checks the deferred trees first, then the tables.
     stay.forEach(core -> Schema.trees(core).forEach(changes.drops::keep));
     cuts.losing().forEach(core -> core.going(false));
     installed = true;
@@ -673,7 +659,7 @@ public final class CatalogTransaction implements CatalogPart {
     }
   }
 
-  /** Whether it has left pages to be freed. */
+  /** Returns whether this transaction leaves pages to be freed. */
   public boolean leavesPages() {
     return !made.isEmpty() || !dropped.isEmpty();
   }

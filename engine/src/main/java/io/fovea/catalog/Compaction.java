@@ -22,81 +22,74 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves pages towards the front of the file, and cuts off the end that gets free by that.
+ * Moves pages towards the front of the file, and truncates the free pages at its end.
  *
  * <pre>
- *   drops   pages of dropped tables become free, as far as nobody uses them
- *   look    is there a node in a high page?              under the lock of the schema
+ *   drops   pages of dropped tables are freed if no transaction uses them
+ *   find    is there a node in a high page?              under the schema lock
  *   raise   low free pages to the top of the free list
- *   piece   some allocated ─► nodes moved there          under the lock of the schema, a session
- *                             {@link TreeCompaction}     of its own
- *   pause   as long as the bandwidth asks for
+ *   piece   some allocated ─► nodes moved there          under the schema lock, separate session
+ *                             {@link TreeCompaction}
+ *   pause   as the bandwidth limit requires
  *   roots   the same with roots of trees                 {@link RootMoves}
  *   values  the same with pages of long values           {@link LongValueMoves}
- *   end     free pages at the end cut off ─► checkpoint: the file is shorter
- *   punch   runs of free pages in order ─► checkpoint ─► their space given back, some at a time
+ *   end     free pages at the end truncated ─► checkpoint: the file is shorter
+ *   punch   sorted runs of free pages ─► checkpoint ─► holes punched, in pieces
  * </pre>
  *
- * <p><b>Low</b> is below what the high-water mark would be if there were no free pages. There are
- * as many free pages below it as used ones above.
+ * <p><b>Low</b> pages are those below what the high-water mark would be without free pages.
  *
- * <p><b>The lock of the schema</b> keeps the trees of tables and indexes what they are during a
- * piece: none is dropped, nor exchanged by a load. A tree that is not a table's any more is left.
- * So is one whose index is being built. Walks along the free list, which may take long, are without
- * that lock: a checkpoint makes them as well. A verification holds them off.
+ * <p><b>The schema lock</b> keeps the set of trees constant during a piece. Trees that no table or
+ * complete index owns are skipped. Walks along the free list may take long and run without that
+ * lock, because a checkpoint also makes them; verification excludes them.
  *
- * <p><b>A close</b> waits for the end of a run ({@link #end}), which sees that the store takes no
- * more before each thing that it does to pages, and in the middle of walks.
- *
- * <p>Any thread, one at a time.
+ * <p>Thread-safe; one run at a time.
  */
 public final class Compaction {
-  /** How many pages a piece moves at most, and how many inner nodes it looks at. */
+  /** The most pages that a piece moves. */
   private static final int PIECE_PAGES = 256;
 
   private static final int PIECE_NODES = 256;
 
-  /** Which part of the frames spare pages take at most. */
+  /** Spare pages take at most this fraction of the frames. */
   private static final int FRAMES_PART = 16;
 
-  /** How often in a row it looks for low free pages while others are faster. */
+  /** How many searches for low free pages in a row may fail because others took them. */
   private static final int RAISES = 16;
 
   private static final long PAUSE_NANOS = 20_000_000;
 
-  /** How many pieces a second there are at least, at any bandwidth. */
+  /** The minimum number of pieces a second, at any bandwidth. */
   private static final int PIECES_A_SECOND = 10;
 
-  /** At how many high pages it looks for long values between telling how far it is. */
+  /** How many high pages are examined between two progress reports. */
   private static final int LOOKED_PAGES = 1 << 16;
 
-  /** How often the end is cut off in a row: each cut ends at pages that are busy. */
+  /** How often the end is truncated; each attempt stops at busy pages. */
   private static final int CUTS = 16;
 
-  /** How many pages are punched first: then it is known whether the file system can. */
+  /** The size of the first punch, which shows whether the file system supports it. */
   private static final int FIRST_PUNCH_PAGES = 1024;
 
-  /** How often in a row it asks for a checkpoint that is behind what was gathered. */
+  /** How many checkpoints are made to get past the gathered pages. */
   private static final int CHECKPOINTS = 4;
 
-  /** What a look for the next node that is to move has come to. */
   private enum Look {
-    /** There is one. */
     FOUND,
     /** None so far. */
     NOTHING_YET,
-    /** The tree has no more, or is nobody's any more. */
+    /** The tree has no more, or is no longer live. */
     DONE
   }
 
   /**
-   * How far it is.
+   * Progress of a compaction, in pages.
    *
-   * @param moved how many pages were moved
-   * @param before how many pages the file had
-   * @param now how many it has
-   * @param needed how many it would have without any free page
-   * @param punched of how many free ones among them the space was given back
+   * @param moved pages moved so far
+   * @param before pages of the file at the beginning
+   * @param now pages of the file now
+   * @param needed pages that the file would have without free ones
+   * @param punched free pages whose space was returned to the file system
    */
   public record State(long moved, long before, long now, long needed, long punched) {}
 
@@ -109,7 +102,7 @@ public final class Compaction {
   private final OperationLock lock = new OperationLock("the lock of compactions");
   private @Nullable LogSession session;
 
-  // Of the run; under the lock.
+  // State of the current run, guarded by lock.
   private long moved;
   private long punched;
   private long gathered;
@@ -117,7 +110,6 @@ public final class Compaction {
   private long began;
   private int failedRaises;
 
-  /** Of a database. */
   Compaction(Store store, Schema schema, SchemaChanges changes, DeferredDrops drops) {
     this.store = store;
     this.schema = schema;
@@ -127,20 +119,17 @@ public final class Compaction {
     this.longs = new LongValueMoves(store);
   }
 
-  /** Bytes of a page. */
+  /** Returns the page size in bytes. */
   public int pageSize() {
     return store.pool().pageSize();
   }
 
   /**
-   * Runs one.
+   * Runs a compaction.
    *
-   * @param bytesPerSecond of pages that are moved, at most; 0 for as fast as it can
-   * @param moves whether pages are moved
-   * @param punch whether the space of free pages that stay is given back
-   * @param progress is told after each piece and each step, and at the end; what it throws ends the
-   *     compaction
-   * @return what has become of it
+   * @param bytesPerSecond the limit on moved bytes; 0 for none
+   * @param punch whether to punch holes for the free pages that remain
+   * @param progress receives the state after each piece and step; an exception ends the compaction
    */
   public State run(long bytesPerSecond, boolean moves, boolean punch, Consumer<State> progress) {
     String what = "compact " + store.name();
@@ -155,14 +144,14 @@ public final class Compaction {
     }
     lock.lock(what, store::checkWaiting);
     try {
-      check(what); // a close waits for those that have come so far
+      check(what); // a close waits for runs that have taken the lock
       store.willWrite();
       moved = 0;
       punched = 0;
       gathered = 0;
       failedRaises = 0;
       before = store.pool().allocatorState().highWater();
-      drops.finish(() -> check(what)); // their pages would not be free, nor moved
+      drops.finish(() -> check(what)); // otherwise their pages are neither freed nor moved
       began = System.nanoTime();
       if (moves) {
         move(what, bytesPerSecond, progress);
@@ -186,8 +175,8 @@ public final class Compaction {
   }
 
   /**
-   * Waits for the end of what goes on. The store takes no more. One that does not end in time is in
-   * code of its user, and does nothing to pages any more.
+   * Waits for the current run to end, once the store is closing. A run that does not end in time is
+   * in user code, and changes no more pages.
    */
   void end() {
     lock.awaitRelease("close the database", SchemaChanges.CLOSING_NANOS);
@@ -203,7 +192,6 @@ public final class Compaction {
     return Thread.currentThread().isInterrupted() || !store.isOpen();
   }
 
-  /** The trees of tables, of indexes that nobody builds, and the catalog. */
   private List<BTree> trees() {
     List<BTree> all = new ArrayList<>();
     for (TableCore table : schema.tables()) {
@@ -213,7 +201,7 @@ public final class Compaction {
     return all;
   }
 
-  /** Those of a table and of its indexes that nobody builds. */
+  /** Returns the trees of a table and its complete indexes. */
   static List<BTree> trees(TableCore table) {
     List<BTree> all = new ArrayList<>();
     all.add(table.tree);
@@ -258,7 +246,7 @@ public final class Compaction {
     moveLongValues(what, bytesPerSecond, progress);
   }
 
-  /** Moves what is to be moved of a tree; false if there are no free pages to move it to. */
+  /** Moves the high nodes of a tree; returns false if no free pages are left. */
   private boolean move(BTree tree, String what, long bytesPerSecond, Consumer<State> progress) {
     TreeCompaction nodes = new TreeCompaction(tree);
     int pages = pieceMax(bytesPerSecond);
@@ -287,7 +275,7 @@ public final class Compaction {
     }
   }
 
-  /** Low free pages to the top of the list; 0 if there are none, or others were faster. */
+  /** Raises low free pages to the top of the list; returns 0 if others took them. */
   private int raise(int pages, String what, Consumer<State> progress) {
     int raised;
     while ((raised = space().raise(session(), low(), pages, this::stops)) == PoolSpace.GOES_ON) {
@@ -297,7 +285,7 @@ public final class Compaction {
     return raised;
   }
 
-  /** Under the lock of the schema. */
+  /** Requires the schema lock. */
   private Look look(BTree tree, TreeCompaction nodes) {
     if (!isLive(tree)) {
       return Look.DONE;
@@ -308,12 +296,15 @@ public final class Compaction {
     return nodes.isDone() ? Look.DONE : Look.NOTHING_YET;
   }
 
-  /** Whether it is one that nobody drops as long as the schema does not change. */
+  /**
+   * Returns whether a table or complete index has the tree, which cannot change under the schema
+   * lock.
+   */
   private boolean isLive(BTree tree) {
     return trees().contains(tree);
   }
 
-  /** What may be moved in a tenth of a second; a small pool has other uses for its frames. */
+  /** Returns the pages to move in a tenth of a second, limited in small pools. */
   private int pieceMax(long bytesPerSecond) {
     int most = Math.clamp(store.pool().capacity() / FRAMES_PART, 1, PIECE_PAGES);
     long pages = bytesPerSecond / PIECES_A_SECOND / store.pool().pageSize();
@@ -331,7 +322,7 @@ public final class Compaction {
     }
   }
 
-  /** Under the lock of the schema; returns how many pages were moved. */
+  /** Moves nodes under the schema lock; returns the number of pages moved. */
   private long piece(TreeCompaction nodes, int pages) {
     store.engine().checkUsable(false);
     LogSession log = session();
@@ -350,7 +341,7 @@ public final class Compaction {
     }
   }
 
-  /** Others may give high pages back meanwhile, which are given out first then: the end of it. */
+  /** Allocates until the list is full or concurrently freed high pages are returned. */
   static void allocate(TreeCompaction nodes, LongList spare, int pages, long low, LogSession log) {
     for (int n = 0; n < pages; n++) {
       long pid = nodes.spare(spare, log);
@@ -367,8 +358,7 @@ public final class Compaction {
   // ---------------------------------------------------------------------------------- long values
 
   /**
-   * Moves the pages of long values that are in high pages. A look at all high pages comes first: it
-   * says which trees have any, and of the others no value is followed.
+   * Moves high pages of long values, in trees that have any according to a scan of all high pages.
    */
   private void moveLongValues(String what, long bytesPerSecond, Consumer<State> progress) {
     Map<Integer, Long> high = new HashMap<>();
@@ -391,7 +381,7 @@ public final class Compaction {
     }
   }
 
-  /** False if there are no free pages to move them to. */
+  /** Moves long values of a tree; returns false if no free pages are left. */
   private boolean moveLongValues(
       BTree tree, long high, String what, long bytesPerSecond, Consumer<State> progress) {
     ChainWalk walk = new ChainWalk(tree);
@@ -431,7 +421,6 @@ public final class Compaction {
 
   // ---------------------------------------------------------------------------------------- roots
 
-  /** Moves the roots that are in high pages. */
   private void moveRoots(String what, long bytesPerSecond, Consumer<State> progress) {
     int most = pieceMax(bytesPerSecond);
     for (int failures = 0; failures < RAISES; ) {
@@ -440,7 +429,7 @@ public final class Compaction {
       if (high == 0) {
         return;
       }
-      // An only child that became one earlier needs no page, so it goes on without.
+      // A root that replaces itself by its only child needs no page, so a failed raise is ignored.
       raise(high, what, progress);
       long done = changes.locked(what, () -> roots.piece(low(), most, session()));
       failures = done > 0 ? 0 : failures + 1;
@@ -451,11 +440,10 @@ public final class Compaction {
     }
   }
 
-  /** Takes what is free at the end off the file. */
   private void cut(String what) {
     for (int i = 0; i < CUTS; i++) {
       check(what);
-      store.checkpoint(); // pages that are written are not busy
+      store.checkpoint(); // written pages are not busy
       if (space().cutAll(session(), this::stops) == 0) {
         break;
       }
@@ -465,16 +453,18 @@ public final class Compaction {
     store.shrinkUnlogged();
   }
 
-  /**
-   * Gives the space of runs of free pages back that are left. What was gathered earlier, by a
-   * compaction that ended before it came to this, is punched as well.
-   */
+  /** Punches holes for free pages, including those that an earlier compaction gathered. */
   private void punch(String what, long bytesPerSecond, Consumer<State> progress) {
     long second =
         bytesPerSecond == 0
             ? Long.MAX_VALUE
             : Math.max(1, bytesPerSecond / store.pool().pageSize());
-    long most = 2 * store.pool().allocatorState().freePages(); // others may free pages all the time
+    long most =
+        2
+            * store
+                .pool()
+                .allocatorState()
+                .freePages(); // a limit, because others may keep freeing pages
     for (boolean first = true; first || gathered < most; first = false) {
       check(what);
       long max = first ? Math.min(FIRST_PUNCH_PAGES, second) : second;
@@ -488,13 +478,13 @@ public final class Compaction {
       long tail = store.logTail();
       for (int i = 0; i < CHECKPOINTS && (i == 0 || store.redoLsn() < tail); i++) {
         check(what);
-        store.checkpoint(); // behind allowHoles, so its superblock says that there may be holes
+        store.checkpoint(); // after allowHoles, so that its superblock allows holes
       }
       long pages = space().punch(store.redoWithHoles(), this::stops);
       punched += pages;
       progress.accept(state());
       if (more < max || pages == 0) {
-        break; // no more; or the file system can't, a backup runs, or others have used them
+        break; // none left; or the file system can't, a backup runs, or others have used them
       }
       pace(bytesPerSecond, what);
     }

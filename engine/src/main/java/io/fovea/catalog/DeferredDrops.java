@@ -27,30 +27,27 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The trees whose pages are to be freed: of dropped tables and indexes, and of indexes whose
- * building did not end.
+ * Trees whose pages are to be freed: those of dropped tables and indexes, and of failed index
+ * builds.
  *
  * <pre>
  *   catalog:  "t" table  ─┐ one SCHEMA record
- *             "d" tree   ◄┘     ─► transactions that may use the tree end (grace)
- *                                 ─► pages freed, some at a time, each piece a session of its own
+ *             "d" tree   ◄┘     ─► transactions that may use the tree end (grace period)
+ *                                 ─► pages freed in pieces, with a session for each piece
  *                                   ─► "d" tree removed
  * </pre>
  *
  * <ol>
- *   <li><b>The catalog knows them</b> from the record on with which they stop being a table's, and
- *       until their last page is free: so neither the redo point nor a close has to wait, and who
- *       opens the database goes on.
- *   <li><b>Nobody is held up.</b> Transactions that were active when the catalog changed may still
- *       go down the tree: its pages stay until those have ended ({@link GracePeriod}). Meanwhile
- *       others begin, and do what they like.
- *   <li><b>A piece</b> frees some pages: it holds back the redo point, and keeps others waiting for
- *       single pages, for so long only. Between pieces of the background thread as much time passes
- *       as the last one took.
- *   <li>What is small, and what nobody else can use, is freed by the thread that has dropped it.
+ *   <li>The catalog has them until their last page is free, so neither the redo point nor a close
+ *       has to wait, and the next opening continues.
+ *   <li>No transaction waits. Transactions that were active when the catalog changed may still
+ *       descend the tree: its pages stay until they have ended ({@link GracePeriod}).
+ *   <li>Only during a piece is the redo point held back, or a thread kept waiting for a page. The
+ *       background thread pauses after each piece for as long as it took.
+ *   <li>The thread that dropped a small, unused tree frees it directly.
  * </ol>
  *
- * <p>Threads: any; {@link #work} is held for each piece. Order of locks: the schema's, then this.
+ * <p>Thread-safe; {@link #work} is held for each piece. Lock order: the schema lock, then this.
  */
 public final class DeferredDrops {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -60,54 +57,49 @@ public final class DeferredDrops {
 
   private static final int VERSION = 1;
 
-  /** The version of a record that says which part of the log gave out the tree's pages. */
+  /** A record that names the part of the log with the allocations of the tree's pages. */
   private static final int BUILT = 2;
 
-  /** How many pages a piece frees. */
   static final int PIECE_PAGES = 64;
 
-  /** How many pages the thread that has dropped a tree frees itself. */
+  /** How many pieces the dropping thread frees itself. */
   private static final int OWN_PIECES = 4;
 
   private static final long PAUSE_MIN_NANOS = 1_000_000;
   private static final long PAUSE_MAX_NANOS = 50_000_000;
   private static final long FAILED_NANOS = 500_000_000;
 
-  /** How often in a row {@link #finish} finds nothing that can be freed before it gives up. */
+  /** How many rounds of {@link #finish} in a row may free nothing. */
   private static final int LOOKS_MAX = 100;
 
-  /** What became of a piece. */
   private enum Piece {
-    /** The tree has no pages any more. */
     DONE,
-    /** There are more. */
     MORE,
-    /** Transactions must end first, another thread is at it, or what has failed may pass. */
+    /** Transactions must end first, the lock is held, or a failure may be temporary. */
     LATER
   }
 
-  /** A tree. */
   private static final class Drop {
     final int treeId;
     final long rootPid;
 
-    /** Null where the database was opened since, so that the root may be free already. */
+    /** Null for a tree of an earlier opening, whose root may already be free. */
     final @Nullable BTree tree;
 
-    /** What follows when no transaction knows of a change any more; then another grace begins. */
+    /** Runs after a grace period; then another one begins. */
     @Nullable Runnable then;
 
-    /** Over, or null. */
+    /** The grace period to wait for; null once it is over. */
     @Nullable GracePeriod gracePeriod;
 
     @Nullable TreeDrop pages;
     boolean pagesFree;
     boolean told;
 
-    /** A transaction makes the tree, and may yet make a table of it. */
+    /** Whether a transaction creates the tree, and may still commit it as a table's. */
     volatile boolean held;
 
-    /** What holds back the redo point for a tree that the catalog does not know; else null. */
+    /** Holds back the redo point for a tree that the catalog does not have; else null. */
     @Nullable RedoHold unknown;
 
     Drop(BTree tree, GracePeriod gracePeriod, @Nullable Runnable then) {
@@ -118,7 +110,6 @@ public final class DeferredDrops {
       this.then = then;
     }
 
-    /** Of one that the catalog does not know. */
     Drop(BTree tree, RedoHold unknown) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
@@ -126,7 +117,7 @@ public final class DeferredDrops {
       this.unknown = unknown;
     }
 
-    /** Of one that a transaction makes. */
+    /** Creates the drop of a tree that a transaction creates. */
     Drop(BTree tree) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
@@ -134,7 +125,7 @@ public final class DeferredDrops {
       this.held = true;
     }
 
-    /** Of one that a close or a crash has cut short. */
+    /** Creates the drop of a tree that an earlier opening has not freed completely. */
     Drop(int treeId, long rootPid) {
       this.treeId = treeId;
       this.rootPid = rootPid;
@@ -142,7 +133,6 @@ public final class DeferredDrops {
     }
   }
 
-  /** Holds back the redo point until the last of some trees is free. */
   private static final class RedoHold {
     private final LogSession session;
     private final AtomicInteger trees;
@@ -152,7 +142,6 @@ public final class DeferredDrops {
       this.trees = new AtomicInteger(trees);
     }
 
-    /** One more is free. */
     void freed() {
       if (trees.decrementAndGet() == 0) {
         session.takeOver();
@@ -161,7 +150,7 @@ public final class DeferredDrops {
     }
   }
 
-  /** Removes a tree from the catalog; under the lock of the schema. */
+  /** Removes a tree from the catalog; requires the schema lock. */
   private final Consumer<byte[]> forget;
 
   private final Store store;
@@ -183,22 +172,19 @@ public final class DeferredDrops {
 
   // -------------------------------------------------------------------------------- the catalog
 
-  /** The key of a tree in the catalog. */
   static byte[] key(int treeId) {
     return ByteBuffer.allocate(5).put((byte) KEY).putInt(treeId).array();
   }
 
-  /** Its record. */
   static byte[] value(BTree tree) {
     return ByteBuffer.allocate(9).put((byte) VERSION).putLong(tree.rootPid()).array();
   }
 
   /**
-   * The record of a tree that was built from below: its pages are durable, and have no images in
-   * the log.
+   * Returns the record of a bulk-built tree, whose pages are durable and have no images in the log.
    *
-   * @param from the LSN behind which the log gave out its pages
-   * @param to the LSN before which it did
+   * @param from the LSN after which its pages are allocated
+   * @param to the LSN before which its pages are allocated
    */
   static byte[] value(BTree tree, long from, long to) {
     return ByteBuffer.allocate(25)
@@ -209,13 +195,13 @@ public final class DeferredDrops {
         .array();
   }
 
-  /** Gets a tree that the catalog has. */
+  /** Receives the deferred trees. */
   public interface Visitor {
-    /** As {@link Recovery.TreeVisitor#deferred}. */
+    /** Called as {@link Recovery.TreeVisitor#deferred}. */
     void tree(int treeId, long rootPid, long from, long to);
   }
 
-  /** Finds those that the catalog has. */
+  /** Visits the deferred trees in the catalog. */
   public static void forEach(BTree catalog, Visitor visitor) {
     TreeWalk.forEach(
         catalog,
@@ -237,7 +223,7 @@ public final class DeferredDrops {
 
   // ---------------------------------------------------------------------------------------- trees
 
-  /** Those of this opening whose pages are not all free. Any thread. */
+  /** Returns the trees of this opening that are not completely free. Any thread. */
   List<BTree> trees() {
     List<BTree> trees = new ArrayList<>();
     for (Drop drop : drops) {
@@ -248,42 +234,38 @@ public final class DeferredDrops {
     return trees;
   }
 
-  /** All whose pages are not all free, those that transactions make included. Any thread. */
+  /** Visits all trees that are not completely free, including those being created. Any thread. */
   public void forEach(Visitor visitor) {
     drops.forEach(d -> visitor.tree(d.treeId, d.rootPid, 0, 0));
   }
 
   /**
-   * Takes over a tree that is in the catalog so from now on, and that only transactions use which
-   * are active.
+   * Adds a deferred tree that only active transactions use.
    *
-   * @param then what follows when those have ended, after which others may use it still; null for
-   *     nothing
+   * @param then runs when these have ended; others may use the tree until then. Null for nothing
    */
   void add(BTree tree, @Nullable Runnable then) {
     drops.add(new Drop(tree, store.engine().gracePeriod(), then));
   }
 
   /**
-   * Takes over trees of a table or an index that was not created, and that could not be freed at
-   * once. The catalog does not name them, so only a recovery from before their creation finds their
-   * pages: the redo point stays there until they are free. A close that comes earlier leaves the
-   * file to recovery.
+   * Adds trees of a table or index that was not created. The catalog does not have them, so only a
+   * recovery from before their creation finds their pages: the redo point is held back until they
+   * are free. A close before that leaves the file to recovery.
    *
-   * @param hold what holds back the redo point since before the trees were made; it belongs to this
-   *     from now on
+   * @param hold has held back the redo point since before their creation; owned by this from now on
    */
   void addUnknown(List<BTree> trees, LogSession hold) {
     RedoHold unknown = new RedoHold(hold, trees.size());
     trees.forEach(tree -> drops.add(new Drop(tree, unknown)));
   }
 
-  /** Takes over a tree that is in the catalog so from now on, while a transaction uses it. */
+  /** Adds a deferred tree that a transaction creates. */
   void hold(BTree tree) {
     drops.add(new Drop(tree));
   }
 
-  /** The transaction has ended, and the tree is no table's. Waits for nobody. */
+  /** Releases a tree whose transaction did not make it a table's. Does not wait. */
   void letGo(BTree tree) {
     for (Drop drop : drops) {
       if (drop.tree == tree) {
@@ -292,12 +274,11 @@ public final class DeferredDrops {
     }
   }
 
-  /** The transaction commits, and the tree is a table's: the catalog has it so. */
+  /** Removes a tree that a commit has made a table's. */
   void keep(BTree tree) {
     drops.removeIf(d -> d.tree == tree);
   }
 
-  /** Whether there is nothing to be freed, nor will there be by itself. */
   private boolean isIdle() {
     for (Drop drop : drops) {
       if (!drop.held) {
@@ -307,14 +288,14 @@ public final class DeferredDrops {
     return true;
   }
 
-  /** Those that the catalog had when the database was opened. */
+  /** Adds a tree that was deferred when the database was opened. */
   void addRest(int treeId, long rootPid) {
     drops.add(new Drop(treeId, rootPid));
   }
 
   /**
-   * Frees what is small and what nobody uses, and leaves the rest to the background. Ends early
-   * when the thread is interrupted. Without the lock of the schema.
+   * Frees small, unused trees, and leaves the rest to the background thread. An interrupt ends it
+   * early. The caller must not hold the schema lock.
    */
   void run() {
     if (isIdle() || stopped) {
@@ -337,11 +318,10 @@ public final class DeferredDrops {
   }
 
   /**
-   * Frees what was dropped so far and can be freed, on the calling thread and beside the
-   * background. What transactions that are active keep, or what fails, is left. Without the lock of
-   * the schema.
+   * Frees, on this thread, all dropped trees that are unused. The caller must not hold the schema
+   * lock.
    *
-   * @param check is asked before each piece; what it throws ends this
+   * @param check runs before each piece; an exception ends the call
    */
   void finish(Runnable check) {
     List<Drop> due = new ArrayList<>(drops);
@@ -364,7 +344,6 @@ public final class DeferredDrops {
 
   // --------------------------------------------------------------------------------------- pieces
 
-  /** Nothing is freed while this does something. */
   void paused(String what, Runnable then) {
     work.lock(what, store::checkWaiting);
     try {
@@ -376,14 +355,14 @@ public final class DeferredDrops {
 
   private Piece piece(Drop drop) {
     if (!work.tryLock("free pages of a dropped tree")) {
-      return Piece.LATER; // another may wait for a page: no reason to wait with it
+      return Piece.LATER; // its holder may wait for a page: do not wait with it
     }
     try {
       if (stopped) {
-        return Piece.LATER; // asked under the lock, behind which a close goes on: see join
+        return Piece.LATER; // under the lock, which join awaits
       }
-      // A change of the catalog may be in the log though it failed: then the tree that was taken
-      // back here is a table's or an index's after all. Such a failure stops the engine first.
+      // A failed change of the catalog may still be in the log: then the tree that was taken back
+      // here belongs to a table or index. Such a failure stops the engine first.
       store.engine().checkUsable(false);
       if (!isUnused(drop)) {
         return Piece.LATER;
@@ -437,8 +416,9 @@ public final class DeferredDrops {
       Runnable then = drop.then;
       gracePeriod = null;
       if (then != null) {
-        // Forgotten when both are done: were it forgotten before and had failed, the pages would
-        // be freed without the second grace. It may run twice: it takes something off a list.
+        // Cleared only after both succeed: if it were cleared first and the action failed, the
+        // pages would be freed without the second grace period. It may run twice, which is safe: it
+        // removes from a list.
         then.run();
         gracePeriod = store.engine().gracePeriod();
       }
@@ -453,7 +433,7 @@ public final class DeferredDrops {
     TreeDrop pages = drop.pages;
     if (pages == null) {
       pages =
-          drop.tree == null || drop.unknown != null // which may be free in part
+          drop.tree == null || drop.unknown != null // some pages may be free already
               ? TreeDrop.rest(store.pool(), drop.treeId, drop.rootPid, own)
               : TreeDrop.of(drop.tree, own);
       drop.pages = pages;
@@ -461,7 +441,7 @@ public final class DeferredDrops {
     own.begin(drop.unknown == null ? AllocatorRecord.FREE_SPACE : 0);
     try {
       if (drop.unknown != null) {
-        own.undoes(); // it holds back the redo point: without it there may never be room
+        own.undoes(); // it holds back the redo point: log space might never suffice
       }
       return pages.step(PIECE_PAGES);
     } catch (CorruptionException e) {
@@ -503,7 +483,7 @@ public final class DeferredDrops {
       try {
         thread = Threads.start("fovea-reclaim " + store.name(), this::background);
       } catch (OutOfMemoryError none) {
-        // What was dropped is dropped. The next change or the next opening starts a thread.
+        // The drop itself is complete. The next change or the next opening starts a thread.
         Threads.tell(
             LOG,
             Level.WARNING,
@@ -522,9 +502,9 @@ public final class DeferredDrops {
         Threads.turn();
         pause = turn(pause);
       } catch (DurabilityLostException | DatabaseClosedException e) {
-        return; // who opens the database again goes on
+        return; // the next opening continues
       } catch (Throwable t) {
-        // The thread goes on: it is noted, so nobody would start another.
+        // Keep the thread: while the field names it, no other is started.
         pause = FAILED_NANOS;
       }
       if (pause > 0 && !stopped) {
@@ -533,7 +513,7 @@ public final class DeferredDrops {
     }
   }
 
-  /** A piece of each; how long to wait then, 0 to end. */
+  /** Frees a piece of each tree; returns how long to wait, 0 to end. */
   private long turn(long pause) {
     if (stopped || store.engine().poison() != null || ends()) {
       return 0;
@@ -552,7 +532,7 @@ public final class DeferredDrops {
         : Math.min(2 * pause, failed ? FAILED_NANOS : PAUSE_MAX_NANOS);
   }
 
-  /** A piece; one that fails in an unexpected way keeps no other tree waiting. */
+  /** Frees a piece; an unexpected failure does not delay other trees. */
   private Piece pieceOrLater(Drop drop) {
     try {
       return piece(drop);
@@ -564,7 +544,6 @@ public final class DeferredDrops {
     }
   }
 
-  /** Whether there is nothing left; then the thread is none any more. */
   private synchronized boolean ends() {
     if (!isIdle()) {
       return false;
@@ -573,7 +552,7 @@ public final class DeferredDrops {
     return true;
   }
 
-  /** No further piece begins. */
+  /** Prevents further pieces. */
   void cancel() {
     Thread t;
     synchronized (this) {
@@ -584,9 +563,8 @@ public final class DeferredDrops {
   }
 
   /**
-   * Waits for the thread to end, and for a piece of any other thread that has dropped something and
-   * frees it now, after {@link #cancel}. No page is freed from then on, and what a close writes
-   * stays true. An interrupt does not end the wait.
+   * Waits, after {@link #cancel}, for the thread and for pieces of other threads to end. No page is
+   * freed afterwards, so what a close writes stays valid. An interrupt does not end the wait.
    */
   void join() {
     Thread t;

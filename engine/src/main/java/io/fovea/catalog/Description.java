@@ -11,11 +11,11 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 
-/** Says what a table is, in the words of whoever made it, as far as the file knows them. */
+/** Builds specifications of existing tables from what the file contains. */
 public final class Description {
   private Description() {}
 
-  /** A specification with which the table can be opened. */
+  /** Returns a specification that can open the table. */
   public static TableSpec of(TableCore core) {
     Layout layout = core.layout;
     if (layout == null) {
@@ -33,7 +33,7 @@ public final class Description {
     TableSpec.Builder spec = TableSpec.builder(core.name, core.key, layout);
     int version = core.history().version();
     if (version > 1) {
-      spec.version(version); // the steps to it are not known any more
+      spec.version(version); // the steps to it are no longer known
     }
     for (IndexCore i : core.readable()) {
       spec.index(of(CatalogEntry.IndexEntry.of(i)));

@@ -5,11 +5,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/**
- * Some entries of an index with the keys of their records, for one transaction.
- *
- * <p>One thread.
- */
+/** A batch of index entries and primary keys, for one transaction. Confined to one thread. */
 final class EntryBatch implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final long entryRoom;
@@ -20,11 +16,11 @@ final class EntryBatch implements AutoCloseable {
   private int size;
 
   /**
-   * An empty one.
+   * Creates an empty batch.
    *
-   * @param most how many there may be
-   * @param entryMax the most bytes of an entry's key
-   * @param keyMax the most bytes of a record's key
+   * @param most the capacity in entries
+   * @param entryMax the longest key of an entry, in bytes
+   * @param keyMax the longest primary key, in bytes
    */
   EntryBatch(int most, int entryMax, int keyMax) {
     this.entryRoom = entryMax;
@@ -47,9 +43,10 @@ final class EntryBatch implements AutoCloseable {
   }
 
   /**
-   * Adds one.
+   * Adds an entry.
    *
-   * @throws CorruptionException if it is longer than any is: it comes from damaged notes
+   * @throws CorruptionException if a length exceeds its maximum, which means that the journal is
+   *     damaged
    */
   void add(
       MemorySegment from, long entry, int entryLength, MemorySegment of, long key, int length) {

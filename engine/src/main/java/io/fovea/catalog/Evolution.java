@@ -22,32 +22,29 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What becomes of a table that is opened with a specification of a newer version: how its rows are
- * read from then on, which of its indexes stay, and which are built anew.
+ * The plan of a table's evolution to a newer version. A plan changes nothing.
  *
  * <pre>
  *   fields of the file ── steps, by name ──► fields of the specification, or a refusal
- *   index by fields    stays; a number among them was widened, or one may be null now: anew; one
- *                      was dropped: refusal
- *   rows that expire   by a field that stays, or by another one; it was dropped: refusal
- *   extracted index    stays where names alone have changed; else anew, for its author's code reads
- *                      other rows than before
+ *   index by fields    stays; rebuilt if a field was widened or made nullable; refused if dropped
+ *   expiry             by a field that stays, or another one; refused if it was dropped
+ *   extracted index    stays if only names have changed; otherwise rebuilt, because the extractor
+ *                      reads other rows than before
  * </pre>
- *
- * <p>A plan changes nothing. One thread.
  */
 final class Evolution {
-  /** A field on its way through the steps. */
   private static final class Slot {
     final int id;
 
-    /** What it is in the file; null where it is added. */
+    /** The field in the file; null if it was added. */
     final @Nullable Field before;
 
-    /** What it is in rows without it, as {@link DefaultValue} has it for the field before. */
+    /**
+     * The value in rows without the field, encoded for the field before by {@link DefaultValue}.
+     */
     final byte[] value;
 
-    /** Whether an added one has such a value; a nullable one without is null. */
+    /** Whether an added field has a default; a nullable one without is null. */
     final boolean given;
 
     boolean widened;
@@ -59,7 +56,7 @@ final class Evolution {
       this.given = given;
     }
 
-    /** The same for the field that it becomes. */
+    /** Returns the default encoded for the field that it becomes. */
     byte[] value(Field now) {
       boolean marked = before != null && before.nullable();
       if (!now.nullable() || marked) {
@@ -74,13 +71,14 @@ final class Evolution {
   private final TableSpec spec;
   private final RowHistory history;
 
-  /** What the fields of the file are in the specification, by their place; null: dropped. */
+  /** The new fields by the ordinal in the file; null if dropped. */
   private final @Nullable Field[] now;
 
   /**
-   * Makes a plan.
+   * Plans an evolution.
    *
-   * @throws IncompatibleSchemaException if the steps don't lead from the table to its specification
+   * @throws IncompatibleSchemaException if the steps do not lead from the table to the
+   *     specification
    */
   Evolution(Store store, TableCore core, TableSpec spec) {
     this.store = store;
@@ -103,7 +101,6 @@ final class Evolution {
     checkExpiry();
   }
 
-  /** The field by which rows expire stays, and the specification says so. */
   private void checkExpiry() {
     RowExpiry by = core.expiry();
     if (by == null) {
@@ -121,7 +118,7 @@ final class Evolution {
     }
   }
 
-  /** Whether a field has room for the values of what it was before. */
+  /** Returns whether a field can hold all values of an earlier form of it. */
   static boolean holds(Field f, Part before) {
     boolean holds =
         f.type() == before.type() && f.width() >= before.width()
@@ -132,7 +129,7 @@ final class Evolution {
         && f.precision() - f.scale() >= before.precision() - before.scale();
   }
 
-  /** Whether values of two fields are the same bytes in rows and in entries of indexes. */
+  /** Returns whether both fields encode values in the same bytes. */
   private static boolean isAlike(Field a, Field b) {
     boolean sized = a.type() != FieldType.DECIMAL || a.width() == b.width();
     return a.type() == b.type() && a.nullable() == b.nullable() && a.scale() == b.scale() && sized;
@@ -177,7 +174,7 @@ final class Evolution {
     return old.next(spec.version(), nextId, layout, spec.layout(), fields);
   }
 
-  /** Takes a step; 1 if there is one more field. */
+  /** Applies a step; returns 1 if it adds a field. */
   private int take(Step step, int version, Map<String, Slot> slots, int nextId) {
     boolean add = step.kind() == Step.Kind.ADD;
     Slot slot = slots.remove(step.field());
@@ -232,17 +229,15 @@ final class Evolution {
     return new RowHistory.Origin(slot.id, slot.value(f));
   }
 
-  /** The versions of the rows from then on. */
   RowHistory history() {
     return history;
   }
 
   /**
-   * An index as it is from then on.
+   * Returns the specification of an index that stays, or null for one to be rebuilt.
    *
-   * @return its specification, or null where it is to be built anew
-   * @throws IncompatibleSchemaException if it can't be, or the specification has another one of
-   *     that name, or none
+   * @throws IncompatibleSchemaException if the specification has a different index of that name or
+   *     none
    */
   @Nullable IndexSpec index(IndexCore index) {
     IndexSpec s = SpecCheck.named(store, core, spec, index);

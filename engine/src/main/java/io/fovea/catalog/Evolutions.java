@@ -11,29 +11,24 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How a table becomes one of a newer version, beside transactions: one record of the catalog, and
- * no page of the table.
+ * Evolves a table to a newer version while transactions run, by one catalog record and without
+ * changing a page of the table.
  *
  * <pre>
  *   plan ─► handles of the old version are refused ─► transactions that may have used one have ended
- *        ─► catalog: layout, versions of rows; indexes that can't stay are among those to be freed
- *        ─► another {@link TableCore} over the same tree; indexes that are missing are built
+ *        ─► catalog: layout, row versions; indexes that cannot stay become deferred
+ *        ─► another {@link TableCore} over the same tree; missing indexes are built
  * </pre>
  *
- * <p><b>Why no statement meets what it does not know.</b> A statement of the old version ends
- * before the catalog changes: either it sees that it is refused, or its transaction was active when
- * {@link TableCore#evolve} returned, and is waited for ({@link io.fovea.txn.GracePeriod}). So each
- * row that an old handle has read was of an older version or of its own, and each that it has
- * written is there, or its transaction has been aborted, before the first handle of the new version
- * exists. From then on all rows that are written are of the new one, so a row that a transaction
- * has read as a new one never becomes an old one.
+ * <p><b>No statement meets an unknown layout.</b> A statement of the old version either is refused,
+ * or its transaction was active when {@link TableCore#evolve} returned and is waited for ({@link
+ * io.fovea.txn.GracePeriod}). So its rows have its own version or an older one, and are written or
+ * aborted before the first handle of the new version exists. From then on only rows of the new
+ * version are written.
  *
- * <p><b>How rows expire</b> changes with the rest, in the same record. The index by time may be
- * missing then: rows are hidden without it, and swept when it was built.
- *
- * <p>If anything fails before the record of the catalog, old handles go on. A crash leaves the
- * table as it was, or as it is then: the record is one. Evolutions exclude changes of indexes,
- * renames and drops of the table by {@link TableCore#changing}.
+ * <p>Until its index by time is rebuilt, rows that expire are hidden but not swept. After a failure
+ * before the catalog record, old handles work again. Evolutions exclude index changes, renames and
+ * drops of the table by {@link TableCore#changing}.
  */
 final class Evolutions {
   private final CatalogCallbacks catalogCallbacks;
@@ -55,7 +50,6 @@ final class Evolutions {
     this.tables = tables;
   }
 
-  /** Waits until a table that is evolving is what it will be. */
   void await(TableCore core) {
     String what = "open table " + core.shown() + " while it evolves";
     store.requireNoTransaction(what);
@@ -63,10 +57,7 @@ final class Evolutions {
     core.changing.unlock();
   }
 
-  /**
-   * Makes a table one of a newer version, unless somebody else has changed it meanwhile. Its
-   * indexes are those that could stay.
-   */
+  /** Evolves a table, unless another thread has changed it. Only indexes that can stay remain. */
   void evolve(TableCore core, TableSpec spec) {
     String what =
         "evolve table "

@@ -10,29 +10,28 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an entry of the catalog has behind its fixed part: sections with numbers, each there or not.
+ * Optional extension fields after the fixed part of a catalog entry, each with a number.
  *
  * <pre>
- *   each, in the order of the numbers:  number (1) · length (4) · bytes
+ *   each, in ascending order:  number (1) · length (4) · bytes
  * </pre>
  *
- * <p>A section changes what a table means, so one with an unknown number is refused: an engine that
- * passed over it would read rows wrongly.
+ * <p>An extension field changes the meaning of a table, so an unknown number is refused: an engine
+ * that skipped it would misread rows.
  */
 final class ExtensionFields {
-  /** The name of a table, in UTF-8, where the key has only its hash. */
+  /** A table's name in UTF-8, if the key contains only its hash. */
   static final int NAME = 1;
 
-  /** The versions of a table's rows: {@link RowHistoryCodec}. */
+  /** The row versions: {@link RowHistoryCodec}. */
   static final int ROWS = 2;
 
-  /** How rows expire. */
   static final int EXPIRY = 30;
 
-  /** Which components indexes of a table of objects are by: {@link ObjectIndexCodec}. */
+  /** The components in indexes of a table of objects: {@link ObjectIndexCodec}. */
   static final int COMPONENTS = 51;
 
-  /** The versions of a table's objects: {@link ObjectVersions}. */
+  /** The object versions: {@link ObjectVersions}. */
   static final int OBJECTS = 50;
 
   private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, OBJECTS, COMPONENTS);
@@ -43,14 +42,13 @@ final class ExtensionFields {
     return all.isEmpty();
   }
 
-  /** Adds a section, which is not there yet. */
+  /** Adds an extension field, which must be absent. */
   void put(int number, byte[] bytes) {
     if (!KNOWN.contains(number) || all.put(number, bytes) != null) {
       throw new IllegalStateException("Section " + number + " is unknown, or there twice.");
     }
   }
 
-  /** The bytes of a section, or null. */
   byte @Nullable [] get(int number) {
     return all.get(number);
   }
@@ -64,11 +62,11 @@ final class ExtensionFields {
   }
 
   /**
-   * Reads sections up to the end.
+   * Reads extension fields to the end of the input.
    *
-   * @param table whose they are
-   * @throws IncompatibleFormatException if one has an unknown number
-   * @throws IOException if the bytes make no sense
+   * @param table the table's name, for messages
+   * @throws IncompatibleFormatException if a number is unknown
+   * @throws IOException if the bytes are invalid
    */
   static ExtensionFields read(DataInputStream in, String table) throws IOException {
     ExtensionFields extensionFields = new ExtensionFields();

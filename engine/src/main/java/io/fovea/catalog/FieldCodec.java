@@ -8,21 +8,21 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 
 /**
- * Fields of rows and parts of keys, as entries of the catalog have them.
+ * Encodes fields of rows and parts of keys in catalog entries.
  *
  * <pre>
- *   type (1): {@link FieldType#code}, 10 of a text and 11 of a byte string of variable length; and
+ *   type (1): {@link FieldType#code}; 10 for a text and 11 for a byte string of variable length; plus
  *     128 if nullable
- *   size (4): of a decimal, 256 times its precision, and its scale; else {@link Field#width}
+ *   size (4): of a decimal, 256 times its precision plus its scale; otherwise {@link Field#width}
  * </pre>
  *
- * <p>Types up to BYTES that are not nullable are what every version of Fovea knows; an entry with
- * others has a version of its own ({@link CatalogEntry}).
+ * <p>Every version of Fovea knows non-nullable fields with types up to BYTES. Entries with other
+ * fields have a higher version ({@link CatalogEntry}).
  */
 final class FieldCodec {
   private static final int NULLABLE = 0x80;
 
-  /** What is added to the code of a type whose field has a variable length. */
+  /** Added to the code of a type if the field has a variable length. */
   private static final int VARIABLE = 7;
 
   private static final int PRECISION_SHIFT = 8;
@@ -30,7 +30,7 @@ final class FieldCodec {
 
   private FieldCodec() {}
 
-  /** Whether versions of Fovea before types behind BYTES, and null, know it. */
+  /** Returns whether every version of Fovea knows fields of this type. */
   static boolean isPlain(FieldType type, boolean nullable) {
     return type.code() <= FieldType.BYTES.code() && !nullable;
   }
@@ -57,11 +57,6 @@ final class FieldCodec {
     out.writeInt(type == FieldType.DECIMAL ? precision << PRECISION_SHIFT | scale : width);
   }
 
-  /**
-   * Reads a field without its place.
-   *
-   * @throws IllegalArgumentException if there is none that is so
-   */
   static Field read(DataInputStream in, String name) throws IOException {
     int code = in.readUnsignedByte();
     int size = in.readInt();

@@ -12,13 +12,9 @@ import io.fovea.store.Store;
 import java.time.Duration;
 
 /**
- * Counts the records of a table or an index of a file that does not say how many there are.
- *
- * <p>Commits have added up what they change since the database was opened. So all records are
- * counted in a snapshot, less what commits had added when it began: that is what there was to begin
- * with. Nobody waits for it. In a database that is only read there is nothing to be subtracted.
- *
- * <p>Any thread.
+ * Counts the records of a tree if the file does not store their number. A snapshot counts them all;
+ * subtracting the changes that commits had added since the opening gives the base. Nothing waits
+ * for it. Thread-safe.
  */
 public final class FirstCount {
   private final Store store;
@@ -26,18 +22,14 @@ public final class FirstCount {
   private final SnapshotOpening snapshots;
   private final OperationLock lock = new OperationLock("the lock of first counts");
 
-  /** Counts in a store. */
+  /** Creates a counter for a store. */
   public FirstCount(Store store, Schema schema, SnapshotOpening snapshots) {
     this.store = store;
     this.schema = schema;
     this.snapshots = snapshots;
   }
 
-  /**
-   * Sees to it that the counts of a tree are known.
-   *
-   * @param inBody whether the thread is inside the body of a transaction
-   */
+  /** Returns the counts of a tree; counts the records first if they are unknown. */
   public TreeCounts known(BTree tree, boolean inBody) {
     TreeCounts counts = tree.counts();
     if (counts.isKnown()) {
@@ -66,7 +58,7 @@ public final class FirstCount {
       tree.counts().base(all[0], all[1]);
       return;
     }
-    long[] root = new long[1]; // of the snapshot's moment: it may move later
+    long[] root = new long[1]; // as of the snapshot: the root may move later
     snapshots.open(
         opening ->
             schema.whileNothingChanges(
@@ -79,13 +71,14 @@ public final class FirstCount {
         none -> {});
   }
 
-  /** Within the opening of the snapshot, so that a close waits, which ends it soon. */
+  /** Counts within the opening of the snapshot, so that a close waits for it. */
   private boolean count(BTree tree, long root, Store frozen) {
     try {
       RecoveredRowCounts known = frozen.recoveredRowCounts();
       RecoveredRowCounts.Counts since = known == null ? null : known.since(tree.treeId());
       if (since == null) {
-        throw new InvalidUseException("The table or the index was dropped meanwhile.");
+        throw new InvalidUseException(
+            "The table or index was dropped while its records were counted.");
       }
       BTree then = BTree.open(frozen.pool(), tree.treeId(), root);
       long[] all = TreeWalk.count(then, this::goOn);
@@ -102,7 +95,7 @@ public final class FirstCount {
     snapshots.requireOpen();
   }
 
-  /** Waits for the end of what is being counted. The store takes no more. */
+  /** Waits for a running count to end; the store is already closing. */
   public void end() {
     lock.awaitRelease("close the database", Long.MAX_VALUE); // the count reads pages of its pool
   }

@@ -10,39 +10,37 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * Trees that were built from below, and whose pages have no images in the log: how the catalog gets
- * to know them.
+ * Makes the catalog aware of bulk-built trees, whose pages have no images in the log.
  *
  * <pre>
- *   written, synced ─► in the catalog among those to be freed ─► redo point behind them
- *                                                  ─► backups from before have ended ─► usable
+ *   written, synced ─► deferred in the catalog ─► redo point after their allocations
+ *                                                  ─► earlier backups have ended ─► usable
  * </pre>
  *
  * <ol>
- *   <li><b>A crash before the catalog knows them</b>: the session has held back the redo point, so
- *       recovery knows of each of their pages that it was given out and has no owner, and frees it,
- *       whatever its bytes are. After that they are freed as any tree that was dropped. The redo
- *       point may pass some of those ALLOCATE and not all, where another session or an older page
- *       holds it back: so the catalog has the part of the log in which they are, and where recovery
- *       begins within it, it leaves all pages to the drop.
- *   <li><b>The redo point.</b> An ALLOCATE in the log whose page has no image there says that
- *       nobody owns the page. So the redo point must have passed those records before anybody uses
- *       the trees; a checkpoint does that. Then the pages are like any that were written long ago.
- *   <li><b>Backups</b> are recovered from as crashes are, and each has a redo point of its own.
- *       Those that began before the redo point had passed the trees have their records in the log,
- *       and may have copied what was in the pages before: such backups must have ended, too. One
- *       that begins later finds the pages in the file, and has a log that begins behind them.
+ *   <li><b>A crash before the catalog has them.</b> The session has held back the redo point, so
+ *       recovery sees that each of their pages was allocated and has no owner, and frees it
+ *       whatever its bytes are. Afterwards they are freed like any dropped tree. The redo point may
+ *       pass only some of the ALLOCATE records, if another session or an older page holds it back.
+ *       So the catalog names the part of the log that contains them; if recovery begins within it,
+ *       it leaves all pages to the drop.
+ *   <li><b>The redo point.</b> An ALLOCATE record without an image of its page means that the page
+ *       has no owner. So a checkpoint must move the redo point past these records before the trees
+ *       are used.
+ *   <li><b>Backups</b> are restored by recovery, each from its own redo point. A backup that began
+ *       before the redo point had passed the trees must end first: its log has the ALLOCATE
+ *       records, and it may have copied earlier contents of the pages.
  * </ol>
  *
- * <p>The thread that builds.
+ * <p>Confined to the building thread.
  */
 final class FreshTrees {
-  /** Trees with no more pages are logged instead of written. */
+  /** Trees with at most this many pages are logged instead of written. */
   static final int LOGGED_PAGES = 64;
 
   private static final long PAUSE_NANOS = 1_000_000;
 
-  /** How soon a checkpoint by log bytes has to come if it is to be waited for. */
+  /** A checkpoint by log bytes is waited for if it is expected within this time. */
   private static final long PATIENCE_NANOS = 20_000_000_000L;
 
   private static final long FIRST_LOOK_NANOS = 5_000_000;
@@ -54,14 +52,12 @@ final class FreshTrees {
   private final String what;
   private final Consumer<Runnable> step;
 
-  /** Whether the catalog knows them. */
+  /** Whether the catalog has them. */
   private boolean known;
 
   /**
-   * Trees that are not known yet.
-   *
    * @param session has begun before the first of their pages was allocated
-   * @param step does something that touches pages, or throws where all is given up
+   * @param step runs an action that touches pages, or throws if the build is given up
    */
   FreshTrees(
       Store store,
@@ -76,13 +72,12 @@ final class FreshTrees {
     this.step = step;
   }
 
-  /** Whether the catalog knows them, if only as trees that are to be freed. */
   boolean areKnown() {
     return known;
   }
 
   /**
-   * Has all pages in the file, and waits until the trees may be used. The session has ended then.
+   * Makes all pages durable, and waits until the trees may be used. Ends the session.
    *
    * @param flush writes all pages
    */
@@ -98,17 +93,16 @@ final class FreshTrees {
   }
 
   /**
-   * Waits until each backup has ended that may have a redo point before the trees.
+   * Waits until all backups have ended whose redo point may precede the trees.
    *
-   * <p>They are noted here, behind {@link #awaitRedo}, and not before: the redo point may be held
-   * back for long, by another load, and a backup that begins meanwhile has a log from there on. In
-   * it the pages were given out and have no image, and what uses them would come before its end.
+   * <p>The set of backups is read after {@link #awaitRedo}: another load may hold back the redo
+   * point for long, and the log of a backup that begins meanwhile starts there. In that log the
+   * pages are allocated without images, and uses of the trees would come before its end.
    *
-   * <p>A backup is in the set of those that run before it asks for its checkpoint, and the redo
-   * point of the newest superblock never goes back. So one that is not in the set when it is read
-   * here makes its checkpoint behind that, and its redo point is one behind the trees. One that is
-   * in the set has ended, and has the end of its log, before anything is appended that uses the
-   * trees. The set is concurrent: a backup that is added before it is read is seen.
+   * <p>A backup is in the concurrent set before it requests its checkpoint, and the redo point of
+   * the newest superblock never moves back. So a backup that is not in the set when it is read here
+   * makes a later checkpoint, with a redo point after the trees. A backup in the set has ended, and
+   * its log too, before any record that uses the trees is appended.
    */
   private void awaitBackups() {
     Set<Object> backups = new HashSet<>(store.backups());
@@ -118,7 +112,7 @@ final class FreshTrees {
     }
   }
 
-  /** From here on the catalog knows the trees, as those that are to be freed; ends the session. */
+  /** Enters the trees in the catalog as deferred; ends the session. */
   void announce(List<BTree> trees) {
     changes.locked(
         what,
@@ -140,11 +134,11 @@ final class FreshTrees {
   }
 
   /**
-   * Waits until no record that is in the log now is needed after a crash.
+   * Waits until recovery no longer needs any record that is in the log now.
    *
-   * <p>A checkpoint on demand writes every page that is dirty, and others may have to wait
-   * meanwhile for room in the log. Where they write so much that those by log bytes come soon,
-   * these are waited for: they write what is older than half of the log.
+   * <p>A checkpoint on demand writes every dirty page, while others may have to wait for log space.
+   * If the log grows fast enough, a checkpoint by log bytes is awaited instead: it writes only
+   * pages older than half of the log.
    */
   private void awaitRedo() {
     long lsn = store.logTail();
@@ -169,7 +163,7 @@ final class FreshTrees {
     }
   }
 
-  /** Frees pages of trees that are given up. Where that fails, or can't be, recovery frees them. */
+  /** Frees the pages of abandoned trees. If that fails or is impossible, recovery frees them. */
   void free(Runnable pages) {
     if (store.engine().poison() != null) {
       return;
@@ -182,7 +176,10 @@ final class FreshTrees {
     }
   }
 
-  /** Ends the session. What has stopped the engine halfway holds back the redo point for good. */
+  /**
+   * Ends the session, unless an incomplete change has stopped the engine: then the redo point is
+   * held back for good.
+   */
   void end() {
     if (store.engine().poison() == null) {
       session.end();

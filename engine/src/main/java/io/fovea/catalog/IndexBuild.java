@@ -18,28 +18,25 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Waits for transactions to end while an index is built, and fills one beside everything else for
- * which {@link Loads} has no file left. (Any other: {@link IndexFill}.)
+ * Waits for transactions to end while an index is built, and builds an index by transactions if
+ * {@link Loads} has no file left. (Other builds: {@link IndexFill}.)
  *
  * <pre>
  *   DELETE_ONLY ─ grace ─► BUILDING ─ grace ─► pieces ─ grace ─► catalog, READABLE
  *                                              │
- *            each a transaction: some records, in the order of their keys, and their entries
+ *            each a transaction: some records, in key order, and their entries
  * </pre>
  *
- * <p><b>Pieces are transactions</b> like any other, so nothing but serializability is needed to see
- * that they are right: a piece reads a record and makes the entry of what it has read; a thread
- * that changes the record removes the entry of what was there and makes that of what is there now.
- * In whatever order they come, the entry is that of the record. Keys are found by a walk through
- * the leaves that is not part of the transaction: a key that is there all the time is met, one that
- * comes meanwhile has its entry from who has made it.
+ * <p><b>Pieces are ordinary transactions</b>, so serializability makes them correct: a piece reads
+ * a record and adds its entry; a transaction that changes the record removes the old entry and adds
+ * the new one. In either order the entry matches the record. Keys are found by a leaf scan outside
+ * the transaction: it meets every key that is present throughout, and new keys get entries from the
+ * transactions that insert them.
  *
- * <p>A piece that is in conflict is done again, and is half as large each time.
- *
- * <p>One thread.
+ * <p>A piece halves after each conflict. Confined to one thread.
  */
 public final class IndexBuild {
-  /** How many records a piece has. */
+  /** The records of a piece, before it is halved. */
   public static final int PIECE_RECORDS = 128;
 
   private static final long GRACE_NANOS = 60_000_000_000L;
@@ -53,9 +50,7 @@ public final class IndexBuild {
   private final BackgroundThrottle backgroundThrottle;
 
   /**
-   * Something that is done to a table.
-   *
-   * @param what it is, as in {@code build index by_name of table people}
+   * @param what the operation, for messages: {@code build index by_name of table people}
    */
   IndexBuild(CatalogCallbacks catalogCallbacks, Store store, TableCore core, String what) {
     this.catalogCallbacks = catalogCallbacks;
@@ -65,23 +60,22 @@ public final class IndexBuild {
     this.backgroundThrottle = new BackgroundThrottle(() -> store.engine().stats().commits());
   }
 
-  /** How fast it goes. */
   BackgroundThrottle backgroundThrottle() {
     return backgroundThrottle;
   }
 
-  /** Throws where it is to be given up. */
+  /** Throws if the operation must be given up. */
   void check() {
     OperationInterruptedException.check(what);
     if (core.isLeaving() || core.isDropped()) {
       throw new InvalidUseException("Can't " + what + ": the table is being dropped.");
     }
     store.requireOpen();
-    // A commit that failed halfway holds back the redo point, which a load would wait for.
+    // An incomplete commit holds back the redo point, which a load would wait for.
     store.engine().checkUsable(false);
   }
 
-  /** Waits until all transactions have ended that are active now. */
+  /** Waits for all transactions that are active now to end. */
   void awaitOthers() {
     GracePeriod gracePeriod = store.engine().gracePeriod();
     long deadline = System.nanoTime() + GRACE_NANOS;
@@ -105,7 +99,7 @@ public final class IndexBuild {
     }
   }
 
-  /** Makes the entries of all records, as fast as others allow. */
+  /** Adds the entries of all records, throttled. */
   void fill(IndexCore index) {
     int keyMax = Math.max(8, core.tree.maxKeySize());
     try (Arena arena = Arena.ofShared()) {
@@ -131,7 +125,7 @@ public final class IndexBuild {
     }
   }
 
-  /** Goes through some keys; returns the length of the last one, or a number for none. */
+  /** Fills a piece; returns the length of its last key, or MIN_VALUE at the end. */
   private int piece(
       StatementContext scratch,
       Tx tx,

@@ -13,20 +13,19 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How an index of a table that is in use comes and goes, beside transactions: by stages ({@link
- * IndexStage}).
+ * Builds and drops indexes of tables in use, in stages ({@link IndexStage}).
  *
  * <pre>
- *   build   a tree for notes is made, among those to be freed ─► NOTING, its own tree is made
- *           ({@link IndexFill}) ─► BUILDING in that, settled ─► in the catalog, READABLE
- *   build, where {@link Loads} has no file left
- *           its tree is made, among those to be freed ─► DELETE_ONLY ─► BUILDING, filled
+ *   build   deferred tree for notes ─► NOTING, the index's tree is built
+ *           ({@link IndexFill}) ─► BUILDING, settled ─► in the catalog, READABLE
+ *   build, if {@link Loads} has no file left
+ *           deferred tree ─► DELETE_ONLY ─► BUILDING, filled
  *           ({@link IndexBuild}) ─► in the catalog, READABLE
- *   drop    LEAVING ─► out of the catalog, its tree among those to be freed ─► DELETE_ONLY
+ *   drop    LEAVING ─► out of the catalog, its tree deferred ─► DELETE_ONLY
  * </pre>
  *
- * <p>Changes of one table exclude one another by {@link TableCore#changing}, which is taken before
- * the lock of {@link SchemaChanges}. Any thread that has no transaction.
+ * <p>{@link TableCore#changing} excludes concurrent changes of one table; it is taken before the
+ * schema lock. The calling thread must not have a transaction.
  */
 final class IndexChanges {
   private final CatalogCallbacks catalogCallbacks;
@@ -41,7 +40,7 @@ final class IndexChanges {
     this.loads = loads;
   }
 
-  /** Builds an index beside transactions; returns at once where the table is dropped meanwhile. */
+  /** Builds an index; returns early if the table is dropped. */
   void build(TableCore core, TableSpec spec, IndexSpec indexSpec) {
     String what = "build index " + NameText.of(indexSpec.name()) + " of table " + core.shown();
     store.requireNoTransaction(what);
@@ -72,7 +71,7 @@ final class IndexChanges {
             fill.giveUp();
           }
         },
-        () -> build(core, spec, indexSpec, what, build, null)); // it takes longer like that
+        () -> build(core, spec, indexSpec, what, build, null)); // takes longer
   }
 
   private boolean build(
@@ -91,7 +90,7 @@ final class IndexChanges {
       } else {
         fill(core, b, build, fill);
       }
-      // Who reads the index has begun when it was complete, under protocols that read the past too.
+      // Readers of the index begin after it is complete, under multi-version protocols too.
       build.awaitOthers();
       IndexCore readable = b.now.at(IndexStage.READABLE);
       long end = changes.locked(what, () -> publish(core, b.now, readable));
@@ -110,7 +109,7 @@ final class IndexChanges {
     return true;
   }
 
-  /** What statements know of an index that is being built, and another tree that is to be freed. */
+  /** The current stage of an index being built, and a tree to free at the end. */
   private static final class Building {
     IndexCore now;
     @Nullable BTree notes;
@@ -120,7 +119,7 @@ final class IndexChanges {
     }
   }
 
-  /** Makes the first tree, which is in the catalog as one that is to be freed, and registers it. */
+  /** Creates and registers the first tree, deferred in the catalog. */
   private Building begin(
       TableCore core, TableSpec spec, IndexSpec indexSpec, IndexStage first, String what) {
     return changes.locked(
@@ -138,7 +137,7 @@ final class IndexChanges {
         });
   }
 
-  /** One for which no file is left: by transactions. */
+  /** Builds by transactions. */
   private static void fill(TableCore core, Building b, IndexBuild build) {
     build.awaitOthers();
     IndexCore building = b.now.at(IndexStage.BUILDING);
@@ -148,7 +147,7 @@ final class IndexChanges {
     build.fill(building);
   }
 
-  /** Any other: its tree from below, and then what others have changed meanwhile. */
+  /** Builds a sorted tree, then settles concurrent changes. */
   private void fill(TableCore core, Building b, IndexBuild build, IndexFill fill) {
     IndexCore noting = b.now;
     build.awaitOthers();
@@ -174,13 +173,13 @@ final class IndexChanges {
         .run(() -> core.replace(stage, readable));
   }
 
-  /** Takes an index from statements, which has its record among those to be freed, and frees it. */
+  /** Removes an index from statements, then frees its deferred tree. */
   private void retire(TableCore core, IndexCore stage) {
     core.replace(stage, stage.at(IndexStage.DELETE_ONLY));
     changes.drops.add(stage.tree, () -> core.remove(stage.tree));
   }
 
-  /** Drops an index, if the table has one of that name. */
+  /** Drops an index; returns false if there is none. */
   boolean drop(TableCore core, String name) {
     String what = "drop index " + NameText.of(name) + " of table " + core.shown();
     if (core.index(name) == null && !core.changing.isLocked()) {

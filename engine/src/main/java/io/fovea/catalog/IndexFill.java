@@ -20,50 +20,45 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Builds the tree of an index from below, beside transactions that change the table. (Where too
- * many do so, transactions make the entries: {@link IndexBuild#fill}.)
+ * Bulk-builds the tree of an index while transactions change the table. (Without a file for the
+ * sort, transactions add the entries: {@link IndexBuild#fill}.)
  *
  * <pre>
- *   stage NOTING     table, leaf by leaf ─► entries, sorted ─► new tree ─► written, known
+ *   stage NOTING     table, leaf by leaf ─► entries, sorted ─► new tree ─► written, in the catalog
  *                    transactions ─► notes: entries that came or went
  *   ─ grace ─
- *   stage BUILDING   each note, and each entry that was left over ─► transactions: as the record says
+ *   stage BUILDING   each note and each leftover entry ─► transactions: as the record says
  *                    transactions ─► new tree
  * </pre>
  *
  * <ol>
- *   <li><b>The table is read without a transaction</b>, each leaf at another moment. What an entry
- *       says was so when its leaf was copied; if a transaction has changed that since, it has noted
- *       the entry, or has changed the new tree. So all entries that are not noted are right, and
- *       checking each noted one is enough: docs/internals/schema.md.
- *   <li><b>Nobody uses the new tree</b> before its pages are written, and the redo point is behind
- *       them ({@link FreshTrees}).
- *   <li><b>The redo point stays</b> while the tree is made, from its first page to its last. Where
- *       others write so much meanwhile that they would have to wait for room in the log, the tree
- *       is ended where it is, and the entries that are left are made by transactions.
- *   <li><b>Ties.</b> Two records may have the same entry of a unique index in what was read: they
- *       are duplicates, or one has given up the value that the other one has got. The first of them
- *       is in the new tree, the others are settled like notes, and that says which it was. No
- *       transaction can ask while the tree is made: it might wait for room in the log, behind the
- *       redo point that stays. Where there are very many the tree is ended, as they are duplicates
- *       most likely.
- *   <li>It yields to concurrent transactions ({@link BackgroundThrottle}).
+ *   <li><b>The table is read without a transaction</b>, each leaf at a different time. If a
+ *       transaction has changed an entry since its leaf was copied, it has noted the entry or
+ *       changed the new tree. So checking the noted entries is enough: docs/internals/schema.md.
+ *   <li><b>No transaction uses the new tree</b> before its pages are written and the redo point is
+ *       past them ({@link FreshTrees}).
+ *   <li><b>The redo point stays</b> while the tree is written. If the log grows too much meanwhile,
+ *       the tree ends early, and transactions add the remaining entries.
+ *   <li><b>Ties.</b> Several records read may have the same entry of a unique index: duplicates, or
+ *       a value that moved from one record to another. The first is in the new tree; the others are
+ *       settled like notes, which decides. No transaction can decide earlier, because it might wait
+ *       for log space behind the redo point. With too many ties the tree ends early: most likely
+ *       they are duplicates.
  * </ol>
  *
- * <p>The thread that builds; {@link #giveUp} by the one that closes. What touches pages that nobody
- * knows, or the file, is under {@link #step}.
+ * <p>Confined to the building thread, except {@link #giveUp}, which a close calls. Access to
+ * unpublished pages and to the file is under {@link #step}.
  */
 final class IndexFill implements Loads.Work {
-  /** How many records or entries a step takes. */
   private static final int STEP_RECORDS = 256;
 
-  /** How many pages are made before they are written, where the buffer is large enough. */
+  /** How many pages are built before they are written, in a large buffer. */
   private static final int FLUSH_PAGES = 256;
 
   private static final long SORT_BYTES_MAX = 64 << 20;
   private static final long SORT_BYTES_MIN = 1 << 20;
 
-  /** With how many ties the tree is ended. */
+  /** The number of ties at which the tree ends. */
   private static final int TIES_MAX = 1 << 16;
 
   private final CatalogCallbacks catalogCallbacks;
@@ -80,7 +75,7 @@ final class IndexFill implements Loads.Work {
   private final int flushPages;
   private final ReentrantLock step = new ReentrantLock();
 
-  /** Allocates within steps, for a close may have given it back. */
+  /** Allocated from only within steps, because a close may release it. */
   private final Arena arena = Arena.ofShared();
 
   private @Nullable MemorySegment entry;
@@ -96,16 +91,13 @@ final class IndexFill implements Loads.Work {
   /** Whether the tree is the index's. */
   private boolean taken;
 
-  /** Under {@link #step}: nothing more is done. */
+  /** Guarded by {@link #step}: no more work is done. */
   private boolean ended;
 
   /**
-   * A build that has not begun.
-   *
    * @param waits of the same build
-   * @param session of the log, for this build alone
-   * @param file for sorted runs, likewise; closed by this
-   * @param counters of what is read and written
+   * @param session used by this build alone
+   * @param file used by this build alone, and closed by it
    */
   IndexFill(
       CatalogCallbacks catalogCallbacks,
@@ -138,7 +130,7 @@ final class IndexFill implements Loads.Work {
     }
   }
 
-  /** Within a step that takes long, of the sort. A close may have to wait for a rest. */
+  /** Called within long steps of the sort; a close may have to wait for a pause. */
   private void withinStep() {
     check();
     backgroundThrottle.pause();
@@ -154,7 +146,7 @@ final class IndexFill implements Loads.Work {
     }
   }
 
-  /** One step after the other until one says that there is no more, with rests in between. */
+  /** Runs steps with pauses until one returns false. */
   private void steps(Step work) {
     boolean[] more = {true};
     while (more[0]) {
@@ -165,20 +157,20 @@ final class IndexFill implements Loads.Work {
 
   @FunctionalInterface
   private interface Step {
-    /** Does some work; false where that was the last. */
+    /** Does some work; returns false at the end. */
     boolean run();
   }
 
   private static <T> T made(@Nullable T one) {
     if (one == null) {
-      throw new IllegalStateException("The build has not come so far.");
+      throw new IllegalStateException("The build has not reached this step.");
     }
     return one;
   }
 
   // -------------------------------------------------------------------------------------- entries
 
-  /** Makes the entries of what the table has, leaf by leaf, and sorts them. */
+  /** Makes and sorts the entries of all records, leaf by leaf. */
   void read(IndexCore index) {
     long buffer = (long) store.pool().capacity() * store.pool().pageSize();
     long most = Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX);
@@ -196,7 +188,6 @@ final class IndexFill implements Loads.Work {
     step(() -> sorted = runs.merged());
   }
 
-  /** Makes entries of records. */
   private final class Entries {
     private final IndexCore index;
     private final SortedRuns to;
@@ -238,11 +229,10 @@ final class IndexFill implements Loads.Work {
   // ----------------------------------------------------------------------------------------- tree
 
   /**
-   * Makes a tree of the sorted entries, or of as many of them as the log has room for.
+   * Builds a tree from the sorted entries, or from as many as the log has space for.
    *
-   * @param of the index, which has another tree so far
-   * @param loads lets nobody look at all pages while some are nobody's
-   * @return the tree, which the catalog knows as one that is to be freed
+   * @param loads excludes operations that need every page to have an owner
+   * @return the tree, deferred in the catalog
    */
   BTree build(IndexCore of, Loads loads) {
     loads.enter(what);
@@ -300,7 +290,7 @@ final class IndexFill implements Loads.Work {
         same.add(s, from.keyOffset(), from.keyLength(), s, from.valueOffset(), key);
         continue;
       }
-      // A hint of zeros says nothing; the first lookup puts it right.
+      // A zero hint is ignored; the first lookup replaces it.
       Mem.copy(s, from.valueOffset(), value, 0, key);
       Mem.zero(value, key, hintBytes);
       to.add(s, from.keyOffset(), from.keyLength(), value, 0, key + hintBytes);
@@ -313,15 +303,12 @@ final class IndexFill implements Loads.Work {
     return true;
   }
 
-  /**
-   * Says in the log how much the tree has, and gives it to the index.
-   *
-   * @param then does that
-   */
+  /** Logs the counts of the tree, and runs an action that makes it the index's. */
   void take(Runnable then) {
     step(
         () -> {
-          // A checkpoint in between would have a redo point behind LOADED, and not count the tree.
+          // A checkpoint in between would have a redo point after LOADED, without the tree's
+          // counts.
           session.begin(0);
           if (session.logging()) {
             LoadedRecord.append(session, made(tree).treeId(), records, bytes);
@@ -335,10 +322,10 @@ final class IndexFill implements Loads.Work {
   // ----------------------------------------------------------------------------------- settlement
 
   /**
-   * Makes each entry that was noted, each that was left over, and each tie what its record says.
-   * Ties come first: if there are duplicates they are found soon.
+   * Makes the index agree with the records for each tie, leftover and noted entry. Ties come first,
+   * so that duplicates are found early.
    *
-   * @param notes where transactions have noted entries, and do so no more
+   * @param notes no longer changed by transactions
    */
   void settle(IndexCore index, BTree notes) {
     try (EntryBatch batch =
@@ -392,7 +379,6 @@ final class IndexFill implements Loads.Work {
     batch.add(note, at, entry, note, at + entry, UniqueBuildJournal.keyLength(n, entry));
   }
 
-  /** Settles one batch after the other. */
   private void steps(IndexCore index, EntryBatch batch, Step next) {
     boolean[] more = {true};
     backgroundThrottle.begin();
@@ -407,7 +393,9 @@ final class IndexFill implements Loads.Work {
     }
   }
 
-  /** One transaction; a conflict halves it. Returns up to where it has come. */
+  /**
+   * Settles entries in one transaction, fewer after a conflict; returns the index of the next one.
+   */
   private int settle(IndexCore index, EntryBatch batch, int from) {
     int[] to = {from};
     catalogCallbacks.transact(
@@ -431,14 +419,11 @@ final class IndexFill implements Loads.Work {
     return to[0];
   }
 
-  // ------------------------------------------------------------------------------------- the end
-
-  /** Whether the catalog knows the tree, and no index has it. */
   private boolean isLeft() {
     return fresh.areKnown() && !taken;
   }
 
-  /** Nothing more is done; a tree that is not the index's is freed. Any thread. */
+  /** Stops the build and frees a tree that is not the index's. Thread-safe. */
   @Override
   public void giveUp() {
     step.lock();

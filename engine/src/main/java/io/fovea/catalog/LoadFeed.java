@@ -3,23 +3,22 @@ package io.fovea.catalog;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Gives the records of a load.
+ * Supplies the records of a load.
  *
- * @param <X> what it throws
+ * @param <X> the type of exception it throws
  */
 @FunctionalInterface
 public interface LoadFeed<X extends Exception> {
-  /** Takes them. */
+  /** Receives the records. */
   interface Sink {
-    /** Takes a record, which is copied; all memory is native. */
+    /** Copies a record from native memory. */
     void add(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen);
   }
 
   /**
-   * Gives all records.
+   * Supplies all records.
    *
-   * @param sink where to
-   * @throws X to end the load without a trace
+   * @throws X to end the load without effect
    */
   void run(Sink sink) throws X;
 }

@@ -1,15 +1,15 @@
 package io.fovea.catalog;
 
 /**
- * What a load has done.
+ * The result of a load.
  *
- * @param added records whose keys the table did not have
- * @param replaced records that took the place of others
- * @param kept records that were left out, since others of their keys were there
- * @param records what the table has now
- * @param pages that were written, those of indexes included
- * @param sortedBytes what was sorted in files
- * @param nanos how long it took
+ * @param added records with new keys
+ * @param replaced records that replaced others
+ * @param kept records ignored because others had their keys
+ * @param records records of the table now
+ * @param pages pages written, including those of indexes
+ * @param sortedBytes bytes of sorted runs in files
+ * @param nanos duration in nanoseconds
  */
 public record LoadResult(
     long added, long replaced, long kept, long records, long pages, long sortedBytes, long nanos) {}

@@ -24,9 +24,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The new trees of a table that is loaded, while they are built: records come in the order of their
- * keys, are merged with those that the table has, and go to the table's tree; their entries are
- * sorted, and go to the indexes' trees at the end.
+ * The new trees of a table during a load. Records arrive in key order and are merged with the
+ * table's records into a new tree. Their entries are sorted, and written to the indexes' trees at
+ * the end.
  *
  * <pre>
  *   source ─ ascending ─► pending ─► merge ─► table's tree
@@ -34,17 +34,13 @@ import org.jspecify.annotations.Nullable;
  *                          old tree ───┘
  * </pre>
  *
- * <p><b>Rows that have expired</b> when this begins are not there, as for a transaction that begins
- * then: those of the table are left out, and so are those of the source, once they have taken the
- * place of others.
- *
- * <p>One thread at a time.
+ * <p>Rows that have expired at the start are left out; one from the source still replaces another
+ * first. Confined to one thread at a time.
  */
 final class LoadTrees implements AutoCloseable {
-  /** How many pages a tree makes before they are written, where the buffer is large enough. */
+  /** How many pages a tree builds before they are written, in a large buffer. */
   private static final int FLUSH_PAGES = 2048;
 
-  /** An index and what becomes of it. */
   private static final class IndexTree {
     final IndexCore index;
     final BTree tree;
@@ -75,7 +71,7 @@ final class LoadTrees implements AutoCloseable {
   private boolean hasOld;
   private final @Nullable RowExpiry expiry;
 
-  /** Records up to this time have expired. */
+  /** Rows with expiry times up to this one have expired. */
   private final long expiredUpTo;
 
   /** The last record of the source, which the next one may replace. */
@@ -90,7 +86,7 @@ final class LoadTrees implements AutoCloseable {
   private MemorySegment entry = MemorySegment.NULL;
   private MemorySegment entryValue = MemorySegment.NULL;
 
-  /** A row as memory has it, where rows have a variable length. */
+  /** An unpacked row, if rows have a variable length. */
   private MemorySegment unpacked = MemorySegment.NULL;
 
   long added;
@@ -101,13 +97,11 @@ final class LoadTrees implements AutoCloseable {
   private long bytes;
 
   /**
-   * Makes the trees, empty.
+   * Creates empty trees.
    *
-   * @param log has begun, and holds back the redo point until the trees are known
-   * @param file where entries are sorted
-   * @param counters of what is written
-   * @param expiredUpTo up to which time records have expired, where they do
-   * @param check is called now and then, and may throw
+   * @param log has begun, and holds back the redo point until the catalog has the trees
+   * @param file for sorting entries
+   * @param check called regularly; may throw
    */
   LoadTrees(
       Store store,
@@ -161,17 +155,17 @@ final class LoadTrees implements AutoCloseable {
       return made;
     } finally {
       if (!listed) {
-        TreeDrop.freeRoot(made, log); // nobody else knows it
+        TreeDrop.freeRoot(made, log); // no other reference exists
       }
     }
   }
 
-  /** The table's, then those of the indexes that can be read, in their order. */
+  /** Returns the table's tree, then those of its readable indexes in order. */
   List<BTree> trees() {
     return trees;
   }
 
-  /** How many pages they have, but for roots. */
+  /** Returns the pages of all trees, without roots. */
   long pages() {
     long n = loader.pages();
     for (IndexTree i : indexes) {
@@ -182,7 +176,7 @@ final class LoadTrees implements AutoCloseable {
 
   // --------------------------------------------------------------------------------------- source
 
-  /** Takes a record of the source; keys ascend, or are equal. */
+  /** Takes a record of the source; keys must not descend. */
   void source(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     if (pendingKey >= 0) {
       int c = Mem.compare(pending, 0, pendingKey, key, off, len);
@@ -233,7 +227,7 @@ final class LoadTrees implements AutoCloseable {
         core.name, TreeWalk.bytes(key, off, len), text(key, off, len), is);
   }
 
-  /** The record that waits, and before it those of the table with smaller keys. */
+  /** Writes the table's records with smaller keys, then the pending record. */
   private void mergePending() {
     int key = pendingKey;
     while (hasOld) {
@@ -242,7 +236,7 @@ final class LoadTrees implements AutoCloseable {
         break;
       }
       if (c == 0 && isExpired(old.valueLength(), old.value(), old.valueOffset())) {
-        putOld(); // which leaves it out
+        putOld(); // leaves it out
         break;
       }
       if (c == 0) {
@@ -256,7 +250,7 @@ final class LoadTrees implements AutoCloseable {
           }
           case REPLACE -> {
             replaced++;
-            added--; // it is no new one
+            added--; // a replacement is not counted as added
             hasOld = old.next();
           }
         }
@@ -293,7 +287,7 @@ final class LoadTrees implements AutoCloseable {
     flush(loader);
   }
 
-  /** The entries of a record, from a row as memory has it. */
+  /** Adds the entries of a record, from its unpacked row. */
   private void entries(
       MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     MemorySegment record = value;
@@ -329,7 +323,7 @@ final class LoadTrees implements AutoCloseable {
     if (n > to.tree.maxKeySize()) {
       throw index.keyTooLong(n);
     }
-    // A hint of zeros says nothing; the first lookup puts it right.
+    // A zero hint is ignored; the first lookup replaces it.
     Mem.copy(key, off, entryValue, 0, len);
     Mem.zero(entryValue, len, index.hints.bytes());
     to.entries.add(entry, 0, n, entryValue, 0, len + index.hints.bytes());
@@ -341,7 +335,10 @@ final class LoadTrees implements AutoCloseable {
     }
   }
 
-  /** Takes up to so many of what the table has behind the source's last key; false at the end. */
+  /**
+   * Writes up to {@code most} of the table's records after the source's last key; returns false at
+   * the end.
+   */
   boolean rest(int most) {
     if (pendingKey >= 0) {
       mergePending();
@@ -354,7 +351,6 @@ final class LoadTrees implements AutoCloseable {
 
   // -------------------------------------------------------------------------------------- indexes
 
-  /** How many entries all indexes will have. */
   long entries() {
     long n = 0;
     for (IndexTree i : indexes) {
@@ -367,12 +363,11 @@ final class LoadTrees implements AutoCloseable {
     return indexes.size();
   }
 
-  /** The entries of an index, in order. */
   SortedRuns.Merged sorted(int i) {
     return indexes.get(i).entries.merged();
   }
 
-  /** Adds up to so many entries to an index; false at the end. */
+  /** Adds up to {@code most} entries to an index; returns false at the end. */
   boolean addEntries(int i, SortedRuns.Merged from, int most) {
     IndexTree to = indexes.get(i);
     for (int n = 0; n < most; n++) {
@@ -382,7 +377,7 @@ final class LoadTrees implements AutoCloseable {
       }
       MemorySegment s = from.segment();
       int length = from.keyLength();
-      // Entries of an index that is not unique have the primary key in theirs.
+      // Entries of non-unique indexes contain the primary key, so they differ.
       if (to.loader.endsWith(s, from.keyOffset(), length)) {
         throw Maintenance.duplicate(core, to.index, s, from.keyOffset(), length, false);
       }
@@ -396,7 +391,6 @@ final class LoadTrees implements AutoCloseable {
 
   // ------------------------------------------------------------------------------------- the end
 
-  /** Writes the last pages and the roots. */
   void finish() {
     loader.finish();
     tree.counts().base(records, bytes);
@@ -406,7 +400,7 @@ final class LoadTrees implements AutoCloseable {
     }
   }
 
-  /** Says in the log how much the trees have, before the record that makes them the table's. */
+  /** Logs the counts, before the record that makes the trees the table's. */
   void logCounts() {
     if (logging) {
       LoadedRecord.append(log, tree.treeId(), records, bytes);
@@ -416,7 +410,7 @@ final class LoadTrees implements AutoCloseable {
     }
   }
 
-  /** Writes all pages to the file, but for the roots, which have a record. */
+  /** Writes all pages except the roots, which are logged. */
   void flushAll() {
     counters.flush(loader);
     for (IndexTree i : indexes) {
@@ -424,7 +418,6 @@ final class LoadTrees implements AutoCloseable {
     }
   }
 
-  /** Logs all pages. */
   void logAll() {
     loader.logPages();
     for (IndexTree i : indexes) {
@@ -432,7 +425,7 @@ final class LoadTrees implements AutoCloseable {
     }
   }
 
-  /** Frees all pages: nobody knows the trees. May be done again where it fails. */
+  /** Frees all pages of unpublished trees. May be repeated after a failure. */
   void free() {
     if (loader != null) {
       loader.freePages();
@@ -448,7 +441,6 @@ final class LoadTrees implements AutoCloseable {
     }
   }
 
-  /** Gives the memory back. */
   @Override
   public void close() {
     for (IndexTree i : indexes) {

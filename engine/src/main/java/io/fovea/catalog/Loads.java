@@ -14,35 +14,26 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
 /**
- * The loads of a database that are under way: some tables at a time, each by one thread. Who needs
- * all to be still waits until there is none ({@link #none}); a close ends them ({@link #end}).
+ * The loads and bulk builds of a database. Operations that exclude them wait until none is running
+ * ({@link #none}); a close ends them ({@link #end}).
  *
- * <p>Order of locks: {@link TableCore#changing}, then {@link #running}, then a load's own, then the
- * schema's. Any thread.
+ * <p>Lock order: {@link TableCore#changing}, {@link #running}, the load's step lock, the schema
+ * lock. Thread-safe.
  */
 final class Loads {
-  /** What is under way. */
   interface Work {
-    /** Nothing more is done; what was made and nobody knows is freed. Any thread. */
+    /** Stops the work and frees everything unpublished. Thread-safe. */
     void giveUp();
   }
 
-  /** Makes what is to be done. */
   @FunctionalInterface
   interface Maker<W extends Work> {
-    /** Makes it, with a session of the log and a file for sorted runs of its own. */
+    /** Creates the work with an exclusive log session and file for sorted runs. */
     W make(LogSession session, SortFile file);
   }
 
-  /**
-   * Does it.
-   *
-   * @param <R> what becomes of it
-   * @param <X> what it throws
-   */
   @FunctionalInterface
   interface Task<W extends Work, R, X extends Exception> {
-    /** Does it. */
     R run(W work) throws X;
   }
 
@@ -51,18 +42,17 @@ final class Loads {
   private final SchemaChanges changes;
   private final Expirations expirations;
 
-  /** Shared by each load, exclusive for who needs that there is none. */
+  /** Shared by loads; exclusive for operations that exclude them. */
   private final SharedOperationLock running = new SharedOperationLock("the lock of loads");
 
-  /** What was done so far. */
   final LoadCounters counters = new LoadCounters();
 
   private final Set<Work> active = ConcurrentHashMap.newKeySet();
 
-  /** Sessions of the log, which are made once and lent. Guarded by itself. */
+  /** Reusable log sessions, guarded by itself. */
   private final Deque<LogSession> sessions = new ArrayDeque<>();
 
-  /** Which files for runs are in use, a bit each. Guarded by {@link #sessions}. */
+  /** A bit for each file of runs in use. Guarded by {@link #sessions}. */
   private int files;
 
   Loads(
@@ -122,9 +112,9 @@ final class Loads {
   }
 
   /**
-   * Does something that ends when the database does, with a session and a file of its own.
+   * Runs work that a close ends, with an exclusive session and file.
    *
-   * @param full is done instead where no file is left
+   * @param full runs instead if no file is left
    */
   <W extends Work, R, X extends Exception> R with(
       Maker<W> maker, Task<W, R, X> task, Supplier<R> full) throws X {
@@ -147,7 +137,7 @@ final class Loads {
     }
   }
 
-  /** Has pages that nobody knows from here on, until {@link #leave}. */
+  /** Announces pages without an owner, until {@link #leave}. */
   void enter(String what) {
     running.lockShared(what, store::checkWaiting);
   }
@@ -156,7 +146,7 @@ final class Loads {
     running.unlockShared();
   }
 
-  /** An index whose keys a user's code computes needs that code. */
+  /** Requires the extractors of all indexes. */
   private static void requireMakers(TableCore core, String what) {
     for (IndexCore i : core.readable()) {
       if (i.isExtracted() && i.maker == null) {
@@ -194,21 +184,22 @@ final class Loads {
       if (file >= 0) {
         files &= ~(1 << file);
       }
-      // One that a failure has left halfway holds back the redo point for good.
+      // An incomplete operation holds back the redo point for good.
       if (store.engine().poison() == null) {
-        assert !session.begun() : "a session of the log is given back before its end";
-        assert !sessions.contains(session) || !session.logging() : "it is given back twice";
+        assert !session.begun() : "a log session is released before its end";
+        assert !sessions.contains(session) || !session.logging()
+            : "a log session is released twice";
         sessions.push(session);
       }
     }
   }
 
-  /** How many loads, and builds of indexes from below, are under way. */
+  /** Returns the number of loads and bulk builds in progress. */
   int running() {
     return active.size();
   }
 
-  /** Does something while no table is being loaded. */
+  /** Runs an action while no load is in progress. */
   void none(String what, Runnable work) {
     if (running.isMine()) {
       throw new InvalidUseException("Can't " + what + " within a load.");
@@ -221,7 +212,7 @@ final class Loads {
     }
   }
 
-  /** Ends all that are under way, and frees what they have made. The store takes no more. */
+  /** Ends all loads and frees their unpublished pages; the store is already closing. */
   void end() {
     Store.closeAll(active.stream().map(w -> (Runnable) w::giveUp).toArray(Runnable[]::new));
   }

@@ -17,19 +17,19 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves pages of long values for a {@link Compaction}: {@link ChainMove} in transactions of one
- * value each, which lock its record and change nothing of it. A long record of the catalog is
- * written once more instead.
+ * Moves pages of long values for {@link Compaction}. Each value is moved by a {@link ChainMove} in
+ * a transaction that locks its record without changing it. A long catalog record is rewritten
+ * instead.
  *
- * <p>A transaction that has read the record, and writes another one, may be aborted by that as by
- * any commit that writes the record, and is done again. One that is in the way goes first: the
- * value is tried some times, and then left.
+ * <p>A concurrent transaction that has read the record and writes another one may be aborted and
+ * retried, as by any commit that writes the record. After a limited number of conflicts the value
+ * is skipped.
  */
 final class LongValueMoves {
-  /** How many leaves and pages of long values are looked at in a piece. */
+  /** The most leaves and long-value pages visited in a piece. */
   static final int PIECE = 512;
 
-  /** How often it tries to move a value, and how long one attempt may take. */
+  /** Limits of the attempts to move a value. */
   private static final int ATTEMPTS = 8;
 
   private static final long ATTEMPT_NANOS = 1_000_000_000;
@@ -41,13 +41,13 @@ final class LongValueMoves {
   }
 
   /**
-   * Moves some, under the lock of the schema.
+   * Moves values under the schema lock.
    *
-   * @param walk stands at a value that has pages which are to move
-   * @param low from which page on
-   * @param most how many pages at most
-   * @param log a session that has nothing begun
-   * @return how many were moved
+   * @param walk is at a value with high pages
+   * @param low the first high page
+   * @param most the limit on pages
+   * @param log an idle session
+   * @return the number of pages moved
    */
   long piece(BTree tree, ChainWalk walk, long low, int most, LogSession log) {
     store.engine().checkUsable(false);
@@ -61,12 +61,12 @@ final class LongValueMoves {
     boolean settled = false;
     try {
       Compaction.allocate(nodes, spare, most, low, log);
-      // What others were in the way of is left: the next run comes by.
+      // Values with conflicts are left to the next run.
       for (boolean more = true; more && !move.isOver(); ) {
         more = moveValue(tree, walk, move) && !move.isOver() && walk.find(low, PIECE);
       }
       if (move.isOver()) {
-        walk.again(); // its last pages may be left
+        walk.again(); // its last pages may remain
       }
       move.settle();
       settled = true;
@@ -84,10 +84,10 @@ final class LongValueMoves {
   }
 
   /**
-   * Moves the pages of a value, as far as there are low ones.
+   * Moves the pages of a value while there are low free pages.
    *
-   * @return false where no transaction could begin: the piece is to end, since whoever has the
-   *     contexts may wait for what is held here
+   * @return false if no transaction could begin: end the piece, because the other transactions may
+   *     wait for its locks
    */
   private boolean moveValue(BTree tree, ChainWalk walk, ChainMove move) {
     for (int attempt = 0; attempt < ATTEMPTS && !move.isOver(); attempt++) {
@@ -104,7 +104,7 @@ final class LongValueMoves {
             tx.rollback(generation);
           }
         }
-        tx.commit(generation); // ends it, whatever it throws
+        tx.commit(generation); // ends the transaction, even if it throws
         return true;
       } catch (TransactionAbortedException e) {
         if (tx == null) {
@@ -116,7 +116,7 @@ final class LongValueMoves {
     return true;
   }
 
-  /** Writes a long record of the catalog once more; its pages are few. */
+  /** Rewrites a long catalog record. */
   private long catalogValue(ChainWalk walk) {
     byte[] key = TreeWalk.bytes(walk.key(), 0, walk.keyLength());
     byte @Nullable [] value = value(store.catalog(), walk);

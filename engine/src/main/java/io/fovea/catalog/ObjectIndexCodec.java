@@ -20,14 +20,14 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * By which components the indexes of a table of objects are, as a {@linkplain ExtensionFields
- * section} of its entry in the catalog. A table of objects without indexes has none.
+ * Encodes the components of indexes of a table of objects, as an {@linkplain ExtensionFields
+ * extension field} of its catalog entry. Absent if there are no indexes.
  *
  * <pre>
  *   for each index, in the order of the entry: number of parts (1)
  *     · for each part: length (2) · its type, as {@link Shape} writes it in UTF-8
- *       · for each version of the objects: number of places (1), each 2 bytes;
- *         for none: length (2) · the part that all objects of the version have
+ *       · for each version of the objects: number of positions (1), each 2 bytes;
+ *         if 0: length (2) · the constant part of all objects of the version
  * </pre>
  */
 final class ObjectIndexCodec {
@@ -73,13 +73,9 @@ final class ObjectIndexCodec {
   }
 
   /**
-   * Reads what {@link #encode} wrote.
+   * Decodes the output of {@link #encode} and returns the indexes with it.
    *
-   * @param section null where there is none
-   * @param indexes what is known of them
-   * @param objects the versions of the objects; null in a table of rows
-   * @return the same with how their entries are made
-   * @throws IOException if the bytes make no sense
+   * @throws IOException if the bytes are invalid
    * @throws IllegalArgumentException likewise
    */
   static List<IndexEntry> decode(

@@ -26,20 +26,19 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tables of objects whose class has changed.
+ * Evolves tables of objects whose class has changed.
  *
- * <p>Each object has the number of its version with it, and the catalog has the shape of each
- * version. So a new version is one record of the catalog, and no object is touched. The record is
- * durable, and the shape is in memory, before the first handle that writes the version is made:
- * whoever finds an object of a version finds its shape. Handles of an older version go on; they
- * refuse objects of versions that are newer than they are.
+ * <p>Each object stores its version number, and the catalog has the shape of each version. So a new
+ * version is one catalog record, and no object is rewritten. The record is durable, and the shape
+ * in memory, before the first handle of the version exists: a reader of an object always finds its
+ * shape. Older handles keep working and refuse newer objects.
  *
- * <p>Indexes by components are told of a new version in the same record: where it has them. Their
- * entries stay as they are, or the class is refused.
+ * <p>The same record has the components of the new version in indexes. Index entries do not change;
+ * a class that would change them is refused.
  *
  * <pre>
- *   section OBJECTS   key: text · number of versions (1) · each: text
- *   text              length (4) · UTF-8
+ *   extension field OBJECTS   key: text · number of versions (1) · each: text
+ *   text                      length (4) · UTF-8
  * </pre>
  */
 final class ObjectVersions {
@@ -51,7 +50,7 @@ final class ObjectVersions {
     this.changes = changes;
   }
 
-  /** Whether nothing is to be done to open a table. */
+  /** Returns whether the table can be opened unchanged. */
   static boolean isAs(Store store, TableCore core, ObjectShapes shapes) {
     ObjectHistory known = core.objects();
     return known == null
@@ -60,9 +59,9 @@ final class ObjectVersions {
   }
 
   /**
-   * Makes a table one of another version, if it is not.
+   * Adds a version to a table if its objects have changed.
    *
-   * @throws IncompatibleSchemaException if its objects can't be read as the specification says
+   * @throws IncompatibleSchemaException if its objects cannot be read as the specified class
    */
   void adapt(TableCore core, TableSpec spec) {
     ObjectHistory before = core.objects();
@@ -91,7 +90,7 @@ final class ObjectVersions {
     }
     SpecCheck.check(store, core, spec);
     ObjectHistory next = known.next(shapes.value());
-    // No index is being built: that has the lock of the table.
+    // No index is being built: a build would hold the table lock.
     Map<ObjectPlan, ObjectEntries> more = new LinkedHashMap<>();
     List<CatalogEntry.IndexEntry> indexes = new ArrayList<>();
     for (IndexCore i : core.readable()) {
@@ -106,7 +105,7 @@ final class ObjectVersions {
     long end =
         change.run(
             () -> {
-              // Before anybody writes an object of the version.
+              // Before any thread can write an object of the version.
               more.forEach(ObjectPlan::extend);
               core.objects(next);
             });
@@ -114,16 +113,15 @@ final class ObjectVersions {
     return true;
   }
 
-  /** How entries of an index are made, as a specification says it. */
   static ObjectPlan plan(ObjectHistory versions, TableSpec spec, IndexSpec index) {
     ObjectShapes here = Objects.requireNonNull(spec.objects());
     return new ObjectPlan(ObjectEntries.of(versions.versions(), here.value(), index.components()));
   }
 
   /**
-   * Looks whether an index has the entries that a specification says.
+   * Checks that an index has the specified entries.
    *
-   * @throws IncompatibleSchemaException if it has others, of some version of the objects
+   * @throws IncompatibleSchemaException if they differ in some version of the objects
    */
   static void checkIndex(
       Store store, TableCore core, ObjectShapes here, IndexCore index, IndexSpec spec) {
@@ -152,14 +150,14 @@ final class ObjectVersions {
               + index.name
               + "\": "
               + difference
-              + ". Drop it with dropIndex; it is built anew when the table is opened with it.");
+              + ". Drop it with dropIndex; it is rebuilt when the table is opened with it.");
     }
   }
 
   /**
-   * Looks whether objects of a table can be read as a specification says.
+   * Checks that a table's objects can be read as specified.
    *
-   * @throws IncompatibleSchemaException if they can't
+   * @throws IncompatibleSchemaException if they cannot
    */
   static void require(Store store, TableCore core, ObjectHistory file, ObjectShapes shapes) {
     String difference = difference(file, shapes);
@@ -168,14 +166,14 @@ final class ObjectVersions {
     }
   }
 
-  /** Why a specification can't be that of a table, in words, or null. */
+  /** Describes why a specification does not match, or returns null if it does. */
   private static @Nullable String difference(ObjectHistory file, ObjectShapes shapes) {
     if (!file.key().equals(shapes.key())) {
       return "its keys are "
           + file.key()
           + " in the file, and "
           + shapes.key()
-          + " here. The key of a table is the same for ever";
+          + " here. The key of a table cannot change";
     }
     int version = file.version(shapes.value());
     if (version == file.version()) {
@@ -203,7 +201,10 @@ final class ObjectVersions {
     return again(file, shapes.value());
   }
 
-  /** Values of a component that was given up must not appear in one that has only its name. */
+  /**
+   * Describes a new component that has the name of a removed one, whose values it would show; else
+   * null.
+   */
   private static @Nullable String again(ObjectHistory file, Shape.Composite here) {
     for (Shape.Component c : here.components()) {
       if (Shape.Composite.find(c, file.shape(file.version())) >= 0) {
@@ -243,9 +244,9 @@ final class ObjectVersions {
   }
 
   /**
-   * Reads the shapes of a table.
+   * Decodes the shapes of a table.
    *
-   * @throws IOException if the bytes are none
+   * @throws IOException if the bytes are invalid
    * @throws IllegalArgumentException likewise
    */
   static ObjectHistory decode(byte[] bytes) throws IOException {

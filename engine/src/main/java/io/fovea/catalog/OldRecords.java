@@ -12,11 +12,9 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The records of a table, or what was noted in a tree, in the order of their keys: where nobody
- * changes it, or where others do, and each is as it was at some moment since the walk began. A key
- * that is there all the time is met.
- *
- * <p>One thread.
+ * Iterates over the records of a table, or the notes in a tree, in key order. If others change the
+ * table, each record is as it was at some time since the start, and every key present throughout is
+ * met. Confined to one thread.
  */
 final class OldRecords implements AutoCloseable {
   private final BTree tree;
@@ -35,23 +33,23 @@ final class OldRecords implements AutoCloseable {
 
   private final boolean changing;
 
-  /** A row of the newest layout, as memory has it. */
+  /** An unpacked row of the newest layout. */
   private MemorySegment renewed = MemorySegment.NULL;
 
-  /** The same as the tree has it, where rows have a variable length. */
+  /** A packed row of the newest layout. */
   private MemorySegment packed = MemorySegment.NULL;
 
-  /** Stands before the first record of a table that nobody changes. */
+  /** Iterates over a table that does not change. */
   static OldRecords of(TableCore table) {
     return new OldRecords(table.tree, table, false);
   }
 
-  /** Stands before the first record of a table that others change. */
+  /** Iterates over a table that may change. */
   static OldRecords ofChanging(TableCore table) {
     return new OldRecords(table.tree, table, true);
   }
 
-  /** Stands before the first of what was noted in a tree, which nobody changes. */
+  /** Iterates over notes that no longer change. */
   static OldRecords ofNotes(BTree tree) {
     return new OldRecords(tree, null, false);
   }
@@ -69,7 +67,7 @@ final class OldRecords implements AutoCloseable {
   private int slot;
   private int end;
 
-  /** Goes on; false at the end. What it stands on holds until the next call. */
+  /** Moves to the next record, which stays valid until the next call; returns false at the end. */
   boolean next() {
     while (true) {
       while (more && slot == end) {
@@ -100,7 +98,7 @@ final class OldRecords implements AutoCloseable {
     return true;
   }
 
-  /** Whether it is there still. */
+  /** Reads a long value; returns false if the record has been deleted. */
   private boolean readLong() {
     while (true) {
       tree.find(key, 0, keyLength, place);
@@ -134,9 +132,9 @@ final class OldRecords implements AutoCloseable {
   }
 
   /**
-   * A row becomes one of the newest layout, as memory has it; other records stay as they are.
+   * Converts a row to the newest layout, unpacked; leaves other records unchanged.
    *
-   * @return what it was, as {@link LegacyRowReader} says
+   * @return its former form, as returned by {@link LegacyRowReader}
    */
   int renew(TableCore core) {
     if (core.layout == null || valueLength == core.storedBytes) {
@@ -155,7 +153,7 @@ final class OldRecords implements AutoCloseable {
     return form;
   }
 
-  /** A row of an older layout becomes one of the newest, as the tree has it. */
+  /** Converts a row of an older layout to the newest one, as the tree stores it. */
   void renewStored(TableCore core) {
     PackedRows packedRows = core.packed();
     MemorySegment was = value;

@@ -10,8 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pages of long values that were released and could not be freed then, for one could not be read or
- * had no frame: strays, which their tree keeps. They are tried again.
+ * Retries to free <i>strays</i>: released pages of long values that could not be freed because one
+ * could not be read or had no frame. Their trees list them.
  *
  * <pre>
  *   with a log:   redo point found ─► {@link #free} ─► superblock      by each checkpoint
@@ -19,13 +19,13 @@ import org.jspecify.annotations.Nullable;
  *   of a tree whose pages are freed:                                   by {@link DeferredDrops} too
  * </pre>
  *
- * <p><b>Why after the redo point was found.</b> Whoever lets pages go holds back the redo point
- * until they are free, or are listed as strays. So of those that the new redo point would have
- * forgotten all are listed when it has been found, and their FREE records lie behind it. What can't
- * be freed now either stays listed; only if the machine dies before a later attempt succeeds it is
- * lost. That a device refuses to read a page for good must not keep the log from being recycled.
+ * <p><b>Why after the redo point was found.</b> A thread that releases pages holds back the redo
+ * point until they are free or listed as strays. So when the new redo point has been found, all
+ * strays that it would lose are listed, and their FREE records come after it. The rest stay listed;
+ * they are lost only if the machine fails before a later attempt succeeds. A page that can never be
+ * read must not prevent the log from being recycled.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 public final class OrphanPages {
   private final Store store;
@@ -39,18 +39,17 @@ public final class OrphanPages {
   /**
    * Frees what can be freed.
    *
-   * @param trees all that there are, those that are being dropped and the catalog included
+   * @param trees all trees, including the catalog and those being dropped
    * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
    */
   void free(List<BTree> trees) {
     try {
       trees.forEach(this::strays);
     } catch (StorageFullException e) {
-      // Not even the log has room. A checkpoint may change that, and must not wait for it.
+      // Not even the log has space. A checkpoint may change that, and must not wait for it.
     }
   }
 
-  /** Frees what can be freed of a tree. */
   void strays(BTree tree) {
     if (!tree.hasStrays()) {
       return;

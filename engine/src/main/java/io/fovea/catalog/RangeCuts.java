@@ -19,65 +19,62 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The ranges that one transaction takes out of tables as a whole, without touching the items of
- * their keys.
+ * The ranges that one transaction cuts out of tables as a whole, without using the items of their
+ * keys.
  *
  * <pre>
- *   body      deleteRange: counts the records by their leaves, and notes (table, range, count)
- *             any other statement on the table: {@link #take}, and the records are deleted one by one
- *   commit    locks of the tables and of the schema: still the same trees, without indexes?
- *             table GOING ─► moment: decides, alone
- *             records and bytes counted again: as many as the body was told?       else aborted
- *             room of the log claimed for what leaves and parents will log         else refused
- *             CATALOG · RANGE* · COMMIT_PART* · COMMIT in the log                 it has happened
- *             leaves cut out and freed ({@link RangeCut}) ─► table there again
+ *   body      deleteRange: counts the records by leaves, and records (table, range, count)
+ *             any other statement on the table: {@link #forget}, and records are deleted one by one
+ *   commit    locks of the tables and of the schema: same trees, still without indexes?
+ *             table GOING ─► quiescent point: decides, alone
+ *             records and bytes counted again: as many as before?                 otherwise aborted
+ *             log space for changes of leaves and parents                         otherwise refused
+ *             CATALOG · RANGE* · COMMIT_PART* · COMMIT in the log                 committed
+ *             leaves cut out and freed ({@link RangeCut}) ─► table usable again
  * </pre>
  *
- * <p><b>Why it is serializable.</b> Let C be the commit, A what decides before its moment, and B
- * what decides later, as in {@link CatalogTransaction}.
+ * <p><b>Serializability.</b> Let C be the commit, A a transaction that decides before its quiescent
+ * point, and B one that decides later, as in {@link CatalogTransaction}.
  *
  * <ul>
- *   <li><i>A</i> comes before C. What A has written is in the tree when C counts, for nobody is
- *       inside the gate at the moment. What A has read is nothing of C.
- *   <li><i>B comes behind C.</i> One of B that has used the table before the moment is aborted, as
- *       by a drop, whatever it has used of it. One that comes while C is being installed finds the
- *       table GOING, and is aborted. So all that B knows of the range it has read behind C, or it
- *       does not commit; and none of B changes the table between the moment and the end of C.
- *   <li><i>C itself.</i> What it has read by items is decided anew. What it knows of the range is a
- *       number of records, which it compares with what there is at its moment.
- *   <li><i>Timestamps.</i> The items of the keys keep theirs. That is no harm, for no two
- *       transactions are ordered by them that C lies between: everything of A comes before
- *       everything of B, whatever its timestamp ({@link io.fovea.txn.CommitGate}). Under
- *       multi-version order an older version of a key of the range may be in a ring: one of B that
- *       has begun before C and reads it has read what was overwritten, or finds the newest version,
- *       which is the tree's; in the first case it decides anew, and is aborted.
+ *   <li><i>A comes before C.</i> Its writes are in the tree when C counts, because no other commit
+ *       is inside the gate. It has read nothing of C.
+ *   <li><i>B comes after C.</i> If B used the table before the quiescent point, it is aborted, as
+ *       by a drop. If it comes while C is being installed, it finds GOING and is aborted. So a B
+ *       that commits has read the range after C, and no B changes the table between the quiescent
+ *       point and the end of C.
+ *   <li><i>C itself.</i> Its reads by items are validated. All that it knows of the range is a
+ *       record count, which it compares at the quiescent point.
+ *   <li><i>Timestamps.</i> The items of the keys keep theirs. They order no two transactions with C
+ *       between them: every A comes before every B, whatever its timestamp ({@link
+ *       io.fovea.txn.CommitGate}). Under multi-version order, a B that began before C may read an
+ *       older version of a key; it is validated again and aborted.
  * </ul>
  *
- * <p><b>Exceptions.</b> What leaves a body that does not commit rests on a count that was true when
- * it was made. It leaves if the count is true now as well, no leaf changes meanwhile, and all items
- * that were read are as they were: then all of it was so at the moment in between.
+ * <p><b>Exceptions</b> that leave a body which does not commit rest on a count. They may leave if
+ * the count is the same now, no leaf changes meanwhile, and all items read are unchanged: then all
+ * of it held at one time in between.
  *
- * <p>Of the transaction's thread.
+ * <p>Confined to the transaction's thread.
  */
 final class RangeCuts {
   private static final long PAUSE_NANOS = 50_000;
 
-  /** How often a page is read in vain before the engine stops. */
+  /** How many reads of a page may fail before the engine stops. */
   private static final int READS_MAX = 32;
 
-  /** One range. */
   private static final class Cut {
     final TableCore core;
     final BTree tree;
     final KeyRange range;
     final long records;
 
-    /** The transaction has dropped the table since: the range is counted, and that is all. */
+    /** Whether the transaction has dropped the table since: then the range is only counted. */
     boolean dropped;
 
     long bytes;
 
-    /** Of the last look. */
+    /** A fingerprint of the last count. */
     long print;
 
     Cut(TableCore core, KeyRange range, long records) {
@@ -104,10 +101,10 @@ final class RangeCuts {
   // ----------------------------------------------------------------------------------- the body
 
   /**
-   * Notes a range; there is none of this table.
+   * Adds the only range of a table.
    *
-   * @param range in memory of its own
-   * @param records how many records it had
+   * @param range not changed afterwards
+   * @param records the number of records counted in the range
    */
   void add(TableCore core, KeyRange range, long records) {
     cuts.add(new Cut(core, range, records));
@@ -122,19 +119,17 @@ final class RangeCuts {
     return null;
   }
 
-  /** Whether there is a range of a table. */
   boolean has(TableCore core) {
     return of(core) != null;
   }
 
-  /** Forgets the range of a table; returns how many records it had. */
+  /** Removes a table's range; returns the number of records counted in it. */
   long forget(TableCore core) {
     Cut cut = of(core);
     cuts.remove(cut);
     return cut == null ? 0 : cut.records;
   }
 
-  /** The range of a table; there is one. */
   KeyRange range(TableCore core) {
     Cut cut = of(core);
     if (cut == null) {
@@ -143,7 +138,7 @@ final class RangeCuts {
     return cut.range;
   }
 
-  /** The transaction drops a table: what it was told of a range must have been so all the same. */
+  /** Records that the transaction drops a table; the count of its range must still be right. */
   void dropped(TableCore core) {
     Cut cut = of(core);
     if (cut != null) {
@@ -155,19 +150,17 @@ final class RangeCuts {
     return cuts.isEmpty();
   }
 
-  /** The tables of the ranges. */
   List<TableCore> tables() {
     return cuts.stream().map(c -> c.core).toList();
   }
 
-  /** The tables that lose a range, and are not dropped. */
   List<TableCore> losing() {
     return cuts.stream().filter(c -> !c.dropped).map(c -> c.core).toList();
   }
 
-  // ----------------------------------------------------------------------------------- the looks
+  // ------------------------------------------------------------------------------------ validation
 
-  /** Whether the ranges have as many records as they had. */
+  /** Returns whether the ranges have as many records as counted. */
   boolean hold() {
     for (Cut cut : cuts) {
       RangeCount count = cut.count(false, store.engine()::checkWaiting);
@@ -179,7 +172,7 @@ final class RangeCuts {
     return true;
   }
 
-  /** Whether nothing in them has changed since {@link #hold}. */
+  /** Returns whether the ranges are unchanged since {@link #hold}. */
   boolean stillHold() {
     for (Cut cut : cuts) {
       if (cut.count(false, store.engine()::checkWaiting).print() != cut.print) {
@@ -191,7 +184,7 @@ final class RangeCuts {
 
   // --------------------------------------------------------------------------------- the commit
 
-  /** A table that is not what it was when its range was noted; null for none. Under the locks. */
+  /** Returns a table that has changed since its range was counted, or null. Requires the locks. */
   @Nullable TableCore changed() {
     for (Cut cut : cuts) {
       TableCore core = cut.core;
@@ -207,9 +200,9 @@ final class RangeCuts {
   }
 
   /**
-   * Counts, where nobody changes the tables.
+   * Counts again, while the tables cannot change.
    *
-   * @return a table of which there is something else than was told; null for none
+   * @return a table whose range differs from the first count, or null
    */
   @Nullable TableCore count() {
     for (Cut cut : cuts) {
@@ -222,7 +215,7 @@ final class RangeCuts {
     return null;
   }
 
-  /** By how much the counts of the trees change. */
+  /** Adds the changes of the trees' counts. */
   void count(CatalogPart.Counts counts) {
     for (Cut cut : cuts) {
       if (!cut.dropped) {
@@ -232,9 +225,9 @@ final class RangeCuts {
   }
 
   /**
-   * Before anything is appended: what the cuts will log must have room.
+   * Reserves log space for the cuts before anything is appended.
    *
-   * @throws StorageFullException where it has not
+   * @throws StorageFullException if there is too little
    */
   void claim(LogSession session) {
     long bytes = 0;
@@ -246,7 +239,7 @@ final class RangeCuts {
     session.claim(bytes);
   }
 
-  /** Appends what recovery must know. */
+  /** Appends the records for recovery. */
   void append(LogSession session, long id) {
     for (Cut cut : cuts) {
       if (!cut.dropped) {
@@ -255,7 +248,7 @@ final class RangeCuts {
     }
   }
 
-  /** The commit is in the log, and the session stands at it: nothing may fail. */
+  /** Installs the cuts after the commit is in the log; nothing may fail. */
   void install(LogSession session) {
     for (Cut cut : cuts) {
       if (!cut.dropped) {

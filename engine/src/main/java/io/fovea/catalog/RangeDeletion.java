@@ -13,50 +13,45 @@ import io.fovea.txn.TxScan;
 import java.util.function.Supplier;
 
 /**
- * Removes the records of a range, within an operation.
+ * Deletes the records of a range, within an operation.
  *
- * <p><b>One by one.</b> It is a scan, and a delete of each record that the scan meets, by the same
- * means as those of the program. The scan reads the items of all keys of the range and of the first
- * one above it, which cover every place where a key could appear ({@link TxScan}); the commit locks
- * the items of what goes, and of each next key. So it is serializable under every protocol without
- * a rule of its own. It leaves out what two calls a record do twice: the search for the key, the
- * read of the record for its entries, the copy of a long value.
+ * <p><b>One by one</b>, by a scan that deletes each record it meets. The scan reads the items of
+ * all keys of the range and of the first key above it, which cover every possible insert ({@link
+ * TxScan}). The commit locks the items of the deleted keys and of each next key. So it is
+ * serializable under every protocol.
  *
- * <p><b>As a whole.</b> Where many leaves have no other records than those of the range, the
- * records are counted and nothing more: the commit cuts the leaves out, alone at its moment ({@link
- * CatalogTransaction}). It goes one by one all the same
+ * <p><b>As a whole</b>, if many leaves contain only records of the range: the body only counts the
+ * records, and the commit cuts the leaves out, alone at its quiescent point ({@link
+ * CatalogTransaction}). Records are still deleted one by one if
  *
  * <ul>
- *   <li>where the table has indexes, for their entries lie anywhere, and each has to be made from
- *       its record; and where rows expire, for some of them the transaction does not see;
- *   <li>where changes are followed ({@code Database.changes}): the log has to say which records go;
- *   <li>where a value of the range is in pages of its own, which must be found to be freed;
- *   <li>where the transaction has written into the table before, has a scan open, or makes the
- *       table: what it has written is in no leaf;
- *   <li>where it is pessimistic, unless the range is so large that it could not do it: what it
- *       reserves nobody changes, so that it commits at some time, and a count can be reserved by
- *       nobody.
+ *   <li>the table has indexes, because each entry must be computed from its record; or expiry,
+ *       because some records are hidden;
+ *   <li>the change feed is enabled, because the log must list the records;
+ *   <li>the range has long values, whose pages must be found to be freed;
+ *   <li>the transaction has written to the table, has a scan open, or creates the table: its writes
+ *       are in no leaf;
+ *   <li>the transaction is pessimistic and the range is not too large: reserved items guarantee
+ *       that it commits eventually, and a count cannot be reserved.
  * </ul>
  *
- * <p>The next statement of the same transaction on the table would have to know that the range is
- * empty. So it first does what was noted one by one ({@link #spread}). Transactions that do nothing
- * of the kind pay nothing: the note makes use of the bit by which a transaction knows tables that
- * it has dropped.
+ * <p>A later statement of the same transaction on the table first deletes the records one by one
+ * ({@link #spread}). Other transactions pay nothing: the check shares the bit for dropped tables.
  */
 public final class RangeDeletion {
-  /** What a pessimistic transaction does one by one at most. */
+  /** The most records that a pessimistic transaction deletes one by one. */
   private static final long PESSIMISTIC_MAX = 1_000_000;
 
   private RangeDeletion() {}
 
   /**
-   * Removes what a scan would meet, and closes it.
+   * Deletes the records in the scan's range, and closes the scan.
    *
    * @param scan of the table's tree, before its first record
-   * @param most how many records at most
-   * @param leaves from how many leaves on it goes as a whole
-   * @param catalog what the transaction does to the catalog
-   * @return how many it were
+   * @param most the limit on records
+   * @param leaves the minimum number of leaves for a cut
+   * @param catalog the transaction's catalog
+   * @return the number of records deleted
    */
   public static long run(
       StatementContext statementContext,
@@ -85,7 +80,7 @@ public final class RangeDeletion {
     return oneByOne(statementContext, t, core, scan, most);
   }
 
-  /** Looks at the indexes once: one may come at any moment. */
+  /** Reads the list of indexes once, because it may change at any time. */
   private static long oneByOne(
       StatementContext statementContext, Tx t, TableCore core, TxScan scan, long most) {
     IndexCore[] indexes = core.indexes();
@@ -102,12 +97,7 @@ public final class RangeDeletion {
         && !t.hasWrites(core.tree);
   }
 
-  /**
-   * A statement uses a table of which this transaction was to take a range out as a whole: deletes
-   * the records one by one.
-   *
-   * @param catalog has the note
-   */
+  /** Deletes a recorded range one by one, before the transaction uses the table again. */
   public static void spread(
       StatementContext statementContext, Tx t, TableCore core, CatalogTransaction catalog) {
     KeyRange range = catalog.range(core);

@@ -13,12 +13,11 @@ import java.util.function.ObjLongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives tables and indexes other names: one record of the catalog, and no page of the table.
+ * Renames tables and indexes by one catalog record.
  *
- * <p>Handles of the table and of the index go on working, for they hold its {@link TableCore},
- * whose name changes. So a statement needs no check, and nobody waits. Renames exclude drops and
- * builds of indexes of the table by {@link TableCore#changing}, and everything else that writes its
- * record by the lock of {@link SchemaChanges}.
+ * <p>Handles stay valid, because they hold the {@link TableCore}, whose name changes. So statements
+ * need no check. {@link TableCore#changing} excludes drops and index builds of the table, and the
+ * schema lock all other writes of its record.
  */
 final class Renames {
   private final Store store;
@@ -29,7 +28,7 @@ final class Renames {
     this.changes = changes;
   }
 
-  /** Renames a table; false where somebody else has dropped or renamed it meanwhile. */
+  /** Renames a table; returns false if another thread has dropped or renamed it. */
   boolean table(
       Map<String, TableCore> tables,
       TableCore core,
@@ -66,7 +65,7 @@ final class Renames {
         });
   }
 
-  /** Renames an index; false where there is none of that name. */
+  /** Renames an index; returns false if there is none. */
   boolean index(TableCore core, String from, String to) {
     TableSpec.requireName(to);
     String what = "rename index " + NameText.of(from) + " of table " + core.shown();

@@ -11,10 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Moves roots of trees for a {@link Compaction}: what {@link RootMove} needs of the catalog.
- *
- * <p>Of an index only while the catalog says that it is one: the root of a tree that is being built
- * is noted with those that are to be freed, and stays.
+ * Moves the roots of tables and complete indexes for {@link Compaction}. The root of an index being
+ * built has a deferred record instead, and stays.
  */
 final class RootMoves {
   private final Store store;
@@ -25,15 +23,13 @@ final class RootMoves {
     this.schema = schema;
   }
 
-  /** A root in a high page, and whose it is. */
   record HighRoot(TableCore table, BTree tree) {}
 
   /**
-   * The roots in high pages, under the lock of the schema. That of the catalog is the first page of
-   * the file.
+   * Returns roots in high pages, except the catalog's. Requires the schema lock.
    *
-   * @param low from which page on
-   * @param most how many at most
+   * @param low the first high page
+   * @param most the limit on roots
    */
   List<HighRoot> high(long low, int most) {
     List<HighRoot> high = new ArrayList<>();
@@ -48,13 +44,13 @@ final class RootMoves {
   }
 
   /**
-   * Moves roots, under the lock of the schema. Pages are given out for all of them first: the pages
-   * that become free are high ones, and would be the next to be given out.
+   * Moves roots under the schema lock. Pages are allocated for all of them first, because the freed
+   * high pages would be allocated next.
    *
-   * @param low from which page on
-   * @param most how many at most
-   * @param log a session that has nothing begun
-   * @return how many were moved
+   * @param low the first high page
+   * @param most the limit on roots
+   * @param log an idle session
+   * @return the number of roots moved
    */
   long piece(long low, int most, LogSession log) {
     store.engine().checkUsable(false);
@@ -85,7 +81,9 @@ final class RootMoves {
     return done;
   }
 
-  /** Puts what a root has into a low page; false if there is none, or others were in the way. */
+  /**
+   * Moves the content of a root to a low page; returns false if there is none, or on a conflict.
+   */
   private static boolean lower(BTree tree, RootMove move, long low, LogSession log) {
     TreeCompaction nodes = new TreeCompaction(tree);
     LongList spare = new LongList();

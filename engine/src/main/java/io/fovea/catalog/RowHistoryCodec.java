@@ -20,14 +20,14 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The versions of a table's rows, as a {@linkplain ExtensionFields section} of its entry in the
- * catalog. Only tables of version 2 and above have it.
+ * Encodes the row versions of a table, as an {@linkplain ExtensionFields extension field} of its
+ * catalog entry. Absent in version 1.
  *
  * <pre>
- *   version (1) · next number of a field (4) · bytes of a row (4), of variable length in memory
+ *   version (1) · next field number (4) · bytes of a row (4), unpacked if of variable length
  *   · for each field of the layout: its number (4) · length of its default (4) · default
  *   · number of older layouts (1), each: last version that had it (1) · bytes of a row (4)
- *     · number of fields (2), each: number (4) · type (1) · size (4), as {@link FieldCodec} has them
+ *     · number of fields (2), each: number (4) · type (1) · size (4), see {@link FieldCodec}
  * </pre>
  */
 final class RowHistoryCodec {
@@ -61,10 +61,9 @@ final class RowHistoryCodec {
   }
 
   /**
-   * Reads what {@link #encode} wrote.
+   * Decodes the output of {@link #encode}.
    *
-   * @param layout the newest layout
-   * @throws IOException if it makes no sense
+   * @throws IOException if the bytes are invalid
    * @throws IllegalArgumentException likewise
    */
   static RowHistory decode(byte[] section, Layout layout) throws IOException {

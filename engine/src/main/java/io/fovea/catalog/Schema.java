@@ -36,20 +36,17 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tables of a database: {@link #table} opens or makes one, {@link #dropTable} drops one.
+ * The tables of a database.
  *
- * <p>Changes of the schema are no transactions, except for those of {@link CatalogTransaction}:
- * they are done when they return. Those of the catalog exclude one another ({@link
- * SchemaChanges#locked}); those of one table exclude one another by {@link TableCore#changing},
- * which is taken before. Transactions go on beside all of them: a table that is dropped is refused
- * to who uses it next, and its pages stay until nobody can be at them ({@link DeferredDrops}); an
- * index comes and goes by stages ({@link IndexChanges}).
- *
- * <p>The file has more than 600 lines because whatever there is to ask of tables as a whole begins
- * here; the work is in the classes that it names.
+ * <p>Schema changes are complete when they return; only {@link CatalogTransaction} makes them part
+ * of a transaction. Changes of the catalog exclude one another ({@link SchemaChanges#locked}), and
+ * so do changes of one table ({@link TableCore#changing}, taken first). Transactions run
+ * concurrently: the next statement on a dropped table is refused, and its pages stay until no
+ * transaction can use them ({@link DeferredDrops}); an index comes and goes by stages ({@link
+ * IndexChanges}).
  */
 public final class Schema {
-  /** What recovery needs to know of catalogs. */
+  /** The catalog's operations for recovery. */
   public static final Recovery.Catalog CATALOG =
       new Recovery.Catalog() {
         @Override
@@ -64,7 +61,7 @@ public final class Schema {
         }
       };
 
-  /** How often the tables are looked at that change meanwhile. */
+  /** How often a read of all tables is retried while their names change. */
   private static final int LOOKS_MAX = 10_000;
 
   private final Store store;
@@ -85,15 +82,15 @@ public final class Schema {
   private volatile boolean changing;
   private volatile long publishedLsn;
 
-  /** Odd while several names change; written under the lock of the schema. */
+  /** Odd while names change; written under the schema lock. */
   private volatile long publications;
 
   /**
-   * The tables of a store that was opened.
+   * Opens the tables of a store.
    *
    * @param hintUse how hints in entries are used
-   * @param entryHints what entries of new indexes remember, where their specification does not say
-   * @param timing of rows that expire
+   * @param entryHints the hints of new indexes whose specification does not choose any
+   * @param timing of expiry
    */
   public Schema(
       CatalogCallbacks catalogCallbacks,
@@ -115,7 +112,7 @@ public final class Schema {
     this.indexChanges = new IndexChanges(catalogCallbacks, store, changes, loads);
     this.compaction = new Compaction(store, this, changes, drops);
     this.sequences = new Sequences(store, changes);
-    // What is put right makes pages dirty, and these would stay in memory.
+    // Repairs dirty pages, which a store opened for reading cannot write.
     hintUse.repairs = !store.isReadOnly();
     RecoveredRowCounts counts = StoredCounts.of(store);
     CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
@@ -154,22 +151,22 @@ public final class Schema {
         });
   }
 
-  /** Goes on with drops that a close or a crash has cut short. */
+  /** Continues interrupted drops and starts background work. */
   public void begin() {
     if (store.isMarked() && !store.isReadOnly()) {
-      drops.run(); // else with the first change: a file that is only read stays as it is
+      drops.run(); // otherwise with the first change: a file that is only read does not change
     }
     expirations.begin();
   }
 
-  /** Ends what goes on in the background, and does not wait for it. */
+  /** Stops background work without waiting. */
   public void cancel() {
     sequences.close();
     expirations.cancel();
     drops.cancel();
   }
 
-  /** Ends what goes on in the background. */
+  /** Stops background work, and waits for it to end. */
   public void end() {
     Store.closeAll(sequences::close, loads::end, expirations::cancel, drops::cancel, this::join);
   }
@@ -178,39 +175,39 @@ public final class Schema {
     Store.closeAll(expirations::join, drops::join, compaction::end);
   }
 
-  /** The sequences. */
+  /** Returns the sequences. */
   public Sequences sequences() {
     return sequences;
   }
 
-  /** Moves pages towards the front of the file. */
+  /** Returns the compaction. */
   public Compaction compaction() {
     return compaction;
   }
 
-  /** Opens a snapshot while the schema does not change. */
+  /** Runs the opening of a snapshot while the schema does not change. */
   public void whileNothingChanges(Runnable opening) {
     changes.whileNothingChanges("open a snapshot", opening);
   }
 
   /**
-   * Does the rest of a close: nothing changes the schema any more.
+   * Runs the rest of a close under the schema lock.
    *
-   * @param rest is told whether that is so: not where an operation goes on that is to have ended
+   * @param rest receives whether the lock was obtained; an operation may fail to end in time
    */
   public void closing(Consumer<Boolean> rest) {
     changes.closing(rest);
   }
 
   /**
-   * Does something while nothing at all changes: neither the schema nor records, and no pages are
-   * freed, nor taken off the file. Waits until no table is being loaded and no transaction is
-   * active, and lets none begin meanwhile.
+   * Runs an action while nothing changes: neither schema nor records, and no pages are freed or
+   * truncated. Waits until no load is running and no transaction is active, and admits none
+   * meanwhile.
    *
-   * <p>The lock of the schema comes when no transaction is left: one that is active may want it,
-   * and may wait for room in the log, which somebody holds up who wants it.
+   * <p>The schema lock is taken last: an active transaction may want it, or wait for log space that
+   * its holder prevents.
    *
-   * @throws InvalidUseException at once, in a transaction of the thread or within a load
+   * @throws InvalidUseException at once, within a transaction or a load of the thread
    */
   public void whileAllIsStill(String what, Runnable work) {
     store.requireOpen();
@@ -221,38 +218,34 @@ public final class Schema {
     loads.none(what, () -> space.whileStill(what, store::checkWaiting, alone));
   }
 
-  /**
-   * Loads records into a table.
-   *
-   * @param feed gives the records
-   * @return what became of them
-   */
+  /** Loads records into a table. */
   public <X extends Exception> LoadResult load(TableCore core, LoadSettings how, LoadFeed<X> feed)
       throws X {
     return loads.run(core, how, feed);
   }
 
-  /** The tables, in the order of their names. Any thread. */
+  /** Returns the tables in order of their names. Thread-safe. */
   public Collection<TableCore> tables() {
     return tables.values();
   }
 
-  /** Visits the trees that were dropped and have pages yet. Any thread. */
+  /** Visits the dropped trees that still have pages. Thread-safe. */
   public void forEachDropped(DeferredDrops.Visitor visitor) {
     drops.forEach(visitor);
   }
 
   /**
-   * The trees whose records are counted, whatever their stage: those of tables and indexes, those
-   * that a transaction makes, and those that are being dropped, which do no harm. Any thread.
+   * Returns all trees whose records are counted, at any stage, including those being created or
+   * dropped. Thread-safe.
    */
   private List<BTree> counted() {
-    List<BTree> all = drops.trees(); // first: a tree becomes a table's before it leaves these
+    List<BTree> all =
+        drops.trees(); // first: a created tree enters the tables before it leaves these
     all.addAll(live());
     return all;
   }
 
-  /** The trees of tables and indexes, whatever their stage. Any thread. */
+  /** Returns the trees of tables and indexes at any stage. Thread-safe. */
   private List<BTree> live() {
     return whileStill(
         () -> {
@@ -267,12 +260,12 @@ public final class Schema {
         });
   }
 
-  /** Looks at the tables while their names don't change. Any thread. */
+  /** Reads the tables while their names do not change. Thread-safe. */
   private <T> T whileStill(Supplier<T> look) {
     for (int attempt = 0; ; attempt++) {
       long before = publications;
       T seen = look.get();
-      // An error may have ended who was publishing: the engine has stopped then, too.
+      // An error may have ended the publishing thread: then the engine has stopped.
       if ((before & 1) == 0 && publications == before || attempt == LOOKS_MAX) {
         return seen;
       }
@@ -280,7 +273,7 @@ public final class Schema {
     }
   }
 
-  /** Which trees are tables, while that does not change; {@link io.fovea.recovery.TablesLog}. */
+  /** Lists the trees of tables, under the schema lock; see {@link io.fovea.recovery.TablesLog}. */
   private boolean listTables(boolean wait, Consumer<Map<Integer, String>> use) {
     return changes.whileNothingChanges(
         "list the tables",
@@ -295,21 +288,21 @@ public final class Schema {
   }
 
   /**
-   * Puts the counts of tables and indexes into the catalog, while no thread changes anything.
+   * Saves the counts in the catalog, while nothing changes.
    *
-   * @return their number, for the superblock; 0 if they could not be written
+   * @return their number for the superblock; 0 if they could not be written
    */
   long saveCounts() {
     return StoredCounts.save(store, live());
   }
 
-  /** Also returns the values that sequences have reserved and not used: they are closed already. */
+  /** Saves counts and the unused values of sequences, which are already closed. */
   private long saveAtClose() {
     sequences.save();
     return saveCounts();
   }
 
-  /** All trees, the catalog and those that are being dropped included. Any thread. */
+  /** Returns all trees, including the catalog and those being dropped. Thread-safe. */
   private List<BTree> trees() {
     List<BTree> all = live();
     all.add(catalog);
@@ -317,17 +310,17 @@ public final class Schema {
     return all;
   }
 
-  /** A table; null if there is none of that name. Any thread. */
+  /** Returns a table, or null if there is none. Thread-safe. */
   public @Nullable TableCore core(String name) {
     return tables.get(name);
   }
 
-  /** How the hints in entries of its indexes are used. */
+  /** Returns how hints in index entries are used. */
   public HintUse hintUse() {
     return hintUse;
   }
 
-  /** How many kinds of hints of how many indexes are not repaired now. */
+  /** Returns the number of hint repairs that are disabled, over all indexes. */
   public long repairsDisabled() {
     long off = 0;
     for (TableCore table : tables.values()) {
@@ -338,17 +331,16 @@ public final class Schema {
     return off;
   }
 
-  /** The native memory that all trees keep for changes of their structure. */
+  /** Returns the native scratch memory of all trees, in bytes. */
   public long scratchBytes() {
     return trees().stream().mapToLong(BTree::scratchBytes).sum();
   }
 
-  /** The tables whose rows expire. */
   private List<TableCore> expiring() {
     return whileStill(() -> tables.values().stream().filter(c -> c.expiry() != null).toList());
   }
 
-  /** The trees that a catalog knows, for recovery. */
+  /** Visits the trees in a catalog, for recovery. */
   public static void trees(BTree catalog, Recovery.TreeVisitor visitor) {
     CatalogEntry.forEach(
         catalog,
@@ -410,7 +402,7 @@ public final class Schema {
     return tree;
   }
 
-  /** The names of the tables, in order. */
+  /** Returns the names of the tables, in order. */
   public List<String> names() {
     store.requireOpen();
     return whileStill(() -> List.copyOf(tables.keySet()));
@@ -418,7 +410,7 @@ public final class Schema {
 
   // ------------------------------------------------------------------------------- in transactions
 
-  /** What a transaction sees of the catalog, and changes; within its first operation on that. */
+  /** Returns a new view of the catalog for a transaction. */
   public CatalogTransaction begin(Tx tx) {
     CatalogTransaction mine = new CatalogTransaction(this, store, changes, tx);
     tx.catalog(mine);
@@ -426,8 +418,8 @@ public final class Schema {
   }
 
   /**
-   * A transaction has made or dropped tables: frees what is left, as far as that takes no time, and
-   * sees to the rows of new tables that expire.
+   * Frees small trees after a transaction that created or dropped tables, and starts the expiry of
+   * new tables.
    */
   public void freeSome() {
     drops.run();
@@ -435,8 +427,8 @@ public final class Schema {
   }
 
   /**
-   * Whether a transaction that changes the catalog is between its decision and the end of its
-   * changes. Stored before its moment, cleared when the tables in memory are as the catalog is.
+   * Returns whether a commit is changing the catalog. Stored before its quiescent point, and
+   * cleared once the tables in memory agree with the catalog.
    */
   boolean isChanging() {
     return changing;
@@ -446,16 +438,16 @@ public final class Schema {
     changing = is;
   }
 
-  /** Up to where the log must be durable before what the tables in memory say is told. */
+  /** Returns the LSN up to which the log must be durable before a lookup's result is reported. */
   long publishedLsn() {
     return publishedLsn;
   }
 
   /**
-   * Gives names to other tables, for everybody, at once. Under the lock of the schema.
+   * Publishes names atomically. Requires the schema lock.
    *
    * @param names each with its table; null for none
-   * @param lsn where the record ends that says so
+   * @param lsn the end of the log record
    */
   void publish(Map<String, @Nullable TableCore> names, long lsn) {
     publishedLsn = Math.max(publishedLsn, lsn);
@@ -472,29 +464,29 @@ public final class Schema {
     publications = publications + 1;
   }
 
-  /** Sees to it that a table that is there can be used as specified, within a transaction. */
+  /** Adapts an existing table to a specification within a transaction. */
   void adaptIn(Tx tx, TableCore core, TableSpec spec) {
     if (!spec.isBytes() && core.history().version() < spec.version()) {
-      evolutions.evolve(core, spec); // not in a transaction, as that says
+      evolutions.evolve(core, spec); // refused in a transaction
     }
     SpecCheck.check(store, core, spec);
-    objectVersions.adapt(core, spec); // likewise; before indexes that are by its components
+    objectVersions.adapt(core, spec); // likewise; before indexes by its components
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.lockedIn(tx, "open table " + core.shown(), () -> adoptExtractors(core, spec));
     }
     for (IndexSpec s : spec.indexes()) {
       if (core.index(s.name()) == null) {
-        indexChanges.build(core, spec, s); // not in a transaction, as that says
+        indexChanges.build(core, spec, s); // refused in a transaction
       }
     }
-    expirations.adapt(core, spec); // likewise, where something is to be done
+    expirations.adapt(core, spec); // likewise, if there is something to do
   }
 
-  /** Opens a table, making it or indexes of it where they are not there. */
+  /** Opens a table, creating it or its missing indexes. */
   public TableCore table(TableSpec spec) {
     while (true) {
-      // Without a lock where nothing is to be done, so that a transaction may open its tables while
-      // somebody waits, with a lock, for its end.
+      // No lock if nothing is to be done: a transaction may open its tables while a lock holder
+      // waits for it to end.
       TableCore there = tables.get(spec.name());
       if (there != null && SpecCheck.isOpenedAs(store, there, spec)) {
         store.requireServing();
@@ -514,7 +506,6 @@ public final class Schema {
     }
   }
 
-  /** Has trees remembered of which a specification says so. */
   private TableCore remembered(TableCore core, TableSpec spec) {
     if (spec.cachesLocations() || hintUse.cacheAllKeyLocations) {
       remember(core.tree);
@@ -558,7 +549,6 @@ public final class Schema {
     return made[0];
   }
 
-  /** Makes the trees of a new table. */
   TableCore make(TableSpec spec, CatalogChange change, List<BTree> trees) {
     BTree tree = changes.newTree(trees, change, false);
     List<IndexCore> indexes = new ArrayList<>();
@@ -579,9 +569,6 @@ public final class Schema {
     return expirations.expire(core, spec.expiry());
   }
 
-  // ------------------------------------------------------------------------------- opening again
-
-  /** Makes a table what is specified, or another one in its place. */
   private void adapt(TableCore core, TableSpec spec) {
     if (core.isDropped()) {
       return;
@@ -608,7 +595,7 @@ public final class Schema {
     expirations.begin();
   }
 
-  /** After a database was opened, extracted indexes wait for their extractors. */
+  /** Sets the extractors of indexes, which are unknown after an opening. */
   private boolean adoptExtractors(TableCore core, TableSpec spec) {
     for (IndexCore i : core.readable()) {
       IndexSpec s = SpecCheck.spec(spec, i.name);
@@ -621,7 +608,7 @@ public final class Schema {
 
   // -------------------------------------------------------------------------------------- dropping
 
-  /** Drops a table, if there is one of that name. */
+  /** Drops a table; returns false if there is none. */
   public boolean dropTable(String name) {
     return of(name, core -> dropTable(core, name));
   }
@@ -647,7 +634,6 @@ public final class Schema {
     return true;
   }
 
-  /** The trees of a table and of its indexes. */
   static List<BTree> trees(TableCore core) {
     List<BTree> trees = new ArrayList<>();
     core.readable().forEach(i -> trees.add(i.tree));
@@ -662,7 +648,7 @@ public final class Schema {
         change -> change.delete(CatalogKey.of(core.name)).isGone(core.tree),
         () -> {
           core.drop();
-          // Who has used it comes before the drop, and so before transactions that see it gone.
+          // Transactions that have used it precede the drop, and so transactions that see the drop.
           store.engine().dropping(core.bit);
           trees.forEach(t -> drops.add(t, null));
           tables.remove(core.name);
@@ -672,42 +658,45 @@ public final class Schema {
 
   // -------------------------------------------------------------------------------------- renaming
 
-  /** Renames a table, if there is one of that name. */
+  /** Renames a table; returns false if there is none. */
   public boolean renameTable(String from, String to) {
     return of(from, core -> renames.table(tables, core, from, to, this::publish));
   }
 
-  /** Renames an index, if the table has one of that name. */
+  /** Renames an index; returns false if the table has none of that name. */
   public boolean renameIndex(String table, String from, String to) {
     return of(table, core -> renames.index(core, from, to));
   }
 
-  /** What loads and builds of indexes have done so far. */
+  /** Returns the counters of loads and index builds. */
   public LoadCounters loadCounters() {
     return loads.counters;
   }
 
-  /** How many loads, and builds of indexes from below, are under way. */
+  /** Returns the number of loads and bulk builds in progress. */
   public int loadsRunning() {
     return loads.running();
   }
 
-  /** The rows that expire. */
+  /** Returns the expiry of rows. */
   public Expirations expirations() {
     return expirations;
   }
 
-  /** Lets the rows of a table stay, if there is one of that name in which they expire. */
+  /** Removes the expiry of a table; returns false if it has none. */
   public boolean dropExpiry(String table) {
     return of(table, expirations::drop);
   }
 
-  /** Drops an index, if there is one of that name. */
+  /** Drops an index; returns false if the table has none of that name. */
   public boolean dropIndex(String table, String name) {
     return of(table, core -> indexChanges.drop(core, name));
   }
 
-  /** Changes a table, if there is one of a name: the one that it has become if it evolves. */
+  /**
+   * Applies a change to a table, and again if the table has evolved; returns false if there is
+   * none.
+   */
   private boolean of(String name, Predicate<TableCore> change) {
     while (true) {
       TableCore core = tables.get(name);

@@ -33,19 +33,17 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the catalog changes: trees are made and published, or taken out and freed.
+ * Changes the catalog: creates and publishes trees, or removes them.
  *
- * <p>Changes of the catalog exclude one another by a lock, which is held for one record at a time
- * ({@link #locked}). Everything here but {@link #locked} and {@link #whileNothingChanges} is under
- * that lock.
+ * <p>A lock, held for one record at a time ({@link #locked}), excludes other changes. All methods
+ * require it except those that take it.
  *
- * <p><b>With a log</b> a change is a record of its own ({@link CatalogChange}). New trees exist
- * from that record on, dropped ones until then. A session holds back the redo point from before the
- * first page of a new tree until that record, so that recovery always knows what was begun; a
- * dropped tree stays in the catalog, as one that is to be freed, until it has no page any more.
+ * <p><b>With a log</b> a change is one record ({@link CatalogChange}). New trees exist from that
+ * record on, dropped ones until then. A session holds back the redo point from before the first
+ * page of a new tree until that record, so recovery always sees the allocations. A dropped tree
+ * stays in the catalog, deferred, until all its pages are free.
  */
 final class SchemaChanges {
-  /** Pages of trees that the catalog does not know any more. */
   final DeferredDrops drops;
 
   private final CatalogCallbacks catalogCallbacks;
@@ -53,24 +51,15 @@ final class SchemaChanges {
   private final HintUse hintUse;
   private final EntryHints entryHints;
 
-  /** For how long a transaction waits for the lock, which is held for one change at a time. */
+  /** How long a transaction waits for the lock before it aborts. */
   private static final long GIVES_WAY_NANOS = 1_000_000_000;
 
-  /** How long a close waits for an operation that was told to end. */
+  /** How long a close waits for an operation to end. */
   static final long CLOSING_NANOS = 60_000_000_000L;
 
-  /**
-   * Held while the schema changes, and while the database closes. Who has it waits for no
-   * transaction, nor for room in the log.
-   */
+  /** The schema lock. Its holder waits neither for a transaction nor for log space. */
   private final OperationLock lock = new OperationLock("the lock of the schema");
 
-  /**
-   * Changes of the catalog of a store.
-   *
-   * @param hintUse how hints in entries are used
-   * @param entryHints what entries of new indexes remember, where their specification does not say
-   */
   SchemaChanges(
       CatalogCallbacks catalogCallbacks,
       Store store,
@@ -84,7 +73,6 @@ final class SchemaChanges {
     this.drops = new DeferredDrops(store, orphanPages, this::forget);
   }
 
-  /** Does something while the schema does not change. */
   void whileNothingChanges(String what, Runnable work) {
     lock.lock(what, store::checkWaiting);
     try {
@@ -95,10 +83,10 @@ final class SchemaChanges {
   }
 
   /**
-   * The same; or not, where something does change now.
+   * Runs an action under the lock.
    *
-   * @param wait whether to wait for it
-   * @return whether it was done
+   * @param wait whether to wait for the lock
+   * @return whether the action ran
    */
   boolean whileNothingChanges(String what, boolean wait, Runnable work) {
     if (!wait && !lock.tryLock(what)) {
@@ -116,10 +104,10 @@ final class SchemaChanges {
   }
 
   /**
-   * Does the rest of a close with the lock.
+   * Runs the rest of a close under the lock.
    *
-   * @param rest is told whether it has it: not if an operation keeps it for a minute that was told
-   *     to end
+   * @param rest receives whether the lock was obtained, which fails if an operation does not end in
+   *     a minute
    */
   void closing(Consumer<Boolean> rest) {
     boolean mine = lock.lockFirmly("close the database", CLOSING_NANOS);
@@ -133,9 +121,9 @@ final class SchemaChanges {
   }
 
   /**
-   * Takes the lock for a transaction, and does something in a store that serves.
+   * Runs an action under the lock, for a transaction.
    *
-   * @throws TransactionAbortedException if it is held for too long: the transaction gives way
+   * @throws TransactionAbortedException if the lock is held too long
    */
   <T> T lockedIn(Tx tx, String what, Supplier<T> work) {
     lockIn(tx, what);
@@ -146,7 +134,7 @@ final class SchemaChanges {
     }
   }
 
-  /** Takes the lock for a transaction; {@link #unlock} follows. */
+  /** Takes the lock for a transaction; {@link #unlock} must follow. */
   void lockIn(Tx tx, String what) {
     lockGivingWay(lock, what, waitsFor -> tx.abort(AbortCause.CATALOG, waitsFor));
     boolean open = false;
@@ -165,12 +153,12 @@ final class SchemaChanges {
   }
 
   /**
-   * Takes a lock for a thread that may have a transaction. Who has the lock may be the commit of a
-   * pessimistic transaction, which waits for what the thread's transaction has locked. So a
-   * transaction waits for a moment only, and then gives way: its body is done again.
+   * Takes a lock on a thread that may have a transaction. The holder may be the commit of a
+   * pessimistic transaction that waits for items of that transaction. So a transaction waits for a
+   * limited time, and is then aborted and retried.
    *
-   * @param which this one's; null for that of the schema
-   * @throws TransactionAbortedException if it is held for too long, and there is a transaction
+   * @param which the lock; null for the schema lock
+   * @throws TransactionAbortedException if the lock is held too long, and there is a transaction
    */
   void lockGivingWay(@Nullable OperationLock which, String what) {
     lockGivingWay(
@@ -196,7 +184,7 @@ final class SchemaChanges {
   }
 
   /**
-   * Takes the lock of the schema as {@link #lockGivingWay}, and does something in a store that
+   * Runs an action under the lock, which is taken as by {@link #lockGivingWay}, while the store
    * serves.
    */
   <T> T lockedGivingWay(String what, Supplier<T> work) {
@@ -209,7 +197,7 @@ final class SchemaChanges {
     }
   }
 
-  /** Does something if nobody has the lock of the schema; returns whether it was done. */
+  /** Runs an action if the lock is free; returns false if it is not, else the action's result. */
   boolean tryLocked(String what, BooleanSupplier work) {
     if (!lock.tryLock(what)) {
       return false;
@@ -222,7 +210,7 @@ final class SchemaChanges {
     }
   }
 
-  /** Takes the lock, and does something in a store that is open. */
+  /** Runs an action under the lock, while the store is open. */
   <T> T locked(String what, Supplier<T> work) {
     lockGivingWay(null, what);
     try {
@@ -236,18 +224,17 @@ final class SchemaChanges {
   // ------------------------------------------------------------------------------- making trees
 
   /**
-   * Makes trees and publishes them with records of the catalog. If that fails, they are dropped
-   * again; if the machine dies meanwhile, recovery does so, for the redo point stays before all of
-   * it.
+   * Creates trees and publishes them. After a failure they are dropped; after a crash recovery
+   * drops them, because the redo point is held back.
    *
-   * @param work makes trees, which it adds to the list, and says what becomes of the catalog
-   * @param then what follows in memory once the catalog has changed
+   * @param work creates trees, adds them to the list and describes the change
+   * @param then the update in memory
    */
   void making(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
     store.awaitDurable(make(work, then));
   }
 
-  /** The same, and does not wait for the log. */
+  /** Like {@link #making}, without waiting for the log. */
   long make(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
     store.willWrite();
     List<BTree> made = new ArrayList<>();
@@ -259,7 +246,7 @@ final class SchemaChanges {
       work.accept(change, made);
       end = change.run(then);
     } finally {
-      // Halfway it holds back the redo point for good. Looks at fields: a call may fail.
+      // An incomplete change holds back the redo point for good. Field reads only: a call may fail.
       if (change.happened ? change.whole : dropAll(made)) {
         hold.end();
       }
@@ -268,10 +255,10 @@ final class SchemaChanges {
   }
 
   /**
-   * Frees the pages of trees that were not published.
+   * Frees the pages of unpublished trees.
    *
-   * @return whether the redo point may go on: false where recovery has to free them, and where they
-   *     are still to be freed
+   * @return whether the redo point may advance: false if pages are still to be freed, or recovery
+   *     must free them
    */
   private boolean dropAll(List<BTree> trees) {
     List<BTree> rest = new ArrayList<>();
@@ -291,9 +278,9 @@ final class SchemaChanges {
   }
 
   /**
-   * Makes an index with its tree.
+   * Creates an index with its tree.
    *
-   * @param objects the versions of the table's objects; null in a table of another kind
+   * @param objects the table's object versions; null in other tables
    */
   IndexCore newIndex(
       TableSpec table,
@@ -333,7 +320,7 @@ final class SchemaChanges {
     return tree;
   }
 
-  /** Frees the pages of a tree that was not published; false if they can't be freed now. */
+  /** Frees an unpublished tree; returns false if that is not possible now. */
   private boolean drop(BTree tree) {
     LogSession session = store.session();
     try {
@@ -351,7 +338,6 @@ final class SchemaChanges {
     }
   }
 
-  /** An index as it is specified, over a tree that is there. */
   IndexCore index(TableSpec table, IndexSpec spec, BTree tree, IndexHints hints) {
     if (spec.extractedKey() != null && spec.isDescribed()) {
       throw new InvalidUseException(
@@ -374,19 +360,17 @@ final class SchemaChanges {
         hints);
   }
 
-  /** Puts a table into the catalog, with these indexes. */
   static void save(TableCore core, List<IndexCore> indexes, CatalogChange change) {
     save(core, core.name, indexes, change);
   }
 
-  /** Puts a table into the catalog under a name. */
+  /** Saves a table under a new name. */
   static void save(TableCore core, String name, List<IndexCore> indexes, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         indexes.stream().map(CatalogEntry.IndexEntry::of).toList();
     change.put(CatalogKey.of(name), entry(core, name, entries).encode()).isTable(core.tree, name);
   }
 
-  /** Puts a table into the catalog, one of whose indexes has another name. */
   static void renamed(TableCore core, IndexCore index, String name, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         core.readable().stream()
@@ -396,9 +380,9 @@ final class SchemaChanges {
   }
 
   /**
-   * Puts a table into the catalog with other trees.
+   * Saves a table with new trees.
    *
-   * @param trees the table's, then those of the indexes that can be read, in their order
+   * @param trees the table's, then those of its readable indexes in order
    */
   static void treesSwapped(TableCore core, List<BTree> trees, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
@@ -412,12 +396,10 @@ final class SchemaChanges {
         .isLoaded(trees.get(0), core.name);
   }
 
-  /** Puts a table into the catalog, the root of one of whose trees moves with that. */
   static void moved(TableCore core, BTree tree, RootMove move, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         Arrays.stream(core.indexes())
-            .filter(
-                i -> i.stage.isComplete()) // one that is about to be dropped is there until then
+            .filter(i -> i.stage.isComplete()) // includes an index that is about to be dropped
             .map(
                 i -> {
                   CatalogEntry.IndexEntry e = CatalogEntry.IndexEntry.of(i);
@@ -432,12 +414,10 @@ final class SchemaChanges {
         .moves(move);
   }
 
-  /** What the catalog keeps of a table. */
   static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
     return entry(core, core.name, indexes);
   }
 
-  /** Puts a table into the catalog whose rows expire in another way, or no longer. */
   static void expiring(TableCore core, @Nullable Expiry expiry, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         core.readable().stream().map(CatalogEntry.IndexEntry::of).toList();
@@ -445,7 +425,6 @@ final class SchemaChanges {
     change.put(CatalogKey.of(core.name), entry(core, core.name, entries, extras).encode());
   }
 
-  /** Puts a table into the catalog whose objects have other versions. */
   static void objects(
       TableCore core,
       ObjectHistory versions,
@@ -472,10 +451,9 @@ final class SchemaChanges {
   // ------------------------------------------------------------------------------ dropping trees
 
   /**
-   * Takes trees out of the catalog, which knows them from then on as those whose pages are to be
-   * freed.
+   * Removes trees from the catalog and defers their pages.
    *
-   * @param then what follows in memory once the catalog has changed
+   * @param then the update in memory
    */
   void dropping(List<BTree> trees, Consumer<CatalogChange> work, Runnable then) {
     store.willWrite();
@@ -487,7 +465,6 @@ final class SchemaChanges {
     store.awaitDurable(change.run(then));
   }
 
-  /** The pages of a tree are free: the catalog need not know of it any more. */
   private void forget(byte[] key) {
     locked("free pages", () -> new CatalogChange(store).delete(key).run());
   }

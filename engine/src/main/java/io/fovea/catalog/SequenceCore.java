@@ -13,41 +13,39 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A sequence of an open database. All its handles share it.
+ * The shared state of an open sequence.
  *
  * <pre>
- *   places   0 ........ given ........ calm ........ usable ........ reserved ........ count
+ *   numbers  0 ........ given ....... readyLimit ...... usable ........ reserved ........ count
  *            taken, each by one thread │              │               │
- *            ──────────────────────────┤ no look at anything else     │
- *                                      ├── the next block is asked for│
+ *            ──────────────────────────┤ no further check             │
+ *                                      ├── the next block is requested│
  *                                                     ├── waits until that is durable
  *                                                                     ├── waits until there is one
  * </pre>
  *
- * <p>Values are counted as places from 0 on: value = first + place * step. A thread takes a place
- * by one addition, and has it for good: what it can't be given then is skipped. The catalog has
- * {@link #reserved}: no place below that is given again after a crash, so a place is given once the
- * record that reserves it is durable. In the second half of a block one thread appends the record
- * of the next one, and waits for nobody: as a rule it is durable when its first value is needed.
+ * <p>Values are numbered from 0: value = first + number * step. A thread takes a number by one
+ * atomic addition; a number that it may not use is skipped. The catalog has {@link #reserved}:
+ * numbers below it are not used again after a crash, so a number may be used once the record that
+ * reserves it is durable. In the second half of a block one thread appends the record of the next
+ * one without waiting; usually it is durable before its first value is needed.
  *
- * <p><b>The end.</b> {@link #readyLimit} becomes 0 before the places are counted that are given
- * back to the catalog. Both are volatile. So a thread that has taken a place after the count sees
- * 0, and is refused; one that has taken it before is counted.
+ * <p><b>The end.</b> {@link #readyLimit} is set to 0 before the unused numbers are counted and
+ * returned to the catalog. Both are volatile. A thread that takes a number after the count sees 0
+ * and is refused; one that took it before is counted.
  *
- * <p>Any thread. Order of locks: {@link #filling}, that of the schema, the monitor, under which
- * nothing waits.
+ * <p>Thread-safe. Lock order: {@link #filling}, the schema lock, the monitor, under which nothing
+ * waits.
  */
 public final class SequenceCore {
-  /** What can be done with it. */
   private enum State {
-    /** A transaction has made it, and uses it. */
+    /** Created by an active transaction, which may use it. */
     NEW,
-    /** It is in the catalog. */
     OPEN,
-    /** It is not: of a transaction that did not commit. */
+    /** Created by a transaction that did not commit. */
     NEVER,
     DROPPED,
-    /** Another one has its name, which gives the values that are asked of this one. */
+    /** Replaced by {@link SequenceCore#successor}, which serves its requests. */
     ALTERED,
     CLOSED
   }
@@ -68,37 +66,37 @@ public final class SequenceCore {
   private final long step;
   private final long count;
 
-  /** As it was opened last: with that cache. */
+  /** The specification, with the latest cache size. */
   private volatile SequenceSpec spec;
 
-  /** Places that were taken; more than there are, where threads found no more. */
+  /** Numbers taken; exceeds the count if threads found no more. */
   private volatile long given;
 
-  /** Places below it are given at once. */
+  /** Numbers below it need no check. */
   private volatile long readyLimit;
 
-  /** The one that has become of it, set before {@link #readyLimit} is 0 for good; else null. */
+  /** Set before {@link #readyLimit} is 0 for good; null if not altered. */
   private volatile @Nullable SequenceCore successor;
 
-  /** Held by one thread that reserves places, and waits for that to be durable. */
+  /** Held by a thread that reserves numbers until that is durable. */
   private final OperationLock filling = new OperationLock("the lock of a sequence");
 
-  // Under the monitor.
+  // Guarded by the monitor.
   private State state;
 
-  /** Places below it are reserved durably. */
+  /** Numbers below it are reserved durably. */
   private long usable;
 
-  /** Places below it are reserved: what the catalog has. */
+  /** Numbers below it are reserved in the catalog. */
   private long reserved;
 
-  /** Up to where the log must be durable before {@link #reserved} is. */
+  /** The LSN up to which the log must be durable for {@link #reserved}. */
   private long lsn;
 
-  /** A transaction commits it as it is now: whoever wants more places comes too late. */
+  /** Whether a commit has fixed the reserved numbers. */
   private boolean frozen;
 
-  /** One that the catalog has, or, with {@code reserved} below 0, one that a transaction makes. */
+  /** Creates a sequence; {@code reserved} is negative if a transaction creates it. */
   SequenceCore(Store store, SchemaChanges changes, SequenceSpec spec, long reserved) {
     this.store = store;
     this.changes = changes;
@@ -113,22 +111,20 @@ public final class SequenceCore {
     this.readyLimit = this.reserved;
   }
 
-  /** What it gives, and how many values are cached now. */
+  /** Returns the specification. */
   public SequenceSpec spec() {
     return spec;
   }
 
-  /** The same cache as whoever has opened it last. */
   synchronized void cached(int values) {
     spec = spec.cached(values);
   }
 
-  /** It has another name from now on. */
   synchronized void rename(String name) {
     spec = spec.named(name);
   }
 
-  /** What gives the values that are asked of it: another one, if it was altered. */
+  /** Returns the last successor, or this sequence if it was not altered. */
   public SequenceCore latest() {
     SequenceCore core = this;
     SequenceCore next = core.successor;
@@ -141,7 +137,7 @@ public final class SequenceCore {
 
   // ---------------------------------------------------------------------------------------- values
 
-  /** The next value. */
+  /** Returns the next value. */
   public long next() {
     long place = (long) GIVEN.getAndAdd(this, 1L);
     if (place >= readyLimit && !require(place + 1, 1)) {
@@ -150,7 +146,7 @@ public final class SequenceCore {
     return first + place * step;
   }
 
-  /** The first of some values in a row. */
+  /** Returns the first of several consecutive values. */
   public long next(int values) {
     while (true) {
       long place = given;
@@ -169,7 +165,7 @@ public final class SequenceCore {
     }
   }
 
-  /** Gives no value below one any more. */
+  /** Skips all values below the given one. */
   public void skipTo(long value) {
     if (successor != null) {
       latest().skipTo(value);
@@ -189,13 +185,16 @@ public final class SequenceCore {
     }
   }
 
-  /** How many values are below one, which is above the first: unsigned, since ranges are large. */
+  /**
+   * Returns the number of values below one that is above the first; unsigned, because ranges are
+   * large.
+   */
   private long placesBelow(long value) {
     long n = Long.divideUnsigned(value - first - 1, step);
     return n < 0 || n == Long.MAX_VALUE ? Long.MAX_VALUE : n + 1;
   }
 
-  /** How many values are left. */
+  /** Returns the number of values left. */
   public long left() {
     if (!isUsable()) {
       return latest().left();
@@ -203,7 +202,7 @@ public final class SequenceCore {
     return count - Math.min(given, count);
   }
 
-  /** The value that is given next, unless there is none. */
+  /** Returns the next value without taking it. */
   public long peek() {
     if (!isUsable()) {
       return latest().peek();
@@ -223,9 +222,8 @@ public final class SequenceCore {
   // --------------------------------------------------------------------------------------- reserve
 
   /**
-   * Returns when the places below {@code end} may be given. Seldom called.
-   *
-   * @return false if they may not, for it was altered
+   * Waits until the numbers below {@code end} may be used; returns false if the sequence was
+   * altered.
    */
   private boolean require(long end, int asked) {
     if (end > count) {
@@ -253,7 +251,6 @@ public final class SequenceCore {
     return true;
   }
 
-  /** Whether the transaction that makes it may use places: nothing is written before it commits. */
   private boolean isOwn(long end) {
     if (frozen && end > reserved) {
       throw new InvalidUseException(
@@ -264,7 +261,7 @@ public final class SequenceCore {
     return true;
   }
 
-  /** False if it was altered; throws if it gives no values for another reason. */
+  /** Returns false if the sequence was altered; throws if it is unusable for another reason. */
   private synchronized boolean isUsable() {
     switch (state) {
       case ALTERED -> {
@@ -323,12 +320,15 @@ public final class SequenceCore {
     }
   }
 
-  /** Places are given at once, except for some before the end of what is usable. Monitor held. */
+  /** Sets readyLimit to some numbers before the end of the usable ones. Requires the monitor. */
   private void setCalm(int before) {
     readyLimit = reserved > usable || usable == count ? usable : usable - Math.min(usable, before);
   }
 
-  /** Reserves the next block if nobody is in the way; what fails is told to who needs it. */
+  /**
+   * Reserves the next block unless another thread does; a failure is left to the thread that needs
+   * it.
+   */
   private void fillAhead() {
     if (!filling.tryLock("reserve values of a sequence")) {
       return;
@@ -336,7 +336,7 @@ public final class SequenceCore {
     try {
       long end;
       synchronized (this) {
-        end = reserved == usable ? reserved : -1; // else somebody has come first
+        end = reserved == usable ? reserved : -1; // otherwise another thread has reserved it
       }
       if (end >= 0 && changes.tryLocked("reserve values of a sequence", () -> extend(end + 1))) {
         long durable;
@@ -353,7 +353,7 @@ public final class SequenceCore {
     } catch (FoveaException e) {
       synchronized (this) {
         if (state == State.OPEN) {
-          readyLimit = usable; // not again for each value of this block
+          readyLimit = usable; // do not retry for each value of this block
         }
       }
     } finally {
@@ -361,7 +361,7 @@ public final class SequenceCore {
     }
   }
 
-  /** Under the lock of the schema; false if it was altered. */
+  /** Requires the schema lock; returns false if the sequence was altered. */
   private boolean extend(long end) {
     if (!isUsable()) {
       return false;
@@ -390,14 +390,17 @@ public final class SequenceCore {
 
   // ------------------------------------------------------------------------------ comes and goes
 
-  /** What the catalog gets under another name. Under the lock of the schema, as {@link #extend}. */
+  /**
+   * Returns the catalog record under another name. Requires the schema lock, as {@link #extend}
+   * does.
+   */
   byte[] named(String name) {
     synchronized (this) {
       return SequenceRecord.encode(spec.named(name), reserved);
     }
   }
 
-  /** What the catalog gets when the transaction that has made it commits. */
+  /** Returns the catalog record for the commit of the transaction that created the sequence. */
   byte[] freeze() {
     synchronized (this) {
       frozen = true;
@@ -407,7 +410,6 @@ public final class SequenceCore {
     }
   }
 
-  /** The transaction has committed, up to a position of the log. */
   void publish(long committedLsn) {
     synchronized (this) {
       state = State.OPEN;
@@ -415,18 +417,17 @@ public final class SequenceCore {
     }
   }
 
-  /** The transaction has not committed. */
   void markRolledBack() {
     end(State.NEVER);
   }
 
-  /** Another one gives the values that are asked of it; under the lock of the schema. */
+  /** Replaces the sequence by a successor. Requires the schema lock. */
   void alter(SequenceCore by) {
     successor = by;
     end(State.ALTERED);
   }
 
-  /** It is not in the catalog any more; under the lock of the schema. */
+  /** Requires the schema lock. */
   void drop() {
     synchronized (this) {
       if (state != State.ALTERED) {
@@ -435,7 +436,6 @@ public final class SequenceCore {
     }
   }
 
-  /** The database closes. */
   void close() {
     synchronized (this) {
       if (state == State.OPEN || state == State.NEW) {
@@ -447,14 +447,13 @@ public final class SequenceCore {
   private void end(State as) {
     synchronized (this) {
       state = as;
-      readyLimit = 0; // before the places are counted
+      readyLimit = 0; // before the numbers are counted
     }
   }
 
   /**
-   * Returns the record that gives unused values back to the catalog, or null if all reserved values
-   * were used. Only after {@link #close}, under the schema lock: an open sequence would go on to
-   * use values that the catalog no longer has as reserved.
+   * Returns the record that gives unused values back to the catalog, or null if there are none.
+   * Only after {@link #close}, under the schema lock: an open sequence could still use them.
    */
   byte @Nullable [] rest() {
     long places = Math.min(given, count);

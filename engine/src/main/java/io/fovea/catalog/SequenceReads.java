@@ -9,24 +9,22 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sequences that a transaction has looked for, and what it makes of them: as {@link
- * CatalogTransaction} does it with tables. Giving values is no part of a transaction, so nobody
- * asks who uses a sequence that is dropped.
- *
- * <p>As its transaction.
+ * A transaction's lookups and changes of sequences, like those of tables in {@link
+ * CatalogTransaction}. Values are not transactional, so uses of a dropped sequence are not checked.
+ * Same thread as the transaction.
  */
 final class SequenceReads {
   private final Sequences sequences;
 
-  /** What it was told. */
+  /** Results of lookups. */
   private final Map<String, @Nullable SequenceCore> seen = new HashMap<>();
 
-  /** What it has made of that. */
+  /** Changes relative to {@link #seen}. */
   private final Map<String, @Nullable SequenceCore> now = new TreeMap<>();
 
   private final List<SequenceCore> made = new ArrayList<>();
 
-  /** Those of others that are altered, and what becomes of them. */
+  /** Altered sequences of others, and their successors. */
   private final Map<SequenceCore, SequenceCore> altered = new IdentityHashMap<>();
 
   SequenceReads(Sequences sequences) {
@@ -59,7 +57,7 @@ final class SequenceReads {
     now.put(name, null);
   }
 
-  /** Gives one that there is another name, which none has. */
+  /** Renames a sequence to an unused name. */
   void rename(String from, String to) {
     SequenceCore core = core(from);
     now.put(from, null);
@@ -69,7 +67,7 @@ final class SequenceReads {
     }
   }
 
-  /** Puts another one in the place of one that there is. */
+  /** Replaces a sequence. */
   SequenceCore alter(SequenceCore core, SequenceCore by) {
     if (made.contains(core)) {
       core.alter(by);
@@ -92,7 +90,7 @@ final class SequenceReads {
     return true;
   }
 
-  /** What the catalog gets. */
+  /** Adds the changes to the catalog change. */
   void into(CatalogChange change) {
     now.forEach(
         (name, core) -> {
@@ -105,14 +103,12 @@ final class SequenceReads {
         });
   }
 
-  /** It has committed. */
   void publish(long lsn) {
     sequences.publish(now, made, altered.keySet(), lsn);
-    // When others may use what has become of them: before, it would give values as to its maker.
+    // After publication: until then the successor serves only the transaction that created it.
     altered.forEach(SequenceCore::alter);
   }
 
-  /** It has ended. */
   void ended(boolean committed) {
     for (SequenceCore core : made) {
       if (!committed && now.containsValue(core)) {

@@ -13,24 +13,20 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 
 /**
- * A sequence as the catalog keeps it.
+ * The catalog record of a sequence. All numbers are big-endian.
  *
  * <pre>
- *   key     as {@link CatalogKey} has it, with "s"
- *   value   version (1) · first (8) · last (8) · step (8) · cached (4) · reserved places (8)
- *           · {@link ExtensionFields}: of a name that is too long for the key
+ *   key     as in {@link CatalogKey}, with "s"
+ *   value   version (1) · first (8) · last (8) · step (8) · cached (4) · reserved values (8)
+ *           · {@link ExtensionFields}: a name too long for the key
  * </pre>
  *
- * <p>All numbers are big-endian. No place below the reserved ones is given by whoever opens the
- * file next.
- *
- * @param spec what it gives
- * @param reserved how many places are reserved
+ * @param spec its specification
+ * @param reserved the number of reserved values, which later openings do not use
  */
 record SequenceRecord(SequenceSpec spec, long reserved) {
   private static final int VERSION = 1;
 
-  /** Visits what is there of one kind. */
   @FunctionalInterface
   interface Visitor {
     void sequence(SequenceRecord r);
@@ -59,10 +55,10 @@ record SequenceRecord(SequenceSpec spec, long reserved) {
   }
 
   /**
-   * Reads a record.
+   * Decodes a record.
    *
    * @throws IncompatibleFormatException if a newer version wrote it
-   * @throws CorruptionException if it makes no sense
+   * @throws CorruptionException if the bytes are invalid
    */
   static SequenceRecord decode(byte[] key, byte[] value) {
     String known = CatalogKey.describe(key);
@@ -98,7 +94,6 @@ record SequenceRecord(SequenceSpec spec, long reserved) {
     }
   }
 
-  /** Visits the sequences that a catalog knows. */
   static void forEach(BTree catalog, Visitor visitor) {
     TreeWalk.forEach(
         catalog,

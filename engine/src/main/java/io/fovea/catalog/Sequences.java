@@ -17,14 +17,13 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sequences of a database: each is a record of the catalog ({@link SequenceRecord}), and what
- * threads share while it is open ({@link SequenceCore}).
+ * The sequences of a database. Each is a catalog record ({@link SequenceRecord}) and a core that
+ * threads share ({@link SequenceCore}).
  *
- * <p>A block of values is reserved by a change of that record alone, which is no transaction: so it
- * conflicts with none, and is not undone with one. A close writes how far each sequence has come,
- * so that nothing is skipped.
+ * <p>Reserving a block of values changes only that record, outside transactions: it conflicts with
+ * none and is not rolled back. A close saves the next values, so that none are skipped.
  *
- * <p>Any thread; changes are under the lock of the schema.
+ * <p>Thread-safe; changes are under the schema lock.
  */
 public final class Sequences {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -42,21 +41,21 @@ public final class Sequences {
         r -> all.put(r.spec().name(), new SequenceCore(store, changes, r.spec(), r.reserved())));
   }
 
-  /** A sequence; null if there is none of that name. */
+  /** Returns a sequence, or null if there is none. */
   public @Nullable SequenceCore core(String name) {
     return all.get(name);
   }
 
-  /** The names, in order. */
+  /** Returns the names, in order. */
   public List<String> names() {
     store.requireServing();
     return List.copyOf(all.keySet());
   }
 
   /**
-   * Opens a sequence, making it where it is not there.
+   * Opens a sequence, creating it if there is none.
    *
-   * @param adopts whether one that is there must be as it is specified
+   * @param adopts whether an existing one must match the specification
    */
   public SequenceCore open(SequenceSpec spec, boolean adopts) {
     store.requireServing();
@@ -93,19 +92,19 @@ public final class Sequences {
     return made;
   }
 
-  /** One that a transaction makes. */
+  /** Creates a sequence for a transaction. */
   SequenceCore fresh(SequenceSpec spec) {
     return new SequenceCore(store, changes, spec, -1);
   }
 
   /**
-   * Opens one that is there, with the cache of whoever opens it.
+   * Sets the cache size of an existing sequence.
    *
-   * @throws IncompatibleSchemaException if it gives other values than is specified
+   * @throws IncompatibleSchemaException if its values differ from the specification
    */
   void adopt(SequenceCore core, SequenceSpec spec) {
     SequenceSpec is = core.spec();
-    // One that a transaction has renamed is called so when that has committed.
+    // The core of a sequence renamed by an active transaction has the old name until the commit.
     if (!is.named(spec.name()).cached(spec.cached()).equals(spec)) {
       throw new IncompatibleSchemaException(
           "Sequence "
@@ -129,7 +128,7 @@ public final class Sequences {
     core.cached(spec.cached());
   }
 
-  /** Drops a sequence, durably; false if there is none of that name. */
+  /** Drops a sequence durably; returns false if there is none. */
   public boolean drop(String name) {
     store.requireServing();
     if (!all.containsKey(name)) {
@@ -156,8 +155,8 @@ public final class Sequences {
   }
 
   /**
-   * Renames a sequence, durably; false if there is none of that name. Its handles go on: they hold
-   * the core, whose name changes.
+   * Renames a sequence durably; returns false if there is none. Handles stay valid, because they
+   * hold the core.
    */
   public boolean rename(String from, String to) {
     TableSpec.requireName(to);
@@ -193,7 +192,7 @@ public final class Sequences {
     return true;
   }
 
-  /** Lets a sequence give other values, durably; null if there is none of that name. */
+  /** Alters a sequence durably; returns null if there is none. */
   public @Nullable SequenceCore alter(SequenceSpec spec) {
     store.requireServing();
     if (!all.containsKey(spec.name())) {
@@ -223,10 +222,10 @@ public final class Sequences {
   }
 
   /**
-   * Names are those of other sequences; null for none. Under the lock of the schema.
+   * Publishes names with their sequences, null for none. Requires the schema lock.
    *
-   * @param made those that were not there
-   * @param altered those that others are to follow
+   * @param made the new ones
+   * @param altered the ones that get a successor
    */
   void publish(
       Map<String, @Nullable SequenceCore> names,
@@ -249,12 +248,11 @@ public final class Sequences {
     gone.forEach(SequenceCore::drop);
   }
 
-  /** Gives no values any more. */
   void close() {
     all.values().forEach(SequenceCore::close);
   }
 
-  /** Writes how far they have come; under the lock of the schema, after {@link #close}. */
+  /** Saves the next values; under the schema lock, after {@link #close}. */
   void save() {
     CatalogChange change = new CatalogChange(store);
     for (SequenceCore core : all.values()) {
@@ -272,7 +270,10 @@ public final class Sequences {
       if (change.happened) {
         throw e; // only a recovery completes it
       }
-      LOG.log(Level.DEBUG, "What sequences have reserved and not given is skipped", e);
+      LOG.log(
+          Level.DEBUG,
+          "Unused reserved values of sequences could not be saved and are skipped.",
+          e);
     }
   }
 }

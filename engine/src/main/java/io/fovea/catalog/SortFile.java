@@ -8,11 +8,9 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The file beside the database in which a load keeps sorted runs: made with the first of them,
- * written from its beginning to its end, removed by {@link #close}. Where the database has no files
- * it is memory. What a crash leaves of it is removed when the database is opened.
- *
- * <p>One thread.
+ * A temporary file for the sorted runs of a load: created with the first run, written sequentially,
+ * deleted by {@link #close}. It is memory if the database has no files. The next opening deletes
+ * what a crash leaves. Confined to one thread.
  */
 final class SortFile implements AutoCloseable {
   private final @Nullable Storage storage;
@@ -23,11 +21,8 @@ final class SortFile implements AutoCloseable {
   private boolean closed;
 
   /**
-   * A file that is not made yet.
-   *
-   * @param storage where files are; null for none
-   * @param number which of the files for runs, below {@link Storage#LOADS}
-   * @param counters of what is written
+   * @param storage the files of the database; null for none
+   * @param number below {@link Storage#LOADS}
    */
   SortFile(@Nullable Storage storage, int number, LoadCounters counters) {
     this.counters = counters;
@@ -37,8 +32,8 @@ final class SortFile implements AutoCloseable {
 
   private BlockDevice device() {
     if (closed) {
-      // Its name may be that of another load's by now.
-      throw new IllegalStateException("The file of sorted runs is used after its end.");
+      // Its name may already belong to another load's file.
+      throw new IllegalStateException("The file of sorted runs is closed.");
     }
     BlockDevice d = device;
     if (d == null) {
@@ -48,7 +43,7 @@ final class SortFile implements AutoCloseable {
     return d;
   }
 
-  /** Where the next bytes go, which are a multiple of {@link SortedRuns#BLOCK}. */
+  /** Appends a multiple of {@link SortedRuns#BLOCK} bytes; returns their position. */
   long append(MemorySegment from, int bytes) {
     long at = end;
     device().write(at, from, 0, bytes);
@@ -61,12 +56,10 @@ final class SortFile implements AutoCloseable {
     device().read(at, to, off, bytes);
   }
 
-  /** A run was written to its end. */
   void wroteRun() {
     counters.runs.increment();
   }
 
-  /** How many bytes were written. */
   long bytes() {
     return end;
   }
@@ -83,7 +76,7 @@ final class SortFile implements AutoCloseable {
       d.close();
     } finally {
       if (storage != null) {
-        // What ends a load may be an interrupt, which is not to end this.
+        // An interrupt that ends the load must not prevent the deletion.
         boolean interrupted = Thread.interrupted();
         try {
           storage.delete(suffix);

@@ -8,8 +8,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Sorts records by their keys with a limit on memory: what fills the memory is sorted and written
- * as a run, and at the end all runs are merged.
+ * Sorts records by key in limited memory. Full memory is sorted and written as a run; at the end
+ * all runs are merged.
  *
  * <pre>
  *   add ─► memory ─ full ─► sorted ─► run 1, run 2, ... of the file ─► merged, a buffer a run ─► next
@@ -18,15 +18,12 @@ import java.util.List;
  *   record, in memory and in runs:  key length (4) · value length (4) · key · value
  * </pre>
  *
- * <p>Equal keys stay in the order in which they came: the sort is a merge sort, and of two runs the
- * older one comes first. Where there are more runs than buffers fit into the memory, some are
- * merged to one before. A record that is larger than the memory is taken all the same: the memory
- * grows.
- *
- * <p>One thread.
+ * <p>The sort is stable: a merge sort, in which the older of two runs comes first. If memory has
+ * too few buffers for all runs, the oldest are merged first. Memory grows for a larger record.
+ * Confined to one thread.
  */
 final class SortedRuns implements AutoCloseable {
-  /** Bytes in a run are a multiple of this. */
+  /** The size of a run in bytes is a multiple of this. */
   static final int BLOCK = 4096;
 
   private static final int HEADER = 8;
@@ -35,7 +32,6 @@ final class SortedRuns implements AutoCloseable {
   private static final int WRITE_BYTES = 256 << 10;
   private static final int FIRST_RECORDS = 1024;
 
-  /** A run in the file. */
   private record Run(long at, long bytes) {}
 
   private final long memoryBytes;
@@ -53,11 +49,8 @@ final class SortedRuns implements AutoCloseable {
   private boolean closed;
 
   /**
-   * A sorter.
-   *
-   * @param memoryBytes how much memory it takes, about
-   * @param file where runs go
-   * @param check is called now and then, and may throw
+   * @param memoryBytes the approximate memory limit
+   * @param check called regularly; may throw
    */
   SortedRuns(long memoryBytes, SortFile file, Runnable check) {
     this.memoryBytes = memoryBytes;
@@ -65,12 +58,11 @@ final class SortedRuns implements AutoCloseable {
     this.check = check;
   }
 
-  /** How many records there are. */
   long records() {
     return records;
   }
 
-  /** The first eight bytes of a key, as an unsigned number. */
+  /** Returns the first eight bytes of a key as an unsigned number. */
   private static long prefix(MemorySegment s, long off, int len) {
     if (len >= 8) {
       return Mem.getLongBE(s, off);
@@ -82,10 +74,10 @@ final class SortedRuns implements AutoCloseable {
     return p;
   }
 
-  /** Adds a record, which is copied. */
+  /** Copies and adds a record. */
   void add(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     long bytes = HEADER + (long) len + vLen;
-    // For each record two words, and two for the sort.
+    // Two longs for each record, and two for the sort.
     if (used + bytes + 32L * (size + 1) > memoryBytes && size > 0) {
       spill();
     }
@@ -131,7 +123,7 @@ final class SortedRuns implements AutoCloseable {
 
   // --------------------------------------------------------------------------------- in memory
 
-  /** Sorts what is in memory: bottom up, from one array into the other and back. */
+  /** Sorts the records in memory bottom-up, alternating between two arrays. */
   private void sort() {
     if (ascending) {
       return;
@@ -172,7 +164,6 @@ final class SortedRuns implements AutoCloseable {
     }
   }
 
-  /** Writes what is in memory as a run. */
   private void spill() {
     sort();
     try (Writer w = new Writer()) {
@@ -187,7 +178,6 @@ final class SortedRuns implements AutoCloseable {
     ascending = true;
   }
 
-  /** Writes a run. */
   private final class Writer implements AutoCloseable {
     private final Arena mine = Arena.ofShared();
     private final MemorySegment buffer = mine.allocate(WRITE_BYTES, BLOCK);
@@ -233,9 +223,8 @@ final class SortedRuns implements AutoCloseable {
   // ------------------------------------------------------------------------------------- merged
 
   /**
-   * The records in order. Nothing is added any more, and the sorter is closed behind this.
-   *
-   * @return before the first record
+   * Returns the sorted records. Nothing may be added later, and the sorter must be closed after the
+   * result.
    */
   Merged merged() {
     if (runs.isEmpty()) {
@@ -250,7 +239,7 @@ final class SortedRuns implements AutoCloseable {
     data = MemorySegment.NULL;
     int most = Math.clamp(memoryBytes / READ_MIN, 2, 4096);
     while (runs.size() > most) {
-      // As many as make one round fewer; the oldest, so that equal keys stay in their order.
+      // As many as save one round; the oldest, to keep equal keys in order.
       int n = Math.min(most, runs.size() - most + 1);
       List<Run> oldest = runs.subList(0, n);
       try (Merged m = new Merged(List.copyOf(oldest));
@@ -277,7 +266,6 @@ final class SortedRuns implements AutoCloseable {
     size = 0;
   }
 
-  /** Goes through a run. */
   private final class Reader {
     private final long end;
     private long fileAt;
@@ -295,7 +283,7 @@ final class SortedRuns implements AutoCloseable {
       buffer = mine.allocate(bytes, BLOCK);
     }
 
-    /** Stands on the next record, whole in the buffer; false at the end. */
+    /** Reads the next record completely into the buffer; returns false at the end. */
     boolean next() {
       if (left == 0) {
         return false;
@@ -342,22 +330,21 @@ final class SortedRuns implements AutoCloseable {
     }
   }
 
-  /** All records in order. What it stands on holds until {@link #next}. */
+  /** All records in order. The current record is valid until {@link #next}. */
   final class Merged implements AutoCloseable {
-    /** A heap by (prefix, key, number); empty where all is in memory. */
+    /** A heap ordered by (prefix, key, number); empty if all is in memory. */
     private Reader[] heap = new Reader[0];
 
     private int[] number = new int[0];
     private int readers;
     private boolean begun;
 
-    /** Where all is in memory: the record. */
+    /** The position in memory. */
     private int index = -1;
 
     private final boolean inMemory;
     private boolean ended;
 
-    /** All is in memory. */
     private Merged() {
       inMemory = true;
     }
@@ -372,7 +359,7 @@ final class SortedRuns implements AutoCloseable {
         done = true;
       } finally {
         if (!done) {
-          close(); // nobody else can: of memory that is shared no collector knows
+          close(); // shared arenas are not garbage-collected
         }
       }
       for (int i = readers / 2 - 1; i >= 0; i--) {
@@ -437,7 +424,7 @@ final class SortedRuns implements AutoCloseable {
       number[b] = n;
     }
 
-    /** Goes on; false at the end. */
+    /** Moves to the next record; returns false at the end. */
     boolean next() {
       assert !ended && !(inMemory && closed) : "sorted records are read after their end";
       if (inMemory) {

@@ -15,14 +15,14 @@ import io.fovea.store.Store;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Whether a table is what a specification says, and whether its sizes are possible. */
+/** Checks tables against specifications, and sizes against limits. */
 final class SpecCheck {
   private SpecCheck() {}
 
   /**
-   * Looks whether a table can be opened with a specification.
+   * Checks that a table can be opened with a specification.
    *
-   * @throws IncompatibleSchemaException if the table is another one than specified
+   * @throws IncompatibleSchemaException if it cannot
    */
   static void check(Store store, TableCore core, TableSpec spec) {
     int inFile = core.history().version();
@@ -59,9 +59,9 @@ final class SpecCheck {
   }
 
   /**
-   * What a specification says of an index that there is.
+   * Returns the specification of an existing index.
    *
-   * @throws IncompatibleSchemaException if it says nothing
+   * @throws IncompatibleSchemaException if there is none
    */
   static IndexSpec named(Store store, TableCore core, TableSpec spec, IndexCore i) {
     IndexSpec s = spec(spec, i.name);
@@ -78,9 +78,9 @@ final class SpecCheck {
   }
 
   /**
-   * Looks whether an index is what a specification says.
+   * Checks that an index is as specified.
    *
-   * @throws IncompatibleSchemaException if it is another one
+   * @throws IncompatibleSchemaException if it is not
    */
   static void checkIndex(Store store, TableCore core, CatalogEntry.IndexEntry i, IndexSpec spec) {
     String difference = i.difference(spec);
@@ -93,9 +93,9 @@ final class SpecCheck {
   }
 
   /**
-   * Whether nothing is to be done to open a table.
+   * Returns whether the table can be opened unchanged.
    *
-   * @throws IncompatibleSchemaException if the table is another one than specified
+   * @throws IncompatibleSchemaException if it cannot be opened with the specification
    */
   static boolean isOpenedAs(Store store, TableCore core, TableSpec spec) {
     List<IndexCore> all = core.readable();
@@ -117,12 +117,14 @@ final class SpecCheck {
     return true;
   }
 
-  /** Whether an index waits for its extractor; who only reads, and has none, needs none. */
+  /**
+   * Returns whether an index needs an extractor; not for a described specification in a read-only
+   * store.
+   */
   static boolean lacksMaker(Store store, IndexCore i, IndexSpec spec) {
     return i.isExtracted() && i.maker == null && !(spec.isDescribed() && store.isReadOnly());
   }
 
-  /** The index of a name; null where the specification names none. */
   static @Nullable IndexSpec spec(TableSpec table, String index) {
     for (IndexSpec s : table.indexes()) {
       if (s.name().equals(index)) {
@@ -143,7 +145,7 @@ final class SpecCheck {
   }
 
   /**
-   * Looks whether keys and rows of a specification fit into a node of a tree.
+   * Checks that keys and rows fit into a node.
    *
    * @throws KeyTooLargeException if a key does not
    * @throws ValueTooLargeException if a row of a fixed layout does not
@@ -161,11 +163,6 @@ final class SpecCheck {
     }
   }
 
-  /**
-   * Looks whether rows of some bytes fit into a tree.
-   *
-   * @throws ValueTooLargeException if they don't
-   */
   static void checkBytes(BTree catalog, TableSpec spec, int bytes) {
     if (bytes > catalog.maxValueSize()) {
       throw new ValueTooLargeException(

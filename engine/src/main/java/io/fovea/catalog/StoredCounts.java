@@ -24,20 +24,17 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The counts of trees, as a file that is closed has them in its catalog.
+ * The counts of trees in the catalog of a closed file. All numbers are big-endian.
  *
  * <pre>
- *   "c"             version (1) · number (8)                   of the close that wrote the others
+ *   "c"             version (1) · number (8)                   of the close that wrote the counts
  *   "c" · tree id   version (1) · records (8) · bytes (8)
  * </pre>
  *
- * <p>All numbers are big-endian. They hold if the superblock has the same number: a close first
- * writes those that have changed, then the number, then the superblock. Where it can't write them,
- * for want of space, the superblock gets the number 0, and nobody believes them. While the database
- * is open they are what they were; then the log knows better ({@link
- * io.fovea.recovery.CountsRecord}).
- *
- * <p>Under the lock of the schema.
+ * <p>They are valid if the superblock has the same number: a close writes the changed counts, the
+ * number, then the superblock. If it cannot write them for lack of space, the superblock's number
+ * is 0. While the database is open they are stale, and the log has newer ones ({@link
+ * io.fovea.recovery.CountsRecord}). Requires the schema lock.
  */
 final class StoredCounts {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -47,17 +44,17 @@ final class StoredCounts {
   private static final int NUMBER_BYTES = 9;
   private static final int COUNTS_BYTES = 17;
 
-  /** How many records of the catalog change at once. */
+  /** The catalog records of one change. */
   private static final int PIECE = 64;
 
   private final @Nullable TxEngine engine;
   private final BTree catalog;
   private final LogSession session;
 
-  /** What is to be done: keys, and values or null for what goes. */
+  /** Pending changes; a null value deletes. */
   private final TreeMap<byte[], byte @Nullable []> todo = new TreeMap<>(Arrays::compare);
 
-  /** Whether a change is in the log, and not as a whole in the catalog. */
+  /** Whether a change is in the log but incomplete in the catalog. */
   private boolean halfway;
 
   private StoredCounts(@Nullable TxEngine engine, BTree catalog, LogSession session) {
@@ -68,7 +65,7 @@ final class StoredCounts {
 
   // -------------------------------------------------------------------------------------- reading
 
-  /** Visits what a catalog has, the number first. */
+  /** Visits the counts in a catalog, the number first. */
   static void forEach(BTree catalog, Recovery.TreeVisitor visitor) {
     long[] number = {0};
     TreeMap<Integer, RecoveredRowCounts.Counts> trees = new TreeMap<>();
@@ -94,7 +91,7 @@ final class StoredCounts {
     trees.forEach((id, c) -> visitor.counted(id, c.records(), c.bytes()));
   }
 
-  /** What a catalog has, whether it holds or not. */
+  /** The counts in a catalog, valid or not. */
   private static final class Found implements Recovery.TreeVisitor {
     private final Map<Integer, RecoveredRowCounts.Counts> trees = new TreeMap<>();
     private long number;
@@ -119,7 +116,7 @@ final class StoredCounts {
     }
   }
 
-  /** What is known of the trees of a store that has been opened. */
+  /** Returns the known counts of an opened store. */
   static RecoveredRowCounts of(Store store) {
     RecoveredRowCounts known = store.recoveredRowCounts();
     if (known != null) {
@@ -138,9 +135,9 @@ final class StoredCounts {
   // -------------------------------------------------------------------------------------- writing
 
   /**
-   * Writes the counts of trees, while nobody changes any.
+   * Writes the counts while they do not change.
    *
-   * @return the number for the superblock; 0 where they could not be written
+   * @return the number for the superblock; 0 if they could not be written
    */
   static long save(Store store, List<BTree> trees) {
     RecoveredRowCounts known = new RecoveredRowCounts();
@@ -154,7 +151,7 @@ final class StoredCounts {
     return s.trySave(trees.stream().map(BTree::treeId).toList(), known, store.countsNumber());
   }
 
-  /** The same of a file that was recovered and is closed at once. */
+  /** Writes the counts of a file that is closed right after recovery. */
   static long save(BTree catalog, LogSession session, long number, RecoveredRowCounts known) {
     List<Integer> trees = new ArrayList<>();
     Schema.trees(catalog, (id, root) -> trees.add(id));
@@ -168,7 +165,10 @@ final class StoredCounts {
       if (halfway) {
         throw e; // only a recovery completes it
       }
-      LOG.log(Level.DEBUG, "The counts of tables are not written, and will be counted anew", e);
+      LOG.log(
+          Level.DEBUG,
+          "The counts of tables could not be written. The records will be counted again.",
+          e);
       return 0;
     }
   }
@@ -230,7 +230,7 @@ final class StoredCounts {
         halfway = change.happened && !change.whole;
       }
     } else {
-      // Each is whole or not there, and none holds before the superblock says so.
+      // Each write is atomic, and none is valid before the superblock.
       try (Arena arena = Arena.ofConfined()) {
         Position place = new Position();
         todo.forEach((k, v) -> write(arena, k, v, place));

@@ -14,44 +14,42 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Loads records into a table: builds new trees of what is there and what comes, and puts them in
- * the place of the old ones.
+ * Loads records into a table: builds new trees from existing and new records, and switches to them.
  *
  * <pre>
  *   changes refused, grace ─► source ─► [sorted] ─► merged with the old tree ─► new trees
  *                                                                                 │
  *     few pages:   logged ───────────────────────────────────────────────────────►│
- *     many:        written, synced ─► in the catalog among those to be freed      │
- *                    ─► redo point behind them ─► backups from before have ended ►│
+ *     many:        written, synced ─► deferred in the catalog                     │
+ *                    ─► redo point past them ─► earlier backups have ended ──────►│
  *                                                                                 ▼
- *                    catalog: new trees in, old ones out ─► exchanged at a moment between commits
+ *                    catalog: new trees in, old ones out ─► switched at a quiescent point
  * </pre>
  *
  * <ol>
- *   <li><b>Nobody changes the table</b> from the grace on: so what is read of it is its state at
- *       the moment of the exchange, without a transaction. Who reads it sees the old tree until
- *       then.
- *   <li><b>A crash</b> before the catalog has the new trees as the table's leaves it as it was.
- *       {@link FreshTrees} says why, and what is to happen before pages without images may be used.
- *   <li><b>The exchange</b> is between commits: {@code CommitGate} says why it is serializable. It
- *       comes behind the record of the catalog. Whoever commits in between has read the old tree,
- *       and comes before the load in the serial order; if his record is behind the catalog's and is
- *       lost in a crash, nobody was told of it. Whoever has seen the new tree has a record behind
- *       the catalog's, and is durable only with it. Old trees are freed when all transactions have
- *       ended that were active at the exchange, scans that are open in them included.
+ *   <li><b>The table does not change</b> after the grace period, so it is read without a
+ *       transaction. Readers see the old tree until the switch.
+ *   <li><b>A crash</b> before the catalog has the new trees as the table's leaves the table
+ *       unchanged, see {@link FreshTrees}.
+ *   <li><b>The switch</b> is at a quiescent point ({@code CommitGate}), after the catalog record. A
+ *       commit in between has read the old tree and precedes the load in the serial order; if it is
+ *       logged after the catalog record and lost in a crash, it was never acknowledged. A commit
+ *       that has seen the new tree is logged after the catalog record, and durable only with it.
+ *       Old trees are freed when all transactions that were active at the switch have ended.
  * </ol>
  *
- * <p>The thread that loads; {@link #giveUp} by the one that closes. Each step that touches pages is
- * under {@link #step}, the source's code is not: so a close waits for a step, and for no source.
+ * <p>Confined to the loading thread, except {@link #giveUp}, which a close calls. Each access to
+ * pages is under {@link #step}, the source's code is not: a close waits for a step, but never for a
+ * source.
  */
 final class TableLoad implements Loads.Work {
-  /** How many records of the table, or entries of an index, a step takes. */
+  /** The records or entries of a step. */
   private static final int STEP_RECORDS = 1024;
 
-  /** After how many records of the source they are counted. */
+  /** How many records of the source are counted at once. */
   private static final int COUNT_RECORDS = 1 << 8;
 
-  /** After how many records of the source its progress is told. */
+  /** The records of the source between two progress reports. */
   private static final int TELL_RECORDS = 1 << 16;
 
   private final Store store;
@@ -67,25 +65,23 @@ final class TableLoad implements Loads.Work {
   private @Nullable LoadTrees trees;
   private @Nullable SortedRuns sorter;
 
-  /** Records up to this time have expired. */
+  /** Rows with expiry times up to this one have expired. */
   private long expiredUpTo;
 
   private long read;
   private @Nullable Throwable failure;
 
-  /** Under {@link #step}: nothing more is done. */
+  /** Guarded by {@link #step}: no more work is done. */
   private boolean ended;
 
   private final FreshTrees fresh;
 
-  /** The change by which they become the table's; null before it is made. */
+  /** The change that publishes the trees; null before it is made. */
   private @Nullable CatalogChange publication;
 
   /**
-   * A load, which has not begun.
-   *
-   * @param session of the log, for this load alone
-   * @param file for sorted runs, likewise; closed by the load
+   * @param session used by this load alone
+   * @param file used by this load alone, and closed by it
    */
   TableLoad(
       CatalogCallbacks catalogCallbacks,
@@ -109,12 +105,10 @@ final class TableLoad implements Loads.Work {
     this.fresh = new FreshTrees(store, changes, session, what, this::step);
   }
 
-  /** How many records were left out because they had expired. */
   long leftOut() {
     return made(trees).leftOut;
   }
 
-  /** Throws where the load is to be given up. */
   private void check() {
     waits.check();
     if (ended) {
@@ -122,7 +116,6 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  /** Does something that touches pages. */
   private void step(Runnable work) {
     step.lock();
     try {
@@ -133,7 +126,6 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  /** Loads all that the source has. */
   <X extends Exception> LoadResult run(LoadFeed<X> feed) throws X {
     long began = System.nanoTime();
     core.loading(true);
@@ -181,7 +173,7 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  /** From here on the redo point is held back: not by a source that is sorted first. */
+  /** Holds back the redo point from here on, not while a source is sorted. */
   private void build() {
     session.hold(what);
     trees = new LoadTrees(store, core, how, session, file, counters, expiredUpTo, this::check);
@@ -223,7 +215,7 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  /** A source that has caught what its record has met does not go on. */
+  /** Fails again if the source has caught an exception of its sink. */
   private void rethrow() {
     Throwable t = failure;
     if (t instanceof RuntimeException e) {
@@ -307,7 +299,7 @@ final class TableLoad implements Loads.Work {
     step(
         () -> {
           if (fresh.areKnown()) {
-            session.begin(0); // the redo point stays before what is said of the trees
+            session.begin(0); // the redo point stays before the trees' counts
           }
           made.logCounts();
           end[0] = changes.locked(what, () -> exchange(made));
@@ -331,7 +323,7 @@ final class TableLoad implements Loads.Work {
     drop(change, core.tree);
     indexes.forEach(i -> drop(change, i.tree));
     SchemaChanges.treesSwapped(core, built, change);
-    publication = change; // before it runs: whatever fails behind it finds what has happened
+    publication = change; // before it runs: cleanup must see whether it has happened
     return change.run(() -> exchange(indexes, built));
   }
 
@@ -362,13 +354,12 @@ final class TableLoad implements Loads.Work {
 
   // ------------------------------------------------------------------------------------- the end
 
-  /** Whether they are the table's. */
   private boolean isPublished() {
     CatalogChange change = publication;
     return change != null && change.happened;
   }
 
-  /** Ends it in any case, and frees what is not the table's. */
+  /** Ends the load and frees what is not published. */
   private void end() {
     giveUp();
     if (fresh.areKnown() && !isPublished() && store.isOpen()) {
@@ -376,12 +367,12 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  /** Nothing more is done; what was made and is not the table's is freed. Any thread. */
+  /** Stops the load and frees what is not published. Thread-safe. */
   @Override
   public void giveUp() {
     step.lock();
     try {
-      if (!ended) { // once: a close and the thread that loads both come here
+      if (!ended) { // both a close and the loading thread call this
         ended = true;
         session.takeOver();
         giveBack();

@@ -1,25 +1,25 @@
 package io.fovea.config;
 
 /**
- * Which failures a commit survives that has returned.
+ * Which failures a returned commit survives.
  *
  * @since 0.1.0
  */
 public enum Durability {
   /**
-   * A loss of power: a commit returns when it is on stable storage, and so does a transaction that
-   * only read, with all that it has read. The default for files.
+   * Power loss: a commit returns once it is on stable storage. So does a read-only transaction,
+   * with everything it has read. The default for files.
    */
   SYNC,
   /**
-   * A loss of power but for a bounded window of the newest commits ({@link
-   * io.fovea.LogOptions#maxFlushDelay}). A suffix of the commits is lost: no commit is there
-   * without those that it has read from.
+   * Power loss, except for a bounded window of the newest commits ({@link
+   * io.fovea.LogOptions#maxFlushDelay}). A suffix of the commits is lost: no surviving commit has
+   * read from a lost one.
    */
   ASYNC,
   /**
-   * Nothing but a clean close: there is no log, and the file is complete when the database was
-   * closed. A file that was not closed can't be opened again. A database in memory is always so.
+   * Only a clean close: there is no log, and a file that was not closed cannot be opened again.
+   * Databases in memory always use this.
    */
   NONE
 }

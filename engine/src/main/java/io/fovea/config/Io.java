@@ -1,14 +1,14 @@
 package io.fovea.config;
 
 /**
- * How a database reaches its file.
+ * How a database accesses its file.
  *
  * @since 0.1.0
  */
 public enum Io {
-  /** io_uring where the kernel and the library allow it, positioned reads and writes elsewhere. */
+  /** io_uring if the kernel and the library allow it, otherwise {@link #POSIX}. */
   AUTO,
-  /** io_uring; where it is not to be had, positioned reads and writes take over with a warning. */
+  /** io_uring; if unavailable, {@link #POSIX} with a warning. */
   URING,
   /** Positioned reads and writes of the C library. */
   POSIX

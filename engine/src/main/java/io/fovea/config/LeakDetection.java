@@ -1,8 +1,8 @@
 package io.fovea.config;
 
 /**
- * Which transactions and cursors remember where they were made, so that one that is never closed
- * can be named in the log.
+ * Which transactions and cursors record where they were created, so that the log can name one that
+ * is never closed.
  *
  * @since 0.1.0
  */
@@ -11,6 +11,6 @@ public enum LeakDetection {
   OFF,
   /** One of 64. The default. */
   SAMPLED,
-  /** Every one: for tests, it costs microseconds. */
+  /** All; for tests, because each costs microseconds. */
   ALL
 }

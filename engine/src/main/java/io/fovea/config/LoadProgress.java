@@ -1,23 +1,23 @@
 package io.fovea.config;
 
 /**
- * How far a load is.
+ * The progress of a load.
  *
- * @param phase what it does
- * @param done how many records, or entries of indexes, it has done in this phase
- * @param of how many there are in this phase, about; -1 where that is not known
+ * @param phase the current phase
+ * @param done records or index entries processed in this phase
+ * @param of the approximate total of this phase; -1 if unknown
  * @since 0.1.0
  */
 public record LoadProgress(Phase phase, long done, long of) {
-  /** What a load does. */
+  /** A phase of a load. */
   public enum Phase {
-    /** It takes records from its source. */
+    /** Records are read from the source. */
     READING,
-    /** It writes records that were sorted. */
+    /** Sorted records are written. */
     WRITING,
-    /** It writes the entries of indexes. */
+    /** Index entries are written. */
     INDEXING,
-    /** It makes all of it durable, and publishes it. */
+    /** Everything is made durable and published. */
     PUBLISHING
   }
 }

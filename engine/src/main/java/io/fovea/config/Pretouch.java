@@ -1,15 +1,15 @@
 package io.fovea.config;
 
 /**
- * When the operating system has to find the memory of the buffer.
+ * When the operating system allocates the memory of the buffer.
  *
  * @since 0.1.0
  */
 public enum Pretouch {
-  /** Page by page, as it is used first. The default. */
+  /** Page by page, on first use. The default. */
   NONE,
   /** A background thread touches all of it while the database is already in use. */
   BACKGROUND,
-  /** Opening waits until all of it is there. */
+  /** Opening waits until all of it is allocated. */
   BLOCKING
 }

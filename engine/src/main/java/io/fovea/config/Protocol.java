@@ -11,20 +11,20 @@ package io.fovea.config;
  */
 public enum Protocol {
   /**
-   * Optimistic; the commit timestamp follows from what was read and written, so that many conflicts
-   * are no conflicts. The default. Source: Yu, Pavlo, Sanchez, Devadas: TicToc, SIGMOD 2016.
+   * Optimistic. The commit timestamp is computed from what was read and written, which avoids many
+   * aborts. The default. Source: Yu, Pavlo, Sanchez, Devadas: TicToc, SIGMOD 2016.
    */
   TICTOC,
   /**
-   * Strict timestamp ordering: the order is that of the begins. A transaction that comes too late
-   * for its place is aborted at once. Written records are locked until the transaction ends.
-   * Source: Bernstein, Goodman: Timestamp-based algorithms for concurrency control, VLDB 1980.
+   * Strict timestamp ordering, by the order of begins. An operation that comes too late aborts its
+   * transaction at once. Written records are locked until the transaction ends. Source: Bernstein,
+   * Goodman: Timestamp-based algorithms for concurrency control, VLDB 1980.
    */
   STO,
   /**
-   * Multi-version timestamp ordering: as {@link #STO}, but a transaction that comes too late for
-   * the newest version reads an older one. Keeps a bounded number of older versions in memory.
-   * Source: Reed: Naming and synchronization in a decentralized computer system, MIT 1978.
+   * Multi-version timestamp ordering: like {@link #STO}, but a read that comes too late for the
+   * newest version gets an older one. Keeps a bounded number of older versions in memory. Source:
+   * Reed: Naming and synchronization in a decentralized computer system, MIT 1978.
    */
   MVTO,
   /**
@@ -40,9 +40,8 @@ public enum Protocol {
    */
   OCC,
   /**
-   * Optimistic; at its commit a transaction checks that nothing that it read was written since.
-   * Source: Tu, Zheng, Kohler, Liskov, Madden: Speedy transactions in multicore in-memory
-   * databases, SOSP 2013.
+   * Optimistic. A commit validates that nothing it read was overwritten since. Source: Tu, Zheng,
+   * Kohler, Liskov, Madden: Speedy transactions in multicore in-memory databases, SOSP 2013.
    */
   SILO
 }

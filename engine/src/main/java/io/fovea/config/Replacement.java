@@ -1,21 +1,19 @@
 package io.fovea.config;
 
 /**
- * Which pages are evicted from the buffer pool when others need their frames.
+ * Which pages the buffer pool evicts.
  *
  * @since 0.1.0
  */
 public enum Replacement {
   /**
-   * The clock: pages take their turns, and one that was used since its last turn is passed over.
-   * Cheap, with no statistics, and good where a page that was used just now is what will be used
-   * next. The default.
+   * The clock algorithm: visits pages in turn and skips those used since its last visit. Cheap,
+   * without statistics; good if recently used pages are used again soon. The default.
    */
   SECOND_CHANCE,
   /**
-   * Of some pages at random, the one that was used least of late leaves. Keeps pages that are used
-   * again and again while others pass through, as those of a scan; takes 8 bytes for each page that
-   * the buffer holds.
+   * Evicts the least recently used of a random sample. Keeps frequently used pages during scans.
+   * Takes 8 bytes for each page of the buffer.
    */
   SAMPLING
 }

@@ -1,12 +1,12 @@
 package io.fovea.config;
 
 /**
- * Where the timestamps of records are that no transaction uses at the moment. Those in use are kept
- * exactly, in memory, whatever is chosen here.
+ * Where the timestamps of records that no transaction uses are kept. Those in use are always exact
+ * and in memory.
  *
- * <p>All give the same isolation. They differ in speed, in memory, and in needless aborts: a bound
- * that several records share lets transactions meet that have nothing to do with each other. {@link
- * #FOCUS_SKETCH} is the one to use; the others are there to be measured against.
+ * <p>All choices give the same isolation. They differ in speed, memory and false conflicts: a bound
+ * shared by several records lets unrelated transactions conflict. Use {@link #FOCUS_SKETCH}; the
+ * others exist for comparison.
  *
  * <p>Source: Hwang, High-Performance Transaction Processing in Disk-based Databases, University of
  * Washington 2025, chapter 3: approximate timestamp storage.
@@ -15,30 +15,28 @@ package io.fovea.config;
  */
 public enum TimestampStore {
   /**
-   * In pages of a file beside the database, which exists while that is open. A pool of an eighth of
-   * the buffer's size keeps such pages, beside the buffer or {@linkplain
-   * io.fovea.ExperimentOptions#timestampsInBuffer() as a part of it}. Each transaction reads and
-   * writes its pages again.
+   * In pages of a temporary file next to the database. Their pool has an eighth of the buffer's
+   * size, in addition to the buffer or {@linkplain io.fovea.ExperimentOptions#timestampsInBuffer()
+   * as a part of it}. Each transaction reads and writes these pages.
    */
   DISK,
   /**
-   * In such pages, with a cache of timestamps in memory, {@link
-   * io.fovea.MemoryOptions#sketchBytesMin()} large.
+   * Like {@link #DISK}, with a cache of timestamps in memory of {@link
+   * io.fovea.MemoryOptions#sketchBytesMin()}.
    */
   DISK_CACHE,
   /**
-   * In memory for every record that was ever used, 32 bytes for each; {@link
-   * io.fovea.MemoryOptions#timestampBytes()} has to be enough, and transactions are aborted where
-   * it is not.
+   * In memory for every record ever used, 32 bytes each. If {@link
+   * io.fovea.MemoryOptions#timestampBytes()} is too small, transactions are aborted.
    */
   MEMORY,
   /**
-   * As one bound for all, with a cache of timestamps in memory, {@link
-   * io.fovea.MemoryOptions#sketchBytesMin()} large.
+   * As one bound for all records, with a cache of timestamps in memory of {@link
+   * io.fovea.MemoryOptions#sketchBytesMin()}.
    */
   FOCUS_COUNTER,
   /**
-   * As bounds in a sketch of {@link io.fovea.MemoryOptions#sketchBytesMin()} and more. The default.
+   * As bounds in a sketch of at least {@link io.fovea.MemoryOptions#sketchBytesMin()}. The default.
    */
   FOCUS_SKETCH
 }

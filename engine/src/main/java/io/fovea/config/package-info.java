@@ -1,10 +1,8 @@
 /**
- * The values that options take: what a user chooses and the engine acts on, and what it reports to
- * listeners of options.
+ * Values of options, and reports to listeners of options.
  *
- * <p>The lowest package: it depends on nothing but the JDK, and every other one may use it. So a
- * choice has one type, from the option down to the class that branches on it. Everything here is
- * immutable and for any thread.
+ * <p>The lowest package: it depends only on the JDK, and every other package may use it. So a
+ * choice has one type, from the option to the class that branches on it. Immutable and thread-safe.
  */
 @NullMarked
 package io.fovea.config;

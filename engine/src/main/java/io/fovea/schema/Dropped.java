@@ -6,18 +6,14 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Components that a record class had once, and whose values are given up: they stay in the file
- * until their objects are written next, and can't be read any more.
+ * Removed components of a record class. Their values can no longer be read, and stay in the file
+ * until their objects are next written.
  *
  * @since 0.1.0
  */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.TYPE)
 public @interface Dropped {
-  /**
-   * Their names.
-   *
-   * @return the names
-   */
+  /** {@return the names} */
   String[] value();
 }

@@ -1,21 +1,21 @@
 package io.fovea.schema;
 
 /**
- * The physical addresses of records that the entries of a secondary index hold beside the primary
+ * The physical addresses of records in the entries of a secondary index, in addition to primary
  * keys.
  *
  * <pre>
- *                      bytes an entry   skips                                       goes wrong by
+ *                      bytes an entry   skips                                       invalidated by
  *   NONE                     0
  *   PAGE                     6          the descent of the table's tree             splits, merges
- *   PAGE_FRAME              10          and the translation of the page id          leaving memory
+ *   PAGE_FRAME              10          and the translation of the page id          eviction
  *   PAGE_SLOT                8          and the search in the leaf                  inserts, deletes
  *   PAGE_FRAME_SLOT         12          all of these
  * </pre>
  *
- * <p>A hint is checked before it is used, and what is wrong is put right in passing: results are
- * the same with any. They differ in the time of a lookup and in the size of the index. A frame or a
- * slot without a page would be of no use.
+ * <p>A hint is checked before it is used, and a wrong one is repaired in passing: all choices give
+ * the same results. They differ in the time of a lookup and the size of the index. A frame or slot
+ * needs a page.
  *
  * <p>Source: Otaki et al., Enhancing Transaction Processing through Indirection Skipping, PVLDB 18
  * (11), 2025, sections 3.2 and 4.2.
@@ -23,15 +23,15 @@ package io.fovea.schema;
  * @since 0.1.0
  */
 public enum EntryHints {
-  /** Nothing: every record is looked up by its key. */
+  /** No hint: every record is looked up by its key. */
   NONE(false, false, false),
   /** The page. */
   PAGE(true, false, false),
-  /** The page, and where it was in memory. */
+  /** The page and its frame in memory. */
   PAGE_FRAME(true, true, false),
-  /** The page, and the place in it. */
+  /** The page and the slot in it. */
   PAGE_SLOT(true, false, true),
-  /** The page, where it was in memory, and the place in it. */
+  /** The page, its frame in memory, and the slot. */
   PAGE_FRAME_SLOT(true, true, true);
 
   private final boolean pages;
@@ -44,29 +44,17 @@ public enum EntryHints {
     this.slots = slots;
   }
 
-  /**
-   * Whether the page is remembered.
-   *
-   * @return true if so
-   */
+  /** {@return whether entries have the page} */
   public boolean pages() {
     return pages;
   }
 
-  /**
-   * Whether the frame is remembered.
-   *
-   * @return true if so
-   */
+  /** {@return whether entries have the frame} */
   public boolean frames() {
     return frames;
   }
 
-  /**
-   * Whether the slot is remembered.
-   *
-   * @return true if so
-   */
+  /** {@return whether entries have the slot} */
   public boolean slots() {
     return slots;
   }

@@ -4,25 +4,25 @@ import java.math.BigInteger;
 import java.util.Objects;
 
 /**
- * A field of a {@link Layout} or a part of a {@link KeySpec}: the name under which a program gets
- * at a value of a row or of a key.
+ * A field of a {@link Layout} or a part of a {@link KeySpec}. Programs use it to access a value of
+ * a row or key.
  *
- * <p>Made by the builders of layouts and key specifications, kept by the program, best in a {@code
- * static final}: then its offset is a constant where a row is read. A value; any thread.
+ * <p>Builders of layouts and keys create fields. Keep them in {@code static final} fields: the
+ * offset is then a constant where a row is read. Immutable and thread-safe.
  *
- * @param name its name, unique in its layout or key
- * @param type what it holds
- * @param width the bytes that its value may take: those of the type, of a decimal those of its
- *     precision, or the limit that was given for text and bytes
- * @param precision how many digits a decimal has; 0 for other types
- * @param scale how many of these are behind the point; 0 for other types
- * @param nullable whether it may have no value
- * @param variable whether a text or byte string takes no more bytes in the file than it has; never
- *     said of a part of a key, which takes no more anyway
- * @param offset where its value lies in a row in memory, in bytes; that of a nullable field is
- *     behind the byte that says whether there is one. Of a part of a key, where it lies in the
- *     encoded key, or -1 where that depends on the parts before it
- * @param ordinal its place among the fields or parts, from 0
+ * @param name unique in its layout or key
+ * @param type the type of its values
+ * @param width the bytes of a value: those of the type, of a decimal's precision, or the limit of a
+ *     text or byte string
+ * @param precision the number of digits of a decimal; 0 for other types
+ * @param scale how many of these are after the point; 0 for other types
+ * @param nullable whether it may be null
+ * @param variable whether a text or byte string takes only its actual length in the file; always
+ *     false for parts of keys, which do anyway
+ * @param offset of its value in a row in memory, in bytes; a nullable field has its null byte
+ *     before it. For a part of a key, the offset in the encoded key, or -1 if it depends on the
+ *     parts before it
+ * @param ordinal its position among the fields or parts, from 0
  * @param key whether it is a part of a key rather than a field of a row
  * @since 0.1.0
  */
@@ -37,7 +37,7 @@ public record Field(
     int offset,
     int ordinal,
     boolean key) {
-  /** The longest text or byte string that fits a field, in bytes. */
+  /** The longest text or byte string, in bytes. */
   public static final int WIDTH_MAX = 65_535;
 
   /** The most digits of a decimal. */
@@ -46,7 +46,7 @@ public record Field(
   /**
    * Checks the components. Programs get fields from builders.
    *
-   * @throws IllegalArgumentException if the components make no field
+   * @throws IllegalArgumentException if the components are inconsistent
    */
   public Field {
     Objects.requireNonNull(name, "name");
@@ -96,11 +96,11 @@ public record Field(
   }
 
   /**
-   * The bytes that a decimal takes: those of the largest number with so many digits, and its sign.
+   * Returns the bytes of a decimal: those of the largest number of its precision, with its sign.
    *
-   * @param precision how many digits it has, from 1 to 38
+   * @param precision the number of digits, 1 to 38
    * @return 1 byte for 2 digits, 8 for 18, 16 for 38
-   * @throws IllegalArgumentException if a decimal can't have so many digits
+   * @throws IllegalArgumentException if the precision is out of range
    */
   public static int decimalBytes(int precision) {
     if (precision < 1 || precision > PRECISION_MAX) {
@@ -110,49 +110,34 @@ public record Field(
     return BigInteger.TEN.pow(precision).bitLength() / 8 + 1;
   }
 
-  /**
-   * Where it begins in a row in memory.
-   *
-   * @return the offset; of a nullable field, that of the byte before it
-   */
+  /** {@return the offset in a row in memory, including the null byte of a nullable field} */
   public int start() {
     return nullable ? offset - 1 : offset;
   }
 
-  /**
-   * Where its room in a row in memory ends.
-   *
-   * @return the offset behind it
-   */
+  /** {@return the offset after the field in a row in memory} */
   public int end() {
     return offset + (type.isFixed() ? width : 2 + width);
   }
 
   /**
-   * The bytes that the field takes in a row in memory; in the file, that is the most it takes there
-   * if its length is variable.
-   *
-   * @return the width; of a text or byte string, 2 more for its length; of a nullable field, 1 more
-   *     for whether there is a value
+   * {@return the bytes in a row in memory: the width, 2 more for a text or byte string, 1 more if
+   * nullable; the maximum in the file if the length is variable}
    */
   public int rowBytes() {
     return end() - start();
   }
 
   /**
-   * The most bytes that the field takes in a key.
-   *
-   * @return the width; of a text or byte string, twice that for escapes and 2 for its end; of a
-   *     nullable part, 1 more
+   * {@return the most bytes in a key: the width, or twice that and 2 for a text or byte string; 1
+   * more if nullable}
    */
   public int keyBytesMax() {
     return (type.isFixed() ? width : 2 * width + 2) + (nullable ? 1 : 0);
   }
 
   /**
-   * The type in words.
-   *
-   * @return as in {@code TEXT(20)}, {@code VARTEXT(200)}, {@code DECIMAL(10, 2) NULL}
+   * {@return the type as in {@code TEXT(20)}, {@code VARTEXT(200)}, {@code DECIMAL(10, 2) NULL}}
    */
   public String typeText() {
     String of =
@@ -162,7 +147,7 @@ public record Field(
     return (variable ? "VAR" : "") + type + of + (nullable ? " NULL" : "");
   }
 
-  /** As in {@code name TEXT(20)}. */
+  /** Returns a text like {@code name TEXT(20)}. */
   @Override
   public String toString() {
     return name + ' ' + typeText();

@@ -7,12 +7,12 @@ import java.util.Set;
 
 /**
  * Collects fields: those of a row ({@link Layout.Definition}), or the parts of a key ({@link
- * KeySpec.Definition}). One thread at a time.
+ * KeySpec.Definition}). Not thread-safe.
  *
  * @since 0.1.0
  */
 public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.Definition {
-  /** What a field is called here. */
+  /** "field" or "part", for messages. */
   private final String what;
 
   private final List<Field> fields = new ArrayList<>();
@@ -23,7 +23,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
     this.what = what;
   }
 
-  /** Makes a field; it may still be refused, for its name. */
+  /** Creates a field; its name is checked later. */
   abstract Field make(
       String name,
       FieldType type,
@@ -35,7 +35,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
       int i);
 
   /**
-   * Lets the field that is added next have no value.
+   * Makes the next field nullable.
    *
    * @return this
    */
@@ -49,7 +49,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    *
    * @param name its name
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public Field int32(String name) {
     return add(name, FieldType.INT32, FieldType.INT32.width());
@@ -60,7 +60,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    *
    * @param name its name
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public Field int64(String name) {
     return add(name, FieldType.INT64, FieldType.INT64.width());
@@ -70,9 +70,9 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    * Adds a text.
    *
    * @param name its name
-   * @param width the most bytes that it may take in UTF-8, 1 to 65,535
+   * @param width the longest UTF-8 encoding, 1 to 65,535 bytes
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public Field text(String name, int width) {
     return add(name, FieldType.TEXT, width);
@@ -84,21 +84,21 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    * have anyway, it is the same as {@link #text}.
    *
    * @param name its name
-   * @param maxBytes the most bytes that it may take in UTF-8, 1 to 65,535
+   * @param maxBytes the longest UTF-8 encoding, 1 to 65,535 bytes
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name, or for such a number
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public Field varText(String name, int maxBytes) {
     return add(name, FieldType.TEXT, maxBytes, 0, 0, takeNullable(), true);
   }
 
   /**
-   * Adds a byte string of variable length: as {@link #varText} does a text.
+   * Adds a byte string of variable length, like {@link #varText}.
    *
    * @param name its name
-   * @param maxBytes the most bytes that it may have, 1 to 65,535
+   * @param maxBytes the maximum length, 1 to 65,535 bytes
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name, or for such a number
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public Field varBytes(String name, int maxBytes) {
     return add(name, FieldType.BYTES, maxBytes, 0, 0, takeNullable(), true);
@@ -108,20 +108,20 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    * Adds a byte string.
    *
    * @param name its name
-   * @param width the most bytes that it may have, 1 to 65,535
+   * @param width the maximum length, 1 to 65,535 bytes
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public Field bytes(String name, int width) {
     return add(name, FieldType.BYTES, width);
   }
 
   /**
-   * Adds false or true.
+   * Adds a boolean.
    *
    * @param name its name
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public Field bool(String name) {
     return add(name, FieldType.BOOLEAN, FieldType.BOOLEAN.width());
@@ -132,7 +132,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    *
    * @param name its name
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public Field float64(String name) {
     return add(name, FieldType.FLOAT64, FieldType.FLOAT64.width());
@@ -143,7 +143,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    *
    * @param name its name
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public Field uuid(String name) {
     return add(name, FieldType.UUID, FieldType.UUID.width());
@@ -154,7 +154,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    *
    * @param name its name
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public Field instant(String name) {
     return add(name, FieldType.INSTANT, FieldType.INSTANT.width());
@@ -164,10 +164,10 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    * Adds a {@link java.math.BigDecimal}.
    *
    * @param name its name
-   * @param precision how many digits it has, 1 to 38
-   * @param scale how many of these are behind the point, 0 to {@code precision}
+   * @param precision the number of digits, 1 to 38
+   * @param scale the number of digits after the point, 0 to {@code precision}
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name, or for such numbers
+   * @throws IllegalArgumentException if the name is taken or a number is out of range
    */
   public Field decimal(String name, int precision, int scale) {
     int width = Field.decimalBytes(Math.clamp(precision, 1, Field.PRECISION_MAX));
@@ -175,14 +175,14 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
   }
 
   /**
-   * Adds a field of any type but a decimal.
+   * Adds a field of any type except a decimal.
    *
    * @param name its name
    * @param type its type
-   * @param width {@link FieldType#width}; of a text or byte string the most bytes that it may have,
-   *     1 to 65,535
+   * @param width {@link FieldType#width}; for a text or byte string the maximum length, 1 to 65,535
+   *     bytes
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public Field add(String name, FieldType type, int width) {
     return add(name, type, width, 0, 0, takeNullable(), false);
@@ -195,7 +195,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    * @param name its name
    * @param like a field of a row, or a part of a key
    * @return the field
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public Field add(String name, Field like) {
     boolean may = takeNullable() || like.nullable();
@@ -226,11 +226,10 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
     return f;
   }
 
-  /** A field is one of them now. */
   abstract void added(Field f);
 
   /**
-   * All that were added.
+   * Returns all fields.
    *
    * @throws IllegalArgumentException if none follows {@link #nullable}
    */

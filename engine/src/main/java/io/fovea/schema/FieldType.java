@@ -1,7 +1,7 @@
 package io.fovea.schema;
 
 /**
- * The type of a field of a {@link Layout}, or of a part of a {@link KeySpec}.
+ * The type of a field of a {@link Layout} or a part of a {@link KeySpec}.
  *
  * @since 0.1.0
  */
@@ -11,11 +11,12 @@ public enum FieldType {
   /** A 64-bit signed integer. */
   INT64(2, 8),
   /**
-   * Text of a limited length, as UTF-8; in a row behind a length of 2 bytes. In the file it takes
-   * its full width, or what it has where its field is {@linkplain Field#variable variable}.
+   * Text of a limited length in UTF-8. A row has a length of 2 bytes before it. In the file it
+   * takes its full width, or its actual length if the field is {@linkplain Field#variable
+   * variable}.
    */
   TEXT(3, 0),
-  /** Bytes of a limited number; in a row behind a length of 2 bytes, in the file as texts. */
+  /** Bytes of a limited number, stored like texts. */
   BYTES(4, 0),
   /** False or true. False is below true. */
   BOOLEAN(5, 1),
@@ -26,11 +27,11 @@ public enum FieldType {
   FLOAT64(6, 8),
   /** A {@link java.util.UUID}, in the order of its 16 bytes, unsigned. */
   UUID(7, 16),
-  /** A {@link java.time.Instant}: all that it can be, to the nanosecond, by time. */
+  /** Any {@link java.time.Instant}, with nanoseconds, in order of time. */
   INSTANT(8, 12),
   /**
-   * A {@link java.math.BigDecimal} of a fixed number of digits, some of them behind the point, by
-   * value: what SQL calls {@code DECIMAL(precision, scale)}.
+   * A {@link java.math.BigDecimal} with a fixed number of digits, some of them after the point,
+   * ordered by value; SQL's {@code DECIMAL(precision, scale)}.
    */
   DECIMAL(9, 0);
 
@@ -42,42 +43,32 @@ public enum FieldType {
     this.width = width;
   }
 
-  /**
-   * The number that stands for the type in files. It never changes. Texts and byte strings of
-   * variable length have numbers of their own there, 10 and 11.
-   *
-   * @return 1 to 9
-   */
+  /** {@return the code of the type in files, 1 to 9, which never changes} */
   public int code() {
     return code;
   }
 
   /**
-   * Whether all values of a field take the same number of bytes.
-   *
-   * @return false for texts and byte strings
+   * {@return whether all values of a field take the same number of bytes; false for texts and byte
+   * strings}
    */
   public boolean isFixed() {
-    // Compared with constants, not kept in a field: where a field of a row is a constant to the
-    // compiler, so is this.
+    // Compared with constants instead of a field, so that it is constant whenever the type is
+    // constant to the compiler.
     return this != TEXT && this != BYTES;
   }
 
-  /**
-   * The bytes of a value, where the type alone says that.
-   *
-   * @return the bytes; 0 for texts, byte strings and decimals
-   */
+  /** {@return the bytes of a value, or 0 for texts, byte strings and decimals} */
   public int width() {
     return width;
   }
 
   /**
-   * The type that a number in a file stands for.
+   * Returns the type with a code.
    *
-   * @param code the number
+   * @param code the code in files
    * @return the type
-   * @throws IllegalArgumentException if no type has that number
+   * @throws IllegalArgumentException if no type has the code
    */
   public static FieldType ofCode(int code) {
     for (FieldType t : values()) {

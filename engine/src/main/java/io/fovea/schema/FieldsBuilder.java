@@ -4,7 +4,7 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * Collects fields in one expression, for programs that ask for them by name.
+ * Collects fields in one expression, for programs that look them up by name.
  *
  * <pre>{@code
  * KeySpec key = KeySpec.builder().text("sku", 40).build();
@@ -12,10 +12,10 @@ import java.util.function.Supplier;
  * Field count = layout.field("count");
  * }</pre>
  *
- * <p>A {@link Layout.Definition} and a {@link KeySpec.Definition} do the same and give each field
- * at once, which is what constants are made from. One thread at a time.
+ * <p>For constants use {@link Layout.Definition} and {@link KeySpec.Definition}, which return each
+ * field. Not thread-safe.
  *
- * @param <S> what is made: a {@link KeySpec} or a {@link Layout}
+ * @param <S> the result: a {@link KeySpec} or a {@link Layout}
  * @since 0.1.0
  */
 public final class FieldsBuilder<S> {
@@ -32,7 +32,7 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Lets the field that is added next have no value, as the builder's method says.
+   * Makes the next field nullable.
    *
    * @return this
    */
@@ -46,7 +46,7 @@ public final class FieldsBuilder<S> {
    *
    * @param name its name
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public FieldsBuilder<S> int32(String name) {
     fields.int32(name);
@@ -58,7 +58,7 @@ public final class FieldsBuilder<S> {
    *
    * @param name its name
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public FieldsBuilder<S> int64(String name) {
     fields.int64(name);
@@ -69,9 +69,9 @@ public final class FieldsBuilder<S> {
    * Adds a text.
    *
    * @param name its name
-   * @param width the most bytes that it may take in UTF-8, 1 to 65,535
+   * @param width the longest UTF-8 encoding, 1 to 65,535 bytes
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public FieldsBuilder<S> text(String name, int width) {
     fields.text(name, width);
@@ -79,12 +79,12 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a text of variable length, as {@link FieldDefinition#varText} does.
+   * Adds a text of variable length, see {@link FieldDefinition#varText}.
    *
    * @param name its name
-   * @param maxBytes the most bytes that it may take in UTF-8, 1 to 65,535
+   * @param maxBytes the longest UTF-8 encoding, 1 to 65,535 bytes
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name, or for such a number
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public FieldsBuilder<S> varText(String name, int maxBytes) {
     fields.varText(name, maxBytes);
@@ -92,12 +92,12 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a byte string of variable length, as {@link FieldDefinition#varBytes} does.
+   * Adds a byte string of variable length, see {@link FieldDefinition#varBytes}.
    *
    * @param name its name
-   * @param maxBytes the most bytes that it may have, 1 to 65,535
+   * @param maxBytes the maximum length, 1 to 65,535 bytes
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name, or for such a number
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public FieldsBuilder<S> varBytes(String name, int maxBytes) {
     fields.varBytes(name, maxBytes);
@@ -108,9 +108,9 @@ public final class FieldsBuilder<S> {
    * Adds a byte string.
    *
    * @param name its name
-   * @param width the most bytes that it may have, 1 to 65,535
+   * @param width the maximum length, 1 to 65,535 bytes
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
   public FieldsBuilder<S> bytes(String name, int width) {
     fields.bytes(name, width);
@@ -118,11 +118,11 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds false or true.
+   * Adds a boolean.
    *
    * @param name its name
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public FieldsBuilder<S> bool(String name) {
     fields.bool(name);
@@ -134,7 +134,7 @@ public final class FieldsBuilder<S> {
    *
    * @param name its name
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public FieldsBuilder<S> float64(String name) {
     fields.float64(name);
@@ -146,7 +146,7 @@ public final class FieldsBuilder<S> {
    *
    * @param name its name
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public FieldsBuilder<S> uuid(String name) {
     fields.uuid(name);
@@ -158,7 +158,7 @@ public final class FieldsBuilder<S> {
    *
    * @param name its name
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public FieldsBuilder<S> instant(String name) {
     fields.instant(name);
@@ -169,10 +169,10 @@ public final class FieldsBuilder<S> {
    * Adds a {@link java.math.BigDecimal}.
    *
    * @param name its name
-   * @param precision how many digits it has, 1 to 38
-   * @param scale how many of these are behind the point, 0 to {@code precision}
+   * @param precision the number of digits, 1 to 38
+   * @param scale the number of digits after the point, 0 to {@code precision}
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name, or for such numbers
+   * @throws IllegalArgumentException if the name is taken or a number is out of range
    */
   public FieldsBuilder<S> decimal(String name, int precision, int scale) {
     fields.decimal(name, precision, scale);
@@ -180,12 +180,12 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a field that is as another one, as {@link FieldDefinition#add(String, Field)} does.
+   * Adds a field like another one, see {@link FieldDefinition#add(String, Field)}.
    *
    * @param name its name
    * @param like a field of a row, or a part of a key
    * @return this
-   * @throws IllegalArgumentException if there is a field of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public FieldsBuilder<S> add(String name, Field like) {
     fields.add(name, like);
@@ -193,7 +193,7 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Makes what was begun.
+   * Returns the specification.
    *
    * @return a specification of the fields added so far
    * @throws IllegalArgumentException if no field follows {@link #nullable}, or a key has no part

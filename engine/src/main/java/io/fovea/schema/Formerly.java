@@ -6,17 +6,13 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * How a component was called in objects that are stored already: it keeps their values.
+ * The earlier names of a component in stored objects; it keeps their values.
  *
  * @since 0.1.0
  */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.RECORD_COMPONENT)
 public @interface Formerly {
-  /**
-   * Its earlier names.
-   *
-   * @return the latest first
-   */
+  /** {@return the earlier names, the latest first} */
   String[] value();
 }

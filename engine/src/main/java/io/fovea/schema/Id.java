@@ -6,8 +6,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The component of a record that is its key in a table. It is stored in the key alone. A key of
- * several parts is a record of its own.
+ * Marks the component of a record that is its key in a table. It is stored only in the key. A key
+ * of several parts is a separate record.
  *
  * <pre>{@code
  * record Account(@Id long id, String owner, BigDecimal balance) {}

@@ -5,23 +5,22 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A secondary index: another order of a table's records, kept up to date in the transactions that
- * change them.
+ * A secondary index: another order of a table's records, maintained by the transactions that change
+ * them.
  *
- * <p>An index over named fields knows which fields it depends on: an update that touches none of
- * them costs it nothing. An extractor sees the whole record and is asked about every update.
+ * <p>An update that changes none of the fields of an index does not touch the index. An extractor
+ * reads the whole record and runs on every update.
  *
- * <p>A value; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.1.0
  */
 public final class IndexSpec {
   /**
-   * Computes the entry of a record in an index.
+   * Computes the index entry of a record.
    *
-   * <p>Must depend on nothing but its arguments, give the same entry for the same record in every
-   * run of the program, and be safe for every thread. It may see records of transactions that will
-   * be aborted.
+   * <p>Must depend on its arguments only, give the same entry for the same record in every run of
+   * the program, and be thread-safe. It may read records of transactions that will be aborted.
    *
    * @since 0.1.0
    */
@@ -32,19 +31,19 @@ public final class IndexSpec {
      *
      * @param primaryKey the record's key
      * @param record the record
-     * @param entry where to put the entry's key; empty when it is passed
-     * @return false where the index is to have no entry for this record
+     * @param entry receives the entry's key; empty at first
+     * @return false if the record has no entry in the index
      */
     boolean extract(KeyReader primaryKey, RowReader record, KeyWriter entry);
   }
 
   /**
-   * Computes the entry of a record in an index of a table of byte strings.
+   * Computes the index entry of a record in a table of byte strings.
    *
-   * <p>Must depend on nothing but its arguments, give the same entry for the same record in every
-   * run of the program, and be safe for every thread. It may see records of transactions that will
-   * be aborted. What it throws comes out of the statement that changes the record, and nothing is
-   * changed then; out of {@link io.fovea.Database#table}, where it is met while the index is built.
+   * <p>Must depend on its arguments only, give the same entry for the same record in every run of
+   * the program, and be thread-safe. It may read records of transactions that will be aborted. Its
+   * exceptions are thrown by the statement that changes the record, which then changes nothing, or
+   * by {@link io.fovea.Database#table} while the index is built.
    *
    * @since 0.1.0
    */
@@ -53,10 +52,10 @@ public final class IndexSpec {
     /**
      * Computes an entry.
      *
-     * @param key the record's key: a new array
-     * @param value its value: a new array
-     * @param entry where to put the entry's key; empty when it is passed
-     * @return false where the index is to have no entry for this record
+     * @param key the record's key, in a new array
+     * @param value its value, in a new array
+     * @param entry receives the entry's key; empty at first
+     * @return false if the record has no entry in the index
      */
     boolean extract(byte[] key, byte[] value, KeyWriter entry);
   }
@@ -69,13 +68,13 @@ public final class IndexSpec {
   private final @Nullable ByteExtractor byteExtractor;
   private final @Nullable EntryHints hints;
 
-  /** Of a table of objects; else empty. */
+  /** Of a table of objects; otherwise empty. */
   private final List<String> components;
 
-  /** Whether only the file is known, and not how objects of older versions are read. */
+  /** Whether only the stored form is known. */
   private final boolean described;
 
-  /** Says nothing of the index, and is not in the file. */
+  /** Not stored in the file. */
   private final boolean cacheLocations;
 
   private IndexSpec(
@@ -103,11 +102,11 @@ public final class IndexSpec {
   }
 
   /**
-   * An index by fields of the row and parts of the key. Several records may have the same values;
-   * they follow one another in the order of their keys. Null is below all values.
+   * Returns an index by fields of the row and parts of the key. Records with equal values are in
+   * the order of their keys. Null is below all values.
    *
-   * @param name its name, unique in its table
-   * @param fields the fields in the order of comparison, at least one
+   * @param name unique in its table
+   * @param fields in the order of comparison, at least one
    * @return the specification
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
@@ -117,12 +116,11 @@ public final class IndexSpec {
   }
 
   /**
-   * An index by fields of the row and parts of the key, whose values together belong to one record
-   * at most. A record in which one of the fields is null is not in the index: null equals nothing,
-   * as in SQL, and such a record is found by another index, or by its key.
+   * Returns a unique index by fields of the row and parts of the key. A record in which one of the
+   * fields is null has no entry, because null equals nothing, as in SQL.
    *
-   * @param name its name, unique in its table
-   * @param fields the fields in the order of comparison, at least one
+   * @param name unique in its table
+   * @param fields in the order of comparison, at least one
    * @return the specification
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
@@ -132,13 +130,13 @@ public final class IndexSpec {
   }
 
   /**
-   * An index by a computed key.
+   * Returns an index by a computed key.
    *
-   * @param name its name, unique in its table; it stands for the extractor in the file, so give a
-   *     changed extractor another name
+   * @param name unique in its table; it identifies the extractor in the file, so rename a changed
+   *     one
    * @param key the parts of the computed key
-   * @param unique whether a key belongs to one record at most
-   * @param extractor computes it
+   * @param unique whether a key belongs to at most one record
+   * @param extractor computes the key
    * @return the specification
    */
   public static IndexSpec extracted(String name, KeySpec key, boolean unique, Extractor extractor) {
@@ -156,16 +154,16 @@ public final class IndexSpec {
   }
 
   /**
-   * An index of a table of byte strings, by a key that is computed from key and value.
+   * Returns an index of a table of byte strings, by a key computed from key and value.
    *
-   * @param name its name, unique in its table; it stands for the extractor in the file, so give a
-   *     changed extractor another name
+   * @param name unique in its table; it identifies the extractor in the file, so rename a changed
+   *     one
    * @param key the parts of the computed key; for a byte string, one part of that type
-   * @param unique whether a key belongs to one record at most
-   * @param extractor computes it
-   * @return the specification, for {@link TableSpec#with} of what {@link TableSpec#bytes} made
-   * @throws IllegalArgumentException for a key that {@link KeySpec#ofBytes} made: bytes without an
-   *     end can't stand before a primary key
+   * @param unique whether a key belongs to at most one record
+   * @param extractor computes the key
+   * @return the specification, for a table from {@link TableSpec#bytes}
+   * @throws IllegalArgumentException for a key from {@link KeySpec#ofBytes}: a byte string without
+   *     an end mark cannot precede a primary key
    */
   public static IndexSpec bytes(String name, KeySpec key, boolean unique, ByteExtractor extractor) {
     if (Objects.requireNonNull(key, "key").isRaw()) {
@@ -189,14 +187,13 @@ public final class IndexSpec {
   }
 
   /**
-   * An index by a computed key, of which only the file is known: as {@link
-   * io.fovea.Database#describe} gives it. With it a table can be opened where nothing is changed (a
-   * database that was opened for reading only, a snapshot), and where its extractor is known
-   * already.
+   * Returns an index by a computed key without its extractor, as in {@link
+   * io.fovea.Database#describe}. It can open a table in a read-only database or a snapshot, or once
+   * the extractor is known.
    *
-   * @param name its name, unique in its table
+   * @param name unique in its table
    * @param key the parts of the computed key
-   * @param unique whether a key belongs to one record at most
+   * @param unique whether a key belongs to at most one record
    * @return the specification
    */
   public static IndexSpec described(String name, KeySpec key, boolean unique) {
@@ -214,13 +211,13 @@ public final class IndexSpec {
   }
 
   /**
-   * An index by components of the objects of a table. Programs get one from {@link
-   * io.fovea.ObjectSpec#index(String, String...)}.
+   * Returns an index by components of the objects of a table. Programs use {@link
+   * io.fovea.ObjectSpec#index(String, String...)} instead.
    *
-   * @param name its name, unique in its table
-   * @param unique whether values without null belong to one object at most
-   * @param paths components without parts in the order of comparison, at least one: each its name,
-   *     behind those of the records in which it lies, with dots between
+   * @param name unique in its table
+   * @param unique whether values without null belong to at most one object
+   * @param paths components without parts in the order of comparison, at least one, each as a path
+   *     of names separated by dots
    * @return the specification
    * @throws IllegalArgumentException if there are no components, or one appears twice
    */
@@ -229,15 +226,14 @@ public final class IndexSpec {
   }
 
   /**
-   * An index by components of the objects of a table, of which only the file is known: as {@link
-   * io.fovea.Database#describe} gives it. With it a table can be opened whose class has had older
-   * versions, which the file knows how to read. The index can't be built with it then.
+   * Returns an index by components as stored in the file, as in {@link io.fovea.Database#describe}.
+   * It can open a table with objects of older versions, but not build the index.
    *
-   * @param name its name, unique in its table
-   * @param unique as {@link #components(String, boolean, List)}
-   * @param paths as {@link #components(String, boolean, List)}
+   * @param name unique in its table
+   * @param unique as in {@link #components(String, boolean, List)}
+   * @param paths as in {@link #components(String, boolean, List)}
    * @return the specification
-   * @throws IllegalArgumentException as {@link #components(String, boolean, List)}
+   * @throws IllegalArgumentException as in {@link #components(String, boolean, List)}
    */
   public static IndexSpec described(String name, boolean unique, List<String> paths) {
     return by(name, unique, paths, true);
@@ -255,16 +251,15 @@ public final class IndexSpec {
   }
 
   /**
-   * The same index with hints of choice in its entries. It counts when the index is created, and
-   * stays with it: later specifications of an index that exists may say anything, or nothing.
-   * Without this an index gets what {@link io.fovea.ExperimentOptions#hints} say: {@link
+   * Chooses the hints in the entries of a new index. An existing index keeps its hints, whatever
+   * later specifications say. By default {@link io.fovea.ExperimentOptions#hints} decides: {@link
    * EntryHints#PAGE_FRAME_SLOT} with frames and pages, {@link EntryHints#PAGE_SLOT} with pages
-   * alone, else {@link EntryHints#NONE}.
+   * only, otherwise {@link EntryHints#NONE}.
    *
-   * <p>What the entries have is used as far as the options of the database that is open say so.
+   * <p>The options of the open database limit which hints are used.
    *
-   * @param entryHints what entries remember
-   * @return another specification
+   * @param entryHints the hints
+   * @return a new specification
    */
   public IndexSpec hints(EntryHints entryHints) {
     return new IndexSpec(
@@ -281,10 +276,10 @@ public final class IndexSpec {
   }
 
   /**
-   * The same, of an index whose searches for one entry begin where it was seen last, as those of
-   * {@link TableSpec#cacheLocations}: of a unique index, by its whole key.
+   * Caches the locations of entries, like {@link TableSpec#cacheLocations}: searches of a unique
+   * index by its whole key begin where the entry was last seen.
    *
-   * @return another specification
+   * @return a new specification
    */
   public IndexSpec cacheLocations() {
     return new IndexSpec(
@@ -300,11 +295,7 @@ public final class IndexSpec {
         true);
   }
 
-  /**
-   * Whether searches for one entry begin where it was seen last.
-   *
-   * @return false by default
-   */
+  /** {@return whether searches for one entry begin where it was last seen; false by default} */
   public boolean cachesLocations() {
     return cacheLocations;
   }
@@ -320,84 +311,54 @@ public final class IndexSpec {
     return list;
   }
 
-  /**
-   * Its name.
-   *
-   * @return the name, unique in its table
-   */
+  /** {@return the name, unique in its table} */
   public String name() {
     return name;
   }
 
-  /**
-   * Whether an entry's values belong to one record at most.
-   *
-   * @return true for a unique index
-   */
+  /** {@return whether the values of an entry belong to at most one record} */
   public boolean isUnique() {
     return unique;
   }
 
-  /**
-   * The fields that it is declared by.
-   *
-   * @return an immutable list, empty for an extracted index
-   */
+  /** {@return the fields, an immutable list; empty for an extracted index} */
   public List<Field> fields() {
     return fields;
   }
 
-  /**
-   * Whether only the file is known.
-   *
-   * @return true for what {@code described} made
-   */
+  /** {@return whether only the stored form is known, as from {@code described}} */
   public boolean isDescribed() {
     return described;
   }
 
   /**
-   * The components that it is declared by.
-   *
-   * @return an immutable list of paths, as in {@code address.city}; empty for an index of another
-   *     table than one of objects
+   * {@return the paths of components, as in {@code address.city}, an immutable list; empty unless
+   * the index is of a table of objects}
    */
   public List<String> components() {
     return components;
   }
 
-  /**
-   * The hints in the entries of the index.
-   *
-   * @return what was chosen, or null: what the options say
-   */
+  /** {@return the chosen hints; null for the default} */
   public @Nullable EntryHints hints() {
     return hints;
   }
 
-  /**
-   * The key that its extractor computes.
-   *
-   * @return the parts, or null for an index by fields
-   */
+  /** {@return the parts of the computed key; null for an index by fields} */
   public @Nullable KeySpec extractedKey() {
     return extractedKey;
   }
 
   /**
-   * The extractor that computes the entries.
-   *
-   * @return the extractor; null for an index by fields, for one of byte strings, and for one that
-   *     is {@link #described}
+   * {@return the extractor of rows; null for other indexes, and for one that is {@link #described}}
    */
   public @Nullable Extractor extractor() {
     return extractor;
   }
 
   /**
-   * The extractor that computes the entries of an index of byte strings.
-   *
-   * @return the extractor; null for another index, and for one that is {@link #described}
+   * {@return the extractor of byte strings; null for other indexes, and for one that is {@link
+   * #described}}
    */
   public @Nullable ByteExtractor byteExtractor() {
     return byteExtractor;

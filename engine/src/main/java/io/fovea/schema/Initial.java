@@ -6,8 +6,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * What a component is in objects that were stored before the class had it. Components that are an
- * {@link java.util.Optional} or a collection need none: they are empty then.
+ * The value of a component in objects stored before the class had it. An {@link java.util.Optional}
+ * or a collection is empty without this.
  *
  * @since 0.1.0
  */
@@ -15,10 +15,10 @@ import java.lang.annotation.Target;
 @Target(ElementType.RECORD_COMPONENT)
 public @interface Initial {
   /**
-   * The value, as the class of the component reads it: {@code "17"}, {@code "true"}, {@code
-   * "2026-11-25"}, the name of a constant; bytes in hexadecimal digits.
+   * The value as text in the form of the component's class: {@code "17"}, {@code "true"}, {@code
+   * "2026-11-25"}, the name of a constant, bytes in hexadecimal digits.
    *
-   * @return the text; an empty one stands for 0, false, an empty text, and else for null
+   * @return the text; an empty one stands for 0, false or an empty text, and otherwise for null
    */
   String value() default "";
 }

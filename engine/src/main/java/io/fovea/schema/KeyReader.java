@@ -5,71 +5,55 @@ import java.time.Instant;
 import java.util.UUID;
 
 /**
- * The parts of a key, for code that only reads it.
+ * A read-only view of the parts of a key.
  *
- * <p>Used by one thread at a time. Reading numbers of 4 and 8 bytes and booleans allocates nothing.
+ * <p>Not thread-safe. Reads of integers, floating-point numbers and booleans do not allocate.
  *
  * @since 0.1.0
  */
 public interface KeyReader {
-  /**
-   * The specification of the key.
-   *
-   * @return the specification
-   */
+  /** {@return the specification of the key} */
   KeySpec spec();
 
-  /**
-   * How many parts are set.
-   *
-   * @return 0 to the number of parts of the specification
-   */
+  /** {@return the number of parts that are set} */
   int parts();
 
-  /**
-   * Whether all parts are set.
-   *
-   * @return false for a prefix
-   */
+  /** {@return whether all parts are set; false for a prefix} */
   boolean isComplete();
 
   /**
    * Reads an integer of 4 bytes.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or of
-   *     another type
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or of another type
    */
   int getInt(int part);
 
   /**
    * Reads an integer.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or is no
-   *     integer
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or not an integer
    */
   long getLong(int part);
 
   /**
    * Reads a text.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or of
-   *     another type
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or of another type
    */
   String getText(int part);
 
   /**
    * Reads a byte string, or the UTF-8 of a text.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return a new array
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or is an
-   *     integer
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or an integer
    */
   byte[] getBytes(int part);
 
@@ -78,8 +62,7 @@ public interface KeyReader {
    *
    * @param part a part of this key's specification
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set, or null, or of
-   *     another type
+   * @throws io.fovea.error.InvalidUseException if it is unset, null, of another key or type
    */
   int getInt(Field part);
 
@@ -88,7 +71,8 @@ public interface KeyReader {
    *
    * @param part a part of this key's specification
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set, or is no integer
+   * @throws io.fovea.error.InvalidUseException if it is unset, null, of another key or not an
+   *     integer
    */
   long getLong(Field part);
 
@@ -97,69 +81,62 @@ public interface KeyReader {
    *
    * @param part a part of this key's specification
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set, or null, or of
-   *     another type
+   * @throws io.fovea.error.InvalidUseException if it is unset, null, of another key or type
    */
   String getText(Field part);
 
   /**
-   * Reads false or true.
+   * Reads a boolean.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or null,
-   *     or of another type
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or of another type
    */
   boolean getBoolean(int part);
 
   /**
    * Reads a {@code double}.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or null,
-   *     or of another type
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or of another type
    */
   double getDouble(int part);
 
   /**
    * Reads a UUID.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or null,
-   *     or of another type
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or of another type
    */
   UUID getUuid(int part);
 
   /**
    * Reads an instant.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or null,
-   *     or of another type
-   * @throws io.fovea.error.CorruptionException if what the key has is no instant
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or of another type
+   * @throws io.fovea.error.CorruptionException if the bytes of the key are not an instant
    */
   Instant getInstant(int part);
 
   /**
    * Reads a decimal.
    *
-   * @param part its place, from 0
+   * @param part its position, from 0
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set, or null,
-   *     or of another type
+   * @throws io.fovea.error.InvalidUseException if it is missing, unset, null or of another type
    */
   BigDecimal getDecimal(int part);
 
   /**
-   * Reads false or true.
+   * Reads a boolean.
    *
    * @param part a part of this key's specification
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set, or null, or of
-   *     another type
+   * @throws io.fovea.error.InvalidUseException if it is unset, null, of another key or type
    */
   boolean getBoolean(Field part);
 
@@ -168,8 +145,7 @@ public interface KeyReader {
    *
    * @param part a part of this key's specification
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set, or null, or of
-   *     another type
+   * @throws io.fovea.error.InvalidUseException if it is unset, null, of another key or type
    */
   double getDouble(Field part);
 
@@ -178,8 +154,7 @@ public interface KeyReader {
    *
    * @param part a part of this key's specification
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set, or null, or of
-   *     another type
+   * @throws io.fovea.error.InvalidUseException if it is unset, null, of another key or type
    */
   UUID getUuid(Field part);
 
@@ -188,9 +163,8 @@ public interface KeyReader {
    *
    * @param part a part of this key's specification
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set, or null, or of
-   *     another type
-   * @throws io.fovea.error.CorruptionException if what the key has is no instant
+   * @throws io.fovea.error.InvalidUseException if it is unset, null, of another key or type
+   * @throws io.fovea.error.CorruptionException if the bytes of the key are not an instant
    */
   Instant getInstant(Field part);
 
@@ -199,26 +173,25 @@ public interface KeyReader {
    *
    * @param part a part of this key's specification
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set, or null, or of
-   *     another type
+   * @throws io.fovea.error.InvalidUseException if it is unset, null, of another key or type
    */
   BigDecimal getDecimal(Field part);
 
   /**
-   * Whether a part has no value. Only keys of indexes have such parts.
+   * Returns whether a part is null, which only parts of index keys may be.
    *
-   * @param part its place, from 0
-   * @return true if it is null; false for each part that is not nullable
-   * @throws io.fovea.error.InvalidUseException if there is no such part, or it is not set
+   * @param part its position, from 0
+   * @return true if it is null; always false for a part that is not nullable
+   * @throws io.fovea.error.InvalidUseException if it is missing or unset
    */
   boolean isNull(int part);
 
   /**
-   * Whether a part has no value. Only keys of indexes have such parts.
+   * Returns whether a part is null, which only parts of index keys may be.
    *
    * @param part a part of this key's specification
-   * @return true if it is null; false for each part that is not nullable
-   * @throws io.fovea.error.InvalidUseException if it is no such part, or not set
+   * @return true if it is null; always false for a part that is not nullable
+   * @throws io.fovea.error.InvalidUseException if it is unset or of another key
    */
   boolean isNull(Field part);
 }

@@ -4,15 +4,14 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * The parts of a key, in the order in which they are compared.
+ * The parts of a key, in order of comparison.
  *
- * <p>Keys are compared as byte strings that are made so that their order is the order of the
- * values: numbers and instants by their value, false before true, texts by their code points (which
- * is the order of their UTF-8 bytes, and not quite that of {@link String#compareTo}), byte strings
- * and UUIDs unsigned. A text or byte string that is a prefix of another comes first. {@link
- * FieldType} says more of each.
+ * <p>Keys are compared as byte strings whose order is that of the values: numbers and instants by
+ * value, false before true, texts by code points (the order of UTF-8 bytes, which differs slightly
+ * from {@link String#compareTo}), byte strings and UUIDs unsigned. A text or byte string precedes
+ * those of which it is a prefix. {@link FieldType} has the details.
  *
- * <p>A value; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.1.0
  */
@@ -34,7 +33,7 @@ public final class KeySpec {
   }
 
   /**
-   * A key of unnamed parts.
+   * Returns a key of unnamed parts.
    *
    * @param types of a fixed width, at least one
    * @return the specification; the parts are called {@code k0}, {@code k1} and so on
@@ -55,46 +54,36 @@ public final class KeySpec {
   }
 
   /**
-   * Starts a specification, part by part: each is given as a {@link Field}, for a constant.
-   *
-   * @return a new definition
+   * {@return a new definition, whose methods return each part as a {@link Field}, for a constant}
    */
   public static Definition define() {
     return new Definition();
   }
 
-  /**
-   * Starts a specification in one expression; parts are asked for by name, with {@link #part}.
-   *
-   * @return a new builder
-   */
+  /** {@return a new builder for a single expression; look up parts by name with {@link #part}} */
   public static FieldsBuilder<KeySpec> builder() {
     return FieldsBuilder.of(define(), Definition::build);
   }
 
   /**
-   * A key of one byte string that is taken as it is: without an end mark and without escapes.
+   * Returns a key of one raw byte string, without an end mark and escapes.
    *
-   * @param width the most bytes that it may have, 1 to 65,535
+   * @param width the longest key, 1 to 65,535 bytes
    * @return the specification
-   * @throws IllegalArgumentException for such a width
+   * @throws IllegalArgumentException if the width is out of range
    */
   public static KeySpec ofBytes(int width) {
     return new KeySpec(
         List.of(new Field("key", FieldType.BYTES, width, 0, 0, false, false, 0, 0, true)), true);
   }
 
-  /**
-   * The parts in order.
-   *
-   * @return an immutable list
-   */
+  /** {@return the parts in order, an immutable list} */
   public List<Field> parts() {
     return parts;
   }
 
   /**
-   * A part by its name.
+   * Returns a part by its name.
    *
    * @param name the name
    * @return the part
@@ -110,38 +99,26 @@ public final class KeySpec {
     throw new IllegalArgumentException("There is no part \"" + name + "\" in " + this + ".");
   }
 
-  /**
-   * Whether the single part's bytes are the key, without an end mark and without escapes.
-   *
-   * @return true for {@link #ofBytes}
-   */
+  /** {@return whether the key is one raw byte string, as from {@link #ofBytes}} */
   public boolean isRaw() {
     return raw;
   }
 
-  /**
-   * The most bytes that a key takes.
-   *
-   * @return bytes, as they are kept in trees
-   */
+  /** {@return the longest key, in bytes as stored in trees} */
   public int maxBytes() {
     return maxBytes;
   }
 
-  /**
-   * Whether some part may have no value.
-   *
-   * @return true if there is a nullable part
-   */
+  /** {@return whether a part is nullable} */
   public boolean hasNullable() {
     return nullable;
   }
 
   /**
-   * Whether a field is one of the key's parts.
+   * Returns whether a field is part of this key.
    *
    * @param field any field
-   * @return true if the key has an equal part in that place
+   * @return true if the key has an equal part in that position
    */
   public boolean contains(Field field) {
     return field.key()
@@ -165,7 +142,7 @@ public final class KeySpec {
   }
 
   /**
-   * Collects parts. One thread at a time.
+   * Collects parts. Not thread-safe.
    *
    * @since 0.1.0
    */
@@ -177,8 +154,8 @@ public final class KeySpec {
     }
 
     /**
-     * Lets the part that is added next have no value: null is below all values. Only keys of
-     * indexes have such parts, and not that of a table.
+     * Makes the next part nullable; null is below all values. Only keys of indexes may have such
+     * parts.
      *
      * @return this
      */
@@ -198,7 +175,7 @@ public final class KeySpec {
         boolean mayBeNull,
         boolean variable,
         int i) {
-      // All texts and byte strings of a key take what they have, so it is said of none.
+      // All texts and byte strings of a key take their actual length, so none is marked.
       return new Field(name, type, width, precision, scale, mayBeNull, false, offset, i, true);
     }
 
@@ -209,7 +186,7 @@ public final class KeySpec {
     }
 
     /**
-     * Makes the specification.
+     * Returns the specification.
      *
      * @return a specification of the parts added so far
      * @throws IllegalArgumentException if there are none, or none follows {@link #nullable}

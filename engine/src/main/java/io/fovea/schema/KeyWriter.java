@@ -8,16 +8,12 @@ import java.util.UUID;
  * A key that is being made, part by part: {@code set(...)} begins a new key, the other methods
  * append.
  *
- * <p>Used by one thread at a time. Setting all but decimals allocates nothing.
+ * <p>Not thread-safe. Only decimals allocate.
  *
  * @since 0.1.0
  */
 public interface KeyWriter {
-  /**
-   * The specification of the key.
-   *
-   * @return the specification
-   */
+  /** {@return the specification of the key} */
   KeySpec spec();
 
   /**
@@ -28,52 +24,52 @@ public interface KeyWriter {
   KeyWriter clear();
 
   /**
-   * Makes it a key of one integer.
+   * Sets a key of one integer.
    *
-   * @param a the first part; of either integer type
+   * @param a the first part, of either integer type
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the part is no integer
+   * @throws io.fovea.error.InvalidUseException if the part is not an integer
    */
   KeyWriter set(int a);
 
   /**
-   * Makes it a key of two integers.
+   * Sets a key of two integers.
    *
    * @param a the first part
    * @param b the second part
    * @return this
-   * @throws io.fovea.error.InvalidUseException if there are fewer parts or they are no integers
+   * @throws io.fovea.error.InvalidUseException if there are fewer parts or they are not integers
    */
   KeyWriter set(int a, int b);
 
   /**
-   * Makes it a key of one integer.
+   * Sets a key of one integer.
    *
    * @param a the first part
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the part is no integer, or of 4 bytes and the
-   *     value does not fit
+   * @throws io.fovea.error.InvalidUseException if the part is not an integer or too small for the
+   *     value
    */
   KeyWriter set(long a);
 
   /**
-   * Makes it a key of two integers.
+   * Sets a key of two integers.
    *
    * @param a the first part
    * @param b the second part
    * @return this
-   * @throws io.fovea.error.InvalidUseException if there are fewer parts, or they are no integers,
-   *     or of 4 bytes and the value does not fit
+   * @throws io.fovea.error.InvalidUseException if there are fewer parts, or they are not integers
+   *     or too small for the values
    */
   KeyWriter set(long a, long b);
 
   /**
-   * Makes it a key of one text.
+   * Sets a key of one text.
    *
    * @param a the first part
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the part is no text
-   * @throws io.fovea.error.ValueTooLargeException if the text is longer than the part may be
+   * @throws io.fovea.error.InvalidUseException if the part is not a text
+   * @throws io.fovea.error.ValueTooLargeException if the text is too long for the part
    */
   KeyWriter set(CharSequence a);
 
@@ -82,8 +78,7 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
    */
   KeyWriter int32(int value);
 
@@ -92,8 +87,7 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
    */
   KeyWriter int64(long value);
 
@@ -102,9 +96,9 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set, or the text holds half a surrogate pair
-   * @throws io.fovea.error.ValueTooLargeException if its UTF-8 is longer than the part may be
+   * @throws io.fovea.error.InvalidUseException if the next part has another type, all parts are
+   *     set, or the text has an unpaired surrogate
+   * @throws io.fovea.error.ValueTooLargeException if its UTF-8 is too long for the part
    */
   KeyWriter text(CharSequence value);
 
@@ -113,33 +107,30 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set
-   * @throws io.fovea.error.ValueTooLargeException if it is longer than the part may be
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.ValueTooLargeException if it is too long for the part
    */
   KeyWriter bytes(byte[] value);
 
   /**
    * Appends a byte string.
    *
-   * @param value holds its value
-   * @param offset where it begins
-   * @param len how many bytes it has
+   * @param value contains the value
+   * @param offset the index of its first byte
+   * @param len its number of bytes
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set
-   * @throws io.fovea.error.ValueTooLargeException if it is longer than the part may be
-   * @throws IndexOutOfBoundsException if there are not so many bytes
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.ValueTooLargeException if it is too long for the part
+   * @throws IndexOutOfBoundsException if the array is too short
    */
   KeyWriter bytes(byte[] value, int offset, int len);
 
   /**
-   * Appends false or true.
+   * Appends a boolean.
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
    */
   KeyWriter bool(boolean value);
 
@@ -148,8 +139,7 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
    */
   KeyWriter float64(double value);
 
@@ -158,8 +148,7 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
    */
   KeyWriter uuid(UUID value);
 
@@ -168,8 +157,7 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
    */
   KeyWriter instant(Instant value);
 
@@ -178,8 +166,8 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
-   *     are set, or the value has more digits before or behind the point than the part
+   * @throws io.fovea.error.InvalidUseException if the next part has another type, all parts are
+   *     set, or the value has too many digits before or after the point
    */
   KeyWriter decimal(BigDecimal value);
 
@@ -187,8 +175,7 @@ public interface KeyWriter {
    * Appends null, which is below all values.
    *
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is not nullable, or all parts are
-   *     set
+   * @throws io.fovea.error.InvalidUseException if the next part is not nullable or all are set
    */
   KeyWriter nullValue();
 }

@@ -7,17 +7,17 @@ import java.util.stream.Collectors;
 /**
  * The fields of a table's rows, in the order in which they lie in memory and in the file.
  *
- * <p>A row has a fixed size in memory: integers take 4 or 8 bytes, text and bytes a length of 2
- * bytes and their full width, a nullable field 1 byte more. So it has in the file, unless there are
- * texts or byte strings of {@linkplain FieldDefinition#varText variable length}, which take no more
- * there than they have.
+ * <p>Rows have a fixed size in memory: 4 or 8 bytes for an integer, 2 bytes of length and the full
+ * width for text and bytes, 1 more byte for a nullable field. In the file they have the same size,
+ * unless there are texts or byte strings of {@linkplain FieldDefinition#varText variable length},
+ * which take only their actual length there.
  *
- * <p>Fields that are changed together are best declared together, wide ones that are seldom read
- * last: then an update writes one run of bytes, and a {@link io.fovea.Projection} copies less.
- * Those of variable length are best declared last: a change of a field before the first of them
- * writes that field alone, a change of another one the whole row.
+ * <p>Declare fields that change together next to each other, and wide, rarely read ones last: then
+ * an update writes one run of bytes, and a {@link io.fovea.Projection} copies less. Declare fields
+ * of variable length last: a change of a field before the first of them writes only that field, any
+ * other change the whole row.
  *
- * <p>A value; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.1.0
  */
@@ -37,35 +37,23 @@ public final class Layout {
     this.size = size;
   }
 
-  /**
-   * Starts a layout, field by field: each is given as a {@link Field}, for a constant.
-   *
-   * @return a new definition
-   */
+  /** {@return a new definition, whose methods return each {@link Field}, for a constant} */
   public static Definition define() {
     return new Definition();
   }
 
-  /**
-   * Starts a layout in one expression; fields are asked for by name, with {@link #field}.
-   *
-   * @return a new builder
-   */
+  /** {@return a new builder for a single expression; look up fields by name with {@link #field}} */
   public static FieldsBuilder<Layout> builder() {
     return FieldsBuilder.of(define(), Definition::build);
   }
 
-  /**
-   * The fields in order.
-   *
-   * @return an immutable list
-   */
+  /** {@return the fields in order, an immutable list} */
   public List<Field> fields() {
     return fields;
   }
 
   /**
-   * A field by its name.
+   * Returns a field by its name.
    *
    * @param name the name
    * @return the field
@@ -82,38 +70,28 @@ public final class Layout {
   }
 
   /**
-   * The size of a row in memory. In the file it has as much, or with fields of variable length
-   * less.
-   *
-   * @return bytes
+   * {@return the size of a row in memory, in bytes; fields of variable length may take less in the
+   * file}
    */
   public int size() {
     return size;
   }
 
-  /**
-   * Whether some field may have no value.
-   *
-   * @return true if there is a nullable field
-   */
+  /** {@return whether a field is nullable} */
   public boolean hasNullable() {
     return nullable;
   }
 
-  /**
-   * Whether rows have different lengths in the file.
-   *
-   * @return true if there is a field of variable length
-   */
+  /** {@return whether a field has variable length, so that rows in the file differ in length} */
   public boolean hasVariable() {
     return variable;
   }
 
   /**
-   * Whether a field is one of this layout.
+   * Returns whether a field is part of this layout.
    *
    * @param field any field
-   * @return true if the layout has an equal field in that place
+   * @return true if the layout has an equal field in that position
    */
   public boolean contains(Field field) {
     return !field.key()
@@ -141,7 +119,7 @@ public final class Layout {
   }
 
   /**
-   * Collects fields. One thread at a time.
+   * Collects fields. Not thread-safe.
    *
    * @since 0.1.0
    */
@@ -153,8 +131,8 @@ public final class Layout {
     }
 
     /**
-     * Lets the field that is added next have no value: it takes 1 byte more in rows, and is null in
-     * a fresh row. As in {@code LAYOUT.nullable().text("email", 40)}.
+     * Makes the next field nullable: it takes 1 more byte in rows, and is null in a new row. As in
+     * {@code LAYOUT.nullable().text("email", 40)}.
      *
      * @return this
      */
@@ -184,7 +162,7 @@ public final class Layout {
     }
 
     /**
-     * Makes the layout.
+     * Returns the layout.
      *
      * @return a layout of the fields added so far
      * @throws IllegalArgumentException if no field follows {@link #nullable}

@@ -1,9 +1,7 @@
 package io.fovea.schema;
 
 /**
- * A name of a table, an index or a field in a message: in quotes where it could be misread.
- *
- * <p>Static methods; any thread.
+ * Formats names of tables, indexes and fields for messages. Thread-safe.
  *
  * @since 0.1.0
  */
@@ -11,11 +9,11 @@ public final class NameText {
   private NameText() {}
 
   /**
-   * A name for people to read.
+   * Formats a name.
    *
    * @param name any name
-   * @return the name as it is, if it has only letters and digits of ASCII and {@code _-.}; else
-   *     between quotes, and what would break a line, or is not seen, as in a string of Java
+   * @return the name, if it has only ASCII letters and digits and {@code _-.}; otherwise quoted,
+   *     with line breaks and invisible characters escaped as in Java
    */
   public static String of(String name) {
     for (int i = 0; i < name.length(); i++) {
@@ -35,7 +33,6 @@ public final class NameText {
         || c == '.';
   }
 
-  /** Between quotes; what would break a line, or is not seen, as in a string of Java. */
   private static String quoted(String name) {
     StringBuilder out = new StringBuilder(name.length() + 2).append('"');
     name.codePoints()

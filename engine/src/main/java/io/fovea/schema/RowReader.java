@@ -6,18 +6,14 @@ import java.time.Instant;
 import java.util.UUID;
 
 /**
- * The fields of a row, for code that only reads it.
+ * A read-only view of the fields of a row.
  *
- * <p>Used by one thread at a time. Reading numbers of 4 and 8 bytes and booleans allocates nothing.
+ * <p>Not thread-safe. Reads of integers, floating-point numbers and booleans do not allocate.
  *
  * @since 0.1.0
  */
 public interface RowReader {
-  /**
-   * The layout of the row.
-   *
-   * @return the layout
-   */
+  /** {@return the layout of the row} */
   Layout layout();
 
   /**
@@ -25,9 +21,8 @@ public interface RowReader {
    *
    * @param field a field of the layout
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if the field is another layout's or of another type,
-   *     or null, or was not read, or the transaction that the row was read in has ended or belongs
-   *     to another thread
+   * @throws io.fovea.error.InvalidUseException if the field is of another layout or type, is null
+   *     or was not read, or the row's transaction has ended or belongs to another thread
    */
   int getInt(Field field);
 
@@ -41,7 +36,7 @@ public interface RowReader {
   long getLong(Field field);
 
   /**
-   * Reads false or true.
+   * Reads a boolean.
    *
    * @param field a field of the layout
    * @return its value
@@ -73,7 +68,7 @@ public interface RowReader {
    * @param field a field of the layout
    * @return its value, to the nanosecond
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
-   * @throws io.fovea.error.CorruptionException if what the row has is no instant
+   * @throws io.fovea.error.CorruptionException if the bytes of the row are not an instant
    */
   Instant getInstant(Field field);
 
@@ -81,18 +76,18 @@ public interface RowReader {
    * Reads a decimal.
    *
    * @param field a field of the layout
-   * @return its value, of the field's scale
+   * @return its value, with the field's scale
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    */
   BigDecimal getDecimal(Field field);
 
   /**
-   * Whether a field has no value. Its other methods throw then.
+   * Returns whether a field is null. The other methods throw if it is.
    *
    * @param field a field of the layout, of any type
-   * @return true if it is null; false for each field that is not nullable
-   * @throws io.fovea.error.InvalidUseException if the field is another layout's, or was not read,
-   *     or the transaction that the row was read in has ended or belongs to another thread
+   * @return true if it is null; always false for a field that is not nullable
+   * @throws io.fovea.error.InvalidUseException if the field is of another layout or was not read,
+   *     or the row's transaction has ended or belongs to another thread
    */
   boolean isNull(Field field);
 
@@ -106,20 +101,20 @@ public interface RowReader {
   String getText(Field field);
 
   /**
-   * Compares a text without making a string.
+   * Compares a text without allocating a string.
    *
    * @param field a field of the layout
-   * @param value what to compare it with
+   * @param value the text to compare with
    * @return whether they are equal
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    */
   boolean textEquals(Field field, CharSequence value);
 
   /**
-   * The length of a text or byte string.
+   * Returns the length of a text or byte string.
    *
    * @param field a field of the layout
-   * @return bytes; of a text, those of its UTF-8
+   * @return the bytes; those of a text in UTF-8
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    */
   int length(Field field);
@@ -128,8 +123,8 @@ public interface RowReader {
    * Reads a byte string, or the UTF-8 of a text.
    *
    * @param field a field of the layout
-   * @param out where to, from index 0 on
-   * @return how many bytes it has; as many as fit are copied
+   * @param out receives the bytes, from index 0
+   * @return its length in bytes; only those that fit are copied
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    */
   int getBytes(Field field, byte[] out);
@@ -138,21 +133,21 @@ public interface RowReader {
    * Reads a byte string, or the UTF-8 of a text.
    *
    * @param field a field of the layout
-   * @param out where to
-   * @param offset from which index on
-   * @return how many bytes it has; as many as fit are copied
+   * @param out receives the bytes
+   * @param offset the first index
+   * @return its length in bytes; only those that fit are copied
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    * @throws IndexOutOfBoundsException if the offset lies outside the array
    */
   int getBytes(Field field, byte[] out, int offset);
 
   /**
-   * Reads a byte string, or the UTF-8 of a text, and allocates nothing.
+   * Reads a byte string, or the UTF-8 of a text, without allocating.
    *
    * @param field a field of the layout
-   * @param out where to, in any memory
-   * @param offset from which byte on
-   * @return how many bytes it has; as many as fit are copied
+   * @param out receives the bytes; any memory
+   * @param offset the first byte
+   * @return its length in bytes; only those that fit are copied
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    * @throws IndexOutOfBoundsException if the offset lies outside the segment
    */

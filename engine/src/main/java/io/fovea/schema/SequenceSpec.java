@@ -1,36 +1,35 @@
 package io.fovea.schema;
 
 /**
- * What a sequence gives: the numbers from a first to a last one, each a step above the one before.
+ * The values of a sequence: from a first to a last one, ascending by a step.
  *
  * <pre>{@code
  * SequenceSpec.of("orders").from(1_000).cached(10_000)
  * }</pre>
  *
- * <p>First, last and step of a sequence stay what they are until it is {@linkplain
- * io.fovea.Database#alterSequence altered}. How many values are cached is the program's to say each
- * time.
+ * <p>First, last and step do not change until the sequence is {@linkplain
+ * io.fovea.Database#alterSequence altered}. The cache size may differ at each opening.
  *
- * <p>A value; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @param name the sequence's name, 1 to 255 characters
  * @param first the first value
- * @param last no value is above it
- * @param step from one value to the next, at least 1
+ * @param last the upper bound, inclusive
+ * @param step the difference between values, at least 1
  * @param cached how many values are reserved in the file at a time, 1 to 16,777,216
  * @since 0.1.0
  */
 public record SequenceSpec(String name, long first, long last, long step, int cached) {
-  /** How many values are cached where nothing is said. */
+  /** The default cache size. */
   public static final int CACHED = 1_000;
 
-  /** How many values may be cached. */
+  /** The largest cache size. */
   public static final int CACHED_MAX = 1 << 24;
 
   /**
-   * Makes one.
+   * Checks the components.
    *
-   * @throws IllegalArgumentException for numbers, or a name, that can't be
+   * @throws IllegalArgumentException if the name or a number is invalid
    */
   public SequenceSpec {
     TableSpec.checkName(name);
@@ -48,33 +47,33 @@ public record SequenceSpec(String name, long first, long last, long step, int ca
   }
 
   /**
-   * A sequence from 1 to {@link Long#MAX_VALUE}, by 1, that reserves {@link #CACHED} values at a
-   * time.
+   * Returns a sequence from 1 to {@link Long#MAX_VALUE}, by 1, that reserves {@link #CACHED} values
+   * at a time.
    *
-   * @param name its name, 1 to 255 characters
+   * @param name 1 to 255 characters
    * @return the specification
-   * @throws IllegalArgumentException if the name has other lengths, or half a surrogate pair
+   * @throws IllegalArgumentException if the name has another length or an unpaired surrogate
    */
   public static SequenceSpec of(String name) {
     return new SequenceSpec(name, 1, Long.MAX_VALUE, 1, CACHED);
   }
 
   /**
-   * The same with another name.
+   * Changes the name.
    *
    * @param other 1 to 255 characters
-   * @return the specification
-   * @throws IllegalArgumentException if the name has other lengths, or half a surrogate pair
+   * @return a new specification
+   * @throws IllegalArgumentException if the name has another length or an unpaired surrogate
    */
   public SequenceSpec named(String other) {
     return new SequenceSpec(other, first, last, step, cached);
   }
 
   /**
-   * The same with another first value.
+   * Changes the first value.
    *
    * @param value the first value, not above the last one
-   * @return the specification
+   * @return a new specification
    * @throws IllegalArgumentException if it is above the last one
    */
   public SequenceSpec from(long value) {
@@ -82,10 +81,11 @@ public record SequenceSpec(String name, long first, long last, long step, int ca
   }
 
   /**
-   * The same with an end: behind it {@link io.fovea.error.SequenceExhaustedException} is thrown.
+   * Changes the last value, after which {@link io.fovea.error.SequenceExhaustedException} is
+   * thrown.
    *
-   * @param value no value is above it
-   * @return the specification
+   * @param value the upper bound, inclusive
+   * @return a new specification
    * @throws IllegalArgumentException if it is below the first value
    */
   public SequenceSpec upTo(long value) {
@@ -93,10 +93,10 @@ public record SequenceSpec(String name, long first, long last, long step, int ca
   }
 
   /**
-   * The same with other distances.
+   * Changes the step.
    *
-   * @param distance from one value to the next, at least 1
-   * @return the specification
+   * @param distance the difference between values, at least 1
+   * @return a new specification
    * @throws IllegalArgumentException if it is below 1
    */
   public SequenceSpec by(long distance) {
@@ -104,25 +104,20 @@ public record SequenceSpec(String name, long first, long last, long step, int ca
   }
 
   /**
-   * The same with another cache: so many values are reserved in the file at a time, and given from
-   * memory. After a crash up to twice as many are skipped. With 1, each value is written before it
-   * is given.
+   * Changes the cache size: how many values are reserved in the file at a time and then served from
+   * memory. A crash skips up to twice as many. With 1, each value is written before it is returned.
    *
-   * @param values how many, 1 to {@value #CACHED_MAX}
-   * @return the specification
-   * @throws IllegalArgumentException for other numbers
+   * @param values 1 to {@value #CACHED_MAX}
+   * @return a new specification
+   * @throws IllegalArgumentException if it is out of range
    */
   public SequenceSpec cached(int values) {
     return new SequenceSpec(name, first, last, step, values);
   }
 
-  /**
-   * How many values it has.
-   *
-   * @return their number; {@link Long#MAX_VALUE} where there are more
-   */
+  /** {@return the number of values, at most {@link Long#MAX_VALUE}} */
   public long values() {
-    // As unsigned numbers: the distance may be above Long.MAX_VALUE.
+    // Unsigned, because the distance may be above Long.MAX_VALUE.
     long others = Long.divideUnsigned(last - first, step);
     return others < 0 || others == Long.MAX_VALUE ? Long.MAX_VALUE : others + 1;
   }

@@ -9,18 +9,17 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the objects of a table are made of, as its file remembers it: for a record the names of its
- * components and what each of them is.
+ * The structure of the objects of a table, as stored in its file: for a record, the names and
+ * shapes of its components.
  *
- * <p>Shapes are made from Java classes by {@link io.fovea.ObjectSpec}, and are found in files by
- * tools that don't have these classes. Two shapes are equal if they say the same of a file, which
- * is what {@code toString} says:
+ * <p>{@link io.fovea.ObjectSpec} derives shapes from Java classes; tools read them from files
+ * without requiring the classes. Two shapes are equal if their {@code toString} is:
  *
  * <pre>{@code
  * record(owner TEXT, balance DECIMAL, state enum(OPEN, CLOSED), tags list(TEXT))
  * }</pre>
  *
- * <p>A value; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.1.0
  */
@@ -43,11 +42,11 @@ public sealed interface Shape {
     INT32,
     /** An integer of 8 bytes. */
     INT64,
-    /** A number of IEEE 754; 4 bytes. */
+    /** An IEEE 754 number of 4 bytes. */
     FLOAT32,
-    /** A number of IEEE 754; 8 bytes. */
+    /** An IEEE 754 number of 8 bytes. */
     FLOAT64,
-    /** Text of any length, in UTF-8. */
+    /** Text of any length in UTF-8. */
     TEXT,
     /** Bytes of any number. */
     BYTES,
@@ -57,23 +56,23 @@ public sealed interface Shape {
     DECIMAL,
     /** A universally unique identifier; 16 bytes. */
     UUID,
-    /** A point of time, in nanoseconds; 12 bytes. */
+    /** A point in time with nanoseconds; 12 bytes. */
     INSTANT,
     /** A date without a zone; 8 bytes. */
     DATE,
     /** A time of day without a zone; 8 bytes. */
     TIME,
-    /** A date with a time of day, without a zone; 16 bytes. */
+    /** A date and time of day without a zone; 16 bytes. */
     DATETIME,
-    /** A span of time, in nanoseconds; 12 bytes. */
+    /** A span of time with nanoseconds; 12 bytes. */
     DURATION;
 
     /**
-     * Whether values of another scalar fit this one as they are: narrower integers, and a narrower
-     * number of IEEE 754.
+     * Returns whether this scalar can hold all values of another without loss: narrower integers,
+     * and narrower IEEE 754 numbers.
      *
-     * @param file the other one
-     * @return true if none loses anything
+     * @param file the other scalar
+     * @return true if it can
      */
     public boolean holds(Scalar file) {
       return this == file
@@ -88,7 +87,7 @@ public sealed interface Shape {
   }
 
   /**
-   * One of some names.
+   * One of several constants.
    *
    * @param constants the names, in the order of their numbers
    * @since 0.1.0
@@ -97,7 +96,7 @@ public sealed interface Shape {
     /**
      * Checks the names.
      *
-     * @throws IllegalArgumentException if one appears twice or is no identifier
+     * @throws IllegalArgumentException if one appears twice or is not an identifier
      */
     public Enumeration {
       constants = List.copyOf(constants);
@@ -112,9 +111,9 @@ public sealed interface Shape {
   }
 
   /**
-   * A value or none.
+   * An optional value.
    *
-   * @param of what it is if it is there
+   * @param of the shape of the value
    * @since 0.1.0
    */
   record Maybe(Shape of) implements Shape {
@@ -125,9 +124,9 @@ public sealed interface Shape {
   }
 
   /**
-   * Values in order.
+   * A list of values.
    *
-   * @param of what each of them is
+   * @param of the shape of each value
    * @since 0.1.0
    */
   record Sequence(Shape of) implements Shape {
@@ -138,9 +137,9 @@ public sealed interface Shape {
   }
 
   /**
-   * Different values.
+   * A set of values.
    *
-   * @param of what each of them is
+   * @param of the shape of each value
    * @since 0.1.0
    */
   record Collected(Shape of) implements Shape {
@@ -151,10 +150,10 @@ public sealed interface Shape {
   }
 
   /**
-   * Values by keys.
+   * A map.
    *
-   * @param key what each key is
-   * @param value what each value is
+   * @param key the shape of each key
+   * @param value the shape of each value
    * @since 0.1.0
    */
   record Mapping(Shape key, Shape value) implements Shape {
@@ -165,17 +164,17 @@ public sealed interface Shape {
   }
 
   /**
-   * Components by names.
+   * A record of named components.
    *
    * @param components in the order in which they are stored
-   * @param dropped names of older components that are given up; no part of what a file remembers
+   * @param dropped names of removed components; not stored in the file
    * @since 0.1.0
    */
   record Composite(List<Component> components, Set<String> dropped) implements Shape {
     /**
      * Checks the components.
      *
-     * @throws IllegalArgumentException if two have one name
+     * @throws IllegalArgumentException if two have the same name
      */
     public Composite {
       components = List.copyOf(components);
@@ -184,12 +183,11 @@ public sealed interface Shape {
     }
 
     /**
-     * Where a component was.
+     * Finds a component in an older shape.
      *
-     * @param component one of this shape
-     * @param file the shape of records in a file
-     * @return its place among those of the file, by its name or else by an earlier one; -1 if it is
-     *     not there
+     * @param component a component of this shape
+     * @param file the shape of stored records
+     * @return its index in the stored shape, by its name or else an earlier one; -1 if absent
      */
     public static int find(Component component, Composite file) {
       int at = place(component.name(), file);
@@ -200,10 +198,10 @@ public sealed interface Shape {
     }
 
     /**
-     * What a component is.
+     * Returns the shape of a component.
      *
      * @param name its name
-     * @return its shape; null if there is none of that name
+     * @return its shape; null if there is none
      */
     public @Nullable Shape component(String name) {
       int at = place(name, this);
@@ -240,18 +238,18 @@ public sealed interface Shape {
   /**
    * A component of a {@link Composite}.
    *
-   * @param name its name, a Java identifier
-   * @param shape what it is
-   * @param formerly its earlier names, the latest first; no part of what a file remembers
-   * @param initial what it is in records that were written without it, as {@link Initial} writes
-   *     it; null where it may not be missing; no part of what a file remembers
+   * @param name a Java identifier
+   * @param shape the shape of its values
+   * @param formerly its earlier names, the latest first; not stored in the file
+   * @param initial its value in records written without it, as in {@link Initial}; null if it must
+   *     be present; not stored in the file
    * @since 0.1.0
    */
   record Component(String name, Shape shape, List<String> formerly, @Nullable String initial) {
     /**
      * Checks the name.
      *
-     * @throws IllegalArgumentException if it is no identifier
+     * @throws IllegalArgumentException if it is not an identifier
      */
     public Component {
       Objects.requireNonNull(shape, "shape");
@@ -260,20 +258,16 @@ public sealed interface Shape {
     }
 
     /**
-     * A component as a file has it.
+     * Creates a component as stored in a file.
      *
      * @param name its name
-     * @param shape what it is
+     * @param shape the shape of its values
      */
     public Component(String name, Shape shape) {
       this(name, shape, List.of(), null);
     }
 
-    /**
-     * Whether there is a value for it in records that were written without it.
-     *
-     * @return true if it has an {@link #initial}
-     */
+    /** {@return whether it has a value in records written without it} */
     public boolean hasInitial() {
       return initial != null;
     }

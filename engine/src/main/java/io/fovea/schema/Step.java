@@ -12,11 +12,11 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A step from one version of a table to the next: what becomes of one field of its rows.
+ * A step from one version of a table to the next: a change of one field of its rows.
  *
- * <p>Steps name fields as they are called at that version. They are written down once, in {@link
- * TableSpec.Builder#version}, and stay there as long as there are files of the version before. The
- * order of the fields needs no step: it is that of the newest layout.
+ * <p>Steps use the names of fields at that version. Keep them in {@link TableSpec.Builder#version}
+ * as long as there are files of the previous version. The order of fields is that of the newest
+ * layout and needs no step.
  *
  * <pre>{@code
  * TableSpec.builder("people", KEY, LAYOUT)
@@ -25,30 +25,30 @@ import org.jspecify.annotations.Nullable;
  *     .build();
  * }</pre>
  *
- * <p>A value; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.1.0
  */
 public final class Step {
   /**
-   * What a step does.
+   * The kind of a step.
    *
    * @since 0.1.0
    */
   public enum Kind {
-    /** There is a field that was not there. */
+    /** Adds a field. */
     ADD,
-    /** There is no such field any more. */
+    /** Drops a field. */
     DROP,
-    /** A field has another name. */
+    /** Renames a field. */
     RENAME,
-    /** A field has room for more. */
+    /** Widens a field. */
     WIDEN
   }
 
-  /** What a new field has in rows that were written before it. */
+  /** The type of the default of an added field. */
   enum Default {
-    /** 0, or empty, or null. */
+    /** 0, empty or null. */
     NOTHING,
     NUMBER,
     TEXT,
@@ -79,8 +79,8 @@ public final class Step {
   }
 
   /**
-   * Adds a field. Rows that were written before have null in it, or where it is not nullable 0 or
-   * nothing: false, the nil UUID, 1970-01-01T00:00Z.
+   * Adds a field. In older rows it is null, or if not nullable 0, empty, false, the nil UUID or
+   * 1970-01-01T00:00Z.
    *
    * @param field its name
    * @return the step
@@ -93,7 +93,7 @@ public final class Step {
    * Adds an integer.
    *
    * @param field its name
-   * @param value what it is in rows that were written before
+   * @param value its value in older rows
    * @return the step
    */
   public static Step add(String field, long value) {
@@ -105,7 +105,7 @@ public final class Step {
    * Adds a text.
    *
    * @param field its name
-   * @param value what it is in rows that were written before
+   * @param value its value in older rows
    * @return the step
    */
   public static Step add(String field, String value) {
@@ -117,7 +117,7 @@ public final class Step {
    * Adds a byte string.
    *
    * @param field its name
-   * @param value what it is in rows that were written before
+   * @param value its value in older rows
    * @return the step
    */
   public static Step add(String field, byte[] value) {
@@ -128,7 +128,7 @@ public final class Step {
    * Adds a boolean.
    *
    * @param field its name
-   * @param value what it is in rows that were written before
+   * @param value its value in older rows
    * @return the step
    */
   public static Step add(String field, boolean value) {
@@ -139,7 +139,7 @@ public final class Step {
    * Adds a {@code double}.
    *
    * @param field its name
-   * @param value what it is in rows that were written before
+   * @param value its value in older rows
    * @return the step
    */
   public static Step add(String field, double value) {
@@ -152,7 +152,7 @@ public final class Step {
    * Adds a UUID.
    *
    * @param field its name
-   * @param value what it is in rows that were written before
+   * @param value its value in older rows
    * @return the step
    */
   public static Step add(String field, UUID value) {
@@ -168,7 +168,7 @@ public final class Step {
    * Adds an instant.
    *
    * @param field its name
-   * @param value what it is in rows that were written before
+   * @param value its value in older rows
    * @return the step
    */
   public static Step add(String field, Instant value) {
@@ -184,9 +184,9 @@ public final class Step {
    * Adds a decimal.
    *
    * @param field its name
-   * @param value what it is in rows that were written before
+   * @param value its value in older rows
    * @return the step
-   * @throws IllegalArgumentException if no decimal has so many digits
+   * @throws IllegalArgumentException if it has too many digits for any decimal
    */
   public static Step add(String field, BigDecimal value) {
     BigDecimal least = value.stripTrailingZeros();
@@ -210,9 +210,9 @@ public final class Step {
   }
 
   /**
-   * Drops a field: its values can't be read any more, and go when their rows are written next. A
-   * field of the same name that is added later is another one. An index on the field has to be
-   * dropped before.
+   * Drops a field: its values can no longer be read, and are removed when their rows are next
+   * written. A field of the same name added later is a different field. Drop indexes on the field
+   * first.
    *
    * @param field its name
    * @return the step
@@ -225,7 +225,7 @@ public final class Step {
    * Renames a field, which keeps its values.
    *
    * @param from its name before
-   * @param to its name from then on
+   * @param to its new name
    * @return the step
    */
   public static Step rename(String from, String to) {
@@ -233,11 +233,10 @@ public final class Step {
   }
 
   /**
-   * Makes room for more values: an integer of 4 bytes gets 8, a text or byte string a larger width,
-   * a decimal more digits before the point or behind it, any field may be null that could not be.
-   * What it is from then on, the newest layout says. An index on a field whose values are other
-   * bytes then, which all of these are but texts and byte strings, is built anew when the table is
-   * opened.
+   * Widens a field: an integer from 4 to 8 bytes, a text or byte string to a larger width, a
+   * decimal to more digits before or after the point, any field to nullable. The newest layout has
+   * the result. Unless only a text or byte string gets wider, indexes on the field are rebuilt when
+   * the table is opened.
    *
    * @param field its name
    * @return the step
@@ -246,55 +245,38 @@ public final class Step {
     return of(Kind.WIDEN, field, field);
   }
 
-  /**
-   * What it does.
-   *
-   * @return the kind
-   */
+  /** {@return the kind of the step} */
   public Kind kind() {
     return kind;
   }
 
-  /**
-   * The field that it is about.
-   *
-   * @return the field's name; of a rename, the one before
-   */
+  /** {@return the name of the field, before a rename} */
   public String field() {
     return field;
   }
 
-  /**
-   * The field's name once it is done.
-   *
-   * @return the name; {@link #field} but for a rename
-   */
+  /** {@return the name of the field after the step; differs from {@link #field} in a rename} */
   public String to() {
     return to;
   }
 
   /**
-   * What an added field is in rows that were written before.
+   * Returns the value of an added field in older rows.
    *
-   * @return an integer, or the bits of a double, as 8 bytes; a boolean as 1, a UUID as 16; of an
-   *     instant the seconds since 1970 as 8 and the nanoseconds as 4; of a decimal the scale as 4,
-   *     then the number without its point in two's complement. In all of these, the highest byte is
-   *     first. A text in UTF-8. Empty for 0 or nothing
+   * @return big-endian: an integer or the bits of a double in 8 bytes, a boolean in 1, a UUID in
+   *     16; an instant as seconds since 1970 in 8 and nanoseconds in 4; a decimal as its scale in 4
+   *     and its unscaled value in two's complement. A text in UTF-8. Empty without a default
    */
   public byte[] value() {
     return value.clone();
   }
 
-  /**
-   * Whether it says what an added field is in rows that were written before.
-   *
-   * @return false where that is null, or 0 or nothing
-   */
+  /** {@return whether an added field has a default other than null, 0 or empty} */
   public boolean hasDefault() {
     return defaultKind != Default.NOTHING;
   }
 
-  /** In what the default does not fit a field, in words, or null. */
+  /** Describes why the default does not fit a field, or returns null if it does. */
   @Nullable String unfit(Field f) {
     boolean fits =
         switch (defaultKind) {

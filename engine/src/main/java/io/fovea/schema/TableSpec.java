@@ -10,23 +10,22 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The description of a table: its name, its key, its rows and its secondary indexes.
+ * The description of a table: its name, key, rows and secondary indexes.
  *
- * <p>Names of tables and indexes have 1 to 255 characters of any kind ({@code char}s, as {@link
- * String#length} counts them), except halves of surrogate pairs. They are compared as they are:
- * case counts, and nothing is normalized.
+ * <p>Names of tables and indexes have 1 to 255 {@code char}s ({@link String#length}) of any kind,
+ * except unpaired surrogates. They are compared exactly: case matters, and there is no
+ * normalization.
  *
- * <p>The rows of a table change by {@linkplain Step steps}: a specification of version 2 says what
- * becomes of rows of version 1. Opening a table of an older version takes the steps that are
- * missing, in one change of the catalog; rows stay as they are in the file, are read as new ones,
- * and are rewritten when they are written next.
+ * <p>The rows of a table change by {@linkplain Step steps}: a specification of version 2 describes
+ * what happens to rows of version 1. Opening a table of an older version applies the missing steps
+ * in one catalog change. Stored rows are converted when read, and rewritten when next written.
  *
- * <p>A value; any thread. {@link #with} gives a new one.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.1.0
  */
 public final class TableSpec {
-  /** The highest version that a table can have. */
+  /** The highest possible version of a table. */
   public static final int VERSION_MAX = 255;
 
   private final String name;
@@ -36,10 +35,10 @@ public final class TableSpec {
   private final @Nullable Expiry expiry;
   private final @Nullable ObjectShapes objects;
 
-  /** By the version that they lead to: without gaps, up to the newest. */
+  /** By target version, contiguous up to the newest. */
   private final TreeMap<Integer, List<Step>> steps;
 
-  /** Says nothing of the table, and is not in the file. */
+  /** Not stored in the file. */
   private final boolean cacheLocations;
 
   private TableSpec(
@@ -67,24 +66,24 @@ public final class TableSpec {
   }
 
   /**
-   * A table of rows.
+   * Returns the specification of a table of rows.
    *
-   * @param name its name, 1 to 255 characters of any kind
-   * @param key the parts of its key
-   * @param layout the fields of its rows
+   * @param name 1 to 255 characters of any kind
+   * @param key the parts of the key
+   * @param layout the fields of the rows
    * @return the specification
-   * @throws IllegalArgumentException for another name, or if a part of the key may be null
+   * @throws IllegalArgumentException if the name is invalid or a part of the key is nullable
    */
   public static TableSpec of(String name, KeySpec key, Layout layout) {
     return builder(name, key, layout).build();
   }
 
   /**
-   * Begins the specification of a table of rows that has had other versions.
+   * Returns a builder for a table of rows that has had other versions.
    *
-   * @param name its name, 1 to 255 characters of any kind
-   * @param key the parts of its key, the same in all versions
-   * @param layout the fields of its rows, of the newest version
+   * @param name 1 to 255 characters of any kind
+   * @param key the parts of the key, the same in all versions
+   * @param layout the fields of the rows, in the newest version
    * @return a builder
    */
   public static Builder builder(String name, KeySpec key, Layout layout) {
@@ -92,13 +91,13 @@ public final class TableSpec {
   }
 
   /**
-   * A table whose keys and values are byte strings of any length. It gets secondary indexes by
-   * {@link #with} and {@link IndexSpec#bytes}.
+   * Returns the specification of a table whose keys and values are byte strings of any length. Add
+   * secondary indexes by {@link #with} and {@link IndexSpec#bytes}.
    *
-   * @param name its name, 1 to 255 characters of any kind
+   * @param name 1 to 255 characters of any kind
    * @param keyBytesMax the longest key, in bytes
    * @return the specification; see {@link io.fovea.RowTable#bytes()}
-   * @throws IllegalArgumentException for another name, or for a limit that is not positive
+   * @throws IllegalArgumentException if the name is invalid or the limit is not positive
    */
   public static TableSpec bytes(String name, int keyBytesMax) {
     if (keyBytesMax < 1 || keyBytesMax > Field.WIDTH_MAX) {
@@ -116,13 +115,14 @@ public final class TableSpec {
   }
 
   /**
-   * A table of objects. Programs get one from {@link io.fovea.ObjectSpec}.
+   * Returns the specification of a table of objects. Programs use {@link io.fovea.ObjectSpec}
+   * instead.
    *
-   * @param name its name, 1 to 255 characters of any kind
-   * @param keyBytesMax the most bytes that a key may have as it is stored, 1 to 65,535
-   * @param objects what they are made of
+   * @param name 1 to 255 characters of any kind
+   * @param keyBytesMax the longest stored key, 1 to 65,535 bytes
+   * @param objects the shapes of keys and values
    * @return the specification
-   * @throws IllegalArgumentException for another name or size
+   * @throws IllegalArgumentException if the name or size is invalid
    */
   public static TableSpec objects(String name, int keyBytesMax, ObjectShapes objects) {
     TableSpec bytes = bytes(name, keyBytesMax);
@@ -140,12 +140,11 @@ public final class TableSpec {
   /**
    * Adds a secondary index.
    *
-   * @param index the index; its fields must be those of this table's key and layout, its components
-   *     those of this table's objects, and of a table of byte strings it is {@link IndexSpec#bytes}
+   * @param index over fields of this table's key and layout, or components of its objects; for a
+   *     table of byte strings {@link IndexSpec#bytes}, and for no other table
    * @return a new specification
    * @throws IllegalArgumentException if there is an index of that name, a field or component is not
-   *     this table's, or the index is one for another kind of table: {@link IndexSpec#bytes} is for
-   *     byte strings, and nothing else is
+   *     this table's, or the index is for another kind of table
    */
   public TableSpec with(IndexSpec index) {
     Objects.requireNonNull(index, "index");
@@ -207,29 +206,27 @@ public final class TableSpec {
   }
 
   /**
-   * Lets rows expire: a row whose time lies {@code after} back, or further, is hidden from who
-   * reads, at once, and removed in the background. An insert over it behaves as if it were not
-   * there.
+   * Makes rows expire: a row is hidden from readers {@code after} its time has passed, and deleted
+   * later in the background. An insert over it behaves as if it did not exist.
    *
-   * <p>The table needs an index that begins with the field, by which what has expired is found. If
-   * the specification has none, this adds one, {@code "expires"}, which can be used like any other.
+   * <p>The table needs an index that begins with the field, by which expired rows are found. If the
+   * specification does not have one, this adds {@code "expires"}, which can be used like any other
+   * index.
    *
-   * <p>A table that is there already gets the option when it is opened with it, or another field or
-   * duration: rows that have expired by then are hidden from then on. No row is written for that;
-   * it waits until no transaction is active, or is a part of the {@linkplain Step steps} to a newer
-   * version, whose rows expire as that says. {@link io.fovea.Database#dropExpiry} takes the option
-   * away, and nothing else does: no specification of a table whose rows expire may leave it out,
-   * nor drop the field.
+   * <p>Opening an existing table with another expiry changes it: expired rows are hidden from then
+   * on. No row is written. The change waits until no transaction is active, or is part of the
+   * {@linkplain Step steps} to a newer version. Only {@link io.fovea.Database#dropExpiry} removes
+   * the expiry; until then every specification of the table must have one, and the field cannot be
+   * dropped.
    *
-   * @param field an INSTANT field of the layout; or an INT64 one: milliseconds since
-   *     1970-01-01T00:00Z, as {@link System#currentTimeMillis} counts them. A row in which it is
-   *     null, or no later than 1970-01-01T00:00Z, never expires
-   * @param after how long after that moment a row expires, in whole milliseconds; zero where the
-   *     field says the end itself
+   * @param field an INSTANT field of the layout, or an INT64 one in milliseconds since
+   *     1970-01-01T00:00Z, as in {@link System#currentTimeMillis}. Null and values up to
+   *     1970-01-01T00:00Z never expire
+   * @param after the time from the field's value to the expiry, in whole milliseconds; may be zero
    * @return a new specification
-   * @throws IllegalArgumentException if the field is not one of the layout, or neither an INSTANT
-   *     nor an INT64, if the duration is negative, if this is a table of byte strings, or if there
-   *     is another index {@code "expires"}
+   * @throws IllegalArgumentException if the field is not one of the layout or has another type, if
+   *     the duration is negative, if this is a table of byte strings, or if another index is called
+   *     {@code "expires"}
    */
   public TableSpec expireAfter(Field field, Duration after) {
     if (layout == null) {
@@ -254,46 +251,29 @@ public final class TableSpec {
     return index.extractedKey() == null && index.fields().getFirst().equals(field);
   }
 
-  /**
-   * What its objects are made of.
-   *
-   * @return the shapes, or null for a table of rows, or of byte strings that only programs know
-   */
+  /** {@return the shapes of the objects; null for a table of rows or byte strings} */
   public @Nullable ObjectShapes objects() {
     return objects;
   }
 
-  /**
-   * When rows expire.
-   *
-   * @return what {@link #expireAfter} said, or null if they don't
-   */
+  /** {@return the expiry of rows, or null if they do not expire} */
   public @Nullable Expiry expiry() {
     return expiry;
   }
 
-  /**
-   * The table's name.
-   *
-   * @return the name, unique in a database
-   */
+  /** {@return the name, unique in a database} */
   public String name() {
     return name;
   }
 
-  /**
-   * The parts of its key.
-   *
-   * @return the specification of the key
-   */
+  /** {@return the specification of the key} */
   public KeySpec key() {
     return key;
   }
 
   /**
-   * The fields of its rows.
+   * {@return the fields of the rows}
    *
-   * @return the layout
    * @throws IllegalStateException if this is a table of byte strings
    */
   public Layout layout() {
@@ -303,82 +283,64 @@ public final class TableSpec {
     return layout;
   }
 
-  /**
-   * Whether keys and values are byte strings of any length.
-   *
-   * @return true for what {@link #bytes} made
-   */
+  /** {@return whether keys and values are byte strings of any length, as from {@link #bytes}} */
   public boolean isBytes() {
     return layout == null;
   }
 
   /**
-   * The same, of a table whose point reads begin where a key was seen last, by whatever
-   * transaction: two waits for memory instead of one at every level of the tree. For tables that
-   * are read by their keys again and again, in no order. Reads of ranges are as they were.
+   * Caches the locations of keys: a point read begins where its key was last seen, by any
+   * transaction. It then waits for memory twice, not once for each level of the tree. Use it for
+   * tables with frequent point reads in random order; range reads do not change.
    *
-   * <p>Places are kept in a table of their own beside the buffer, of {@code
-   * MemoryOptions.locationCacheBytes} at most, which all remembered tables and indexes of a
-   * database share: 8 bytes for a record. They are hints: each is checked, one that is wrong costs
-   * time, and nothing of them is in the file. A database remembers a table from the first time that
-   * it is opened so until the database is closed.
+   * <p>The locations are in a cache in addition to the buffer, of at most {@code
+   * MemoryOptions.locationCacheBytes}, shared by all such tables and indexes of a database: 8 bytes
+   * for a record. They are hints: each is checked, a stale one costs time, and none is stored in
+   * the file. Caching begins when the table is first opened this way and lasts until the database
+   * is closed.
    *
-   * @return another specification
+   * @return a new specification
    */
   public TableSpec cacheLocations() {
     return new TableSpec(name, key, layout, indexes, expiry, objects, steps, true);
   }
 
-  /**
-   * Whether point reads begin where keys were seen last.
-   *
-   * @return false by default
-   */
+  /** {@return whether point reads begin where keys were last seen; false by default} */
   public boolean cachesLocations() {
     return cacheLocations;
   }
 
-  /**
-   * Its secondary indexes.
-   *
-   * @return an immutable list
-   */
+  /** {@return the secondary indexes, an immutable list} */
   public List<IndexSpec> indexes() {
     return indexes;
   }
 
-  /**
-   * Its version.
-   *
-   * @return 1 for a table that was never another one
-   */
+  /** {@return the version; 1 for a table that has never changed} */
   public int version() {
     return steps.isEmpty() ? 1 : steps.lastKey();
   }
 
   /**
-   * The steps that lead to a version from the one before.
+   * Returns the steps from the previous version to the given one.
    *
    * @param version the version
-   * @return an immutable list, empty where nothing changes; null where this specification does not
-   *     say
+   * @return an immutable list, empty if nothing changes; null if not specified
    */
   public @Nullable List<Step> steps(int version) {
     return steps.get(version);
   }
 
   /**
-   * Checks a name of a table or of an index.
+   * Checks a name of a table or index.
    *
    * @param name the name
-   * @throws IllegalArgumentException if it has no characters or more than 255, or half a surrogate
-   *     pair
+   * @throws IllegalArgumentException if it does not have 1 to 255 characters, or has an unpaired
+   *     surrogate
    */
   public static void requireName(String name) {
     checkName(name);
   }
 
-  /** Counts UTF-16 units, as {@link String#length}. Half a surrogate pair is no character. */
   static void checkName(String name) {
     Objects.requireNonNull(name, "name");
     boolean good = !name.isEmpty() && name.length() <= 255;
@@ -405,7 +367,7 @@ public final class TableSpec {
   }
 
   /**
-   * Collects versions and indexes. One thread at a time.
+   * Collects versions and indexes. Not thread-safe.
    *
    * @since 0.1.0
    */
@@ -425,15 +387,13 @@ public final class TableSpec {
     }
 
     /**
-     * Says how a version came from the one before. Versions are given one after the other. The
-     * first one that is given says which files can be opened: those of the version before it and
-     * newer ones.
+     * Specifies the steps to a version from the previous one. Versions are specified in ascending
+     * order. The version before the first is the oldest that files may have.
      *
      * @param version 2 to {@link #VERSION_MAX}
-     * @param taken what became of fields, in this order; nothing where only the order of the fields
-     *     changed
+     * @param taken the steps, in this order; none if only the order of the fields changed
      * @return this
-     * @throws IllegalArgumentException for another version, or one that does not follow the last
+     * @throws IllegalArgumentException if the version is invalid or does not follow the last
      */
     public Builder version(int version, Step... taken) {
       if (version < 2 || version > VERSION_MAX) {
@@ -455,9 +415,9 @@ public final class TableSpec {
     }
 
     /**
-     * Adds a secondary index, of the newest version.
+     * Adds a secondary index of the newest version.
      *
-     * @param index as {@link TableSpec#with}
+     * @param index as in {@link TableSpec#with}
      * @return this
      */
     public Builder index(IndexSpec index) {
@@ -466,7 +426,7 @@ public final class TableSpec {
     }
 
     /**
-     * As {@link TableSpec#cacheLocations}.
+     * Caches the locations of keys, see {@link TableSpec#cacheLocations}.
      *
      * @return this
      */
@@ -476,12 +436,12 @@ public final class TableSpec {
     }
 
     /**
-     * Makes the specification.
+     * Returns the specification.
      *
      * @return the specification
-     * @throws IllegalArgumentException if the steps don't lead to the layout: a field that was
-     *     added or renamed is not in it, or one that was dropped is; if the default of a field does
-     *     not fit it; or as {@link TableSpec#with}
+     * @throws IllegalArgumentException if the steps do not lead to the layout: an added or renamed
+     *     field is missing, a dropped one present, or a default does not fit; or as in {@link
+     *     TableSpec#with}
      */
     public TableSpec build() {
       checkSteps();
@@ -495,11 +455,11 @@ public final class TableSpec {
     }
 
     /**
-     * Takes the steps back, from the layout on: so a mistake is found without a file of an older
-     * version. What a field was before it was dropped is not known here; its name is.
+     * Applies the steps backwards from the layout, to find mistakes without an older file. The type
+     * of a dropped field is unknown.
      */
     private void checkSteps() {
-      // What the fields of a version are now; null for those that are no more.
+      // The present form of each field of a version; null if it was dropped.
       Map<String, @Nullable Field> fields = new HashMap<>();
       layout.fields().forEach(f -> fields.put(f.name(), f));
       for (int version : steps.descendingKeySet()) {

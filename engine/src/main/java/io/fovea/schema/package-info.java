@@ -1,11 +1,10 @@
 /**
- * Descriptions of tables, keys, rows and indexes: values that a user writes down, and that the
- * engine keeps in its catalog.
+ * Specifications of tables, keys, rows and indexes, which programs write and the catalog stores.
  *
- * <p>Depends on nothing but the JDK. Everything here is immutable and for any thread, but {@link
+ * <p>Depends only on the JDK. Everything is immutable and thread-safe except {@link
  * io.fovea.schema.KeyReader}, {@link io.fovea.schema.RowReader} and {@link
- * io.fovea.schema.KeyWriter}: those are what an {@link io.fovea.schema.IndexSpec.Extractor} sees of
- * a record, and belong to one thread at a time.
+ * io.fovea.schema.KeyWriter}, which an {@link io.fovea.schema.IndexSpec.Extractor} uses on one
+ * thread at a time.
  */
 @NullMarked
 package io.fovea.schema;

@@ -5,25 +5,25 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Listeners that are told, once, when a database closes. Any thread. */
+/** Listeners called once when a database closes. Thread-safe. */
 public final class CloseListeners {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
   private final Store store;
   private final List<Runnable> actions = new ArrayList<>();
 
-  /** Set once the listeners are called: one added later would never be called. */
+  /** Set when the listeners are called: one added later would never be called. */
   private boolean told;
 
-  /** Those of a store. */
+  /** Creates an empty list for a store. */
   public CloseListeners(Store store) {
     this.store = store;
   }
 
   /**
-   * Adds one.
+   * Adds a listener.
    *
-   * @throws io.fovea.error.DatabaseClosedException if the store is closed or being closed
+   * @throws io.fovea.error.DatabaseClosedException if the store is closed or closing
    */
   public synchronized void add(Runnable action) {
     if (told) {
@@ -33,7 +33,7 @@ public final class CloseListeners {
     actions.add(action);
   }
 
-  /** Calls all in the order in which they came. Whatever one throws is logged; the rest follow. */
+  /** Calls all listeners in order of addition. Exceptions are logged. */
   public void tell() {
     List<Runnable> all;
     synchronized (this) {

@@ -14,36 +14,34 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How a store closes.
+ * Closes a store.
  *
  * <pre>
- *   {@link #quiesce}    no more begins ─► grace ─► operations refused ─► those under way awaited
+ *   {@link #quiesce}    admission stops ─► grace ─► operations refused ─► running ones awaited
  *   {@link #finish}     pages written and synced ─► superblock: clean
  *   {@link #giveBack}   threads end ─► pool ─► transactions ─► files ─► lock
  * </pre>
  *
- * <p>The pages are given back even if writing fails: {@link #giveBack} follows in any case. One
- * thread.
+ * <p>{@link #giveBack} follows in any case, even if writing fails. One thread.
  */
 final class Closing {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** From one look at the transactions that still run to the next. */
+  /** The interval between checks for active transactions. */
   private static final long QUIESCE_NANOS = 200_000;
 
-  /** How long a close looks for free pages at the end of the file. */
+  /** How long a close searches for free pages at the end of the file. */
   private static final long CUT_NANOS = 500_000_000;
 
-  /** How long an operation that is under way may keep a close waiting. */
+  /** How long a close waits for a running operation. */
   private static final long OPERATION_NANOS = 60_000_000_000L;
 
   private Closing() {}
 
   /**
-   * Takes all steps in order, whatever some of them throw.
+   * Runs all steps in order, even if some fail.
    *
-   * @throws RuntimeException what the first throws that fails, whatever that is, with what the
-   *     others throw added
+   * @throws RuntimeException the first failure, of any type, with the others suppressed
    */
   static void all(List<Runnable> steps) {
     Throwable first = null;
@@ -63,8 +61,7 @@ final class Closing {
     }
   }
 
-  @SuppressWarnings(
-      "unchecked") // no step declares an exception; code of applications may throw any
+  @SuppressWarnings("unchecked") // user code may throw any exception
   private static <X extends Throwable> X unchecked(Throwable thrown) throws X {
     throw (X) thrown;
   }
@@ -72,12 +69,12 @@ final class Closing {
   /**
    * Lets transactions end, then refuses their operations.
    *
-   * @return whether no operation is under way any more
+   * @return whether no operation is running
    */
   static boolean quiesce(StoreComponents storeComponents, Slots slots, Duration grace) {
     TxEngine engine = storeComponents.engine();
     engine.stopAdmission();
-    int own = slots.mine(); // they can't go on while their thread is here
+    int own = slots.mine(); // they cannot end while their thread is here
     long deadline = System.nanoTime() + Waits.nanos(grace);
     while (engine.active() > own && System.nanoTime() < deadline) {
       Waits.sleep(QUIESCE_NANOS);
@@ -88,9 +85,9 @@ final class Closing {
       journal.abortWaits();
     }
     slots.refuse();
-    engine.refuse(); // also those in the middle of an operation who wait for a page
-    // Partner: the light one in Slot.enter. A thread that is in an operation is seen there, and one
-    // that has claimed a context is counted; any other one is refused.
+    engine.refuse(); // also operations that wait for a page
+    // Partner: the light fence of StatementContext.enter. A thread within an operation is seen
+    // below, and one that has claimed a context is counted; any other is refused.
     boolean fenced = AsymmetricFence.heavy();
     if (fenced && engine.active() == 0) {
       return true;
@@ -110,17 +107,16 @@ final class Closing {
                   + engine.active()
                   + " transactions that still run");
     } catch (Throwable t) {
-      // A logger that fails keeps no database open.
+      // A failing logger must not prevent the close.
     }
   }
 
   /**
-   * Writes everything, and says that the file is complete.
+   * Writes everything and marks the file clean.
    *
-   * @param marked whether the file says that it is in use
-   * @param quiet what {@link #quiesce} returned
-   * @param hooks of the schema
-   * @throws DurabilityLostException if the file can't be marked clean
+   * @param marked whether the file is marked as in use
+   * @param quiet the result of {@link #quiesce}
+   * @throws DurabilityLostException if the file cannot be marked clean
    */
   static void finish(
       StoreComponents storeComponents, boolean marked, boolean quiet, SchemaHooks hooks) {
@@ -169,14 +165,14 @@ final class Closing {
       storeComponents.pool().flushAll();
       storeComponents.writeSuperblock(superblocks, true, number);
     }
-    end.shrink(true); // what was room ahead of need is not needed now
+    end.shrink(true); // space allocated ahead is no longer needed
   }
 
   /**
-   * Gives everything back. What is not written is not written. Each step is taken even if one
-   * before it fails: memory may leak then, but the files are free.
+   * Releases all resources without writing. Every step is taken even if one before it fails: memory
+   * may leak, but the files are free.
    *
-   * @param hooks of the schema, whose threads were asked to end
+   * @param hooks of the schema, whose threads were told to end
    */
   static void giveBack(StoreComponents storeComponents, SchemaHooks hooks) {
     List<Runnable> steps = new ArrayList<>();

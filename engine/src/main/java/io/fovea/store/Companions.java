@@ -10,26 +10,26 @@ import io.fovea.wal.LogIdentity;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Refuses a log or a double-write area that does not belong to the data file beside it, before
- * anything is read from it, overwritten or deleted.
+ * Refuses a log or double-write area that does not belong to the data file next to it, before
+ * reading, overwriting or deleting it.
  *
  * <pre>
  *   data file       log                                           double-write area
- *   to be created   has no record that counts, or is closed       has no copies
+ *   to be created   has no valid record, or is closed             has no copies
  *   closed          the same, or is of the session that closed    has no copies of another database
- *   not closed      goes on from the session that the file names  the same
+ *   not closed      continues the session that the file names     the same
  * </pre>
  *
- * <p>The rules for sessions are those of {@link LogIdentity}.
+ * <p>{@link LogIdentity} has the rules for sessions.
  *
- * <p>Temporary files have no identity: one that is found is what a crash has left, and is deleted
- * or overwritten, unless it is a database. That is how a copy of {@code shop.fovea} survives that
- * somebody has called {@code shop.fovea.snap}.
+ * <p>Temporary files have no identity: a leftover of a crash is deleted or overwritten, unless it
+ * is a database. So a copy of {@code shop.fovea} that a user has named {@code shop.fovea.snap}
+ * survives.
  */
 public final class Companions {
   private Companions() {}
 
-  /** Before a database is created or opened for writing. */
+  /** Checks the names of temporary files, before a database is created or opened for writing. */
   static void requireNoDatabase(Storage storage) {
     requireNoDatabase(storage, Storage.TIMESTAMPS);
     requireNoDatabase(storage, Storage.SNAPSHOTS);
@@ -58,7 +58,7 @@ public final class Companions {
   }
 
   /**
-   * Opens a temporary file, which is overwritten.
+   * Opens a temporary file to be overwritten.
    *
    * @throws IncompatibleFormatException if it is a database
    */
@@ -67,7 +67,7 @@ public final class Companions {
     return storage.open(suffix);
   }
 
-  /** Before a database is created. */
+  /** Checks that there is no log or double-write area in use, before a database is created. */
   static void requireNone(Storage storage) {
     String file = storage.name();
     String found = null;
@@ -97,12 +97,7 @@ public final class Companions {
     }
   }
 
-  /**
-   * Before a database that is there is opened.
-   *
-   * @param superblock what the data file says
-   * @param writable whether files may be changed
-   */
+  /** Checks that log and double-write area belong to an existing database, before it is opened. */
   static void requireOwn(Storage storage, Superblock superblock, boolean writable) {
     if (storage.exists(Storage.LOG)) {
       boolean foreign;
@@ -116,7 +111,7 @@ public final class Companions {
         foreign = superblock.clean() && identity.isForeign(superblock.id());
       }
       if (foreign && writable) {
-        storage.delete(Storage.LOG); // no record of it counts
+        storage.delete(Storage.LOG); // it has no valid record
       }
     }
     if (storage.exists(Storage.DOUBLE_WRITE)) {
@@ -138,9 +133,9 @@ public final class Companions {
   }
 
   /**
-   * Marks the log of a closed file as closed, durably, before the file is changed without it: the
-   * file gets another session, and what a crash brings back of the log must not be taken for one
-   * with commits that the file lacks.
+   * Durably marks the log of a closed file as closed, before the file is changed without it. The
+   * file gets a new session, and a log restored by a crash must not be mistaken for one with newer
+   * commits.
    */
   static void closeLog(Storage storage, Superblock superblock) {
     if (storage.exists(Storage.LOG)) {

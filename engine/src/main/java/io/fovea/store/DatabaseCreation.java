@@ -10,39 +10,35 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether an opening makes a database, and what becomes of the files if it does not succeed.
+ * Decides whether an opening creates a database, and removes the created files if it fails.
  *
  * <pre>
  *   data file               is
- *   not there               made; where the opening fails, removed again, with what it has made
- *                           beside it
- *   there, a superblock     opened
- *   there, and empty        made, if an opening that was cut short has left it: there is the note
- *                           of a holder that has died, or a log; refused otherwise, for it may be
- *                           anybody's
- *   there, zeros, no longer than a superblock       made: the first write was cut short
+ *   missing                 created; removed with its companions if the opening fails
+ *   has a superblock        opened
+ *   empty                   created, if there is a sign of an interrupted opening: a lock note of a
+ *                           dead process, or a log; otherwise refused, because it may be another
+ *                           program's
+ *   zeros, no longer than a superblock       created: the first write was interrupted
  * </pre>
  *
- * <p>A log or a double-write area that is there already is never taken for a part of what is made:
- * see {@link Companions}.
- *
- * <p>Closing it removes what was made. To be closed after the devices, and before the lock.
+ * <p>Existing logs and double-write areas are never taken for parts of the new database, see {@link
+ * Companions}. Close this after the devices and before the lock.
  */
 public final class DatabaseCreation implements AutoCloseable {
   private final Storage storage;
   private final boolean there;
   private final boolean cutShort;
 
-  /** Whether what lies beside the data file is this opening's. */
+  /** Whether the companions are this opening's. */
   private boolean begun;
 
   /**
-   * An opening that has not opened anything yet, but perhaps the lock.
+   * Creates the state of an opening that has opened at most the lock.
    *
-   * @param storage the files
-   * @param there whether there was a data file before, and if it was locked meanwhile, whether it
-   *     has anything in it
-   * @param cutShort whether there is a sign of an opening that was cut short
+   * @param there whether there was a data file before; if another opening held the lock since,
+   *     whether it has content
+   * @param cutShort whether there is a sign of an interrupted opening
    */
   DatabaseCreation(Storage storage, boolean there, boolean cutShort) {
     this.storage = storage;
@@ -55,7 +51,7 @@ public final class DatabaseCreation implements AutoCloseable {
     return new DatabaseCreation(storage, storage.exists(Storage.DATA), beside);
   }
 
-  /** What the file says; null where a database is to be made. */
+  /** Returns the superblock, or null if a database is to be created. */
   @Nullable Superblock read(SuperblockFile superblocks, BlockDevice device) {
     Superblock found = superblocks.read();
     if (found == null && there && !cutShort && device.size() == 0) {
@@ -79,12 +75,12 @@ public final class DatabaseCreation implements AutoCloseable {
     List<String> made =
         begun
             ? List.of(Storage.LOG, Storage.DOUBLE_WRITE, Storage.DATA)
-            : List.of(Storage.DATA); // of the lock, or of the device
+            : List.of(Storage.DATA); // created by the lock or the device
     for (String suffix : made) {
       try {
         storage.delete(suffix);
       } catch (RuntimeException e) {
-        // The next opening finds what a crash leaves.
+        // The next opening handles it like a leftover of a crash.
         System.getLogger("io.fovea").log(Level.DEBUG, "while giving up opening", e);
       }
     }

@@ -6,41 +6,38 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** What the machine, or the container, lets this process have. */
+/** The resources that the machine or container grants this process. */
 public final class HostResources {
-  /** The least memory with which the defaults are what the documents say. */
+  /** The least memory at which defaults are as documented. */
   private static final long ROOMY_BYTES = 2L << 30;
 
-  /** What there was when the first options were made. */
+  /** The memory at class initialization. */
   private static final long MEMORY_BYTES = memoryBytes();
 
   private HostResources() {}
 
   /**
-   * A default size of memory: less than usual where the machine or the container has little, so
-   * that the defaults of all options and of the JVM's heap fit into it together.
+   * Returns a default size, scaled down on small machines so that all defaults and the JVM's heap
+   * fit together.
    *
-   * @param usual bytes, where there is memory enough
-   * @return the same, or the same share of what there is
+   * @param usual the default in bytes, with enough memory
    */
   public static long defaultBytes(long usual) {
     return defaultBytes(usual, MEMORY_BYTES);
   }
 
   /**
-   * The same for a machine or container of another size.
+   * Returns a default size for a machine or container with the given memory.
    *
-   * @param memory how much it has
+   * @param memory in bytes
    */
   public static long defaultBytes(long usual, long memory) {
     return memory >= ROOMY_BYTES ? usual : (long) ((double) usual / ROOMY_BYTES * memory);
   }
 
   /**
-   * The memory that this process may use: the machine's, or the container's limit where that is
-   * less.
-   *
-   * @return bytes, or {@link Long#MAX_VALUE} where it can't be found out
+   * Returns the machine's memory or the container's limit in bytes, whichever is less; {@link
+   * Long#MAX_VALUE} if unknown.
    */
   static long memoryBytes() {
     long limit = Long.MAX_VALUE;
@@ -65,7 +62,7 @@ public final class HostResources {
     return limit;
   }
 
-  /** The least limit of a group and those above it. */
+  /** Returns the least limit of a group and its ancestors. */
   private static long above(String root, String path, String file) {
     long limit = Long.MAX_VALUE;
     Path base = Path.of(root);
@@ -99,11 +96,7 @@ public final class HostResources {
     }
   }
 
-  /**
-   * The flag that allows native access, if it is missing.
-   *
-   * @return the flag as it is to be written on the command line, or an empty string
-   */
+  /** Returns the command-line flag that allows native access, or an empty string if it is set. */
   static String missingFlag() {
     Module engine = HostResources.class.getModule();
     Module bindings = io.fovea.bindings.Libc.class.getModule();

@@ -32,8 +32,8 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a database on files has besides pages: the log, the double-write area, the checkpointer. It
- * knows in which order they open, recover and close.
+ * The log, double-write area and checkpointer of a database, and the order in which they open,
+ * recover and close.
  *
  * <pre>
  *   state of the file     what is done
@@ -46,10 +46,10 @@ import org.jspecify.annotations.Nullable;
  *                         ─► log cut to a segment
  * </pre>
  *
- * <p>The log has a segment that can be found before the superblock says that it is needed. The
- * incarnation is in the superblock, durably, before anything is appended.
+ * <p>The log has a recognizable segment before the superblock says that it is needed. The
+ * incarnation is durable in the superblock before anything is appended.
  *
- * <p>Opening and closing: one thread. The rest: any.
+ * <p>Opening and closing are confined to one thread; other methods are thread-safe.
  */
 public final class Journal {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -57,7 +57,7 @@ public final class Journal {
   private static final int REPLAY_WORKERS_MAX = 16;
   private static final int REPLAY_WORKERS_PER_CPU = 2;
 
-  /** Tables are noted each time that the log has grown by this part of what it may have. */
+  /** The tables are logged each time the log grows by this fraction of its maximum. */
   private static final int TABLES_PART = 16;
 
   private final String name;
@@ -80,28 +80,28 @@ public final class Journal {
   private @Nullable LogSession session;
   private @Nullable LogSession hold;
 
-  /** Sessions that were handed over: each holds back the redo point until its pages are free. */
+  /** Sessions passed to callers; each holds back the redo point until its pages are free. */
   private final List<LogSession> taken = new CopyOnWriteArrayList<>();
 
   private @Nullable Checkpointer checkpointer;
 
-  /** Null where nobody follows changes. */
+  /** Null if the change feed is disabled. */
   private @Nullable TablesLog tables;
 
-  /** From where on the log has changes as who follows them needs them; 0 where nobody does. */
+  /** The LSN from which the log has changes for subscribers; 0 if the feed is disabled. */
   private long changesFrom;
 
   private RecoveryReport report = RecoveryReport.NONE;
 
-  /** What a recovery has found; null where there was none. */
+  /** The counts found by recovery; null if there was none. */
   private @Nullable RecoveredRowCounts counts;
 
   private long incarnation;
 
-  /** Of this opening; see {@link LogIdentity}. */
+  /** The session id of this opening; see {@link LogIdentity}. */
   private final long mine = LogIdentity.newSession();
 
-  /** Whether the file says that it needs no log, durably. */
+  /** Whether the file durably says that it needs no log. */
   private boolean clean;
 
   private volatile SchemaHooks hooks = SchemaHooks.NONE;
@@ -132,11 +132,10 @@ public final class Journal {
   // --------------------------------------------------------------------------------------- opening
 
   /**
-   * Opens the files beside the data file, and makes torn pages whole. To be called before anything
-   * reads the pages.
+   * Opens the companions of the data file and restores torn pages. Call this before pages are read.
    *
    * @param beside whether another process may have the file open, of which this is a copy in memory
-   * @param superblock what the file says, or what a new one will
+   * @param superblock read from the file, or to be written to a new one
    */
   static Journal prepare(
       String name,
@@ -208,7 +207,6 @@ public final class Journal {
     }
   }
 
-  /** A pool that this is the log of. */
   BufferPool pool(BlockDevice device, AllocatorState state) {
     return new BufferPool(device, config.dataPool(), state, gate, doubleWrite);
   }
@@ -224,7 +222,7 @@ public final class Journal {
                 incarnation,
                 start,
                 redo,
-                // Above a closed mark too, or the mark would count for what is appended.
+                // Also above a closed mark, or the mark would apply to new records.
                 Math.max(superblock.durable().segment(), LogIdentity.of(logFile).lastSegment()),
                 followed ? changesFrom : Long.MAX_VALUE,
                 mine,
@@ -241,21 +239,19 @@ public final class Journal {
   }
 
   /**
-   * Opens the log; recovers where the file was not closed, and makes the catalog where it is new.
+   * Opens the log; recovers a file that was not closed, and creates the catalog of a new one.
    *
-   * @param pool the pages
-   * @param fresh whether the file is new
-   * @param treeIds the first id that no tree ever had; a recovery may find a higher one
-   * @param trees finds the trees that the catalog knows
+   * @param treeIds the next unused tree id; recovery may raise it
+   * @param trees finds the trees in the catalog
    * @return the catalog
    */
   BTree open(BufferPool pool, boolean fresh, AtomicInteger treeIds, Recovery.Catalog trees) {
-    // Before anything is read of the log, and once: from here to the first write of Log.open the
-    // log is only read, and nobody else has the file. So this one sync is for both:
-    // 1. A recovery writes no page because of a record that a killed process left in the system's
-    //    cache only, and that the next failure takes back.
-    // 2. Log.open gives out no number again that the file has behind an end which trimLog has moved
-    //    and nobody has synced.
+    // Before the log is read. Until the first write of Log.open the log is only read, by this
+    // process alone, so this one sync serves two purposes:
+    // 1. Recovery writes no page because of a record that a killed process left only in the
+    // system's
+    //    cache, and that the next failure takes back.
+    // 2. Log.open reuses no LSN that the file has behind an end which trimLog moved without a sync.
     settleLength(data);
     settleLength(logFile);
     logFile.sync();
@@ -269,7 +265,7 @@ public final class Journal {
     long start = Math.max(Log.FIRST_LSN, s.endLsn());
     changesFrom = changesFrom(s, start);
     if (s.changes() > 0 && changesFrom == 0) {
-      superblocks.write(s.changes(0)); // before the first segment is used for another
+      superblocks.write(s.changes(0)); // before the first segment is reused
     }
     openLog(s, start, start, s.session());
     checkpointer = checkpointer(pool, treeIds::get);
@@ -287,7 +283,7 @@ public final class Journal {
   }
 
   /**
-   * Sets a file's length again: after a failed sync it may not be durable until it is set anew. A
+   * Sets a file's length again: after a failed sync it may not be durable until it is set again. A
    * length that is not a multiple of the block size was left by a write, not set by the engine.
    */
   private static void settleLength(BlockDevice device) {
@@ -297,7 +293,10 @@ public final class Journal {
     }
   }
 
-  /** The log has them from where it had them, if it always had them since; else from its start. */
+  /**
+   * Returns where changes begin: the recorded LSN if retained ever since, otherwise the start of
+   * the log.
+   */
   private long changesFrom(Superblock s, long start) {
     if (config.log().changeRetentionBytes() == 0) {
       return 0;
@@ -330,7 +329,7 @@ public final class Journal {
     List<Long> before = LogIdentity.sessions(logFile, s.id(), recovery.end());
     long previous = before.isEmpty() ? 0 : before.getLast();
     Log opened = openLog(s, recovery.end(), s.redoLsn(), previous);
-    // From here on the segment of this opening is known to be there, should it be lost as a whole.
+    // From here on recovery knows of this opening's segment, in case it is lost.
     superblocks.write(
         superblocks.current().recovered(before).session(mine).durable(opened.watermark()));
     int cpus = Runtime.getRuntime().availableProcessors();
@@ -344,14 +343,14 @@ public final class Journal {
   }
 
   /**
-   * Says that the file is in use, durably, before anything is appended.
+   * Durably marks the file as in use, before anything is appended.
    *
-   * @throws io.fovea.error.DurabilityLostException if that, or anything before, could not be made
+   * @throws io.fovea.error.DurabilityLostException if this, or anything before, could not be made
    *     durable
    */
   void mark(AllocatorState pages, int nextTreeId) {
     Log l = log();
-    l.requireAlive(); // a sync that has failed is not tried again
+    l.requireAlive(); // do not retry after a failed sync
     long start = l.tail();
     Superblock staged =
         superblocks.stage(
@@ -364,24 +363,23 @@ public final class Journal {
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {
-      l.fail(e); // nobody knows what the file says now
+      l.fail(e); // the state of the file is unknown now
       throw e;
     }
   }
 
-  /** Says in the log how many records trees have, once the file says that it is in use. */
+  /** Logs the counts of trees, once the file is marked as in use. */
   void counts() {
     checkpointer().counts(superblocks.current().redoLsn());
   }
 
-  /** Checkpoints may be made: the file says that it is in use, and is recovered. */
+  /** Starts checkpoints, once the file is marked as in use and recovered. */
   void begin() {
     checkpointer().begin();
   }
 
   // --------------------------------------------------------------------------------------- parts
 
-  /** See {@link Store#attach}. */
   void attach(SchemaHooks of) {
     hooks = of;
     TablesLog notes = tables;
@@ -390,12 +388,12 @@ public final class Journal {
     }
   }
 
-  /** Notes which trees are tables; null where nobody follows changes. */
+  /** Returns the log of tables; null if the change feed is disabled. */
   public @Nullable TablesLog tables() {
     return tables;
   }
 
-  /** Writes the tables into the log where they are not there yet, if they are needed. */
+  /** Logs the tables if subscribers need them and they are not logged yet. */
   void noteTables() {
     TablesLog t = tables;
     if (t != null) {
@@ -403,13 +401,12 @@ public final class Journal {
     }
   }
 
-  /** From where on there are changes to follow; {@link Long#MAX_VALUE} where there are none yet. */
+  /** Returns the first LSN of the change feed; {@link Long#MAX_VALUE} if there is none yet. */
   public long changesFrom() {
     long from = superblocks.current().changes();
     return from == 0 ? Long.MAX_VALUE : Math.max(from, log().firstLsn());
   }
 
-  /** What a recovery has found out about the counts of trees; null where there was none. */
   @Nullable RecoveredRowCounts recoveredRowCounts() {
     return counts;
   }
@@ -422,7 +419,7 @@ public final class Journal {
     return l;
   }
 
-  /** The session of changes of the schema, which are made one at a time. */
+  /** Returns the session of schema changes, which are made one at a time. */
   LogSession session() {
     LogSession s = session;
     if (s == null) {
@@ -431,7 +428,9 @@ public final class Journal {
     return s;
   }
 
-  /** Another one, which holds back the redo point until such a change is in the log as a whole. */
+  /**
+   * Returns the session that holds back the redo point until a schema change is completely logged.
+   */
   LogSession hold() {
     LogSession s = hold;
     if (s == null) {
@@ -440,7 +439,7 @@ public final class Journal {
     return s;
   }
 
-  /** Hands the session over to the caller; {@link #hold} returns another one from now on. */
+  /** Passes {@link #hold} to the caller and replaces it by a new session. */
   LogSession takeHold() {
     LogSession given = hold();
     hold = log().session();
@@ -467,14 +466,12 @@ public final class Journal {
   // --------------------------------------------------------------------------------------- closing
 
   /**
-   * Writes everything and says that the file is complete. Nobody changes anything any more.
+   * Writes everything and marks the file clean. Nothing may change any more.
    *
-   * <p>If pages outside of all trees could not be freed, this throws as well: recovery frees them.
-   *
-   * <p>Where the log is full to its end and the disk gives no more, this throws: what is behind the
-   * durable end of the log is lost then, as by a crash, and nobody was told of it.
-   *
-   * @param save puts the counts of trees into the catalog; see {@link SchemaHooks#saveCounts}
+   * @param save saves the counts in the catalog; see {@link SchemaHooks#saveCounts}
+   * @throws DurabilityLostException if pages outside all trees could not be freed, which recovery
+   *     does; or if a full log cannot be written to its end: the rest was never acknowledged and is
+   *     lost
    */
   void finish(BufferPool pool, int nextTreeId, LongSupplier save) {
     Checkpointer c = checkpointer();
@@ -491,8 +488,8 @@ public final class Journal {
               + " committed is there.",
           null);
     }
-    // Where that has failed at the mark, and no checkpoint came since: a crash while the catalog
-    // gets new counts must not add to them what they have already. Else this writes nothing.
+    // In case this failed at the mark and no checkpoint came since: a crash while the catalog gets
+    // new counts must not add to them twice. Otherwise this writes nothing.
     counts();
     long number = save.getAsLong();
     noteTables();
@@ -509,24 +506,24 @@ public final class Journal {
     clean = true;
   }
 
-  /** From where on the log is kept for who follows changes, if no recovery needs what is before. */
+  /** Returns the first LSN to keep for change subscribers, given the redo point. */
   private long keptFrom(long redo) {
     TablesLog t = tables;
     return t == null ? 0 : t.keptFrom(superblocks.current(), redo);
   }
 
   /**
-   * Nothing was written since the file was opened, and found clean.
+   * Leaves a clean file that was not written since it was opened.
    *
-   * @throws io.fovea.error.DurabilityLostException if that was tried, and it is not known what the
-   *     file says
+   * @throws io.fovea.error.DurabilityLostException if marking it failed, so that its state is
+   *     unknown
    */
   void leave() {
     log().requireAlive();
     clean = superblocks.current().clean();
   }
 
-  /** A commit that is in the log already waits for room no more: see {@link Log#abortWaits}. */
+  /** Stops logged commits from waiting for space: see {@link Log#abortWaits}. */
   void abortWaits() {
     Log l = log;
     if (l != null) {
@@ -534,7 +531,6 @@ public final class Journal {
     }
   }
 
-  /** See {@link Log#failWhereStuck}. */
   void failWhereStuck() {
     Log l = log;
     if (l != null) {
@@ -542,7 +538,7 @@ public final class Journal {
     }
   }
 
-  /** Makes what is in the log durable, if that is possible: for a database that has stopped. */
+  /** Tries to make the log of a stopped database durable. */
   void persist() {
     Log l = log();
     try {
@@ -552,7 +548,7 @@ public final class Journal {
     }
   }
 
-  /** Ends all threads; what is not written is not written. */
+  /** Ends all threads without writing. */
   void stop() {
     Checkpointer c = checkpointer;
     if (c != null) {
@@ -560,30 +556,28 @@ public final class Journal {
     }
     Log l = log;
     if (l != null) {
-      l.abandon(); // who waits for it, the checkpointer too, waits no longer
+      l.abandon(); // ends waits for the log, also the checkpointer's
     }
     if (c != null) {
       c.close();
     }
   }
 
-  /**
-   * The file is clean and the log is not needed: a segment of it stays, to be used again. All of it
-   * stays where changes are followed.
-   */
+  /** Shrinks the log of a clean file to one segment for reuse, unless the change feed needs it. */
   private void trimLog() {
     if (superblocks.current().changes() > 0) {
       return;
     }
     long segment = log().segmentBytes();
     if (logFile.size() > segment) {
-      // First the mark: what is left may be of an earlier session than the file says.
+      // The mark first: the remaining segment may be of an earlier session than the superblock
+      // names.
       logFile.sync();
       logFile.resize(segment);
     }
   }
 
-  /** Nothing beside the data file is needed from here on, and what is there says so. */
+  /** Marks companions as closed, so that the data file is complete without them. */
   private void markClosed() {
     try {
       Superblock s = superblocks.current();

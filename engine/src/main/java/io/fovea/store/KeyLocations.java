@@ -10,8 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The {@link KeyLocationCache} of a store, from the first tree on that is remembered. Any thread;
- * closed when no transaction runs any more.
+ * The {@link KeyLocationCache} of a store, created on first use. Thread-safe; closed after all
+ * transactions have ended.
  */
 final class KeyLocations {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -25,12 +25,6 @@ final class KeyLocations {
   private volatile @Nullable KeyLocationCache table;
   private boolean closed;
 
-  /**
-   * None yet.
-   *
-   * @param name in log lines
-   * @param config how much memory they may take, 0 for none ever; and which directory they have
-   */
   KeyLocations(String name, StoreConfig config) {
     this(
         name,
@@ -40,7 +34,7 @@ final class KeyLocations {
         MemoryFiles.KERNEL);
   }
 
-  /** With other calls of the kernel, for tests. */
+  /** Creates a holder with replaceable kernel calls, for tests. */
   KeyLocations(String name, long maxBytes, int pageSize, boolean shortcut, MemoryFiles files) {
     this.name = name;
     this.maxBytes = maxBytes;
@@ -49,7 +43,7 @@ final class KeyLocations {
     this.files = files;
   }
 
-  /** The table, which is made where there is none yet; null where there never is one. */
+  /** Returns the cache, creating it on first use; null if it is disabled. */
   @Nullable KeyLocationCache table() {
     KeyLocationCache made = table;
     if (made != null || maxBytes == 0) {
@@ -81,19 +75,17 @@ final class KeyLocations {
     return new KeyLocationCache(maxBytes, pageSize);
   }
 
-  /** The memory that it has. */
   long bytes() {
     KeyLocationCache t = table;
     return t == null ? 0 : t.bytes();
   }
 
-  /** The memory that it may have: 0 where no tree is remembered. */
+  /** Returns the memory limit in bytes, or 0 if the cache has not been created. */
   long maxBytes() {
     KeyLocationCache t = table;
     return t == null ? 0 : t.maxBytes();
   }
 
-  /** Gives the memory back. */
   void close() {
     lock.lock();
     try {

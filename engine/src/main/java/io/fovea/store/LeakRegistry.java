@@ -13,26 +13,26 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is to be closed and may be forgotten, of the whole process; and the thread that hears of
- * what was forgotten, while anything is watched.
+ * Watches closeable objects of the whole process, and runs a thread that finds forgotten ones while
+ * any is watched.
  *
- * <p>Each explicit transaction is watched, so this is made for many threads: a watch is held by a
- * place in a table, in a row that is mostly the thread's own. A {@link java.lang.ref.Cleaner} holds
- * all of its own in one list with one lock, for which two threads that begin and end transactions
- * wait four times as long as the transactions take.
+ * <p>Each explicit transaction is watched, so this must scale: a watch is held by a slot of a
+ * table, in a row used mostly by one thread. A {@link java.lang.ref.Cleaner} has one list with one
+ * lock.
  *
- * <p><b>What is promised.</b> A watch is held from {@link #hold} until it is closed or {@link
- * Watch#forgotten} is called; a reference that nobody holds is not told when its object goes. One
- * of the two happens, for who comes first ends the watch: a place is given back once, and not taken
- * from who has it next.
+ * <p><b>Guarantee.</b> A watch is held from {@link #hold} until it is closed or {@link
+ * Watch#forgotten} is called; a phantom reference that is itself unreachable is never enqueued.
+ * Exactly one of the two happens, decided by a compare-and-set, so a slot is released once, never
+ * under its next owner.
  *
- * <p><b>The thread</b> keeps this class and its loader, so it ends when nothing is watched: that is
- * looked at when a database was closed, which is watched while it is open, and when something
- * forgotten was found. A watch is held by a compare-and-set, and then {@link #finder} is read; the
- * thread's end clears {@link #finder}, and then looks for watches. In the one order of these four,
- * either the end sees the watch, or the watch sees that there is no thread, and begins another.
+ * <p><b>The thread</b> keeps this class and its loader reachable, so it ends when nothing is
+ * watched. That is checked after a database was closed, which is watched while open, and after a
+ * forgotten object was found. A watch is held by a compare-and-set, then {@link #finder} is read;
+ * the end of the thread clears {@link #finder}, then searches for watches. In the total order of
+ * these four accesses, either the end sees the watch, or the watch sees no thread and starts
+ * another.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class LeakRegistry {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -40,20 +40,20 @@ final class LeakRegistry {
   private static final VarHandle PLACES =
       MethodHandles.arrayElementVarHandle(Watch[].class).withInvokeExactBehavior();
 
-  /** Threads have a row each if there are not too many: rows are a part of the hash of a thread. */
+  /** Rows are chosen by thread hash. */
   private static final int ROWS = 128;
 
-  /** 128 bytes where a reference has four, for lines are fetched in pairs. */
+  /** A row has 128 bytes with 4-byte references, because cache lines are prefetched in pairs. */
   private static final int ROW = 32;
 
   private static final Watch[] HELD = new Watch[ROWS * ROW];
 
-  /** Those for which a row had no place: a thread has more than that many open transactions. */
+  /** Watches that found no slot in their row. */
   private static final Set<Watch> MORE = Collections.synchronizedSet(new HashSet<>());
 
   private static final ReferenceQueue<Object> FORGOTTEN = new ReferenceQueue<>();
 
-  /** Once it has begun; written by who has this class's lock. */
+  /** Null if there is no thread; written under this class's lock. */
   private static volatile @Nullable Thread finder;
 
   private LeakRegistry() {}
@@ -61,8 +61,8 @@ final class LeakRegistry {
   /**
    * Holds a watch.
    *
-   * @throws OutOfMemoryError where there is no thread or no memory; the caller calls {@link
-   *     Watch#run} then
+   * @throws OutOfMemoryError without a thread or memory; the caller must then call {@link
+   *     Watch#run}
    */
   static void hold(Watch watch) {
     place(watch);
@@ -84,7 +84,6 @@ final class LeakRegistry {
     MORE.add(watch);
   }
 
-  /** For tests: whether a watch is held. */
   static boolean holds(Watch watch) {
     boolean held = MORE.contains(watch);
     for (int at = 0; at < HELD.length; at++) {
@@ -119,20 +118,19 @@ final class LeakRegistry {
 
   private static synchronized void begun() {}
 
-  /** For tests: whether the thread is there. */
   static boolean isFinding() {
     return finder != null;
   }
 
   private static void find() {
-    begun(); // by whoever holds the lock until it has noted the thread
+    begun(); // waits until begin() has stored the thread
     while (finder == Thread.currentThread()) {
       try {
         Threads.turn();
         ((Watch) FORGOTTEN.remove()).found();
         endIfUnused();
       } catch (InterruptedException e) {
-        // The end, unless a watch was held meanwhile.
+        // Ends, unless a watch was held meanwhile.
       } catch (Throwable e) {
         Threads.tell(
             LOG,
@@ -145,7 +143,7 @@ final class LeakRegistry {
     }
   }
 
-  /** One thing that is watched; is run when that is closed. */
+  /** A watched object; run when it is closed. */
   abstract static class Watch extends PhantomReference<Object> implements Runnable {
     private static final VarHandle ENDED;
     private static final int NOWHERE = -1;
@@ -168,13 +166,13 @@ final class LeakRegistry {
       super(watched, FORGOTTEN);
     }
 
-    /** The thing was closed, or is not to be watched after all. */
+    /** Ends the watch, because the object was closed or is not watched. */
     @Override
     public final void run() {
       end();
     }
 
-    /** The thing was not closed, and nobody has it any more. */
+    /** Called when the object became unreachable without being closed. */
     abstract void forgotten();
 
     private void found() {
@@ -183,7 +181,7 @@ final class LeakRegistry {
       }
     }
 
-    /** Lets the watch go; false if that was done before, perhaps by another thread. */
+    /** Ends the watch; returns false if it had ended before. */
     private boolean end() {
       if (!ENDED.compareAndSet(this, false, true)) {
         return false;

@@ -7,10 +7,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds what was never closed, and says where it was made.
+ * Finds objects that were never closed, and reports where they were created.
  *
- * <p>Watches databases and explicit transactions by phantom reachability ({@link LeakRegistry}),
- * cursors when their transaction ends before them. Any thread.
+ * <p>Databases and explicit transactions are found when they become unreachable ({@link
+ * LeakRegistry}), cursors when their transaction ends before them. Thread-safe.
  */
 public final class Leaks {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -18,11 +18,7 @@ public final class Leaks {
   private final int oneOf;
   private final AtomicLong found = new AtomicLong();
 
-  /**
-   * A detector.
-   *
-   * @param detection which of the things that are watched remember where they were made
-   */
+  /** Creates a detector; {@code detection} selects the objects whose creation site is recorded. */
   public Leaks(LeakDetection detection) {
     this.oneOf =
         switch (detection) {
@@ -32,14 +28,12 @@ public final class Leaks {
         };
   }
 
-  /** How many leaks were reported. */
+  /** Returns the number of reported leaks. */
   public long found() {
     return found.get();
   }
 
-  /**
-   * Ends the thread that finds what was forgotten, if nothing of the process is watched any more.
-   */
+  /** Ends the registry's thread if nothing in the process is watched. */
   public static void endIfUnused() {
     LeakRegistry.endIfUnused();
   }
@@ -49,11 +43,11 @@ public final class Leaks {
   }
 
   /**
-   * Watches something that is to be closed.
+   * Watches a closeable object.
    *
-   * @param release called, by a thread of its own, when it was forgotten
-   * @return to be run when it is closed; null if it is not watched
-   * @throws OutOfMemoryError where it can't be watched; nothing is then
+   * @param release called by the registry's thread if the object is forgotten
+   * @return to be run when the object is closed; null if it is not watched
+   * @throws OutOfMemoryError if it cannot be watched
    */
   public @Nullable Runnable watch(Object closeable, String what, Runnable release) {
     if (oneOf == 0) {
@@ -68,7 +62,7 @@ public final class Leaks {
       held = true;
       return watch;
     } finally {
-      // The caller closes what is not watched: it must not be released once more later.
+      // The caller closes what is not watched: it must not be released again.
       if (!held) {
         watch.run();
       }
@@ -81,7 +75,8 @@ public final class Leaks {
       LOG.log(Level.WARNING, what, site);
     } else {
       LOG.log(
-          Level.WARNING, what + " (TransactionOptions.leakDetection(ALL) tells where it was made)");
+          Level.WARNING,
+          what + " (TransactionOptions.leakDetection(ALL) reports where it was created)");
     }
   }
 
@@ -104,7 +99,7 @@ public final class Leaks {
       try {
         leaks.report(what + " was never closed", site);
       } finally {
-        release.run(); // also where the logger fails
+        release.run(); // even if the logger fails
       }
     }
   }

@@ -5,19 +5,16 @@ import io.fovea.wal.LogConfig;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the sizes of a log must be to each other.
+ * Constraints between the sizes of a log, checked together so that one message has all corrections.
  *
  * <pre>
  *   page size ──x 16──► buffer ──/ 4, and three blocks──► segment
  *                          └──────────x 4──────────► maximum ◄──x 4──┘
  * </pre>
  *
- * <p>The buffer holds what a change of structure logs, which is images of pages. A quarter of it is
- * the largest group, which must fit into a segment beside the segment's first block and its last.
- * The maximum leaves room for a checkpoint while there is more to come, in segments and in buffers.
- *
- * <p>All four are looked at together: a thread that follows a message is not refused for the next
- * one.
+ * <p>The buffer holds the page images of a structure change. A quarter of it is the largest group,
+ * which must fit into a segment with the segment's first and last block. The maximum allows further
+ * segments and buffers during a checkpoint.
  *
  * @param bufferBytes of the log's buffer, LogOptions.bufferBytes
  * @param segmentBytes of a segment, LogOptions.segmentBytes
@@ -35,9 +32,9 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
   }
 
   /**
-   * Looks at all of them.
+   * Checks all sizes.
    *
-   * @throws InvalidUseException where they do not fit, with sizes that do
+   * @throws InvalidUseException if they do not fit; the message has sizes that do
    */
   public static void check(LogConfig log, int pageSize) {
     LogSizes is = of(log);
@@ -61,14 +58,14 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
             + '.');
   }
 
-  /** The same where they fit; else with those larger that are too small for the others. */
+  /** Returns these sizes, raised where they are too small for the others. */
   public LogSizes raised(int pageSize) {
     long buffer = Math.max(bufferBytes, bufferMin(pageSize));
     long segment = Math.max(segmentBytes, segmentMin(buffer));
     return new LogSizes(buffer, segment, Math.max(maxBytes, maxMin(buffer, segment)));
   }
 
-  /** As large as fits under the maximum; null where nothing does, or it is not the maximum. */
+  /** Lowers the sizes under the maximum; returns null if that is impossible or not needed. */
   private @Nullable LogSizes lowered(int pageSize) {
     long most = maxBytes / PARTS;
     long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
@@ -103,7 +100,7 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
     return PARTS * Math.max(buffer, segment);
   }
 
-  /** The setters, as one would write them. */
+  /** Returns the sizes as calls of setters. */
   @Override
   public String toString() {
     return ".log(log -> log.bufferBytes("

@@ -36,19 +36,18 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a store opens.
+ * Opens a store.
  *
  * <pre>
  *   options, memory ─► lock ─► device ─► superblock ─► pool ─► log, recovery ({@link Journal})
  *   ─► transactions ─► catalog
  * </pre>
  *
- * <p>No page is written to a file before it was found to be a database of this page size, and
- * before it says that it is in use. Without a log a file that was not closed is refused; with one
- * it is recovered, whatever durability it is opened with.
+ * <p>No page is written before the file was found to be a database of this page size and is marked
+ * as in use. A file that was not closed is refused without a log, and otherwise recovered, whatever
+ * durability it is opened with.
  *
- * <p>Each step pushes what it has opened. An opening that fails closes that in the opposite order.
- * One thread.
+ * <p>After a failure everything opened is closed in reverse order.
  */
 public final class Opening {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -57,13 +56,13 @@ public final class Opening {
   private final StoreConfig config;
   private final Recovery.Catalog trees;
 
-  /** Whether another process may change the files meanwhile: they may not fit together. */
+  /** Whether another process may change the files meanwhile: they may be inconsistent. */
   private final boolean beside;
 
-  /** What is to be closed if the opening fails; the last one first. */
+  /** Resources to close if the opening fails, in order. */
   private final Deque<AutoCloseable> opened;
 
-  /** Where a database is: its files and devices, before there is a pool. */
+  /** The files and devices of a database, before there is a pool. */
   private record Place(
       String name,
       UUID id,
@@ -84,14 +83,14 @@ public final class Opening {
    * Opens a file, or a new store in memory.
    *
    * @param path of the data file; null in memory
-   * @param trees finds the trees that the catalog knows, for a recovery
+   * @param trees finds the trees in the catalog, for recovery
    */
   public static Store open(@Nullable Path path, StoreConfig config, Recovery.Catalog trees) {
     check(config, path != null);
     return guarded(config, trees, opening -> path == null ? opening.memory() : opening.file(path));
   }
 
-  /** Opens files that somebody else keeps to one opener, on devices of whatever kind. */
+  /** Opens files that the caller protects from concurrent openings. */
   public static Store on(Storage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
     return guarded(
@@ -99,12 +98,11 @@ public final class Opening {
   }
 
   /**
-   * Opens a copy in memory of files that another process may have open and change meanwhile, for
-   * reading only. Pages are read when they are asked for, so they may be of different moments:
-   * whoever opens it looks whether there was a checkpoint meanwhile, and takes what is damaged for
-   * what was read while it was written.
+   * Opens a copy in memory, for reading only, of files that another process may have open. Pages
+   * are read on demand and may be inconsistent: the caller checks whether a checkpoint occurred,
+   * and treats damage as a read during a write.
    *
-   * @param storage the copy, which is closed by whoever made it
+   * @param storage the copy, which the caller closes
    */
   public static Store beside(OverlayStorage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
@@ -112,11 +110,11 @@ public final class Opening {
   }
 
   /**
-   * Opens the pages of a moment, for reading only.
+   * Opens a snapshot's pages for reading only.
    *
-   * @param device has them; it is closed with the store, and if this fails
-   * @param superblock as of that moment
-   * @param counts how many records trees had then
+   * @param device has the pages; closed with the store, and on failure
+   * @param superblock as of the snapshot
+   * @param counts of trees, as of the snapshot
    */
   static Store snapshot(
       BlockDevice device,
@@ -136,7 +134,7 @@ public final class Opening {
         });
   }
 
-  /** The exception for a thread that the system refuses to start. */
+  /** Returns the exception for a thread that the system refuses to start. */
   public static StorageException refused(String name, Threads.Refused e) {
     return new StorageException(
         "start of thread " + e.thread(),
@@ -169,14 +167,14 @@ public final class Opening {
       while (!done && !opened.isEmpty()) {
         try {
           opened.pop().close();
-        } catch (Throwable e) { // the others are to be closed as well, the lock last
+        } catch (Throwable e) { // close the others too, the lock last
           Threads.tell(LOG, Level.DEBUG, "While giving up opening ", config.name(), "", e);
         }
       }
     }
   }
 
-  /** Before any file is touched. */
+  /** Checks the options before any file is touched. */
   private static void check(StoreConfig config, boolean files) {
     config.checkMemory(HostResources.memoryBytes(), Runtime.getRuntime().maxMemory());
     config.dataPool();
@@ -198,7 +196,7 @@ public final class Opening {
     }
   }
 
-  // --------------------------------------------------------------------------------------- places
+  // --------------------------------------------------------------------------------------- files
 
   private Store memory() {
     BlockDevice device = new MemoryDevice();
@@ -224,7 +222,7 @@ public final class Opening {
     FileLock lock = FileLock.acquire(path);
     opened.push(lock);
     FileStorage storage = new FileStorage(path, config.devices());
-    // Another opening may have made it before this one had the lock.
+    // Another opening may have created it before this one had the lock.
     there |= storage.size(Storage.DATA) > 0;
     storage.requireOneName();
     DatabaseCreation databaseCreation =
@@ -232,7 +230,7 @@ public final class Opening {
     return storage(storage, lock, databaseCreation);
   }
 
-  /** Opens a copy in memory: recovery, and what the pool writes, may do there as they like. */
+  /** Opens a copy in memory, which recovery and write-back may change. */
   private Store fileToRead(Path path) {
     if (!Files.isRegularFile(path)) {
       throw new IncompatibleFormatException(
@@ -299,7 +297,7 @@ public final class Opening {
       Companions.requireOwn(storage, found, !config.readOnly());
     }
     if (fresh) {
-      // What another database has left that needs it no more, or a making that was cut short.
+      // Left by a database that no longer needs it, or by an interrupted creation.
       storage.delete(Storage.LOG);
       storage.delete(Storage.DOUBLE_WRITE);
     }
@@ -325,8 +323,8 @@ public final class Opening {
     BufferPool pool = new BufferPool(place.device, config.dataPool(), superblock.allocator());
     opened.push(pool::abandon);
     if (fresh && place.superblocks != null) {
-      // From here on the file says that it is not clean. Not before: options that are refused leave
-      // nothing behind that could not be opened.
+      // From here on the file is marked as not clean. Not earlier: refused options must not leave a
+      // file that cannot be opened.
       place.superblocks.write(superblock);
     }
     long root = superblock.catalogRootPid();
@@ -372,7 +370,7 @@ public final class Opening {
     return store(place, journal, pool, engine, timestamps, catalog, treeIds, counts, marked);
   }
 
-  /** Recovers a file that had a log and is to have none now, and closes it; returns its counts. */
+  /** Recovers and closes a file that is to be opened without a log; returns its counts. */
   private @Nullable RecoveredRowCounts recoverOnly(
       Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
     LogSizes.check(config.log(), config.pageSize());
@@ -404,7 +402,7 @@ public final class Opening {
         place.name, beside, storage, config, superblocks, superblock, place.device);
   }
 
-  /** Null where timestamps are in memory. */
+  /** Returns null if timestamps are in memory. */
   private @Nullable TimestampFile timestampFile(@Nullable Storage storage) {
     if (storage != null) {
       removeOld(storage, Storage.TIMESTAMPS);
@@ -421,7 +419,7 @@ public final class Opening {
     return file;
   }
 
-  /** Removes what a crash has left of a file that nobody needs then. */
+  /** Deletes a temporary file left by a crash. */
   private static void removeOld(Storage storage, String suffix) {
     if (storage.exists(suffix)) {
       storage.delete(suffix);

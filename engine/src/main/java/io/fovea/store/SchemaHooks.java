@@ -5,17 +5,14 @@ import io.fovea.recovery.TablesLog;
 import java.util.List;
 
 /**
- * Calls from a store to the schema above it. The schema is read from the store, so it attaches them
- * once, after the store was created ({@link Store#attach}). Any thread.
+ * Calls from a store to the schema above it, which attaches them once ({@link Store#attach}).
+ * Thread-safe.
  */
 public interface SchemaHooks {
-  /** Those of a store without a schema. */
+  /** The hooks of a store without a schema. */
   SchemaHooks NONE = new None();
 
-  /**
-   * Frees pages that could not be freed when they were released; see {@link
-   * io.fovea.btree.BTree#freeStrays}.
-   */
+  /** Frees pages that could not be freed when they were released. */
   void freeStrays();
 
   /** The tables, for change subscribers. */
@@ -24,17 +21,13 @@ public interface SchemaHooks {
   /** The trees whose records are counted. */
   List<BTree> counted();
 
-  /**
-   * Puts the counts into the catalog.
-   *
-   * @return a number that distinguishes them from those of an earlier close, or 0 on failure
-   */
+  /** Saves the counts in the catalog, and returns their number, or 0 on failure. */
   long saveCounts();
 
   /** Called once the file is marked as in use. */
   void onMarked();
 
-  /** Waits for the background threads of the schema, which have been asked to end. */
+  /** Waits for the schema's background threads, which were told to end. */
   void join();
 
   /** Does nothing. */

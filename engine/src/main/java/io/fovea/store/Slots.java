@@ -6,8 +6,8 @@ import io.fovea.memory.Waits;
 import io.fovea.txn.TxEngine;
 
 /**
- * The slots of a store: two for each context of a transaction, so that a thread that has a context
- * finds a free slot soon. Any thread.
+ * The statement contexts of a store: two for each transaction context, so that a free one is found
+ * quickly. Thread-safe.
  */
 final class Slots {
   private final StatementContext[] slots;
@@ -19,7 +19,7 @@ final class Slots {
     }
   }
 
-  /** A free slot for the calling thread. */
+  /** Claims a free one for the calling thread. */
   StatementContext claim() {
     int n = slots.length;
     int i = Hash.ofThread(n);
@@ -31,12 +31,12 @@ final class Slots {
         i = 0;
       }
       if (k >= n) {
-        Waits.giveWay(); // a context was given back before its slot: soon
+        Waits.giveWay(); // a transaction context was released before its statement context: retry
       }
     }
   }
 
-  /** How many transactions of the calling thread are active. */
+  /** Returns the number of active transactions of the calling thread. */
   int mine() {
     int n = 0;
     for (StatementContext s : slots) {
@@ -47,7 +47,7 @@ final class Slots {
     return n;
   }
 
-  /** From now on operations are refused; those under way go on. */
+  /** Refuses new operations; running ones continue. */
   void refuse() {
     for (StatementContext s : slots) {
       s.refuse();
@@ -55,9 +55,9 @@ final class Slots {
   }
 
   /**
-   * Waits for the operations that are under way.
+   * Waits for running operations.
    *
-   * @param nanos how long at most
+   * @param nanos the time limit
    * @return whether all have ended
    */
   boolean awaitOperations(long nanos) {

@@ -1,10 +1,10 @@
 package io.fovea.store;
 
 /**
- * What snapshots of a store may take.
+ * Limits of the snapshots of a store.
  *
- * @param bufferBytes of the pool of each snapshot
- * @param memoryBytes of copies of pages, of all snapshots together
- * @param fileBytes of the file that copies go to which have no room in memory; 0 for none
+ * @param bufferBytes of each snapshot's pool
+ * @param memoryBytes of page copies, for all snapshots together
+ * @param fileBytes of the file for copies that exceed the memory; 0 for none
  */
 public record SnapshotConfig(long bufferBytes, long memoryBytes, long fileBytes) {}

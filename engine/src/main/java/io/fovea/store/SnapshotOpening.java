@@ -34,46 +34,44 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * Opens and closes snapshots of a store: stores of their own, over the pages of a moment.
+ * Opens and closes snapshots: separate stores over the pages at one time.
  *
  * <pre>
  *   the store            its pool ──────────┬──► its device
  *                          ▲                │
- *                     copies of pages   SnapshotDevice        the page of the moment
+ *                     copies of pages   SnapshotDevice        the page as of the snapshot
  *                          └────────────────┤
  *   the snapshot         a small pool ──────┘   a catalog, transactions that can't conflict
  * </pre>
  *
- * <p>A snapshot is taken at a quiescent point: between commits ({@link
- * io.fovea.txn.TxEngine#atQuiescentPoint}), while the schema does not change. Transactions of a
- * snapshot read through the same code as all others; as there are no writers, they run under the
- * protocol that has nothing to do, and keep no read set.
+ * <p>A snapshot is taken at a quiescent point ({@link io.fovea.txn.TxEngine#atQuiescentPoint})
+ * while the schema does not change. Its transactions use the same code as all others; without
+ * writers, they need no concurrency control and keep no read set.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 public final class SnapshotOpening {
-  /** How long a moment between commits is waited for. */
+  /** The timeout for a quiescent point. */
   private static final Duration MOMENT_WAIT = Duration.ofSeconds(60);
 
-  /** What a transaction of a snapshot remembers of its reads at most: places, as hints. */
+  /** The hints that a transaction of a snapshot keeps for its reads. */
   private static final int PLACES = 4096;
 
   private static final long LITTLE_BYTES = 64 << 10;
 
-  /** How long a snapshot that is being opened may keep its database from closing. */
+  /** How long opening a snapshot may delay a close of its database. */
   private static final long MADE_SECONDS = 60;
 
-  /** What the moment was. */
   private record Moment(PageSnapshot pages, int treeIds, long logEnd, RecoveredRowCounts counts) {}
 
-  /** A snapshot that is open; its device is made before its store. */
+  /** An open snapshot; its device is created before its store. */
   private static final class Open {
-    /** Until then only the thread that opens it closes it. */
+    /** Until this opens, only the opening thread closes the snapshot. */
     private final CountDownLatch made = new CountDownLatch(1);
 
     private volatile Runnable close = () -> {};
 
-    /** Closes it, once it was made. An interrupt does not end the wait. */
+    /** Closes it once it is complete. An interrupt does not end the wait. */
     private void close() {
       boolean interrupted = false;
       try {
@@ -105,26 +103,24 @@ public final class SnapshotOpening {
 
   private volatile boolean closed;
 
-  /** Opens snapshots of a store. */
+  /** Creates an opener for a store. */
   public SnapshotOpening(Store store, SnapshotConfig config) {
     this.store = store;
     this.config = config;
   }
 
   /**
-   * Opens the state of this moment as a store that is read only.
+   * Opens the current state as a read-only store. A close of the database waits until {@code maker}
+   * has returned.
    *
-   * <p>A close of the store waits until the maker has returned, so what that reads stays where it
-   * is.
-   *
-   * @param whileSchemaStands does something while the schema does not change
-   * @param trees finds the trees that the catalog knows
-   * @param maker makes what owns the snapshot from then on, or does what it is for and closes it;
-   *     if it throws it has closed it
-   * @param close closes what the maker has made, the snapshot included, if that is there when the
-   *     store closes: it is known weakly, so that one that was forgotten is noticed
-   * @return what the maker has made
-   * @throws io.fovea.error.TransactionAbortedException if there is no moment between commits
+   * @param whileSchemaStands runs an action while the schema does not change
+   * @param trees finds the trees in the catalog
+   * @param maker returns the owner of the snapshot, or uses and closes it; if it throws, it has
+   *     closed it
+   * @param close closes the owner and the snapshot when the database closes; the owner is
+   *     referenced weakly, so that leaks are found
+   * @return the result of {@code maker}
+   * @throws io.fovea.error.TransactionAbortedException if there is no quiescent point in time
    */
   public <T> T open(
       Consumer<Runnable> whileSchemaStands,
@@ -161,7 +157,7 @@ public final class SnapshotOpening {
     } catch (Threads.Refused e) {
       throw Opening.refused(store.name(), e);
     }
-    long tables = store.tablesLsn(); // before the moment: it may write
+    long tables = store.tablesLsn(); // before the quiescent point: it may write
     Moment moment = moment(whileSchemaStands, pool, copies);
     boolean done = false;
     try {
@@ -217,7 +213,7 @@ public final class SnapshotOpening {
     return moment[0];
   }
 
-  /** No commit is inside, so that those of one moment are those of all. */
+  /** Returns the counts, consistent because no commit is inside the gate. */
   private RecoveredRowCounts counts() {
     RecoveredRowCounts counts = new RecoveredRowCounts();
     for (BTree tree : store.counted()) {
@@ -285,14 +281,14 @@ public final class SnapshotOpening {
     open.remove(of);
   }
 
-  /** Throws where the store closes: what a maker does that takes long asks now and then. */
+  /** Throws if the store is closing; long-running makers call this regularly. */
   public void requireOpen() {
     if (closed) {
       throw store.closedException();
     }
   }
 
-  /** Closes all that are open, and opens no more. */
+  /** Closes all snapshots and refuses new ones. */
   public void close() {
     List<Open> all;
     synchronized (this) {

@@ -35,51 +35,46 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is behind a database: the file and its lock, the pool, the transactions. {@link Opening}
- * says in which order they open, {@link Closing} in which order they close.
- *
- * <p>The store lends its parts to the rooms above. It keeps whether the store is open, and whether
- * the file says that it is in use. One thread closes it; all else is for any.
- *
- * <p>The file has more than 600 lines because each part that is lent is a method with its contract.
+ * An open database: the file and its lock, the pool, the transactions. {@link Opening} has the
+ * order in which they open, {@link Closing} the order in which they close. One thread closes a
+ * store; everything else is thread-safe.
  */
 public final class Store {
-  // The file has more than 600 lines because the parts of a store are lent one by one here.
 
-  /** How long a change of the schema waits to be alone. */
+  /** How long an operation waits to be alone. */
   private static final Duration ALONE_WAIT = Duration.ofSeconds(60);
 
   private final StoreComponents storeComponents;
   private final BufferPool pool;
   private final TxEngine engine;
 
-  /** Null where there is no log. */
+  /** Null without a log. */
   private final @Nullable Journal journal;
 
   private final Slots slots;
 
-  /** Backups with a log that are under way. */
+  /** Online backups in progress. */
   private final Set<Object> backups = ConcurrentHashMap.newKeySet();
 
-  /** Whether the file says that it is not clean. */
+  /** Whether the file is marked as in use. */
   private volatile boolean marked;
 
-  /** Whether transactions may begin, and anything that takes a while. */
+  /** Whether transactions and long operations may begin. */
   private volatile boolean open = true;
 
-  /** Whether transactions that have begun may go on: while a close waits for them, too. */
+  /** Whether active transactions may continue: also while a close waits for them. */
   private volatile boolean serving = true;
 
-  /** Seen by the tests of the room. */
+  /** Visible for tests. */
   volatile SchemaHooks hooks = SchemaHooks.NONE;
 
-  /** Of a snapshot: where the changes go on that it does not have; null where nobody follows. */
+  /** In a snapshot: where the changes after it begin; null if the change feed is disabled. */
   private volatile @Nullable Supplier<ChangePoint> moment;
 
   /**
-   * A store that is open.
+   * Creates an open store.
    *
-   * @param marked whether the file says that it is in use
+   * @param marked whether the file is marked as in use
    */
   Store(StoreComponents storeComponents, boolean marked) {
     this.storeComponents = storeComponents;
@@ -98,12 +93,12 @@ public final class Store {
 
   // --------------------------------------------------------------------------------------- parts
 
-  /** Whether it was opened for reading only. */
+  /** Returns whether it was opened for reading only. */
   public boolean isReadOnly() {
     return storeComponents.config().readOnly();
   }
 
-  /** Whether it is the state of a moment of another store. */
+  /** Returns whether it is a snapshot of another store. */
   public boolean isSnapshot() {
     return isReadOnly() && storeComponents.storage() == null;
   }
@@ -112,7 +107,7 @@ public final class Store {
     return storeComponents.name();
   }
 
-  /** Tells one database from another; a snapshot has its database's. */
+  /** Returns the id of the database; a snapshot has its database's. */
   public UUID id() {
     return storeComponents.id();
   }
@@ -133,28 +128,28 @@ public final class Store {
     return storeComponents.catalog();
   }
 
-  /** Says what the schema does for it. Of a file that is in use checkpoints begin now. */
+  /** Attaches the schema, and starts checkpoints if the file is marked as in use. */
   public void attach(SchemaHooks of) {
     hooks = of;
     if (journal != null) {
       journal.attach(of);
       if (marked) {
-        // Recovered: what it has found out may be from the catalog, which the next close changes.
+        // After recovery: its counts may be from the catalog, which the next close changes.
         journal.counts();
         journal.noteTables();
-        journal.begin(); // not before: a checkpoint without counts would make them unknown
+        journal.begin(); // not earlier: a checkpoint without counts would make them unknown
       }
     }
   }
 
-  /** Says where the changes go on that this snapshot does not have. */
+  /** Sets where the changes after this snapshot begin. */
   void changesFrom(Supplier<ChangePoint> point) {
     moment = point;
   }
 
   /**
-   * Where changes go on that are not here: of a snapshot those of its database since its moment,
-   * else those that are committed from now on. What is before it is durable.
+   * Returns the position of later changes: of a snapshot, those of its database after it; otherwise
+   * those committed from now on. Everything before it is durable.
    */
   public ChangePoint changePoint() {
     if (isSnapshot()) {
@@ -174,8 +169,8 @@ public final class Store {
   }
 
   /**
-   * Where the list of tables begins that a position needs; 0 where nobody follows changes, and
-   * where the log is too full for one.
+   * Returns the LSN of the list of tables for a position; 0 if the change feed is disabled or the
+   * log is too full.
    */
   long tablesLsn() {
     Journal j = journal;
@@ -192,16 +187,14 @@ public final class Store {
     return tables == null ? 0 : tables.require();
   }
 
-  /** Reads changes from a position on; to be closed before this is. */
+  /** Reads changes from a position; close the reader before this store. */
   public ChangeReader changes(ChangePoint at) {
     requireOpen();
     Journal j = followed();
     return new ChangeReader(name(), j.log(), j::changesFrom, id(), pool.pageSize(), at);
   }
 
-  /**
-   * Whether the log has to say of each record what a commit makes of it, for who follows changes.
-   */
+  /** Returns whether commits log whole values for change subscribers. */
   public boolean isFollowed() {
     Journal j = journal;
     return j != null && j.tables() != null && !isReadOnly();
@@ -223,23 +216,23 @@ public final class Store {
             + " LogOptions.changeRetentionBytes.");
   }
 
-  /** The trees whose records are counted. */
+  /** Returns the trees whose records are counted. */
   List<BTree> counted() {
     return hooks.counted();
   }
 
-  /** What is known of counts beside the catalog; null: what the catalog has holds. */
+  /** Returns the counts that override the catalog's; null if the catalog's are valid. */
   public @Nullable RecoveredRowCounts recoveredRowCounts() {
     return storeComponents.counts();
   }
 
-  /** Which counts of trees in the catalog hold; 0 for none. */
+  /** Returns the number of the valid counts in the catalog; 0 if none are. */
   public long countsNumber() {
     SuperblockFile superblocks = storeComponents.superblocks();
     return superblocks == null ? 0 : superblocks.current().counted();
   }
 
-  /** The path of the data file; what it is called where there is none. */
+  /** Returns the path of the data file, or the name of a store without one. */
   public String fileName() {
     SuperblockFile superblocks = storeComponents.superblocks();
     return superblocks == null ? storeComponents.name() : superblocks.path();
@@ -249,12 +242,12 @@ public final class Store {
     return storeComponents;
   }
 
-  /** What the superblock of a copy says that is complete without a log. */
+  /** Returns the superblock of a complete copy without a log. */
   public Superblock complete() {
     return storeComponents.complete();
   }
 
-  /** Copies everything, beside everything else; there is a log. */
+  /** Makes an online backup; requires a log. */
   public Backup.Result backup(Backup backup) {
     Journal j = journal;
     SuperblockFile s = storeComponents.superblocks();
@@ -263,9 +256,11 @@ public final class Store {
     }
     willWrite();
     Object mine = new Object();
-    // Before its checkpoint: one that a load does not see has a redo point behind it.
+    // Before its checkpoint: a backup that a load does not see has a later redo point.
     backups.add(mine);
-    pool.checkpoint().space().keep(); // what the checkpoint counts stays until it was copied
+    pool.checkpoint()
+        .space()
+        .keep(); // keeps the pages that the checkpoint counts until they are copied
     try {
       return backup.hot(
           storeComponents.device(),
@@ -280,7 +275,7 @@ public final class Store {
       if (open) {
         throw e;
       }
-      // A close has cut the log and closed the files that are read here: that is no damage.
+      // A close has cut the log and closed the files: this is not corruption.
       DatabaseClosedException closed = closedException();
       closed.initCause(e);
       throw closed;
@@ -290,12 +285,12 @@ public final class Store {
     }
   }
 
-  /** Those backups that run beside everything else now; each is an object of its own. */
+  /** Returns the online backups in progress, by identity. */
   public Set<Object> backups() {
     return Set.copyOf(backups);
   }
 
-  /** Where files are; null where there are none. */
+  /** Returns the files; null without files. */
   public @Nullable Storage storage() {
     return storeComponents.storage();
   }
@@ -304,61 +299,63 @@ public final class Store {
     return open;
   }
 
-  /** Null where there is no log. */
+  /** Returns the log with recovery and checkpoints; null without a log. */
   public @Nullable Journal journal() {
     return journal;
   }
 
-  /** The session of changes of the schema, for the holder of its lock. */
+  /** Returns the session of schema changes, for the holder of the schema lock. */
   public LogSession session() {
     return journal == null ? LogSession.NONE : journal.session();
   }
 
-  /** Another one, to hold back the redo point meanwhile. */
+  /** Returns a session to hold back the redo point during a schema change. */
   public LogSession hold() {
-    // What failed halfway holds the redo point back for ever.
+    // An incomplete change holds back the redo point for good.
     engine().checkUsable(false);
     return journal == null ? LogSession.NONE : journal.hold();
   }
 
   /**
-   * Hands {@link #hold} over to the caller, and it still holds back the redo point. The next call
-   * of {@code hold} returns another session.
+   * Passes {@link #hold} to the caller, still holding back the redo point. Later calls of {@code
+   * hold} return a new session.
    */
   public LogSession takeHold() {
     return journal == null ? LogSession.NONE : journal.takeHold();
   }
 
-  /** A new session of the log, where there is one. */
+  /** Returns a new session of the log, or {@link LogSession#NONE}. */
   public LogSession newSession() {
     return journal == null ? LogSession.NONE : journal.log().session();
   }
 
-  /** Returns when the log is durable up to a position, if there is one. */
+  /** Waits until the log is durable up to an LSN. */
   public void awaitDurable(long lsn) {
     if (journal != null) {
       journal.log().awaitDurable(lsn);
     }
   }
 
-  /** Asks for the log to become durable up to a position, and does not wait. */
+  /** Requests that the log become durable up to an LSN, without waiting. */
   public void requestDurable(long lsn) {
     if (journal != null) {
       journal.log().request(lsn);
     }
   }
 
-  /** An id that no tree has or had. */
+  /** Returns an unused tree id. */
   public int nextTreeId() {
     return storeComponents.treeIds().getAndIncrement();
   }
 
-  /** Whether pages may be changed: the file says that it is in use, or there is none to say so. */
+  /**
+   * Returns whether pages may be changed: the file is marked as in use, or there is none to mark.
+   */
   public boolean isMarked() {
     return marked || storeComponents.superblocks() == null && !isReadOnly();
   }
 
-  /** From now on commits that have changed something are refused: the file is read only. */
+  /** Refuses commits with changes: the file is read-only. */
   void refuseWrites() {
     engine.whyReadOnly(readOnlyRefusal());
   }
@@ -369,7 +366,7 @@ public final class Store {
         + " was opened for reading only: open it without Options.readOnly.";
   }
 
-  /** Before the first change of a page: takes the clean flag off the disk. */
+  /** Marks the file as in use before the first change of a page. */
   public void willWrite() {
     if (isReadOnly()) {
       throw new InvalidUseException(readOnlyRefusal());
@@ -398,7 +395,7 @@ public final class Store {
     return true;
   }
 
-  /** Makes a checkpoint, where there is a log and something was written. */
+  /** Makes a checkpoint if there is a log and anything was written. */
   public void checkpoint() {
     if (journal != null && marked) {
       journal.checkpointer().checkpoint();
@@ -406,11 +403,9 @@ public final class Store {
   }
 
   /**
-   * Where there is no log: gives the room behind the high-water mark back. The superblock gets the
-   * mark first, so that the file has all pages of the one that counts. It says that the file is in
-   * use, as before: only a close makes a file of it that can be opened.
-   *
-   * <p>One thread, and not while the store closes.
+   * Truncates a file without a log at the high-water mark. The superblock is written first, so that
+   * the file always has all pages it names; it stays marked as in use. One thread, and not during a
+   * close.
    */
   public void shrinkUnlogged() {
     if (journal != null || !open) {
@@ -424,25 +419,24 @@ public final class Store {
     pool.checkpoint().space().shrink(mark, true);
   }
 
-  /** Where the log ends now; 0 without one. */
+  /** Returns the end of the log; 0 without one. */
   public long logTail() {
     return journal == null ? 0 : journal.log().tail();
   }
 
-  /** How much log a crash may need before commits wait; no limit without one. */
+  /** Returns how many log bytes recovery may need before commits wait; unlimited without a log. */
   public long logBytesMax() {
     return journal == null ? Long.MAX_VALUE : journal.checkpointer().maxBytes();
   }
 
-  /** What lies before it in the log a crash does not need. */
+  /** Returns the redo point. */
   public long redoLsn() {
     return journal == null ? Long.MAX_VALUE : journal.checkpointer().redoLsn();
   }
 
   /**
-   * Where replay would begin, as the superblock says that counts; -1 where that does not know that
-   * free pages may be holes. {@link PoolSpace#UNLOGGED} without a log: nothing is ever replayed, a
-   * file that is in use can't be opened, and a close says that there may be holes.
+   * Returns the redo point of the superblock; -1 if that does not allow holes in free pages, and
+   * {@link PoolSpace#UNLOGGED} without a log, where nothing is replayed and a close allows holes.
    */
   public long redoWithHoles() {
     SuperblockFile file = storeComponents.superblocks();
@@ -456,7 +450,7 @@ public final class Store {
     return counts.allocator().holes() ? counts.redoLsn() : -1;
   }
 
-  /** Whether what is committed can become durable. */
+  /** Returns whether commits can still become durable. */
   public boolean canBeDurable() {
     try {
       if (journal != null) {
@@ -468,17 +462,17 @@ public final class Store {
     }
   }
 
-  /** What the log has done; null where there is none. */
+  /** Returns statistics of the log; null without one. */
   public @Nullable LogStats logStats() {
     return journal == null ? null : journal.log().stats();
   }
 
-  /** What checkpoints have done; null where there are none. */
+  /** Returns statistics of checkpoints; null without a log. */
   public Checkpointer.@Nullable Stats checkpointStats() {
     return journal == null ? null : journal.checkpointer().stats();
   }
 
-  /** What the recovery has done, if there was one. */
+  /** Returns the report of the recovery, if there was one. */
   public RecoveryReport recoveryReport() {
     return journal == null ? RecoveryReport.NONE : journal.report();
   }
@@ -487,56 +481,52 @@ public final class Store {
     return journal == null ? 0 : journal.log().memoryBytes();
   }
 
-  /** Where records were seen last; null where that is not remembered. Made when it is asked for. */
+  /** Returns the key location cache, created on first use; null if it is disabled. */
   public @Nullable KeyLocationCache places() {
     return storeComponents.keyLocations().table();
   }
 
-  /** The memory that places of records have. */
+  /** Returns the memory of the key location cache in bytes. */
   public long locationCacheBytes() {
     return storeComponents.keyLocations().bytes();
   }
 
-  /** The memory that places of records may have. */
+  /** Returns the memory limit of the key location cache in bytes. */
   public long placeBytesMax() {
     return storeComponents.keyLocations().maxBytes();
   }
 
-  /** The memory that the pool of the records' pages may take. */
+  /** Returns the memory limit of the pool in bytes. */
   public long bufferBytesMax() {
     return storeComponents.config().dataPool().bufferBytes();
   }
 
-  /** A free slot for the calling thread. */
+  /** Claims a statement context for the calling thread. */
   public StatementContext claimSlot() {
     return slots.claim();
   }
 
-  /** How many transactions of the calling thread are active. */
+  /** Returns the number of active transactions of the calling thread. */
   public int mine() {
     return slots.mine();
   }
 
-  // ---------------------------------------------------------------------------------- being alone
+  // ---------------------------------------------------------------------------------- exclusion
 
-  /** Throws unless it is open. */
+  /** Throws unless the store is open. */
   public void requireOpen() {
     if (!open) {
       throw closedException();
     }
   }
 
-  /**
-   * The same for an operation that waits for another: a {@link io.fovea.memory.Waits.Check}.
-   *
-   * @param waitsFor for messages
-   */
+  /** Throws unless the store is open: a {@link io.fovea.memory.Waits.Check}. */
   public void checkWaiting(Supplier<String> waitsFor) {
     requireOpen();
   }
 
   /**
-   * The same for what the body of a transaction needs that may go on while a close waits for it.
+   * Throws unless active transactions may continue, which they may while a close waits for them.
    */
   public void requireServing() {
     if (!serving) {
@@ -544,7 +534,9 @@ public final class Store {
     }
   }
 
-  /** Throws where the thread has a transaction: what is done here waits for transactions to end. */
+  /**
+   * Throws if the thread has a transaction, because the operation waits for transactions to end.
+   */
   public void requireNoTransaction(String what) {
     if (mine() > 0) {
       throw new InvalidUseException(
@@ -553,9 +545,9 @@ public final class Store {
   }
 
   /**
-   * Runs something while no transaction is active and none begins.
+   * Runs an action while no transaction is active and none begins.
    *
-   * @throws io.fovea.error.TransactionAbortedException if transactions don't end in time
+   * @throws io.fovea.error.TransactionAbortedException if transactions do not end in time
    */
   public void alone(String what, Runnable work) {
     requireNoTransaction(what);
@@ -570,21 +562,21 @@ public final class Store {
   // --------------------------------------------------------------------------------------- closing
 
   /**
-   * Takes the steps of a close in order, whatever some of them throw.
+   * Runs all steps of a close in order, even if some fail.
    *
-   * @throws RuntimeException what the first throws that fails; so with an {@link Error}
+   * @throws RuntimeException the first failure; an {@link Error} likewise
    */
   public static void closeAll(Runnable... steps) {
     Closing.all(List.of(steps));
   }
 
-  /** Begins nothing more, lets transactions end, then refuses their operations. */
+  /** Stops admission, lets transactions end, then refuses their operations. */
   public boolean quiesce(Duration grace) {
     open = false;
     try {
       boolean quiet = Closing.quiesce(storeComponents, slots, grace);
       if (journal != null) {
-        journal.failWhereStuck(); // a change of the schema waits for the log with its lock held
+        journal.failWhereStuck(); // a schema change waits for the log while holding its lock
       }
       return quiet;
     } finally {
@@ -593,9 +585,9 @@ public final class Store {
   }
 
   /**
-   * Writes everything and gives everything back. The pages are given back even if writing fails.
+   * Writes everything and releases all resources, even if writing fails.
    *
-   * @param quiet what {@link #quiesce} returned
+   * @param quiet the result of {@link #quiesce}
    */
   public synchronized void close(boolean quiet) {
     try {
@@ -605,15 +597,15 @@ public final class Store {
     }
   }
 
-  /** Gives everything back without writing. */
+  /** Releases all resources without writing. */
   public void discard() {
     open = false;
     serving = false;
     engine.stopAdmission();
     engine.abortWaits();
     synchronized (this) {
-      // A mark that is under way ends here, and one that comes later sees that the store is closed.
-      // It may be of a thread that is awaited below.
+      // Wait for a mark in progress; a later one sees that the store is closed. It may be on a
+      // thread that is joined below.
     }
     Closing.giveBack(storeComponents, hooks);
   }

@@ -14,25 +14,23 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a store consists of. {@link Opening} makes the parts, {@link Store} lends them to the rooms
- * above, {@link Closing} gives them back.
+ * The parts of a store, created by {@link Opening} and released by {@link Closing}.
  *
  * @param name in log lines
- * @param id tells one database from another
- * @param config as it was opened: of a file that is read only, with the file's page size
+ * @param id of the database
+ * @param config as opened; for a read-only file with the file's page size
  * @param storage the files; null in memory
- * @param lock of the file; null in memory, and where somebody else keeps the files to one opener
+ * @param lock of the file; null in memory, and if the caller prevents concurrent openings
  * @param device of the pages
- * @param superblocks null in memory, where nothing survives
- * @param journal null where there is no log
+ * @param superblocks null in memory
+ * @param journal null without a log
  * @param pool of the pages
  * @param engine the transactions
- * @param timestamps null where timestamps are in memory
- * @param places where records were seen
- * @param catalog the tree that says which trees there are
- * @param treeIds the first id that no tree ever had
- * @param counts how many records trees have, where a recovery or the database of a snapshot knows
- *     it; null where the catalog says it
+ * @param timestamps null if timestamps are in memory
+ * @param keyLocations the key location cache
+ * @param catalog the tree of the catalog
+ * @param treeIds the next unused tree id
+ * @param counts of trees, from recovery or a snapshot's database; null if the catalog has them
  */
 record StoreComponents(
     String name,
@@ -54,13 +52,13 @@ record StoreComponents(
   /**
    * Writes the superblock of a file without a log.
    *
-   * @param counted which counts of trees the catalog has
+   * @param counted the number of the counts in the catalog
    */
   void writeSuperblock(SuperblockFile file, boolean clean, long counted) {
     file.write(file.current().with(clean, treeIds.get(), pool.allocatorState()).counted(counted));
   }
 
-  /** What the superblock of a copy says that is complete without a log. */
+  /** Returns the superblock of a complete copy without a log. */
   Superblock complete() {
     Superblock s =
         superblocks == null
@@ -69,7 +67,7 @@ record StoreComponents(
     return s.with(true, treeIds.get(), pool.allocatorState());
   }
 
-  /** The end of a message that says why a file is not marked clean: what becomes of the file. */
+  /** Returns the end of a message about a file that is not marked clean. */
   String outlook() {
     return journal == null
         ? ": its file can't be opened again."

@@ -14,22 +14,20 @@ import io.fovea.wal.LogConfig;
 /**
  * How a store is opened.
  *
- * @param name in log lines; empty for that of the file
- * @param create whether a file that is not there is made
- * @param readOnly whether the files are opened for reading only, and what has to be changed is
- *     changed in a copy in memory
- * @param devices which device, and how
- * @param doubleWrite whether pages are written twice, so that none is torn; with a log only
+ * @param name in log lines; empty for the file's name
+ * @param create whether to create a missing file
+ * @param readOnly whether files are opened for reading only, with changes in a copy in memory
+ * @param devices the kind and settings of devices
+ * @param doubleWrite whether pages are written twice against torn writes; only with a log
  * @param log sizes and windows of the log
- * @param checkpointNanos a checkpoint at least so often
- * @param quietNanos after how long without any record the file of the log is made small; 0: never
- * @param pool the whole buffer; what timestamps take of it is taken off by {@link #dataPool}
- * @param timestampsInPool whether timestamps take memory of the buffer, not separate memory
- * @param locationCacheBytes the memory for cached key locations, in addition to the buffer; 0 for
+ * @param checkpointNanos the maximum time between checkpoints
+ * @param quietNanos the idle time after which the log file is trimmed; 0: never
+ * @param pool the whole buffer, see {@link #dataPool}
+ * @param timestampsInPool whether timestamps take memory of the buffer
+ * @param locationCacheBytes the memory of cached key locations, in addition to the buffer; 0 for
  *     none
  * @param placeDirectory the layout of that cache
- * @param transactions protocol, timestamps, limits; when a commit is durable, with {@link
- *     Durability#NONE} where there is no log
+ * @param transactions protocol, timestamps, limits, durability; {@link Durability#NONE}: no log
  */
 public record StoreConfig(
     String name,
@@ -46,23 +44,20 @@ public record StoreConfig(
     PlaceDirectory placeDirectory,
     TxConfig transactions) {
 
-  /** Whether there is a log. */
   boolean logged() {
     return transactions.durability() != Durability.NONE;
   }
 
-  /** The size of pages, in bytes. */
   int pageSize() {
     return pool.pageSize();
   }
 
   /**
-   * The same for a file that is to be looked at: as it says itself, and with a log where it needs
-   * one to be recovered.
+   * Returns this configuration for inspecting a file: with its page size, and a log only if it
+   * needs recovery.
    *
    * @param otherName in log lines
-   * @param filePageSize what the file says
-   * @param clean whether it needs no recovery
+   * @param clean whether the file needs no recovery
    */
   public StoreConfig toLookAt(String otherName, int filePageSize, boolean clean) {
     return new StoreConfig(
@@ -84,7 +79,7 @@ public record StoreConfig(
   // --------------------------------------------------------------------------------------- memory
 
   /**
-   * Of the pool of the data: the buffer, less what timestamps take of it.
+   * Returns the configuration of the data's pool: the buffer less the timestamps' share.
    *
    * @throws PoolTooSmallException if that is too little
    */
@@ -100,18 +95,17 @@ public record StoreConfig(
     return all.sized(all.pageSize(), all.bufferBytes() - pages - exact);
   }
 
-  /** Of the pool of the timestamps, where they have one. */
+  /** Returns the configuration of the timestamps' pool. */
   PoolConfig timestampPool() {
     return pool.forScratch(TimestampFile.bufferBytes(this));
   }
 
   /**
-   * Refuses what the machine can't have. Timestamps count with what they may take at most, though
-   * they are address space until they are needed.
+   * Checks that the memory suffices. Timestamps count at their maximum.
    *
-   * @param memory of the machine or the container, in bytes
-   * @param heap the largest, in bytes
-   * @throws InvalidUseException if it has less
+   * @param memory of the machine or container, in bytes
+   * @param heap the maximum, in bytes
+   * @throws InvalidUseException if it does not
    */
   public void checkMemory(long memory, long heap) {
     TimestampConfig t = transactions.timestamps();

@@ -12,17 +12,12 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The file of timestamps and the pool over it, where they are kept in pages ({@link
- * TimestampStore#DISK}, {@link TimestampStore#DISK_CACHE}).
+ * The temporary file and pool of timestamps that are kept in pages ({@link TimestampStore#DISK},
+ * {@link TimestampStore#DISK_CACHE}). Opening removes leftovers of a crash, and closing deletes the
+ * file.
  *
- * <pre>
- *   open     what is left of a crash is removed ─► file ─► pool
- *   close    pool abandoned ─► file removed: nobody needs timestamps of transactions that are over
- * </pre>
- *
- * <p>The pool has an eighth of the buffer's size: about what 16 bytes are of a record of 124 with
- * its timestamps, the dissertation's. In an index of its own rather than in the records, the
- * timestamps' share of the buffer is fixed instead of found by the replacement.
+ * <p>The pool has an eighth of the buffer's size: about the share of the 16 bytes of timestamps in
+ * the dissertation's records of 124 bytes.
  */
 public final class TimestampFile implements AutoCloseable {
   private static final int BUFFER_SHARE = 8;
@@ -40,12 +35,11 @@ public final class TimestampFile implements AutoCloseable {
     this.pages = pages;
   }
 
-  /** Whether there is to be one. */
   static boolean wanted(StoreConfig config) {
     return config.transactions().timestamps().onDisk();
   }
 
-  /** What the pool of its pages takes, in bytes: of the buffer, or beside it. */
+  /** Returns the bytes of the pool, within the buffer or in addition to it. */
   static long bufferBytes(StoreConfig config) {
     if (!wanted(config)) {
       return 0;
@@ -56,26 +50,25 @@ public final class TimestampFile implements AutoCloseable {
   }
 
   /**
-   * The smallest buffer of which pages of timestamps take their share.
+   * Returns the smallest buffer from which pages of timestamps can take their share.
    *
    * @param pool the smallest pool, in bytes
-   * @param exact what timestamps take besides
+   * @param exact bytes of the exact table
    */
   static long least(long pool, long exact) {
     long others = pool + exact;
     return Math.max(others + pool, others + others / (BUFFER_SHARE - 1) + 1);
   }
 
-  /** See {@link io.fovea.buffer.PoolStop#onStop}. */
   void onStop(Consumer<Throwable> action) {
     pool.stopping().onStop(action);
   }
 
   /**
-   * Opens it.
+   * Opens a new file.
    *
    * @param storage the files of the database; null in memory
-   * @param of what the pool is made from
+   * @param of the configuration of the pool
    */
   static TimestampFile open(@Nullable Storage storage, StoreConfig config, PoolConfig of) {
     BlockDevice device =

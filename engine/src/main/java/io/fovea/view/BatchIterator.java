@@ -9,12 +9,12 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Goes through entries in order, a batch at a time. A batch begins behind the last key of the one
- * before, so nothing that changes meanwhile is met twice.
+ * Iterates over entries in batches. Each batch begins after the last key of the previous one, so no
+ * key is returned twice.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
- * @param <T> what it gives out of each entry
+ * @param <T> the type of the elements
  */
 public final class BatchIterator<K, V, T> implements Iterator<T> {
   private final int size;
@@ -24,15 +24,15 @@ public final class BatchIterator<K, V, T> implements Iterator<T> {
   private List<Entry<K, V>> batch;
   private int next;
 
-  /** The last one that was given out and may be removed. */
+  /** The last element returned, if it may be removed. */
   private @Nullable Entry<K, V> given;
 
   /**
    * Reads the first batch.
    *
-   * @param size how many entries a batch has that is not the last one
-   * @param source gives the batch behind a key, and the first one for null
-   * @param part what is given out of an entry
+   * @param size the entries of each batch but the last
+   * @param source returns the batch after a key, or the first one for null
+   * @param part converts an entry to an element
    * @param remover removes an entry
    */
   public BatchIterator(
@@ -70,7 +70,7 @@ public final class BatchIterator<K, V, T> implements Iterator<T> {
   public void remove() {
     Entry<K, V> e = given;
     if (e == null) {
-      throw new IllegalStateException("Nothing was given out that could be removed.");
+      throw new IllegalStateException("There is no element to remove: call next() first.");
     }
     given = null;
     remover.accept(e);

@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.function.Supplier;
 
 /**
- * The entries of a map without nulls. Their values may be set.
+ * The entry set of a map without nulls, with mutable values.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
@@ -19,12 +19,7 @@ public final class MapEntries<K, V> extends AbstractSet<Entry<K, V>> {
   private final ConcurrentMap<K, V> map;
   private final Supplier<Iterator<Entry<K, V>>> iterators;
 
-  /**
-   * A view of a map.
-   *
-   * @param map the map
-   * @param iterators makes iterators of its entries
-   */
+  /** Creates a view of a map; {@code iterators} creates iterators of its entries. */
   public MapEntries(ConcurrentMap<K, V> map, Supplier<Iterator<Entry<K, V>>> iterators) {
     this.map = map;
     this.iterators = iterators;
@@ -82,7 +77,7 @@ public final class MapEntries<K, V> extends AbstractSet<Entry<K, V>> {
     map.clear();
   }
 
-  /** Without a size: to know it, all records are read. */
+  /** Returns an unsized spliterator: the size would need a scan. */
   @Override
   public Spliterator<Entry<K, V>> spliterator() {
     return Spliterators.spliteratorUnknownSize(iterator(), MapKeys.CHARACTERISTICS);

@@ -12,7 +12,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The keys of a map without nulls: each method is the map's.
+ * The key set of a map without nulls.
  *
  * @param <K> the class of the keys
  */
@@ -23,12 +23,7 @@ public final class MapKeys<K> extends AbstractSet<K> implements NavigableSet<K> 
   private final ConcurrentNavigableMap<K, ?> map;
   private final Supplier<Iterator<K>> iterators;
 
-  /**
-   * A view of a map.
-   *
-   * @param map the map
-   * @param iterators makes iterators of its keys
-   */
+  /** Creates a view of a map; {@code iterators} creates iterators of its keys. */
   public MapKeys(ConcurrentNavigableMap<K, ?> map, Supplier<Iterator<K>> iterators) {
     this.map = map;
     this.iterators = iterators;
@@ -153,7 +148,7 @@ public final class MapKeys<K> extends AbstractSet<K> implements NavigableSet<K> 
     return tailSet(from, true);
   }
 
-  /** Without a size: to know it, all records are read. */
+  /** Returns an unsized spliterator: the size would need a scan. */
   @Override
   public Spliterator<K> spliterator() {
     return Spliterators.spliteratorUnknownSize(iterator(), CHARACTERISTICS);

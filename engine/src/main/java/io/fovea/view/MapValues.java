@@ -8,7 +8,7 @@ import java.util.Spliterators;
 import java.util.function.Supplier;
 
 /**
- * The values of a map, in the order of its keys.
+ * The values of a map, in key order.
  *
  * @param <V> the class of the values
  */
@@ -16,12 +16,7 @@ public final class MapValues<V> extends AbstractCollection<V> {
   private final Map<?, V> map;
   private final Supplier<Iterator<V>> iterators;
 
-  /**
-   * A view of a map.
-   *
-   * @param map the map
-   * @param iterators makes iterators of its values
-   */
+  /** Creates a view of a map; {@code iterators} creates iterators of its values. */
   public MapValues(Map<?, V> map, Supplier<Iterator<V>> iterators) {
     this.map = map;
     this.iterators = iterators;
@@ -47,7 +42,7 @@ public final class MapValues<V> extends AbstractCollection<V> {
     map.clear();
   }
 
-  /** Without a size: to know it, all records are read. */
+  /** Returns an unsized spliterator: the size would need a scan. */
   @Override
   public Spliterator<V> spliterator() {
     return Spliterators.spliteratorUnknownSize(

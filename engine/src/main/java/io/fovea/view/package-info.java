@@ -1,10 +1,11 @@
 /**
- * Collections of the JDK over something that is read in batches.
+ * JDK collection views over data that is read in batches.
  *
- * <p>Contract: what a map's sets and collections are is said by the map; these have no state. They
- * are weakly consistent: each step of an iterator belongs to one moment, all of them do not.
+ * <p>Contract: the views are stateless and weakly consistent: each step of an iterator is atomic,
+ * the whole iteration is not.
  *
- * <p>May import: the JDK. Threading: any thread, but an iterator belongs to one.
+ * <p>May import: the JDK. Threading: thread-safe, except that an iterator is confined to one
+ * thread.
  */
 @NullMarked
 package io.fovea.view;

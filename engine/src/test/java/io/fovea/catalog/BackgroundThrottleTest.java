@@ -6,21 +6,21 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How much background work may cost others. */
+/** Limits what background work may take from concurrent transactions. */
 @Timeout(60)
 class BackgroundThrottleTest {
   @Test
-  void shareCostsOthersATenth() {
+  void theShareCostsOthersOneTenth() {
     assertEquals(0.9, BackgroundThrottle.share(1000, 1000), "nothing is lost");
     assertEquals(0.9, BackgroundThrottle.share(1000, 1100), "chance");
     assertEquals(0.9, BackgroundThrottle.share(1000, 910));
     assertEquals(0.2, BackgroundThrottle.share(1000, 500), 1e-9);
     assertEquals(0.1, BackgroundThrottle.share(1000, 0), 1e-9);
-    assertEquals(0.9, BackgroundThrottle.share(0, 1000), "no other work during a pause");
+    assertEquals(0.9, BackgroundThrottle.share(0, 1000), "nobody works when it rests");
   }
 
   @Test
-  void doesNotPauseAlone() {
+  void noRestWithoutConcurrentCommits() {
     AtomicInteger asked = new AtomicInteger();
     BackgroundThrottle backgroundThrottle =
         new BackgroundThrottle(
@@ -31,7 +31,7 @@ class BackgroundThrottleTest {
     backgroundThrottle.begin();
     backgroundThrottle.committed();
     while (asked.get() < 10) {
-      backgroundThrottle.pause(); // without a check this exceeds the test's timeout
+      backgroundThrottle.pause(); // ends only at the test's time limit if it does not check
     }
   }
 }

@@ -19,7 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Resources of a sort that ends early are released. */
+/** Memory and file of a sort that ends early. */
 class SortedRunsTest {
   private static final int RECORDS = 3000;
   private static final int VALUE = 100;
@@ -28,7 +28,7 @@ class SortedRunsTest {
   private final SortFile file = new SortFile(new SimStorage(disk), 0, new LoadCounters());
   private final SortedRuns runs = new SortedRuns(64 << 10, file, () -> {});
 
-  /** Descending, so that each run must be sorted. */
+  /** In descending order, so that each run must be sorted. */
   private static void fill(SortedRuns to, int records) {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment record = arena.allocate(8 + VALUE, 8);
@@ -39,7 +39,7 @@ class SortedRunsTest {
     }
   }
 
-  /** Some runs are open when another cannot be read: the merge must close them itself. */
+  /** A run cannot be read while others are open: the constructor must close them. */
   @Test
   void aFailedMergeHoldsNoMemory() {
     NotingStorage storage = new NotingStorage();
@@ -54,7 +54,7 @@ class SortedRunsTest {
     }
   }
 
-  /** Has one file, records the memory of its reads, and fails the third. */
+  /** Has one file, records the targets of reads, and refuses the third. */
   private static final class NotingStorage extends AbstractBlockDevice implements Storage {
     static final int READS = 3;
 
@@ -122,7 +122,7 @@ class SortedRunsTest {
   }
 
   @Test
-  void endedRunsAreNotRead() {
+  void aClosedMergeIsNotRead() {
     fill(runs, RECORDS);
     SortedRuns.Merged merged = runs.merged();
     assertTrue(merged.next());
@@ -133,16 +133,16 @@ class SortedRunsTest {
   }
 
   @Test
-  void readsAfterCloseFail() {
+  void noRecordIsReadAfterTheSorterIsClosed() {
     fill(runs, 10);
     SortedRuns.Merged merged = runs.merged();
     assertTrue(merged.next());
     runs.close();
-    assertThrows(AssertionError.class, merged::next, "a short result would look complete");
+    assertThrows(AssertionError.class, merged::next, "less would look like all");
     file.close();
   }
 
-  /** Another load may own a file of that name by then. */
+  /** Another load may use a file of that name by then. */
   @Test
   void aClosedFileIsNotRecreated() {
     fill(runs, RECORDS);

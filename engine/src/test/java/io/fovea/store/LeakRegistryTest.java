@@ -15,13 +15,13 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A leaked object is reported once, a closed one never; neither is retained. */
+/** Forgotten objects are reported once, closed ones never; neither stays held afterwards. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LeakRegistryTest {
   private static final int THREADS = 4;
   private static final int ROUNDS = 5_000;
 
-  /** More than a row has slots, so that threads share rows, and some overflow. */
+  /** More than a row has slots, so that threads meet in shared rows and use the overflow set. */
   private static final int OPEN_MAX = 80;
 
   private static final class Counted extends LeakRegistry.Watch {
@@ -42,7 +42,7 @@ class LeakRegistryTest {
     }
   }
 
-  /** The user's object, which its watch must not keep reachable. */
+  /** The object of a user; the watch must not keep it reachable. */
   private record Open(Object thing, Counted watch) {
     static Open one() {
       Object thing = new Object();
@@ -61,7 +61,7 @@ class LeakRegistryTest {
   }
 
   @Test
-  void eachIsClosedOrReportedByManyThreads() throws InterruptedException {
+  void eachIsClosedOrReportedOnceByManyThreads() throws InterruptedException {
     ConcurrentLinkedQueue<Counted> closed = new ConcurrentLinkedQueue<>();
     ConcurrentLinkedQueue<Counted> forgotten = new ConcurrentLinkedQueue<>();
     ConcurrentLinkedQueue<Open> left = new ConcurrentLinkedQueue<>();
@@ -112,9 +112,9 @@ class LeakRegistryTest {
     }
   }
 
-  /** Watches that do not fit in their row are stored elsewhere, and removed from there. */
+  /** A watch without a slot in its row is held elsewhere, and released there. */
   @Test
-  void moreThanARow() {
+  void moreWatchesThanARowHolds() {
     List<Open> open = new ArrayList<>();
     for (int i = 0; i < 5 * OPEN_MAX; i++) {
       open.add(Open.one());
@@ -133,9 +133,9 @@ class LeakRegistryTest {
     }
   }
 
-  /** The reporting thread survives an exception. */
+  /** The thread survives exceptions of callbacks. */
   @Test
-  void aFailureDoesNotPreventTheNextReport() {
+  void aFailingCallbackDoesNotStopTheThread() {
     Counted failing = new Counted(new Object(), new IllegalStateException("a test's"));
     LeakRegistry.hold(failing);
     await(() -> failing.told.get() == 1);

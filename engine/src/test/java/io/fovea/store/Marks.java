@@ -4,10 +4,11 @@ import io.fovea.btree.BTree;
 import io.fovea.recovery.TablesLog;
 import java.util.List;
 
-/** Sets what runs after a file is marked as in use, for tests of other packages. */
+/** Replaces the action that follows marking a file as in use, for tests of other packages. */
 public final class Marks {
   private Marks() {}
 
+  /** Sets the action. */
   public static void then(Store store, Runnable what) {
     SchemaHooks hooks = store.hooks;
     store.hooks =

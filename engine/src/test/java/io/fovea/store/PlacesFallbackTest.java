@@ -19,8 +19,8 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** If the kernel refuses a shortcut directory, a flat one is used and logged. */
-@Isolated("reads the log")
+/** If the kernel refuses a shortcut directory, the cache is flat and a warning is logged. */
+@Isolated("it listens to the log")
 class PlacesFallbackTest {
   private static final String LINE = "the places of records have no shortcut, and are flat. ";
 
@@ -71,7 +71,7 @@ class PlacesFallbackTest {
   }
 
   @Test
-  void isFlatUnlessRequested() {
+  void isFlatByDefault() {
     RefusingFiles files = new RefusingFiles(Call.CREATE, 0);
     KeyLocations keyLocations = new KeyLocations("shop", 3 << 20, 4096, false, files);
     assertNotNull(keyLocations.table());

@@ -14,11 +14,11 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Accounts, and threads that move money between them: transactions, conflicts, an invariant.
+ * Threads that move money between accounts: transactions, conflicts, an invariant.
  *
  * <p>Several tellers transfer money between few accounts, so their transactions often conflict. The
- * engine then runs a body again; the program has no code for that. An auditor adds up all accounts
- * meanwhile. Transactions are serializable, so each of its sums is the same.
+ * engine then runs a body again, without any code in the program. Meanwhile an auditor adds up all
+ * accounts. Transactions are serializable, so every sum is the same.
  *
  * <p>Usage: {@code Bank FOLDER}
  */
@@ -42,7 +42,7 @@ public final class Bank {
 
   private Bank(Database db) {
     this.db = db;
-    this.accounts = db.table(SPEC); // opens it, or creates it
+    this.accounts = db.table(SPEC); // opens the table, or creates it
   }
 
   public static void main(String[] args) throws Exception {
@@ -56,7 +56,7 @@ public final class Bank {
     }
   }
 
-  /** All in one transaction: after a crash, all accounts are there, or none is. */
+  /** Creates all accounts in one transaction: after a crash all are there, or none. */
   private void openAccounts() {
     db.run(
         tx -> {
@@ -86,7 +86,7 @@ public final class Bank {
     System.out.println("transfers: " + (TELLERS * TRANSFERS - sum) + ", refused: " + sum);
   }
 
-  /** A read-only transaction: what it returns belongs to one state of the database. */
+  /** A read-only transaction: the result belongs to one state of the database. */
   private long sum() {
     return db.read(
         tx ->
@@ -95,7 +95,7 @@ public final class Bank {
                 .sum());
   }
 
-  /** The work of one thread; returns how many transfers were refused. */
+  /** The work of one thread; returns the number of refused transfers. */
   private int work(Random random) {
     int refused = 0;
     for (int i = 0; i < TRANSFERS; i++) {
@@ -108,7 +108,7 @@ public final class Bank {
     return refused;
   }
 
-  /** The body may run more than once: it changes nothing but the database. */
+  /** The body may run more than once, so it changes nothing but the database. */
   private boolean transfer(long from, long to, long cents) {
     return db.call(
         tx -> {

@@ -17,14 +17,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
 /**
- * A cache in front of a slow store: it survives a restart, its entries expire, and it has a limit.
+ * A cache in front of a slow store. It survives a restart, its entries expire, and its size is
+ * limited.
  *
- * <p>An index by the time of expiry serves two purposes. Expired entries are at its beginning, and
- * where there are too many entries, those that expire next leave first. The slow store is asked
- * outside of any transaction: a body runs again after a conflict, and should be short.
+ * <p>An index by expiry time serves two purposes: expired entries are at its beginning, and if
+ * there are too many entries, those that expire next are removed. The slow store is called outside
+ * of any transaction, because a body runs again after a conflict and should be short.
  *
- * <p>A caller that loads a value while another removes it may put the old value back. It is gone
- * when it expires.
+ * <p>A caller that loads a value while another removes it may store the old value again, until it
+ * expires.
  *
  * <p>Usage: {@code Cache FOLDER}
  */
@@ -42,11 +43,11 @@ public final class Cache {
   private final int entriesMax;
 
   /**
-   * A cache in a database.
+   * Opens a cache in a database.
    *
    * @param store loads what is not in the cache
    * @param life how long an entry may be used
-   * @param entriesMax how many entries there may be
+   * @param entriesMax the maximum number of entries
    */
   public Cache(Database db, Function<String, String> store, Duration life, int entriesMax) {
     this.db = db;
@@ -59,7 +60,7 @@ public final class Cache {
 
   public static void main(String[] args) {
     Path file = Path.of(args[0]).resolve("cache.fovea");
-    // What a crash takes is loaded again: a commit need not wait for the disk.
+    // Entries lost in a crash are loaded again, so commits need not wait for the disk.
     Options options = Options.defaults().durability(Durability.ASYNC);
     AtomicInteger loads = new AtomicInteger();
     Function<String, String> store = name -> "value " + loads.incrementAndGet() + " of " + name;
@@ -89,7 +90,7 @@ public final class Cache {
     }
   }
 
-  /** Returns what the cache has, or else loads it. */
+  /** Returns the cached value, or loads it. */
   public String get(String name) {
     Optional<String> cached = find(name);
     if (cached.isPresent()) {
@@ -100,12 +101,12 @@ public final class Cache {
     return value;
   }
 
-  /** Removes an entry, after its value was changed in the store. */
+  /** Removes an entry after its value was changed in the store. */
   public void remove(String name) {
     db.run(tx -> entries.delete(tx, name));
   }
 
-  /** How many entries there are: the engine keeps count. */
+  /** Returns the number of entries, which the engine maintains. */
   public long size() {
     return entries.count();
   }

@@ -13,17 +13,17 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Products with three secondary indexes: by two components, by one that is unique, and by one that
- * few products have.
+ * Products with three secondary indexes: by two components, by a unique one, and by one that few
+ * products have.
  *
- * <p>The engine keeps indexes in the transactions that change the objects. The program declares
- * them and reads them. How many pieces are missing is a component of its own, which is empty where
- * there are enough: a scan of {@code byMissing} from 1 on finds nothing else.
+ * <p>The engine maintains indexes in the transactions that change the objects. The program declares
+ * them and reads them. The number of missing pieces is a separate component, empty if there are
+ * enough: a scan of {@code byMissing} from 1 on finds only products that are short.
  *
  * <p>Usage: {@code Inventory FOLDER}
  */
 public final class Inventory {
-  /** A product. What is computed from other components is computed in one place: here. */
+  /** A product. Derived components are computed here, in one place. */
   record Product(
       @Id String sku,
       String name,
@@ -88,7 +88,7 @@ public final class Inventory {
     }
   }
 
-  /** Adds a product; false if there is one of that SKU or EAN. */
+  /** Adds a product; false if its SKU or EAN exists. */
   private boolean add(Product product) {
     try {
       db.run(tx -> products.insert(tx, product));
@@ -98,7 +98,7 @@ public final class Inventory {
     }
   }
 
-  /** Takes pieces out of the stock. An update of components of an index changes its entry. */
+  /** Takes pieces out of the stock. Updating indexed components updates the index entries. */
   private void take(String sku, int pieces) {
     db.run(
         tx -> {
@@ -110,7 +110,7 @@ public final class Inventory {
         });
   }
 
-  /** The products of a category up to a price, the cheapest first: a range of two components. */
+  /** The products of a category up to a price, cheapest first: a range over two components. */
   private List<String> upTo(String category, long cents) {
     Offer from = new Offer(category, 0);
     Offer to = new Offer(category, cents + 1); // excluded
@@ -121,7 +121,7 @@ public final class Inventory {
                 .toList());
   }
 
-  /** The products that are short, those first of which most pieces are missing. */
+  /** The products that are short, those with the most missing pieces first. */
   private List<String> shortest(int count) {
     return db.read(
         tx ->

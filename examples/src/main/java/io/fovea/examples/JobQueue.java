@@ -18,16 +18,16 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * A durable job queue: workers claim jobs for a time, and a job of a worker that dies is claimed
- * again.
+ * A durable job queue. Workers claim jobs for a limited time, and a job of a worker that dies is
+ * claimed again.
  *
- * <p>A job is a record with the time from which it may be claimed, and an index by that time. A
- * claim moves the time into the future: that is the worker's lease. A job that is done is deleted,
- * in the transaction that stores its result. So a job <i>runs</i> at least once, and its result is
- * <i>stored</i> exactly once.
+ * <p>A job has a time from which it may be claimed, and an index by that time. A claim moves the
+ * time into the future: this is the worker's lease. A finished job is deleted by the transaction
+ * that stores its result. So a job <i>runs</i> at least once, and its result is <i>stored</i>
+ * exactly once.
  *
- * <p>Workers claim several jobs at a time: all claims begin at the same end of the index, so each
- * may conflict with the others.
+ * <p>Workers claim several jobs at a time, because all claims begin at the same end of the index
+ * and may conflict.
  *
  * <p>Usage: {@code JobQueue FOLDER}
  */
@@ -40,7 +40,7 @@ public final class JobQueue {
   /**
    * A job. The number of its claims tells a worker whether it still has the lease.
    *
-   * @param due from when it may be claimed
+   * @param due the time from which it may be claimed
    */
   record Job(@Id long id, Instant due, int claims, String what) {
     Job claimedUntil(Instant end) {
@@ -60,7 +60,7 @@ public final class JobQueue {
   private final Table<Long, Result> results;
   private final Index<Instant, Long, Job> byDue;
 
-  /** Gives no number twice, not even after a crash. */
+  /** Never returns the same number twice, even after a crash. */
   private final Sequence ids;
 
   private JobQueue(Database db) {
@@ -100,7 +100,7 @@ public final class JobQueue {
     db.run(tx -> jobs.insert(tx, job));
   }
 
-  /** Works until there are no more jobs, and returns how many it has done. */
+  /** Works until there are no more jobs; returns how many it has finished. */
   private int work() throws InterruptedException {
     int done = 0;
     while (!isEmpty()) {
@@ -112,13 +112,13 @@ public final class JobQueue {
         }
       }
       if (mine.isEmpty()) {
-        Thread.sleep(10); // others have claimed all there is
+        Thread.sleep(10); // other workers have claimed all remaining jobs
       }
     }
     return done;
   }
 
-  /** Claims the jobs that are due, the oldest first. */
+  /** Claims the jobs that are due, oldest first. */
   private List<Job> claim() {
     Instant now = Instant.now();
     return db.call(
@@ -128,7 +128,7 @@ public final class JobQueue {
             while (mine.size() < CLAIM && c.next()) {
               Job claimed = c.value().claimedUntil(now.plus(LEASE));
               mine.add(claimed);
-              // The scan does not meet the job again: it is beyond the end of the range now.
+              // The scan does not meet the job again: it is now beyond the end of the range.
               jobs.put(tx, claimed);
             }
           }

@@ -17,19 +17,19 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * A read model: another database follows the changes of the orders, and has what each customer has
- * ordered altogether, ready to be read.
+ * A read model: another database subscribes to the changes of the orders, and maintains the total
+ * of each customer's orders.
  *
- * <p>The position in the changes is kept in the database of the read model, and set in the
- * transaction that takes a batch. So each batch is taken <i>exactly once</i>, whenever the follower
- * ends, and it needs no lock on the orders and holds up none of their transactions. It is behind
- * them by a moment.
+ * <p>The position in the changes is stored in the database of the read model, by the transaction
+ * that applies a batch. So each batch is applied <i>exactly once</i>, whenever the subscriber ends.
+ * It needs no lock on the orders and delays none of their transactions. It lags slightly behind
+ * them.
  *
- * <p>An order is changed, or deleted: then its old amount must go from the sum. The change has the
- * new value alone, so the read model keeps the orders that it knows.
+ * <p>When an order is changed or deleted, its old amount must be subtracted. A change has only the
+ * new value, so the read model also stores the orders it knows.
  *
- * <p>The log keeps so many bytes for who follows. A follower that was away for longer gets a {@link
- * ChangesLostException}, and begins anew: with a snapshot, which knows its position.
+ * <p>The log retains a limited number of bytes for subscribers. A subscriber that was down too long
+ * gets a {@link ChangesLostException} and starts over with a snapshot, which knows its position.
  *
  * <p>Usage: {@code ReadModel FOLDER}
  */
@@ -81,9 +81,9 @@ public final class ReadModel {
     try (Database db = Database.open(folder.resolve("orders.fovea"), followed);
         Database model = Database.open(folder.resolve("model.fovea"))) {
       ReadModel m = new ReadModel(db, model);
-      m.follow(0); // begins with what there is
+      m.follow(0); // starts with the existing orders
       m.order("");
-      int before = m.follow(100); // and the follower ends, in the midst of it
+      int before = m.follow(100); // the subscriber ends in the middle
       int after = m.follow(Integer.MAX_VALUE);
       System.out.println("taken: " + (before + after) + ", right: " + m.isRight());
       m.correct();
@@ -92,7 +92,7 @@ public final class ReadModel {
       for (int i = 0; i < 5; i++) {
         m.order(("a long note, and nobody follows: " + i).repeat(40));
       }
-      db.checkpoint(); // gives up what is beyond the bytes that are kept
+      db.checkpoint(); // discards changes beyond the retained bytes
       System.out.println("too late: " + (m.follow(Integer.MAX_VALUE) < 0));
       System.out.println("begun anew: right: " + m.isRight());
     }
@@ -100,7 +100,7 @@ public final class ReadModel {
 
   // ------------------------------------------------------------------------------- the orders
 
-  /** Places all orders, or places them again, from some threads. */
+  /** Places all orders, or places them again, from several threads. */
   private void order(String note) {
     try (ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
       for (long i = 1; i <= ORDERS; i++) {
@@ -110,7 +110,7 @@ public final class ReadModel {
     }
   }
 
-  /** Deletes some orders, and gives others to another customer: one transaction, one batch. */
+  /** Deletes some orders and moves others to another customer: one transaction, one batch. */
   private void correct() {
     db.run(
         tx -> {
@@ -124,10 +124,11 @@ public final class ReadModel {
   // --------------------------------------------------------------------------- the read model
 
   /**
-   * Takes what there is. A server does this in a thread of its own, and has {@code poll} wait.
+   * Applies the available changes. A server does this in a separate thread and lets {@code poll}
+   * wait.
    *
-   * @param most so many batches at most
-   * @return how many there were; -1 if changes were lost, and it has begun anew
+   * @param most the maximum number of batches
+   * @return the number of batches; -1 if changes were lost and it has started over
    */
   private int follow(int most) {
     Place at = model.read(tx -> places.get(tx, "orders"));
@@ -149,7 +150,7 @@ public final class ReadModel {
     }
   }
 
-  /** A batch and its position are one transaction. */
+  /** Applies a batch and stores its position, in one transaction. */
   private void take(ChangeBatch batch) {
     model.run(
         tx -> {
@@ -182,7 +183,7 @@ public final class ReadModel {
     }
   }
 
-  /** Takes all orders as of a moment; what comes behind that is followed. */
+  /** Copies all orders from a snapshot; returns the position of the changes after it. */
   private ChangePosition beginAnew() {
     try (Database then = db.snapshot()) {
       Table<Long, Order> frozen = then.table(ORDER_TABLE);
@@ -207,7 +208,7 @@ public final class ReadModel {
     }
   }
 
-  /** Whether the sums are those of the orders that there are now. */
+  /** Returns whether the totals match the current orders. */
   private boolean isRight() {
     long[] sum = new long[2];
     db.run(tx -> orders.forEach(tx, null, null, (id, o) -> add(sum, 1, o.cents())));

@@ -20,14 +20,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Measurements of sensors: keys of series and time, scans of ranges, retention.
+ * Measurements of sensors: keys of series and time, range scans, retention.
  *
- * <p>The key begins with the series, so the measurements of one series lie together and in the
- * order of time: a window is one range, the latest value is the first step of a scan from the end.
- * Large work, such as loading and retention, is done in transactions of some thousand records.
+ * <p>The key begins with the series, so the measurements of a series are adjacent and in time
+ * order: a window is one range, and the latest value is the first step of a backward scan. Large
+ * operations such as loading and retention use transactions of about a thousand records.
  *
- * <p>Points are rows: there are many, they are small, and a scan reads a number of each without an
- * object. Where that does not count, records of Java are shorter; see the other examples.
+ * <p>Points are rows: they are many and small, and a scan reads a number from each without creating
+ * an object. If that does not matter, Java records need less code; see the other examples.
  *
  * <p>Usage: {@code TimeSeries FOLDER}
  */
@@ -53,7 +53,7 @@ public final class TimeSeries {
 
   public static void main(String[] args) {
     Path file = Path.of(args[0]).resolve("series.fovea");
-    // A sensor's last ten milliseconds may be lost with the power: no commit waits for the disk.
+    // A power loss may lose a sensor's last ten milliseconds: commits do not wait for the disk.
     Options options = Options.defaults().durability(Durability.ASYNC);
     try (Database db = Database.open(file, options)) {
       TimeSeries series = new TimeSeries(db);
@@ -77,7 +77,7 @@ public final class TimeSeries {
     }
   }
 
-  /** Adds measurements, some at a time: a crash in between leaves the first of them. */
+  /** Adds measurements in batches; a crash in between leaves the first batches. */
   private void add(String series, List<Point> added) {
     Key key = points.key();
     Row row = points.row();
@@ -93,7 +93,7 @@ public final class TimeSeries {
     }
   }
 
-  /** The mean of a window, its end excluded; not a number if there are no measurements. */
+  /** The mean of a window, without its end; NaN if there are no measurements. */
   private double mean(String series, Instant from, Instant to) {
     Range window = Range.of(at(series, from), true, at(series, to), false);
     return db.read(
@@ -124,7 +124,7 @@ public final class TimeSeries {
         });
   }
 
-  /** Removes what is older, some at a time, so that no transaction is large. */
+  /** Removes older measurements in batches, so that no transaction is large. */
   private long removeBefore(String series, Instant time) {
     Range old = Range.of(points.key().text(series), true, at(series, time), false);
     long removed = 0;

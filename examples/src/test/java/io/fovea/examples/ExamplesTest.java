@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Runs each program as its user does, and looks at what it prints and leaves. */
+/** Runs each program as a user does, and checks its output and files. */
 @Isolated("it takes the standard output")
 class ExamplesTest {
   private interface Program {

@@ -19,12 +19,12 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * docs/reference/errors.md has each exception, each cause of an abort and each warning, and names
- * no exception that does not exist.
+ * Checks that docs/reference/errors.md has each exception, each abort cause and each warning, and
+ * names no exception that does not exist.
  *
- * <p>Warnings are found in the sources: in each statement that has {@code Level.WARNING} or {@code
- * Level.ERROR}, the first literal of two words or more, and each that begins with a capital. The
- * first five words of it are on the page.
+ * <p>Warnings are found in the sources: in each statement with {@code Level.WARNING} or {@code
+ * Level.ERROR}, the first literal of two words or more, and each literal that begins with a
+ * capital. The page must have its first five words.
  */
 class ErrorsPageTest {
   private static final Path ROOT = PagesTest.root();

@@ -41,7 +41,7 @@ class OptionsPageTest {
   private static final Field NUMBER = FIELDS.int64("number");
   private static final Layout LAYOUT = FIELDS.build();
 
-  /** A setter has an argument and returns options of its class; it stands for one option. */
+  /** A setter takes an argument and returns options of its class; each one is an option. */
   @Test
   void thePageHasEachOption() throws IOException {
     String page = Files.readString(PagesTest.root().resolve("docs/reference/options.md"));
@@ -81,7 +81,7 @@ class OptionsPageTest {
   }
 
   @Test
-  void anIndexHasTheHintsThatItsSpecificationSays() {
+  void indexHasSpecifiedHints() {
     // begin docs/reference/options.md
     TableSpec orders =
         TableSpec.of("orders", KEY, LAYOUT)
@@ -94,7 +94,7 @@ class OptionsPageTest {
     assertEquals(0, hitsOf(without));
   }
 
-  /** How many lookups by the index, one for each record, found the record by the entry's hint. */
+  /** The number of index lookups, one per record, that found the record by the entry's hint. */
   private static long hitsOf(TableSpec spec) {
     try (Database db = Database.inMemory(Options.defaults())) {
       RowTable table = db.table(spec);
@@ -119,7 +119,7 @@ class OptionsPageTest {
   }
 
   @Test
-  void aTableThatIsRememberedIsReadWhereItsRecordsWereSeen() {
+  void cachedLocationsAreUsed() {
     // begin docs/reference/options.md
     TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).cacheLocations();
     // end

@@ -20,23 +20,23 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Each block of Java of a page is code of these tests, which the build compiles and runs.
+ * Checks that each block of Java on a page is code of these tests, which the build compiles and
+ * runs.
  *
- * <p>A block that begins with {@code package} is a whole file of these tests. Any other block
- * stands between {@code // begin PAGE} and {@code // end}, in the order of the page or in another.
- * Where a {@code begin} is followed by lines that the page does not show, the rest of the block
- * follows behind a second {@code begin} with the same page; the region ends where braces are
- * balanced again. Indentation and empty lines don't count. A block that is changed, is in no test,
- * or was removed from the page fails.
+ * <p>A block that begins with {@code package} is a whole file of these tests. Any other block is
+ * between {@code // begin PAGE} and {@code // end}; the order of blocks is irrelevant. If code that
+ * the page does not show interrupts a block, the rest follows after a second {@code begin} of the
+ * same page; the region ends when braces are balanced. Indentation and empty lines are ignored. The
+ * test fails if a block was changed, is in no test, or was removed from the page.
  *
- * <p>Coordinates and versions in blocks of XML and Kotlin are those of the poms.
+ * <p>Coordinates and versions in blocks of XML and Kotlin must be those of the poms.
  */
 class PagesTest {
   private static final Path ROOT = root();
   private static final Path TESTS = ROOT.resolve("examples/src/test/java");
   private static final Pattern BLOCK = Pattern.compile("(?ms)^```(\\w+)\\n(.*?)^```$");
 
-  /** Pages whose code is that of a module, and where its tests are. */
+  /** Pages whose code is in a module, and the location of the module's tests. */
   private static final Map<String, String> MODULES =
       Map.of(
           "docs/guide/kafka-streams.md", "integrations/streams/src/test/java",
@@ -118,7 +118,7 @@ class PagesTest {
     }
   }
 
-  /** A misspelt language would hide a block from the other tests. */
+  /** A misspelled language would hide a block from the other tests. */
   @Test
   void eachBlockSaysItsLanguage() throws IOException {
     List<String> known = List.of("java", "sh", "xml", "kotlin", "text");

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The code of README.md: {@link PagesTest} holds the page against what is marked here. */
+/** The code of README.md. {@link PagesTest} compares the page with the regions marked here. */
 class ReadmeTest {
   // begin README.md
   record Account(@Id long number, String owner, long cents) {

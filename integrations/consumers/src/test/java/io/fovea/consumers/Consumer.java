@@ -16,8 +16,8 @@ import javax.tools.StandardJavaFileManager;
 import javax.tools.ToolProvider;
 
 /**
- * An application outside of the build: its sources, and the folder of jars that Maven has resolved
- * for it. It is compiled by the JDK of the tests and run in a process of its own.
+ * An application outside of the build: its sources, and the folder of jars that Maven resolved for
+ * it. It is compiled with the JDK of the tests and runs in a separate process.
  */
 final class Consumer {
   private static final Path PROJECTS = Path.of("projects");
@@ -32,22 +32,22 @@ final class Consumer {
     this.modular = modular;
   }
 
-  /** With a module descriptor: the jars are its module path. */
+  /** With a module descriptor: the jars are on the module path. */
   static Consumer onModulePath(String jars, Path work, String... projects) throws IOException {
     return compile(Path.of("target", jars), work, true, false, projects);
   }
 
-  /** Without: the jars are its class path. */
+  /** Without a descriptor: the jars are on the class path. */
   static Consumer onClassPath(String jars, Path work, String... projects) throws IOException {
     return compile(Path.of("target", jars), work, false, false, projects);
   }
 
-  /** The same, with what the JDK shows as a preview. */
+  /** On the class path, with preview features. */
   static Consumer withPreview(String jars, Path work, String... projects) throws IOException {
     return compile(Path.of("target", jars), work, false, true, projects);
   }
 
-  /** Compiles what is in the folders, as strictly as javac can. */
+  /** Compiles the folders with all lint checks. */
   private static Consumer compile(
       Path jars, Path work, boolean modular, boolean preview, String... projects)
       throws IOException {
@@ -59,7 +59,7 @@ final class Consumer {
       }
     }
     Consumer consumer = new Consumer(jars, classes, modular);
-    // requires-...: Micrometer has no descriptor, which is not ours to mend.
+    // requires-...: Micrometer has no descriptor, which we can't change.
     List<String> options = new ArrayList<>(preview ? List.of("--enable-preview") : List.of());
     options.addAll(
         List.of(
@@ -80,7 +80,7 @@ final class Consumer {
           javac
               .getTask(said, files, null, options, null, files.getJavaFileObjectsFromPaths(sources))
               .call();
-      // A preview is noted whatever the options are.
+      // Previews cause a note, whatever the options.
       assertEquals("", preview ? "" : said.toString(), "what javac says");
       assertEquals(true, compiled, said::toString);
     }
@@ -104,10 +104,10 @@ final class Consumer {
     }
   }
 
-  /** How a run ended, and what it printed. */
+  /** The result of a run. */
   record Run(int code, String out, String err) {}
 
-  /** Runs a main class with flags for its JVM. */
+  /** Runs a main class with JVM flags. */
   Run run(Path work, List<String> flags, String main, String... arguments) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -127,7 +127,7 @@ final class Consumer {
     Path err = work.resolve("err");
     ProcessBuilder builder =
         new ProcessBuilder(command).redirectOutput(out.toFile()).redirectError(err.toFile());
-    // What is set for the JVM of the tests is not what a user has.
+    // Remove settings of the test JVM, which users do not have.
     builder.environment().keySet().removeAll(List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"));
     Process process = builder.start();
     try {

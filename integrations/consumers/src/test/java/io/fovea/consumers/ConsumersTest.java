@@ -10,9 +10,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The dependency that the README documents, and the flag: an application compiles with it, without
- * a warning, and runs without a word of the JVM, where native access that was not allowed is
- * denied.
+ * The documented dependency and flag: an application compiles without warnings, and runs without
+ * JVM warnings although native access is denied by default.
  */
 class ConsumersTest {
   private static final String SAID = "verify ok\nsum 49995000\n";
@@ -62,7 +61,7 @@ class ConsumersTest {
     assertWorks("commits 100\n", run);
   }
 
-  /** What is printed is right, and neither the JVM nor the engine has warned. */
+  /** Checks the output, and that neither the JVM nor the engine has warned. */
   private static void assertWorks(String out, Run run) {
     assertEquals(0, run.code(), run::err);
     assertEquals(out, run.out());

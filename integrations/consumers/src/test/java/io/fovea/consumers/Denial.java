@@ -2,7 +2,9 @@ package io.fovea.consumers;
 
 import java.util.List;
 
-/** Flags that deny native access: before JDK 24 naming anything at all denied the rest. */
+/**
+ * Flags that deny native access. Before JDK 24, granting it to one module denied it to all others.
+ */
 final class Denial {
   private Denial() {}
 
@@ -13,7 +15,7 @@ final class Denial {
         : List.of("--enable-native-access=java.base");
   }
 
-  /** Denies it for all but some modules, which are separated by commas. */
+  /** Denies it for all modules except a comma-separated list. */
   static List<String> exceptFor(String modules) {
     String allowed = "--enable-native-access=" + modules;
     return Runtime.version().feature() >= 24

@@ -16,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Where the JVM denies native access a database is written, closed, opened again and verified all
- * the same, with a warning that says what that costs and which flag mends it.
+ * Without native access a database can still be written, closed, reopened and verified. A warning
+ * names the costs and the flag that grants access.
  */
 @Tag("slow")
 class NativeAccessTest {
@@ -29,7 +29,7 @@ class NativeAccessTest {
 
   @TempDir Path work;
 
-  /** Once for all tests: to compile takes longer than to run. */
+  /** Once for all tests: compiling takes longer than running. */
   @BeforeAll
   static void compile() throws IOException {
     onClassPath = Consumer.onClassPath("engine-path", compiled.resolve("classpath"), "shared");
@@ -51,18 +51,18 @@ class NativeAccessTest {
     assertWorksWithAWarning(run, "--enable-native-access=io.fovea.bindings,io.fovea.engine");
   }
 
-  /** What was granted to one of the two alone is no use. */
+  /** Access for only one of the two modules does not suffice. */
   @ParameterizedTest
   @ValueSource(strings = {"io.fovea.bindings", "io.fovea.engine"})
-  void grantedByHalves(String module) throws Exception {
+  void grantedToOneModule(String module) throws Exception {
     Consumer bank = onModulePath;
     Run run = bank.run(work, Denial.exceptFor(module), "bank.Bank", file());
     assertWorksWithAWarning(run, "--enable-native-access=io.fovea.bindings,io.fovea.engine");
   }
 
-  /** A database is the same file whichever way it was written. */
+  /** The file is the same, with or without native access. */
   @Test
-  void oneFileForBoth() throws Exception {
+  void sameFile() throws Exception {
     Consumer bank = onClassPath;
     Run denied = bank.run(work, Denial.ofAll(), "bank.Bank", file());
     assertEquals(0, denied.code(), denied::err);
@@ -72,10 +72,10 @@ class NativeAccessTest {
     assertEquals(new Run(0, SAID, again.err()), again);
   }
 
-  /** A lock that one of them has keeps the other one out. */
+  /** The lock of one excludes the other. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void oneLockForBoth(boolean holderIsDenied) throws Exception {
+  void lockExcludesOther(boolean holderIsDenied) throws Exception {
     Consumer bank = onClassPath;
     List<String> granted = Denial.exceptFor("ALL-UNNAMED");
     Run run =
@@ -88,10 +88,10 @@ class NativeAccessTest {
     assertEquals("kept out\n", run.out());
   }
 
-  /** Those that only read share it, and keep out one that writes. */
+  /** Read-only openings of both share the lock, and exclude a writer. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void readersOfBothKinds(boolean firstIsDenied) throws Exception {
+  void sharedLockOfReaders(boolean firstIsDenied) throws Exception {
     Consumer bank = onClassPath;
     List<String> granted = Denial.exceptFor("ALL-UNNAMED");
     assertEquals(0, bank.run(work, granted, "bank.Bank", file()).code());
@@ -106,7 +106,7 @@ class NativeAccessTest {
   }
 
   @Test
-  void whereNothingWorksTheFlagIsNamed() throws Exception {
+  void namesFlagIfNothingWorks() throws Exception {
     Consumer bank = onClassPath;
     List<String> flags = new ArrayList<>(Denial.ofAll());
     flags.add("-XX:MaxDirectMemorySize=64m");

@@ -10,11 +10,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Scopes of {@code java.util.concurrent.StructuredTaskScope}, which are a preview: so an
- * application outside of the build has them, compiled and run with {@code --enable-preview}. Its
- * source is for the API of JDK 25; where the JDK of the tests has another one, it is left out.
+ * Scopes of {@code java.util.concurrent.StructuredTaskScope}. This is a preview API, so an
+ * application outside of the build uses it, compiled and run with {@code --enable-preview}. Its
+ * source is for JDK 25; with another API the test is skipped.
  *
- * <p>{@code -Dcrash.seed=N}.
+ * <p>{@code -Dcrash.seed=N} sets the seed.
  */
 class StructuredConcurrencyTest {
   private static final String SEED = System.getProperty("crash.seed", "1");

@@ -21,82 +21,21 @@ import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Binds the meters of a database to a Micrometer registry.
+ * Publishes the meters of a database in a Micrometer registry.
  *
- * <pre>
- *   fovea.buffer.gets            counter   result=hit|miss
- *   fovea.buffer.evictions       counter   state=clean|dirty
- *   fovea.buffer.eviction.wait   timer     waits for a page to leave: back-pressure
- *   fovea.buffer.pages           gauge     state=free|clean|dirty
- *   fovea.buffer.size, .max      gauge     bytes
- *   fovea.buffer.translations    counter   result=hinted|predicted|mispredicted
- *   fovea.buffer.promotions      counter
- *   fovea.buffer.unswizzlings    counter   result=done|refused; translation SWIZZLED only
- *   fovea.descents.steps         counter   hint=right|stale|none: from an inner node to a child
- *   fovea.descents.repairs       counter   result=done|missed: of frame hints
- *   fovea.descents.places        counter   result=right|stale: accesses that began at a record's
- *                                          last place
- *   fovea.descents.cached.locations    counter   result=right|other: accesses of remembered tables and
- *                                          indexes by whether the key was where it was seen
- *   fovea.transactions           counter   outcome=commit|rollback|abort,
- *                                          cause=none|validation|lock|phantom|order|history|
- *                                          admission|timeout|too_large|user
- *   fovea.transactions.active    gauge
- *   fovea.transactions.waiting   gauge
- *   fovea.transactions.oldest.age  gauge   time
- *   fovea.transactions.duration  timer     outcome=commit
- *   fovea.transactions.retries   counter
- *   fovea.transactions.pessimistic  counter
- *   fovea.io.operations          counter   op=read|write|sync, device
- *   fovea.io.transferred         counter   op=read|write; bytes
- *   fovea.timestamps.live, .capacity  gauge
- *   fovea.timestamps.lookups     counter   result=exact|approximate
- *   fovea.timestamps.suspected.false.conflicts    counter   aborts that a bound of another record may have caused
- *   fovea.timestamps.sketch      gauge     bytes
- *   fovea.timestamps.resizes     counter   of the sketch
- *   fovea.timestamps.pages       counter   op=read|write, where timestamps are on disk
- *   fovea.io.errors              counter   op=read|write|sync, kind=device
- *   fovea.checksum.failures      counter   pages that could not be read, or were damaged
- *   fovea.wal.written            counter   bytes
- *   fovea.wal.syncs              counter
- *   fovea.wal.group.size         counter   records; divided by the syncs: records a group
- *   fovea.wal.size               gauge     bytes that a crash would need
- *   fovea.wal.wait               timer     waits of transactions for durability
- *   fovea.checkpoints            timer
- *   fovea.recovery.duration      gauge     time that opening took to recover
- *   fovea.health                 gauge     1 while it works, else 0
- *   fovea.storage.size           gauge     kind=data|free|wal; bytes
- *   fovea.storage.moved          counter   bytes of pages that compactions have moved
- *   fovea.storage.reclaimed     counter   bytes that were cut off the end of the data file
- *   fovea.storage.punched        counter   bytes that were punched out of the middle of the data file
- *   fovea.load.running           gauge     loads, and builds of indexes
- *   fovea.load.records           counter   that loads have taken from sources
- *   fovea.load.index.records     counter   that builds of indexes have read
- *   fovea.load.written           counter   bytes of new tables and indexes
- *   fovea.load.runs, .written    counter   sorted runs in files; bytes
- *   fovea.tables                 gauge
- *   fovea.table.records, .size   gauge     table, part=table|indexes; bytes; NaN where it is not
- *                                          known ({@link io.fovea.TableSize})
- *   fovea.hints.lookups          counter   result=hit|stale: records looked up by hints of entries
- *   fovea.hints.stale            counter   part=unset|resident|freed|tree|keys|frame|slot
- *   fovea.hints.repairs          counter   part=page|frame|slot|missed|suppressed
- *   fovea.hints.repairs.disabled      gauge     kinds of hints that are not repaired now
- *   fovea.memory.used, .max      gauge     part=buffer|timestamps|log|transactions|trees|places;
- *                                          bytes; the most is known of buffer, timestamps and
- *                                          places
- * </pre>
+ * <p>docs/reference/meters.md lists the meters and their tags.
  *
  * <p>Every meter has the tags {@code db}, the database's name, and {@code db.id}, its {@linkplain
- * Database#id id}, which tells databases of the same name in different directories apart. Copies of
- * a data file have the same id: give each a tag of its own. The engine counts anyway, in its own
- * counters; a meter only reads them. When the database closes, its meters are removed.
+ * Database#id id}, which distinguishes databases of the same name in different directories. Copies
+ * of a data file have the same id: give each a further tag. Meters only read counters that the
+ * engine maintains anyway. They are removed when the database closes.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  *
  * @since 0.1.0
  */
 public final class FoveaMetrics implements MeterBinder {
-  // The file has more than 600 lines because each meter has its description here.
+  // More than 600 lines, because each meter has its description here.
 
   private static final long FRESH_NANOS = 50_000_000;
 
@@ -105,19 +44,19 @@ public final class FoveaMetrics implements MeterBinder {
   private final Source source;
 
   /**
-   * Meters of a database.
+   * Creates the meters of a database.
    *
-   * @param database whose
+   * @param database the database
    */
   public FoveaMetrics(Database database) {
     this(database, Tags.empty());
   }
 
   /**
-   * Meters of a database.
+   * Creates the meters of a database.
    *
-   * @param database whose
-   * @param tags further tags for all of them
+   * @param database the database
+   * @param tags further tags for all meters
    */
   public FoveaMetrics(Database database, Iterable<Tag> tags) {
     this.database = Objects.requireNonNull(database, "database");
@@ -130,10 +69,10 @@ public final class FoveaMetrics implements MeterBinder {
   /**
    * Registers the meters.
    *
-   * @param registry where
-   * @throws DatabaseClosedException if the database was closed
-   * @throws InvalidUseException if the registry has meters of this database already, or of another
-   *     with the same name, id and tags; nothing was registered
+   * @param registry the registry
+   * @throws DatabaseClosedException if the database is closed
+   * @throws InvalidUseException if the registry already has meters of this database, or of another
+   *     one with the same name, id and tags; nothing is registered
    */
   @Override
   public void bindTo(MeterRegistry registry) {
@@ -141,7 +80,7 @@ public final class FoveaMetrics implements MeterBinder {
     boolean bound = false;
     try {
       b.all();
-      // The listener also keeps the source alive, which registries only refer to weakly.
+      // The listener also keeps the source alive, to which registries have only weak references.
       database.onClose(b::remove);
       bound = true;
     } finally {
@@ -151,7 +90,7 @@ public final class FoveaMetrics implements MeterBinder {
     }
   }
 
-  /** One look at the statistics serves all meters of one scrape. */
+  /** Caches the statistics, so that one read serves all meters of a scrape. */
   private static final class Source {
     private final Database database;
     private @Nullable DatabaseStats last;
@@ -207,7 +146,7 @@ public final class FoveaMetrics implements MeterBinder {
     void remove() {
       tables.remove();
       meters.removeAll();
-      source.get(s -> 0); // what keeps the source reachable until now
+      source.get(s -> 0); // keeps the source reachable until here
     }
 
     private void counter(
@@ -260,15 +199,15 @@ public final class FoveaMetrics implements MeterBinder {
           "buffer.evictions", evictions, null, s -> s.buffer().evictionsDirty(), "state", "dirty");
       timer(
           "buffer.eviction.wait",
-          "Waits for a frame until a page had been written",
+          "Waits for a frame",
           s -> s.buffer().frameWaits(),
           s -> s.buffer().frameWaitNanos());
-      String pages = "Frames of the buffer by what they hold";
+      String pages = "Frames of the buffer by content";
       gauge("buffer.pages", pages, null, s -> s.buffer().framesFree(), "state", "free");
       gauge("buffer.pages", pages, null, s -> s.buffer().framesDirty(), "state", "dirty");
       gauge("buffer.pages", pages, null, FoveaMetrics::framesClean, "state", "clean");
       gauge("buffer.size", "Memory of the buffer", "bytes", s -> s.buffer().bytes());
-      gauge("buffer.max", "Most memory of the buffer", "bytes", s -> s.buffer().maxBytes());
+      gauge("buffer.max", "Limit of the buffer's memory", "bytes", s -> s.buffer().maxBytes());
       translations("hinted", DatabaseStats.Buffer::hinted);
       translations("predicted", DatabaseStats.Buffer::predicted);
       translations("mispredicted", DatabaseStats.Buffer::mispredicted);
@@ -277,8 +216,7 @@ public final class FoveaMetrics implements MeterBinder {
           "Pages moved to their preferred frame",
           null,
           s -> s.buffer().promotions());
-      String unswizzlings =
-          "Pages that were to leave by whether a reference to them was taken back";
+      String unswizzlings = "Evictions by whether a reference to the page was unswizzled";
       counter(
           "buffer.unswizzlings",
           unswizzlings,
@@ -296,11 +234,11 @@ public final class FoveaMetrics implements MeterBinder {
     }
 
     void descents() {
-      String steps = "Steps from an inner node to a child by what its frame hint was";
+      String steps = "Steps from an inner node to a child by state of the frame hint";
       counter("descents.steps", steps, null, s -> s.descents().stepsByHint(), "hint", "right");
       counter("descents.steps", steps, null, s -> s.descents().hintsStale(), "hint", "stale");
       counter("descents.steps", steps, null, FoveaMetrics::stepsWithoutHint, "hint", "none");
-      String repairs = "Frame hints that were found wrong or missing by whether they were stored";
+      String repairs = "Frame hints found wrong or missing by whether they were repaired";
       counter("descents.repairs", repairs, null, s -> s.descents().hintRepairs(), "result", "done");
       counter(
           "descents.repairs",
@@ -309,10 +247,11 @@ public final class FoveaMetrics implements MeterBinder {
           s -> s.descents().hintRepairsMissed(),
           "result",
           "missed");
-      String places = "Accesses that began at a record's last place by whether it was still there";
+      String places =
+          "Accesses that began at a record's last location by whether it was still" + " there";
       counter("descents.places", places, null, FoveaMetrics::placesRight, "result", "right");
       counter("descents.places", places, null, s -> s.descents().placesStale(), "result", "stale");
-      String remembered = "Accesses of what is remembered by whether the key was where it was seen";
+      String remembered = "Accesses by cached key location by whether the key was still there";
       counter(
           "descents.cached.locations",
           remembered,
@@ -330,7 +269,7 @@ public final class FoveaMetrics implements MeterBinder {
     }
 
     void transactions() {
-      String what = "Ends of attempts at transactions";
+      String what = "Ended attempts of transactions";
       counter(
           "transactions", what, null, DatabaseStats::commits, "outcome", "commit", "cause", "none");
       counter(
@@ -353,14 +292,10 @@ public final class FoveaMetrics implements MeterBinder {
             "cause",
             c.name().toLowerCase(Locale.ROOT));
       }
-      gauge(
-          "transactions.active",
-          "Transactions that run now",
-          null,
-          DatabaseStats::activeTransactions);
+      gauge("transactions.active", "Running transactions", null, DatabaseStats::activeTransactions);
       gauge(
           "transactions.waiting",
-          "Threads that wait to begin a transaction",
+          "Threads waiting to begin a transaction",
           null,
           DatabaseStats::waitingTransactions);
       meters.add(
@@ -369,7 +304,7 @@ public final class FoveaMetrics implements MeterBinder {
                   source,
                   TimeUnit.NANOSECONDS,
                   x -> x.get(DatabaseStats::oldestTransactionNanos))
-              .description("Age of the oldest transaction that runs")
+              .description("Age of the oldest running transaction")
               .tags(tags)
               .strongReference(true)
               .register(registry));
@@ -380,33 +315,29 @@ public final class FoveaMetrics implements MeterBinder {
                   x -> (long) x.get(DatabaseStats::commits),
                   x -> x.get(DatabaseStats::transactionNanos),
                   TimeUnit.NANOSECONDS)
-              .description("Time from the begin of a transaction to its commit")
+              .description("Time from begin to commit of a transaction")
               .tags(tags.and("outcome", "commit"))
               .register(registry));
       counter(
           "transactions.retries",
-          "Attempts at transactions after the first",
+          "Attempts of transactions after the first",
           null,
           DatabaseStats::retries);
       counter(
           "transactions.pessimistic",
-          "Attempts at transactions that reserved what they used",
+          "Pessimistic attempts of transactions",
           null,
           DatabaseStats::pessimisticAttempts);
     }
 
     void timestamps() {
-      gauge(
-          "timestamps.live",
-          "Records with timestamps of their own",
-          null,
-          s -> s.timestamps().live());
+      gauge("timestamps.live", "Records with exact timestamps", null, s -> s.timestamps().live());
       gauge(
           "timestamps.capacity",
-          "Most records with timestamps of their own",
+          "Limit of records with exact timestamps",
           null,
           s -> s.timestamps().capacity());
-      String lookups = "Timestamps taken from the sketch, by whether nothing was there";
+      String lookups = "Records that got exact timestamps by whether they started from a bound";
       counter(
           "timestamps.lookups",
           lookups,
@@ -423,11 +354,11 @@ public final class FoveaMetrics implements MeterBinder {
           "exact");
       counter(
           "timestamps.suspected.false.conflicts",
-          "Aborts that a bound of another record may have caused",
+          "Aborts that the bound of another record may have caused",
           null,
           s -> s.timestamps().suspectedFalseConflicts());
       gauge("timestamps.sketch", "Size of the sketch", "bytes", s -> s.timestamps().sketchBytes());
-      counter("timestamps.resizes", "Changes of its size", null, s -> s.timestamps().resizes());
+      counter("timestamps.resizes", "Resizes of the sketch", null, s -> s.timestamps().resizes());
       String pages = "Pages of timestamps read and written";
       counter("timestamps.pages", pages, null, s -> s.timestamps().pageReads(), "op", "read");
       counter("timestamps.pages", pages, null, s -> s.timestamps().pageWrites(), "op", "write");
@@ -436,12 +367,11 @@ public final class FoveaMetrics implements MeterBinder {
     void log() {
       counter("wal.written", "Bytes written to the log", "bytes", s -> s.log().writtenBytes());
       counter("wal.syncs", "Syncs of the log", null, s -> s.log().syncs());
-      counter(
-          "wal.group.size", "Records that the syncs made durable", null, s -> s.log().records());
-      gauge("wal.size", "Log that a crash would need", "bytes", s -> s.log().redoBytes());
+      counter("wal.group.size", "Records made durable by the syncs", null, s -> s.log().records());
+      gauge("wal.size", "Log that recovery would read", "bytes", s -> s.log().redoBytes());
       timer(
           "wal.wait",
-          "Waits of transactions for the log",
+          "Waits of transactions for durability",
           s -> s.log().waits(),
           s -> s.log().waitNanos());
       timer(
@@ -452,7 +382,7 @@ public final class FoveaMetrics implements MeterBinder {
                   source,
                   TimeUnit.NANOSECONDS,
                   x -> x.get(s -> s.recovery().nanos()))
-              .description("Time that the recovery at open took")
+              .description("Time that recovery took at opening")
               .tags(tags)
               .strongReference(true)
               .register(registry));
@@ -463,7 +393,7 @@ public final class FoveaMetrics implements MeterBinder {
           s -> s.health() == DatabaseStats.Health.OK ? 1 : 0);
       counter(
           "checksum.failures",
-          "Pages that could not be read or were damaged",
+          "Pages that were unreadable or damaged",
           null,
           s -> s.buffer().readFailures());
     }
@@ -494,10 +424,10 @@ public final class FoveaMetrics implements MeterBinder {
           "io.operations", operations, null, s -> s.io().writes(), "op", "write", "device", device);
       counter(
           "io.operations", operations, null, s -> s.io().syncs(), "op", "sync", "device", device);
-      String transferred = "What the device transferred";
+      String transferred = "Bytes transferred by the device";
       counter("io.transferred", transferred, "bytes", s -> s.io().readBytes(), "op", "read");
       counter("io.transferred", transferred, "bytes", s -> s.io().writtenBytes(), "op", "write");
-      String errors = "Operations of the device that failed";
+      String errors = "Failed operations of the device";
       counter("io.errors", errors, null, s -> s.io().readErrors(), "op", "read", "kind", "device");
       counter(
           "io.errors", errors, null, s -> s.io().writeErrors(), "op", "write", "kind", "device");
@@ -505,7 +435,7 @@ public final class FoveaMetrics implements MeterBinder {
     }
 
     void storage() {
-      String what = "Size of the files by what they hold";
+      String what = "Size of the files by content";
       gauge(
           "storage.size",
           what,
@@ -516,18 +446,15 @@ public final class FoveaMetrics implements MeterBinder {
       gauge("storage.size", what, "bytes", s -> s.storage().freeBytes(), "kind", "free");
       gauge("storage.size", what, "bytes", s -> s.storage().logBytes(), "kind", "wal");
       counter(
-          "storage.moved",
-          "Pages that compactions have moved towards the front of the data file",
-          "bytes",
-          s -> s.storage().bytesMoved());
+          "storage.moved", "Pages moved by compactions", "bytes", s -> s.storage().bytesMoved());
       counter(
           "storage.reclaimed",
-          "Free pages that were cut off the end of the data file",
+          "Free pages cut off the end of the data file",
           "bytes",
           s -> s.storage().bytesReclaimed());
       counter(
           "storage.punched",
-          "Free pages in the middle of the data file whose space was given back",
+          "Holes punched into the data file",
           "bytes",
           s -> s.storage().bytesPunched());
     }
@@ -539,17 +466,17 @@ public final class FoveaMetrics implements MeterBinder {
       memory("transactions", m -> m.transactionBytes());
       memory("trees", m -> m.treeBytes());
       memory("places", m -> m.locationCacheBytes());
-      String what = "Most memory outside of the heap";
+      String what = "Limit of off-heap memory";
       gauge("memory.max", what, "bytes", s -> s.memory().bufferBytesMax(), "part", "buffer");
       gauge("memory.max", what, "bytes", s -> s.memory().timestampBytesMax(), "part", "timestamps");
       gauge("memory.max", what, "bytes", s -> s.memory().placeBytesMax(), "part", "places");
     }
 
     void hints() {
-      String lookups = "Records looked up by the hint of an index's entry";
+      String lookups = "Records looked up by the hint of an index entry";
       hints("lookups", lookups, "result", "hit", h -> h.hits());
       hints("lookups", lookups, "result", "stale", h -> h.lookups() - h.hits());
-      String stale = "What was wrong about hints in entries of indexes";
+      String stale = "Stale hints in index entries by the stale part";
       hints("stale", stale, "part", "unset", h -> h.unset());
       hints("stale", stale, "part", "resident", h -> h.notResident());
       hints("stale", stale, "part", "freed", h -> h.freed());
@@ -557,7 +484,7 @@ public final class FoveaMetrics implements MeterBinder {
       hints("stale", stale, "part", "keys", h -> h.otherKeys());
       hints("stale", stale, "part", "frame", h -> h.frames());
       hints("stale", stale, "part", "slot", h -> h.slots());
-      String repairs = "Hints in entries of indexes that were put right, and those that were not";
+      String repairs = "Hints in index entries that were repaired, and those that were left";
       hints("repairs", repairs, "part", "page", h -> h.pageRepairs());
       hints("repairs", repairs, "part", "frame", h -> h.frameRepairs());
       hints("repairs", repairs, "part", "slot", h -> h.slotRepairs());
@@ -566,21 +493,21 @@ public final class FoveaMetrics implements MeterBinder {
       hints("repairs", repairs, "part", "suppressed", h -> h.repairsSuppressed());
       gauge(
           "hints.repairs.disabled",
-          "Kinds of hints, over all indexes, that are not repaired now",
+          "Kinds of hints, over all indexes, that are currently not repaired",
           null,
           s -> s.hintedLookups().repairsDisabled());
     }
 
     void snapshots() {
-      gauge("snapshots.open", "Snapshots that are open", null, s -> s.snapshots().open());
+      gauge("snapshots.open", "Open snapshots", null, s -> s.snapshots().open());
       counter(
           "snapshots.evicted",
-          "Snapshots that were given up for want of room",
+          "Snapshots evicted for lack of space",
           null,
           s -> s.snapshots().evicted());
       counter(
           "snapshots.copies",
-          "Pages that were copied for snapshots before they changed",
+          "Pages copied for snapshots before they changed",
           null,
           s -> s.snapshots().pagesCopied());
       String size = "Copies of pages for snapshots";
@@ -589,24 +516,20 @@ public final class FoveaMetrics implements MeterBinder {
     }
 
     void expiry() {
-      counter(
-          "expiry.swept",
-          "Rows that had expired and were removed",
-          null,
-          s -> s.expiredRows().swept());
+      counter("expiry.swept", "Expired rows that were removed", null, s -> s.expiredRows().swept());
       counter(
           "expiry.deferred",
-          "How often readers have met a row that had expired and was not removed yet",
+          "Expired rows that readers met before their removal",
           null,
           s -> s.expiredRows().deferred());
       counter(
           "expiry.failures",
-          "How often the removal of expired rows has given up until later",
+          "Failed sweeps of expired rows, which are retried later",
           null,
           s -> s.expiredRows().sweepFailures());
       gauge(
           "expiry.lag",
-          "For how long the oldest row that the sweep met had been expired",
+          "Time since the expiry of the oldest row that the sweep met",
           "milliseconds",
           s -> s.expiredRows().sweepLagMillis());
     }
@@ -622,22 +545,25 @@ public final class FoveaMetrics implements MeterBinder {
     }
 
     void loads() {
-      gauge("load.running", "Loads, and builds of indexes", null, s -> s.loads().running());
+      gauge("load.running", "Loads and index builds", null, s -> s.loads().running());
       counter(
-          "load.records", "Records that were taken from sources", null, s -> s.loads().records());
+          "load.records",
+          "Records that loads have read from sources",
+          null,
+          s -> s.loads().records());
       counter(
           "load.index.records",
-          "Records that builds of indexes have read",
+          "Records that index builds have read",
           null,
           s -> s.loads().indexRecords());
       counter(
           "load.written",
-          "Pages of new tables and indexes that were written",
+          "Pages written for new tables and indexes",
           "bytes",
           s -> s.loads().writtenBytes());
-      counter("load.runs", "Sorted runs that were written", null, s -> s.loads().runs());
+      counter("load.runs", "Sorted runs written to files", null, s -> s.loads().runs());
       counter(
-          "load.runs.written", "Sorted runs that were written", "bytes", s -> s.loads().runBytes());
+          "load.runs.written", "Sorted runs written to files", "bytes", s -> s.loads().runBytes());
     }
 
     private void hints(
@@ -652,7 +578,7 @@ public final class FoveaMetrics implements MeterBinder {
     private void memory(String part, ToLongFunction<DatabaseStats.Memory> bytes) {
       gauge(
           "memory.used",
-          "Memory outside of the heap",
+          "Off-heap memory",
           "bytes",
           s -> bytes.applyAsLong(s.memory()),
           "part",

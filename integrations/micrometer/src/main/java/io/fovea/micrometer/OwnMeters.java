@@ -11,11 +11,11 @@ import java.util.WeakHashMap;
 
 /**
  * The meters that one binding has registered. A registry answers a second registration of the same
- * name and tags with the first meter, so that two bindings would share it, and the first to close
- * would remove it; here the second is refused.
+ * name and tags with the existing meter, so two bindings would share it, and the first to close
+ * would remove it. Here the second binding is refused.
  *
  * <p>Ids are compared as the registry has them, after its filters. No lock is held while the
- * registry is called, since its listeners may read meters. Any thread.
+ * registry is called, because its listeners may read meters. Thread-safe.
  */
 final class OwnMeters {
   /** By registry and id; guarded by itself. */
@@ -31,9 +31,9 @@ final class OwnMeters {
   }
 
   /**
-   * Takes a meter that was registered just now.
+   * Adds a meter that was just registered.
    *
-   * @throws InvalidUseException if it is another binding's
+   * @throws InvalidUseException if it belongs to another binding
    */
   <M extends Meter> M add(M meter) {
     Meter other;
@@ -43,12 +43,12 @@ final class OwnMeters {
       if (other == null) {
         meters.add(meter);
       } else if (meters.contains(other)) {
-        return meter; // a filter takes a tag away that tells two of this database's apart
+        return meter; // a filter removes the tag that distinguishes two meters of this database
       }
     }
     if (other != null) {
       if (other != meter) {
-        registry.remove(meter); // the other one was removed while this one was registered
+        registry.remove(meter); // the other binding's was removed during this registration
       }
       throw new InvalidUseException(
           "The registry has the meter "
@@ -59,7 +59,6 @@ final class OwnMeters {
     return meter;
   }
 
-  /** Removes one. */
   void remove(Meter meter) {
     registry.remove(meter);
     synchronized (OWNED) {
@@ -68,7 +67,6 @@ final class OwnMeters {
     }
   }
 
-  /** Removes all. */
   void removeAll() {
     List<Meter> all;
     synchronized (OWNED) {

@@ -15,11 +15,10 @@ import java.util.Map;
 import java.util.function.ToLongFunction;
 
 /**
- * The meters of each table. Tables come and go while a registry is read: each look at the sizes
- * adds the meters of new ones and removes those of others, so that they are there from the next
- * scrape on.
+ * The meters of each table. Tables may be created and dropped at any time: each read of the sizes
+ * adds meters of new tables and removes those of dropped ones, with effect from the next scrape.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class TableMeters {
   private static final long FRESH_NANOS = 50_000_000;
@@ -41,13 +40,13 @@ final class TableMeters {
     this.tags = tags;
   }
 
-  /** How many tables there are; looks for new ones. */
+  /** Returns the number of tables, after a refresh. */
   synchronized double tables() {
     refresh();
     return sizes.size();
   }
 
-  /** Removes all meters, for good. */
+  /** Removes all meters permanently. */
   synchronized void remove() {
     removed = true;
     meters.values().forEach(all -> all.forEach(own::remove));
@@ -71,7 +70,7 @@ final class TableMeters {
     try {
       sizes = database.tableSizes();
     } catch (DatabaseClosedException e) {
-      return; // what it was last
+      return; // the last known value
     }
     for (String gone : new HashSet<>(meters.keySet())) {
       if (!sizes.containsKey(gone)) {
@@ -87,10 +86,10 @@ final class TableMeters {
 
   private List<Meter> add(String table) {
     List<Meter> all = new ArrayList<>();
-    String entries = "Records of a table, and entries of its indexes";
+    String entries = "Records of a table and entries of its indexes";
     all.add(gauge("records", entries, null, table, "table", TableSize::records));
     all.add(gauge("records", entries, null, table, "indexes", TableSize::indexEntries));
-    String bytes = "Keys and values of a table, and of its indexes";
+    String bytes = "Keys and values of a table and of its indexes";
     all.add(gauge("size", bytes, "bytes", table, "table", TableSize::bytes));
     all.add(gauge("size", bytes, "bytes", table, "indexes", TableSize::indexBytes));
     return all;

@@ -1,10 +1,10 @@
 /**
  * Meters of a database, for applications that use Micrometer.
  *
- * <p>Purpose: {@link io.fovea.micrometer.FoveaMetrics} binds what {@link io.fovea.Database#stats}
- * says to a registry.
+ * <p>Purpose: {@link io.fovea.micrometer.FoveaMetrics} publishes {@link io.fovea.Database#stats} in
+ * a registry.
  *
- * <p>May import: the engine's API and Micrometer. Threading: any thread.
+ * <p>May import: the engine's API and Micrometer. Threading: thread-safe.
  */
 @NullMarked
 package io.fovea.micrometer;

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class FoveaMetricsTest {
   @Test
-  void metersSayWhatHappenedAndGoAway() throws IOException {
+  void countAndAreRemovedOnClose() throws IOException {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20).name("orders"));
     RowTable t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
@@ -103,12 +103,12 @@ class FoveaMetricsTest {
   }
 
   /**
-   * Whatever two databases have in common, the meters of each are there until it closes: the name,
-   * the file (a copy has the same id), the registry, all of their tags.
+   * Two databases may share the name, the file (a copy has the same id), the registry and all of
+   * their tags: the meters of each exist until it closes.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void databasesOfOneName(boolean copies, @TempDir Path dir) throws IOException {
+  void databasesWithSameName(boolean copies, @TempDir Path dir) throws IOException {
     Options options = Options.defaults().bufferBytes(4 << 20).durability(Durability.NONE);
     Path one = Files.createDirectories(dir.resolve("ada")).resolve("data.fovea");
     Path two = Files.createDirectories(dir.resolve("grace")).resolve("data.fovea");
@@ -134,10 +134,10 @@ class FoveaMetricsTest {
     }
     int tableMeters = 4;
     assertEquals(2 * meters + tableMeters, registry.getMeters().size());
-    // The same database again, with its meters there.
+    // The same database again, while its meters exist.
     assertThrows(InvalidUseException.class, () -> new FoveaMetrics(ada).bindTo(registry));
     assertEquals(2 * meters + tableMeters, registry.getMeters().size());
-    // A filter may take the difference away.
+    // A filter may remove the tags that distinguish them.
     SimpleMeterRegistry filtered = new SimpleMeterRegistry();
     filtered.config().meterFilter(MeterFilter.ignoreTags("db.id", "copy"));
     new FoveaMetrics(ada).bindTo(filtered);
@@ -175,14 +175,14 @@ class FoveaMetricsTest {
     return gauge == null ? Double.NaN : gauge.value();
   }
 
-  /** Tables come and go beside their meters. */
+  /** Tables are created and dropped; their meters follow. */
   private static void tables(SimpleMeterRegistry registry, Database db) {
     assertEquals(10, records(registry, "t"));
     RowTable late = db.table(TableSpec.bytes("late", 10));
     db.run(tx -> late.bytes().put(tx, new byte[4], new byte[6]));
     Gauge tables = registry.get("fovea.tables").gauge();
     while (tables.value() < 2) {
-      Thread.onSpinWait(); // numbers are looked at again after a while
+      Thread.onSpinWait(); // statistics are cached for a short time
     }
     assertEquals(1, records(registry, "late"));
     assertEquals(

@@ -38,18 +38,18 @@ import org.apache.ratis.util.TimeDuration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A group, seen and changed from outside: by no member, over the network.
+ * Inspects and changes a group from outside, over the network, without being a member.
  *
- * <p>Some of the members are enough to begin with. Each that answers says whom it knows, and what
- * the leader says counts.
+ * <p>Some of the members suffice to begin with. Each one that answers names the members it knows;
+ * the leader's answer is authoritative.
  *
- * <p>One thread.
+ * <p>Not thread-safe.
  */
 final class Administration implements AutoCloseable {
-  /** How many tries a change has, while a leader is looked for. */
+  /** How often a change is attempted while the leader is unknown. */
   private static final int TRIES = 20;
 
-  /** What gRPC says of a peer that is not there, and Ratis of one that is silent. */
+  /** Messages of gRPC for an unreachable peer, and of Ratis for a silent one. */
   private final RaftGroupId group;
 
   private final RaftProperties properties = new RaftProperties();
@@ -61,16 +61,13 @@ final class Administration implements AutoCloseable {
   /**
    * A member, as it answered.
    *
-   * @param peer its name and address
-   * @param role LEADER, FOLLOWER, CANDIDATE or LISTENER; null where it did not answer
-   * @param leader whom it takes for the leader; null if none
-   * @param answered whether it did
-   * @param trouble why it is not well; empty if it is
+   * @param role LEADER, FOLLOWER, CANDIDATE or LISTENER; null without an answer
+   * @param leader the leader it knows; null if none
+   * @param trouble why it is unhealthy; empty if it is healthy
    * @param applied the last entry that it has applied; -1 before the first
-   * @param committed the last entry that it knows a majority to have
-   * @param snapshot the entry up to which its database is a snapshot, so that its log may begin
-   *     there
-   * @param members whom it knows as members
+   * @param committed the last entry that it knows to be on a majority
+   * @param snapshot the last entry that its database snapshot includes; its log may begin after it
+   * @param members the members that it knows
    */
   record Seen(
       Peer peer,
@@ -105,7 +102,10 @@ final class Administration implements AutoCloseable {
         .build();
   }
 
-  /** All members, those among them that do not answer, and those that were named and are none. */
+  /**
+   * Returns all members, including those that do not answer, and the named peers that are not
+   * members.
+   */
   List<Seen> look() {
     Map<String, Seen> seen = new LinkedHashMap<>();
     List<Peer> next = new ArrayList<>(named);
@@ -165,7 +165,10 @@ final class Administration implements AutoCloseable {
     return id.isEmpty() ? null : id;
   }
 
-  /** A server that has ended still says its role, but its state machine answers nothing. */
+  /**
+   * Asks the state machine: a server that has stopped still reports its role, but its state machine
+   * does not answer.
+   */
   private Trouble trouble(RaftPeerId id) {
     try {
       ByteString question = ByteString.copyFrom(new byte[] {FoveaStateMachine.TROUBLE});
@@ -178,11 +181,7 @@ final class Administration implements AutoCloseable {
     }
   }
 
-  /**
-   * Compares the digests of the members that answer.
-   *
-   * @param seen what they are like
-   */
+  /** Compares the digests of the members that answer. */
   DigestComparison compare(List<Seen> seen) {
     List<RaftPeerId> ids = seen.stream().map(s -> RaftPeerId.valueOf(s.peer.id())).toList();
     RaftPeerId leader =
@@ -206,15 +205,18 @@ final class Administration implements AutoCloseable {
   private static Trouble trouble(Throwable e) {
     String words = words(e);
     if (e instanceof GroupMismatchException) {
-      return new Trouble(true, "It is not of this group: " + words);
+      return new Trouble(true, "It is not in this group: " + words);
     }
     return isAway(e) || Tls.trouble(e) != null
         ? new Trouble(false, "It did not answer: " + words)
         : new Trouble(
-            true, "It has stopped, and its own health and log say why. It answered: " + words);
+            true, "It has stopped; its health and its log say why. It answered: " + words);
   }
 
-  /** Whether a request has failed for want of an answer, by what gRPC and Ratis say of it. */
+  /**
+   * Returns whether a request failed for lack of an answer, judging by the messages of gRPC and
+   * Ratis.
+   */
   private static boolean isAway(Throwable thrown) {
     Set<Throwable> seen = new HashSet<>();
     for (Throwable e = thrown; e != null && seen.add(e); e = e.getCause()) {
@@ -229,12 +231,6 @@ final class Administration implements AutoCloseable {
     return false;
   }
 
-  /**
-   * What is wrong with a member.
-   *
-   * @param answered whether it answered
-   * @param words empty if nothing is
-   */
   private record Trouble(boolean answered, String words) {}
 
   private static String words(Throwable e) {
@@ -247,7 +243,7 @@ final class Administration implements AutoCloseable {
     return line.endsWith(".") ? line.substring(0, line.length() - 1) : line;
   }
 
-  /** What the leader says that the members are. */
+  /** Returns the members according to the leader. */
   private List<Peer> members(List<Seen> seen) {
     return seen.stream()
         .filter(Seen::leads)
@@ -258,12 +254,12 @@ final class Administration implements AutoCloseable {
                 new ReplicationException(
                     Reason.MEMBERSHIP,
                     false,
-                    "No peer that answers leads the group. Look whether a majority of the peers is"
-                        + " up, and whether they reach each other.",
+                    "None of the peers that answer is the leader. Check that a majority of the"
+                        + " peers is up and that they reach each other.",
                     null));
   }
 
-  /** Takes a peer in; tells whether it was none. */
+  /** Adds a peer; returns false if it already was a member. */
   boolean add(Peer peer) {
     List<Peer> members = members(look());
     if (members.contains(peer)) {
@@ -276,7 +272,7 @@ final class Administration implements AutoCloseable {
     return true;
   }
 
-  /** Takes a peer out; tells whether it was one. */
+  /** Removes a peer; returns false if it was not a member. */
   boolean remove(String id) {
     List<Peer> members = members(look());
     List<Peer> fewer = new ArrayList<>(members);
@@ -305,20 +301,21 @@ final class Administration implements AutoCloseable {
       throw new ReplicationException(
           Reason.MEMBERSHIP, true, failed + " The cause: " + e.getMessage(), e);
     } catch (ReplicationException e) {
-      // An answer that got lost is asked for again, and is then "it is so already".
+      // If the answer to an earlier attempt was lost, the repeated one fails although the change
+      // was made.
       if (!is(to)) {
         throw e;
       }
     }
   }
 
-  /** Whether a leader has these members. */
+  /** Returns whether a leader has these members. */
   private boolean is(List<Peer> wanted) {
     Set<Peer> set = Set.copyOf(wanted);
     return look().stream().anyMatch(s -> s.leads() && Set.copyOf(s.members).equals(set));
   }
 
-  /** Lets another member lead, and tells which one does. */
+  /** Transfers the leadership; returns the new leader. */
   String transfer(@Nullable String id) {
     List<Seen> seen = look();
     List<Peer> members = members(seen);
@@ -332,7 +329,7 @@ final class Administration implements AutoCloseable {
     }
     if (to.isEmpty()) {
       throw new IllegalArgumentException(
-          id == null ? "There is no other member that is well." : "\"" + id + "\" is no member.");
+          id == null ? "No other member is healthy." : "\"" + id + "\" is not a member.");
     }
     if (leader.equals(id)) {
       return id;
@@ -354,9 +351,9 @@ final class Administration implements AutoCloseable {
     throw Objects.requireNonNull(last);
   }
 
-  /** Makes a checkpoint at a member, and tells its index. */
+  /** Makes a checkpoint at a member; returns its index. */
   long snapshot(Peer peer) {
-    String failed = "Peer \"" + peer.id() + "\" made no snapshot.";
+    String failed = "Peer \"" + peer.id() + "\" did not make a snapshot.";
     try {
       asking.getClientRpc().addRaftPeers(List.of(RaftSetup.peer(peer)));
       RaftClientReply r =

@@ -1,25 +1,25 @@
 package io.fovea.ratis;
 
 /**
- * What a read sees.
+ * The state that a read must see.
  *
- * <p>A value; any thread.
+ * <p>Immutable and thread-safe.
  *
  * @since 0.1.0
  */
 public final class Consistency {
   /**
-   * All that was acknowledged before the read began, by any peer: reads and commands together are
-   * linearizable. An entry that changes nothing goes through the log, and the peer waits until it
-   * has applied up to it: what a command costs, without its work. Reads of a peer that begin
-   * meanwhile share the next such entry. Needs a majority. Source: D. Ongaro, Consensus: Bridging
-   * Theory and Practice, 2014, section 6.4, first paragraph.
+   * Everything that any peer acknowledged before the read began: reads and commands together are
+   * linearizable. An empty entry goes through the log, and the peer waits until it has applied it.
+   * That costs as much as a command, without the command's work. Concurrent reads of a peer share
+   * an entry. Needs a majority. Source: D. Ongaro, Consensus: Bridging Theory and Practice, 2014,
+   * section 6.4, first paragraph.
    */
   public static final Consistency LINEARIZABLE = new Consistency(true, -1);
 
   /**
-   * What this peer has applied, which may be behind the others by any amount: costs what a read of
-   * a database costs. A peer that is cut off answers as well.
+   * Whatever this peer has applied, which may be behind the others by any amount. Costs as much as
+   * a read of a local database. Works on a peer that is cut off from the others.
    */
   public static final Consistency LOCAL = new Consistency(false, -1);
 
@@ -32,22 +32,22 @@ public final class Consistency {
   }
 
   /**
-   * What this asks for, and a command as well: for a client that reads its own writes at any peer.
-   * The read waits until this peer has applied it.
+   * Returns this consistency, raised to include a command. A client can then read its own writes at
+   * any peer. The read waits until this peer has applied the command.
    *
-   * @param commandResult what the command returned
-   * @return another consistency
+   * @param commandResult the result of the command
+   * @return the new consistency
    */
   public Consistency atLeast(CommandResult commandResult) {
     return atLeast(commandResult.index());
   }
 
   /**
-   * What this asks for, and all entries up to an index as well.
+   * Returns this consistency, raised to include all entries up to an index.
    *
-   * @param atLeast an index of the log: of a receipt, or {@link ReplicatedDatabase#appliedIndex} of
-   *     another peer
-   * @return another consistency
+   * @param atLeast an index of the log: of a {@link CommandResult}, or {@link
+   *     ReplicatedDatabase#appliedIndex} of another peer
+   * @return the new consistency
    */
   public Consistency atLeast(long atLeast) {
     return new Consistency(linearizable, Math.max(index, atLeast));

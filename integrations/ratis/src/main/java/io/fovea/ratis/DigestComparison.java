@@ -17,24 +17,24 @@ import org.apache.ratis.protocol.RaftPeerId;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The digests of a group's peers at one index of the log that each of them has applied: who has the
- * same data, and who has not.
+ * Compares the digests of a group's peers at one log index that each of them has applied.
  *
- * <p>Each is asked twice: how far it is, and for its digest at an index that all know. A peer that
- * is too far behind for that, that does not answer, or whose digest begins elsewhere is not
- * compared: the next comparison has it. So a restart, a new leader or a copy is never taken for a
+ * <p>Each peer is asked twice: for its range of indexes, and for its digest at an index that all of
+ * them know. A peer that does not answer, is too far behind, or whose digest has another start is
+ * left out until the next comparison. So a restart, a new leader or a copy is never mistaken for a
  * difference.
  *
- * <p><b>Who is right</b> where they differ: a majority of the members with one digest. If there is
- * none and all were compared, as in a group of two, the leader, as it has told the submitters what
- * their commands did. If there is none and one is missing, nobody is, until it is back.
+ * <p><b>Which digest is right</b> if they differ: the one that a majority of the members has.
+ * Without such a majority, if all members were compared, as in a group of two: the leader's,
+ * because its results were sent to the submitters. If a member is missing: undecided until it is
+ * back.
  *
- * @param index where they were compared; -1 if nobody was
- * @param start where their digests begin
- * @param ranges what each peer that answers has
+ * @param index the compared index; -1 if none
+ * @param start the start of the compared digests
+ * @param ranges the answers of the peers
  * @param sums the digests at the index
- * @param right the one that is right; null if none is, or nobody was compared
- * @param silent why peers were not asked with success
+ * @param right the right digest; null if undecided or nothing was compared
+ * @param silent why peers did not answer
  */
 record DigestComparison(
     long index,
@@ -43,17 +43,16 @@ record DigestComparison(
     Map<RaftPeerId, Long> sums,
     @Nullable Long right,
     Map<RaftPeerId, String> silent) {
-  /** Asked of a state machine: {@code D index}. */
+  /** Request to a state machine: {@code D index}. */
   static final byte DIGEST = 'D';
 
   private static final int ANSWER_BYTES = 33;
 
-  /** Whether peers differ. */
   boolean differ() {
     return new HashSet<>(sums.values()).size() > 1;
   }
 
-  /** The peers whose digest is not the right one. */
+  /** Returns the peers whose digest is not the right one. */
   List<RaftPeerId> wrong() {
     List<RaftPeerId> wrong = new ArrayList<>();
     sums.forEach(
@@ -92,9 +91,9 @@ record DigestComparison(
   /**
    * Asks the peers, one after the other.
    *
-   * @param members all of them
-   * @param leader which one leads; null if that is not known
-   * @param most how long one may take to answer
+   * @param members all members
+   * @param leader the leader; null if unknown
+   * @param most how long one peer may take to answer
    */
   static DigestComparison of(
       Collection<RaftPeerId> members,
@@ -130,7 +129,7 @@ record DigestComparison(
         index, start, ranges, sums, right(sums, members.size(), leader), silent);
   }
 
-  /** The leader's, or that of the most. */
+  /** The start of the leader's digest, otherwise the most frequent one. */
   private static long start(Map<RaftPeerId, Digest> ranges, @Nullable RaftPeerId leader) {
     Digest leads = leader == null ? null : ranges.get(leader);
     if (leads != null) {
@@ -144,7 +143,7 @@ record DigestComparison(
         .orElse(Replica.NO_DIGEST);
   }
 
-  /** The highest index that all know, without those that are too far behind; -1 for none. */
+  /** The highest index that all know, leaving out peers that are too far behind; -1 for none. */
   private static long index(Map<RaftPeerId, Digest> ranges, long start) {
     List<Digest> all = new ArrayList<>();
     for (Digest d : ranges.values()) {

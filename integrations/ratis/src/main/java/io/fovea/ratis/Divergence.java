@@ -18,29 +18,29 @@ import org.apache.ratis.server.RaftServer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds a peer whose database differs from the others', and gives it a fresh copy.
+ * Finds a peer whose database differs from the others', and replaces it by a copy of the leader's.
  *
  * <pre>
- *   leader           every few seconds: compares the digests of all peers at one index
- *                    tells each peer that is wrong the digest that is right there
- *   the wrong peer   compares that with its own; if they differ it is DOWN
- *                    1  it stands for no election; if it leads, it takes no commands, and lets
- *                       another lead
- *                    2  it applies nothing any more, at A. It votes, and its log goes on
- *                    3  it takes in a copy of the leader's that is at A or further
- *                    4  the copy takes the place of its database, durably; it goes on behind that
+ *   leader         every few seconds: compares the digests of all peers at one index
+ *                  sends each peer that is wrong the correct digest at that index
+ *   wrong peer     compares it with its own; if they differ the peer is DOWN
+ *                  1  stops standing for election; if it leads, refuses commands and transfers
+ *                     the leadership
+ *                  2  stops applying, at index A. It still votes and appends to its log
+ *                  3  fetches a copy of the leader's database at index A or later
+ *                  4  installs the copy, durably, and resumes after its index
  * </pre>
  *
- * <p>It stays a member that votes and has a log, so the group has its majority all the time, and
- * nothing that was acknowledged depends on fewer logs. After a crash in between it differs still,
- * and is found again.
+ * <p>The peer remains a member that votes and has a log, so the group keeps its majority, and no
+ * acknowledged command depends on fewer logs. If it crashes in between, it still differs and is
+ * found again.
  *
- * <p><b>Ratis is not told of the copy.</b> Its updater asks to apply the entry behind A, and goes
- * on from there; the replica passes over what the copy has. Until then a checkpoint is told as one
- * of the updater's index ({@link FoveaStateMachine#takeSnapshot}), so that no entry is dropped from
- * the log before the updater has come to it.
+ * <p><b>Ratis does not learn of the copy.</b> Its updater asks to apply the entry after A and
+ * continues from there; the replica skips entries that the copy includes. Until then a checkpoint
+ * is reported at the updater's index ({@link FoveaStateMachine#takeSnapshot}), so that no entry is
+ * dropped from the log before the updater has reached it.
  *
- * <p>Threads: one that compares, in each peer, for as long as it leads; one that takes in a copy.
+ * <p>Threads: one per peer that compares while the peer leads; one that installs a copy.
  */
 final class Divergence implements AutoCloseable {
   private static final Duration ANSWER = Duration.ofSeconds(2);
@@ -76,12 +76,12 @@ final class Divergence implements AutoCloseable {
     Thread.ofPlatform().daemon().name("fovea-digests").start(this::run);
   }
 
-  /** Whether this is closed within a time. */
+  /** Returns whether this is closed within the time. */
   private boolean closes(long millis) {
     try {
       return closed.await(millis, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
-      return true; // nobody interrupts this thread but who ends it
+      return true; // only close() interrupts this thread
     }
   }
 
@@ -96,9 +96,9 @@ final class Divergence implements AutoCloseable {
   }
 
   /**
-   * Compares the peers' digests, if this one leads, and tells those that are wrong.
+   * Compares the peers' digests if this peer leads, and notifies those that are wrong.
    *
-   * @return what was found; null if this one does not lead
+   * @return the comparison; null if this peer does not lead
    */
   synchronized @Nullable DigestComparison compare() {
     if (!membership.isLeader() || state.failure() != null) {
@@ -106,7 +106,7 @@ final class Divergence implements AutoCloseable {
     }
     long applied = replica.applied().index();
     if (replica.digest(applied).start() == Replica.NO_DIGEST) {
-      replica.adopt(applied, applied, 0); // all peers take it over from this one
+      replica.adopt(applied, applied, 0); // all peers adopt it from this one
     }
     RaftPeerId self = server.getId();
     List<RaftPeerId> members =
@@ -134,7 +134,7 @@ final class Divergence implements AutoCloseable {
     return c;
   }
 
-  /** Lets a peer take over this one's digest, where both know theirs. */
+  /** Makes a peer adopt this one's digest, at an index where both are known. */
   private void adoptAt(RaftPeerId id, Digest theirs) {
     long index = Math.min(theirs.newest(), replica.applied().index());
     Digest own = replica.digest(index);
@@ -163,7 +163,7 @@ final class Divergence implements AutoCloseable {
   }
 
   /**
-   * What the leader says is right. Looks whether this peer has something else there.
+   * Handles the leader's message about the correct digest: compares it with this peer's.
    *
    * @return whether this peer differs
    */
@@ -181,7 +181,7 @@ final class Divergence implements AutoCloseable {
             + hex.toHexDigits(mine)
             + ", and that of the group "
             + hex.toHexDigits(sum)
-            + ". It takes in a fresh copy.")) {
+            + ". It fetches a copy of the leader's.")) {
       Thread.ofPlatform().daemon().name("fovea-fresh-copy").start(this::recover);
     }
     return true;
@@ -196,7 +196,7 @@ final class Divergence implements AutoCloseable {
           membership.transferLeadership(null, Duration.ofSeconds(5));
           continue;
         }
-        // From here on another one leads, or none: this one is not elected.
+        // From here on another peer leads, or none: this one can't be elected.
         Position at = replica.suspend();
         RaftPeerId leader = division.getInfo().getLeaderId();
         if (leader != null && !leader.equals(server.getId())) {
@@ -209,12 +209,12 @@ final class Divergence implements AutoCloseable {
       } catch (IOException | RuntimeException e) {
         LOG.log(
             System.Logger.Level.WARNING,
-            "A fresh copy was not taken in, and is asked for again: " + e.getMessage());
+            "Installing a copy failed, and will be retried: " + e.getMessage());
       }
     } while (!done && !closes(PAUSE_MILLIS));
   }
 
-  /** Whether this peer stands for election. */
+  /** Sets whether this peer stands for election. */
   private void elections(boolean stands) throws IOException {
     ClientId client = ClientId.randomId();
     var group = division.getGroup().getGroupId();
@@ -223,10 +223,12 @@ final class Divergence implements AutoCloseable {
             stands
                 ? LeaderElectionManagementRequest.newResume(client, server.getId(), group, 1)
                 : LeaderElectionManagementRequest.newPause(client, server.getId(), group, 1)),
-        "The elections of this peer were not changed.");
+        "Elections of this peer could not be paused or resumed.");
   }
 
-  /** Ends it: before the server is closed, which waits for the entry that is applied. */
+  /**
+   * Stops the threads. Must precede closing the server, which waits for the entry being applied.
+   */
   @Override
   public void close() {
     closed.countDown();

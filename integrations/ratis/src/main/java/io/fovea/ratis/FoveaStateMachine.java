@@ -37,48 +37,50 @@ import org.jspecify.annotations.Nullable;
 /**
  * The replica as a state machine of Ratis.
  *
- * <p><b>It is its own snapshot.</b> Ratis begins to apply after {@code getLatestSnapshot()}, not
- * after {@code getLastAppliedTermIndex()}. So the database at its opening, and after each
- * checkpoint, is told as a snapshot without files, at the index that its own row says. Without that
- * the log would be applied again from its start, and Ratis' updater would end with a failed
- * assertion.
+ * <p><b>The database is its own snapshot.</b> Ratis begins to apply after {@code
+ * getLatestSnapshot()}, not after {@code getLastAppliedTermIndex()}. So the database is reported as
+ * a snapshot without files, at the index in its own row, when it is opened and after each
+ * checkpoint. Otherwise the log would be applied from its start, and an assertion in Ratis' updater
+ * would fail.
  *
- * <p><b>A copy, taken in by a peer that is far behind.</b> The leader's log no longer has what the
- * peer needs, and Ratis says so (1). The peer asks the leader for a copy, chunk by chunk, and opens
- * and verifies it beside its own database (2). Then Ratis pauses this (3), drops the log up to the
- * copy's index, and lets its updater go on there (4).
+ * <p><b>A peer that is too far behind fetches a copy.</b> If the leader's log no longer has what
+ * the peer needs, Ratis notifies the peer (1). The peer fetches a copy from the leader in chunks,
+ * and opens and verifies it next to its own database (2). Then Ratis pauses this state machine (3),
+ * drops the log up to the copy's index, and resumes its updater there (4).
  *
  * <pre>
  *   1  notifyInstallSnapshotFromLeader     Ratis' thread; returns at once
- *   2  Replica.takeIn                      a thread of its own; the old database is read meanwhile
+ *   2  Replica.takeIn                      a separate thread; the old database serves reads meanwhile
  *   1  notifyInstallSnapshotFromLeader     again: the copy is here
  *   3  pause        Replica.use            the pointer is durable before the log is dropped: a
  *                                          crash between the two finds a log that ends before the
  *                                          database, which Ratis drops, and not a gap
  *   4  reinitialize                        updater; entries that it applied between 3 and 4 were
- *                                          at or below the copy's index, and passed over
+ *                                          at or below the copy's index, and were skipped
  * </pre>
  *
- * <p><b>Ratis is told of a copy within the notification that it is used in.</b> It notes the first
- * index of the log of the leader that has sent one, and takes no notification with a lower one
- * until the copy was used (3.3.0, {@code SnapshotInstallationHandler}: "is not eligible"). So were
- * it told before, and another led then whose log begins before that, the peer would be stuck until
- * that one drops its log. So the first notification ends as if it had failed, when the copy is
- * here; that lets Ratis forget the index. The next one, of whichever leader, has the copy at once.
+ * <p><b>Ratis learns of a copy in the same notification that installs it.</b> When a leader
+ * notifies a peer, Ratis records the first index of the leader's log, and accepts no notification
+ * with a lower index until the copy is installed (3.3.0, {@code SnapshotInstallationHandler}: "is
+ * not eligible"). If it learned of the copy earlier, and a leader whose log begins at a lower index
+ * took over, the peer would be stuck until that leader drops its log. So the first notification
+ * ends with a failure once the copy is here, which makes Ratis forget the index. The next one, of
+ * any leader, finds the copy ready.
  *
- * <p>Threads: Ratis' updater applies and makes checkpoints; its other threads ask and tell.
+ * <p>Threads: Ratis' updater applies and makes checkpoints; other threads of Ratis query and
+ * notify.
  */
 final class FoveaStateMachine extends BaseStateMachine {
   private static final byte BEGIN = 'B';
   private static final byte CHUNK = 'C';
 
-  /** Asked by the command, {@link Administration}. */
+  /** Request of the command, {@link Administration}. */
   static final byte TROUBLE = 'T';
 
-  /** What the leader tells: the digest that is right at an index. */
+  /** Notification of the leader: the right digest at an index. */
   static final byte DIVERGED = 'V';
 
-  /** What the leader tells a peer whose digest begins elsewhere: its own. */
+  /** Notification of the leader to a peer whose digest has another start: the leader's digest. */
   static final byte ADOPT = 'A';
 
   private static final byte THERE = 1;
@@ -94,7 +96,7 @@ final class FoveaStateMachine extends BaseStateMachine {
     byte[] ask(RaftPeerId peer, byte[] question, Duration most) throws IOException;
   }
 
-  /** Is told of the digest that is right: {@link Divergence#diverged}. */
+  /** Receives the right digest: {@link Divergence#diverged}. */
   interface Judged {
     boolean differs(long index, long start, long sum);
   }
@@ -114,19 +116,19 @@ final class FoveaStateMachine extends BaseStateMachine {
 
   private volatile Judged judged = (index, start, sum) -> false;
 
-  /** One copy is taken in at a time. */
+  /** Only one copy is installed at a time. */
   private final ReentrantLock copying = new ReentrantLock();
 
-  /** The last entry that Ratis has given to apply, or passed. */
+  /** The last entry that Ratis has passed to apply, or skipped. */
   private volatile long seen;
 
-  /** Where the last copy ends that Ratis was told of. */
+  /** The index of the last copy that was reported to Ratis. */
   private volatile long told = -1;
 
-  /** Up to where the log is not needed any more. */
+  /** The log is no longer needed up to here. */
   private volatile Position durable;
 
-  /** Where a copy ends that was taken in, and that Ratis was not told of; null for none. */
+  /** The position of an installed copy that Ratis does not know of yet; null for none. */
   private volatile @Nullable Position ready;
 
   FoveaStateMachine(Replica replica, PeerState state, long sessionWindow, Duration sessionTime) {
@@ -180,7 +182,7 @@ final class FoveaStateMachine extends BaseStateMachine {
   public TransactionContext startTransaction(RaftClientRequest request) throws IOException {
     if (state.isDiverged()) {
       throw new StateMachineException(
-          "This peer's database differs from the others', and another one will lead.");
+          "This peer's database differs from the others', so another one will lead.");
     }
     byte[] entry = request.getMessage().getContent().toByteArray();
     return TransactionContext.newBuilder()
@@ -214,14 +216,14 @@ final class FoveaStateMachine extends BaseStateMachine {
               + at.index()
               + " of the log can't be applied: "
               + e
-              + " Where each peer says so, start all with a program that can apply it, or with"
-              + " ReplicationOptions.skip of this index.",
+              + " If every peer says so, start all of them with a program that can apply it, or"
+              + " with ReplicationOptions.skip of this index.",
           e);
       throw e;
     }
   }
 
-  /** Ends this peer's server: others lead and answer instead. */
+  /** Stops this peer's server: the others elect a leader and answer instead. */
   private void stop(String what, @Nullable Throwable cause) {
     if (state.fail(what, cause)) {
       IN_BACKGROUND.execute(
@@ -246,7 +248,7 @@ final class FoveaStateMachine extends BaseStateMachine {
     try {
       Position at = replica.checkpoint();
       if (at.index() > seen) {
-        return seen; // the database is a fresh copy, to which Ratis has not come yet
+        return seen; // the database is a copy whose index Ratis has not reached
       }
       durable = at;
       if (replica.discardPassed()) {
@@ -262,12 +264,12 @@ final class FoveaStateMachine extends BaseStateMachine {
   // --------------------------------------------------------------------------------------- asking
 
   /**
-   * Gives copies: {@code B} begins one, {@code C id number} asks for a chunk. {@code T} asks what
-   * is wrong with this peer, {@code D index} for its digest. {@code V} and {@code A}, with index,
-   * start and sum, tell it that of the leader.
+   * Answers requests of other peers. {@code B} begins a copy, {@code C id number} asks for a chunk.
+   * {@code T} asks for the failure of this peer, {@code D index} for its digest. {@code V} and
+   * {@code A}, with index, start and sum, deliver the leader's digest.
    *
-   * @return the id; or whether the chunk is there (1), and the chunk; or what is wrong, as text; or
-   *     the digest; or whether it differs, or was taken over (1)
+   * @return the copy's id; or whether the chunk is ready (1), and the chunk; or the failure as
+   *     text; or the digest; or whether this peer differs or has adopted the digest (1)
    */
   @Override
   public CompletableFuture<Message> queryStale(Message request, long minIndex) {
@@ -305,7 +307,7 @@ final class FoveaStateMachine extends BaseStateMachine {
       return (failure == null ? "" : failure.what()).getBytes(StandardCharsets.UTF_8);
     }
     if (kind != CHUNK) {
-      throw new IOException("A peer asked \"" + (char) kind + "\", which this one does not know.");
+      throw new IOException("A peer sent \"" + (char) kind + "\", an unknown request.");
     }
     byte[] chunk = copies.chunk(q.getLong(), q.getLong());
     return chunk == null
@@ -320,17 +322,18 @@ final class FoveaStateMachine extends BaseStateMachine {
   // -------------------------------------------------------------------------------------- copying
 
   /**
-   * Takes in a copy in place of a database that differs from the others', while nothing is applied.
+   * Replaces a database that differs from the others' by a copy of the leader's. Applying is
+   * suspended.
    *
-   * @param least what this one has applied
-   * @return whether the copy is used; it may not be as far
+   * @param least the index that this peer has applied
+   * @return whether the copy is used; it may not reach that index
    */
   boolean takeFresh(RaftPeerId leader, long least) throws IOException {
     copying.lock();
     try {
       ready = null;
       takeIn(leader, TermIndex.valueOf(0, 0));
-      // Ratis drops the log up to what it was told.
+      // Ratis drops the log up to the index that was reported.
       boolean used = replica.resume(Math.max(least, told));
       if (used) {
         copiesTaken.increment();
@@ -367,9 +370,9 @@ final class FoveaStateMachine extends BaseStateMachine {
               }
               answer.completeExceptionally(
                   new StateMachineException(
-                      "This is no failure: "
-                          + (has ? "what the copy has is here" : "the copy is here")
-                          + ", and is used as soon as the leader asks again."));
+                      "This is not a failure: "
+                          + (has ? "the missing entries are here" : "the copy is here")
+                          + ", and will be used when the leader asks again."));
             } catch (IOException | RuntimeException | Error e) {
               answer.completeExceptionally(e);
             } finally {
@@ -386,7 +389,7 @@ final class FoveaStateMachine extends BaseStateMachine {
     return getServer().join().getDivision(getGroupId());
   }
 
-  /** The last index of the log: Ratis would lose its place if a copy ended before that. */
+  /** The last index of the log. Ratis would lose its position if a copy ended before it. */
   private long lastOfLog() {
     try {
       TermIndex last = division().getRaftLog().getLastEntryTermIndex();
@@ -420,21 +423,21 @@ final class FoveaStateMachine extends BaseStateMachine {
                 + leader
                 + " ends at index "
                 + at.index()
-                + ", and its log begins at "
+                + ", but its log begins at "
                 + first.getIndex()
                 + ".");
       }
       return at;
     } catch (IOException | RuntimeException e) {
-      // Ratis tries again whatever it was. Without room that is in vain, and nobody would know.
+      // Ratis retries any failure. On a full disk that is futile, and would go unnoticed.
       if (FullDisk.isCause(e)) {
-        stop("the copy that it needs can't be taken in: " + e.getMessage(), e);
+        stop("the copy that it needs can't be installed: " + e.getMessage(), e);
       }
       throw e;
     }
   }
 
-  /** A chunk, asked for three times: an answer may get lost. */
+  /** Fetches a chunk, in up to three attempts: an answer may get lost. */
   private static byte[] chunk(Asking by, RaftPeerId leader, long id, long number)
       throws IOException {
     byte[] question = ByteBuffer.allocate(17).put(CHUNK).putLong(id).putLong(number).array();
@@ -460,9 +463,10 @@ final class FoveaStateMachine extends BaseStateMachine {
         durable = replica.checkpoint();
       }
     } catch (IOException | RuntimeException | Error e) {
-      // Else Ratis would drop the log up to the copy's index, and the database would lack that.
-      stop("the copy that it has taken in can't be used: " + e.getMessage(), e);
-      throw new IllegalStateException("The copy can't be used.", e);
+      // Otherwise Ratis would drop the log up to the copy's index, and the database would lack
+      // those entries.
+      stop("the copy that it has restored can't be installed: " + e.getMessage(), e);
+      throw new IllegalStateException("The copy can't be installed.", e);
     }
     getLifeCycle().transition(LifeCycle.State.PAUSED);
   }

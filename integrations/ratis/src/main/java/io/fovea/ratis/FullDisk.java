@@ -6,12 +6,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells a full disk from other failures: it is the one that an operator mends without looking at
- * the program. The engine has an exception of its own for it; Ratis and the JDK have the words of
- * the operating system.
+ * Distinguishes a full disk, which an operator can resolve, from other failures. The engine has an
+ * exception for it; Ratis and the JDK pass the message of the operating system.
  */
 final class FullDisk {
-  /** ENOSPC, EDQUOT and EFBIG, as Linux and macOS say them. */
+  /** ENOSPC, EDQUOT and EFBIG, as Linux and macOS describe them. */
   private static final List<String> WORDS =
       List.of(
           "no space left on device",
@@ -20,21 +19,20 @@ final class FullDisk {
           "file too large",
           "not enough space on the disk");
 
-  /** Causes that lie deeper are not looked at: a chain may have a cycle. */
+  /** Limits the search: a chain of causes may have a cycle. */
   private static final int DEPTH_MOST = 20;
 
-  private static final String ROOM = " Make room.";
+  private static final String ROOM = " Free space.";
   private static final String THEN =
-      " Then start this peer again: the others bring what it has missed.";
+      " Then restart this peer: it gets what it has missed from the others.";
 
   private FullDisk() {}
 
   /**
-   * What to say of a failure.
+   * Describes a failure.
    *
-   * @param what what is said if no disk is full
-   * @param cause of the failure
-   * @return words that say what an operator does
+   * @param what the description if no disk is full
+   * @return the description, with the remedy if a disk is full
    */
   static String told(String what, @Nullable Throwable cause) {
     int depth = 0;
@@ -49,7 +47,7 @@ final class FullDisk {
     return what;
   }
 
-  /** Whether a failure is that of a full disk. */
+  /** Returns whether the failure is a full disk. */
   static boolean isCause(@Nullable Throwable cause) {
     return !told("", cause).isEmpty();
   }

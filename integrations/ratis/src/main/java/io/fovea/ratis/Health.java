@@ -3,14 +3,14 @@ package io.fovea.ratis;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a peer is.
+ * The health of a peer.
  *
- * @param state what it can do
- * @param reason why it can't do more, in words; empty where it is UP
+ * @param state what the peer can do
+ * @param reason why it can't do more; empty if it is UP
  * @param role LEADER, FOLLOWER, CANDIDATE or STARTING
  * @param leader the name of the leader; null if none is known
- * @param appliedIndex the last entry of the log that it has applied
- * @param committedIndex the last entry that it knows a majority to have
+ * @param appliedIndex the last log entry that it has applied
+ * @param committedIndex the last log entry that it knows to be on a majority
  * @since 0.1.0
  */
 public record Health(
@@ -24,9 +24,9 @@ public record Health(
   public enum State {
     /** Commands and all reads. */
     UP,
-    /** Local reads: no leader is known to it. */
+    /** Local reads only: the peer knows no leader. */
     NO_LEADER,
-    /** Nothing but local reads of what it has applied, until it is started again. */
+    /** Local reads of the applied state only, until the peer is restarted. */
     DOWN
   }
 }

@@ -18,58 +18,57 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The end of Ratis' log, {@code log_inprogress_}<i>index</i>, mended where its last entry was
- * written in part.
+ * Repairs the end of Ratis' log, {@code log_inprogress_}<i>index</i>, if its last entry was written
+ * only partly.
  *
- * <p>A write is ended in its middle by a full disk, by a kill (Linux looks for one between two
- * pages), and by a loss of power. Ratis ignores an entry that is cut by the end of the file. But it
- * fills its file with zeros ahead of need, so there are zeros behind a part of an entry; that is a
- * wrong checksum, and the peer could not be started again (3.3.0, {@code
- * SegmentedRaftLogReader.decodeEntry}).
+ * <p>A full disk, a kill (Linux checks for one between two pages) or a power loss can end a write
+ * in the middle. Ratis ignores an entry that is cut off by the end of the file. But it preallocates
+ * the file with zeros, so zeros follow the partial entry. Ratis reads that as a wrong checksum, and
+ * the peer could not restart (3.3.0, {@code SegmentedRaftLogReader.decodeEntry}).
  *
- * <p><b>What may be dropped.</b> Only what was never synced, since all else may have been counted
- * for a majority. Ratis syncs behind the whole write, so an entry that was written in part has not
- * been synced ({@link SerialAppends} acknowledges nothing else). Where its checksum is not there,
- * or a right part of it is, with nothing but zeros behind, it is dropped. But where one byte of the
- * checksum is all that is missing, that is written instead: a bit of a synced entry may have turned
- * over, and to keep an entry that nobody asked about is never wrong.
+ * <p><b>What may be dropped.</b> Only bytes that were never synced: anything else may have been
+ * counted for a majority. Ratis syncs after the whole write, so a partly written entry was not
+ * synced ({@link SerialAppends} acknowledges only synced entries). An entry is dropped if its
+ * checksum is missing, or only a correct prefix of the checksum is present, and nothing but zeros
+ * follows. If exactly one byte of the checksum is missing, that byte is written instead: the entry
+ * may be a synced one with a flipped bit, and keeping an unacknowledged entry is always correct.
  *
- * <p>An entry that was whole once, and was damaged since, has a checksum that is there and wrong,
- * or a length that is not the one that the entry says of itself. It stays, as does everything that
- * has something behind it, such as pages of one write that reached the disk in another order before
- * the power was lost. Ratis refuses that file, and an operator lets the peer take a copy.
+ * <p>An entry that was complete and was damaged later has a wrong checksum, or a length that
+ * contradicts its content. It is kept, as is everything with data after it, such as pages of one
+ * write that reached the disk out of order before a power loss. Ratis refuses that file, and the
+ * operator makes the peer fetch a copy.
  *
- * <p>This takes for granted that a disk keeps what was synced, also in a sector that is written
- * again. One that loses its last sector leaves the same bytes as a write that was cut.
+ * <p>This assumes that a disk keeps synced data even if the sector is written again. A disk that
+ * loses its last sector leaves the same bytes as an interrupted write.
  *
- * <p>An entry is its length as a varint, its bytes, and four bytes of CRC-32C of both, the highest
- * first. The first of them follows eight bytes that name the format.
+ * <p>An entry is its length as a varint, its bytes, and the CRC-32C of both in four bytes,
+ * big-endian. Eight bytes that name the format precede the first entry.
  */
 final class LogTail {
   private static final System.Logger LOG = System.getLogger("io.fovea.ratis");
   private static final byte[] HEADER = "RaftLog1".getBytes(StandardCharsets.US_ASCII);
   private static final int CHECKSUM_BYTES = 4;
 
-  /** The most bytes of a length. */
+  /** The longest varint that encodes a length, in bytes. */
   private static final int VARINT_BYTES = 5;
 
   private static final ValueLayout.OfInt CHECKSUM =
       ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
 
-  /** Of a field of protobuf, by the lowest bits of its tag. */
+  /** Types of protobuf fields, in the lowest bits of a tag. */
   private static final int WIRE_TYPES = 7;
 
   private static final int NUMBER = 0;
   private static final int BYTES = 2;
 
   /**
-   * An entry that was written in part.
+   * An entry that was written partly.
    *
    * @param at where it begins
-   * @param checksum where its checksum is
-   * @param right what its checksum is, if all before it is whole
-   * @param complete whether only a byte of the checksum is missing
-   * @param written where the zeros begin that end the file
+   * @param checksum where its checksum begins
+   * @param right the correct checksum, if everything before it is present
+   * @param complete whether only one byte of the checksum is missing
+   * @param written where the zeros at the end of the file begin
    */
   private record Part(long at, long checksum, int right, boolean complete, long written) {
     static Part dropped(long at, long written) {
@@ -80,12 +79,10 @@ final class LogTail {
   private LogTail() {}
 
   /**
-   * Mends the end of the log, if it has to be. Before Ratis reads it.
+   * Repairs the end of the log if necessary. Must run before Ratis reads it.
    *
-   * @param log the directory of Ratis
-   * @param group the group's id
-   * @param self the name of this peer
-   * @return whether the last entry was written in part
+   * @param log Ratis' directory
+   * @return whether the last entry had been written partly
    * @throws IOException if a file can't be read or written, or is damaged
    */
   static boolean mend(Path log, UUID group, String self) throws IOException {
@@ -121,7 +118,7 @@ final class LogTail {
           System.Logger.Level.WARNING,
           "The last entry of the log of peer "
               + self
-              + " was written in part: "
+              + " was written only partly: "
               + file
               + ", bytes "
               + part.at()
@@ -130,12 +127,12 @@ final class LogTail {
               + ". "
               + (part.complete()
                   ? "Its checksum was completed."
-                  : "It was dropped; the peer had not answered for it."));
+                  : "It was dropped; the peer had not acknowledged it."));
       return true;
     }
   }
 
-  /** The last entry, if it was written in part and nothing is behind it; null otherwise. */
+  /** Returns the last entry if it was written partly and nothing follows it; otherwise null. */
   private static @Nullable Part last(MemorySegment bytes) throws IOException {
     long written = bytes.byteSize();
     while (written > 0 && bytes.get(ValueLayout.JAVA_BYTE, written - 1) == 0) {
@@ -150,13 +147,13 @@ final class LogTail {
     while (at < written) {
       Varint length = Varint.at(bytes, at, bytes.byteSize());
       if (length == null) {
-        // The end of the file cuts the number itself, which Ratis refuses.
+        // The end of the file cuts the length itself, which Ratis refuses.
         return bytes.byteSize() - at < VARINT_BYTES ? Part.dropped(at, written) : null;
       }
       long most = bytes.byteSize() - length.end - CHECKSUM_BYTES;
       if (length.value < 0 || length.value > most) {
-        // Ratis ignores what the end of the file cuts, but reads a cut number in its own way, and
-        // would drop all that is behind a damaged one.
+        // Ratis ignores an entry cut off by the end of the file. But it would misread a cut length,
+        // and drop everything after a damaged one.
         if (written <= length.end) {
           return Part.dropped(at, written);
         }
@@ -164,7 +161,7 @@ final class LogTail {
           throw new IOException(
               "The log is damaged at byte "
                   + at
-                  + ": the length of an entry is not the one that the entry says of itself.");
+                  + ": the length of an entry contradicts its content.");
         }
         return null;
       }
@@ -185,7 +182,7 @@ final class LogTail {
     return null;
   }
 
-  /** Whether of a checksum the first bytes were written, which may be none, and no more. */
+  /** Returns whether {@code there} holds only a prefix of the checksum, which may be empty. */
   private static boolean isBeginning(int there, int right, long bytes) {
     if (bytes == 0 || bytes >= CHECKSUM_BYTES) {
       return bytes == 0;
@@ -200,13 +197,13 @@ final class LogTail {
   }
 
   /**
-   * Whether an entry says of itself that it is as long as the number before it says: else that
-   * number is damaged, and whole entries may be behind it. An entry is a protobuf of term, index
-   * and one field of many bytes, which ends it ({@code LogEntryProto}).
+   * Returns whether the content of an entry agrees with the length before it. Otherwise that length
+   * is damaged, and complete entries may follow. An entry is a protobuf of term, index and one
+   * bytes field, which ends it ({@code LogEntryProto}).
    *
-   * @param at where the entry begins, behind its length
-   * @param written where what was written ends; what is not there contradicts nothing
-   * @param end where the entry ends by its length
+   * @param at where the entry begins, after its length
+   * @param written the end of what was written; missing bytes contradict nothing
+   * @param end where the entry ends according to its length
    */
   private static boolean isAsLong(MemorySegment bytes, long at, long written, long end) {
     while (true) {
@@ -229,13 +226,13 @@ final class LogTail {
   }
 
   /**
-   * A number of protobuf: seven bits a byte, the lowest first, and a bit that says that more
-   * follow.
+   * A protobuf varint: seven bits per byte, lowest first; the eighth bit says that another byte
+   * follows.
    *
-   * @param end behind it
+   * @param end the position after it
    */
   private record Varint(long value, long end) {
-    /** The one at a position; null if it does not end before a limit. */
+    /** Reads the varint at a position; null if it does not end before the limit. */
     static @Nullable Varint at(MemorySegment bytes, long at, long limit) {
       long value = 0;
       for (int shift = 0; at < limit; shift += 7) {

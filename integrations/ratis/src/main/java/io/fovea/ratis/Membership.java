@@ -17,16 +17,16 @@ import org.apache.ratis.server.RaftServer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who the members of a group are, and who leads it. From any peer.
+ * The members of a group and its leader, as seen from one peer.
  *
- * <p>Change one member at a time. A group of {@code 2f + 1} works while {@code f} of them are away.
+ * <p>Change one member at a time. A group of {@code 2f + 1} works while {@code f} of them are down.
  *
- * <p>Any thread; one change at a time, of all peers.
+ * <p>Thread-safe, but only one change at a time may run in the whole group.
  *
  * @since 0.1.0
  */
 public final class Membership {
-  /** How long a peer may take to hear of a change that the leader has made. */
+  /** How long a peer may take to learn of a change that the leader has made. */
   private static final Duration CHANGE = Duration.ofSeconds(3);
 
   private final RaftServer.Division division;
@@ -37,43 +37,35 @@ public final class Membership {
     this.client = client;
   }
 
-  /**
-   * The members, as this peer knows them.
-   *
-   * @return a list
-   */
+  /** {@return the members, as this peer knows them; immutable} */
   public List<Peer> peers() {
     return division.getRaftConf().getAllPeers().stream()
         .map(p -> new Peer(p.getId().toString(), p.getAddress()))
         .toList();
   }
 
-  /**
-   * The leader, as this peer knows it.
-   *
-   * @return its name; null if none is known
-   */
+  /** {@return the name of the leader, as this peer knows it; null if none is known} */
   public @Nullable String leader() {
     RaftPeerId id = division.getInfo().getLeaderId();
     return id == null ? null : id.toString();
   }
 
   /**
-   * Whether this peer leads, and is ready to.
+   * Returns whether this peer is the leader and ready to accept commands.
    *
-   * @return as far as it knows: another may lead already
+   * @return whether it leads, as far as it knows: another peer may have been elected
    */
   public boolean isLeader() {
     return division.getInfo().isLeader() && division.getInfo().isLeaderReady();
   }
 
   /**
-   * Takes a peer in, which was started with {@link ReplicationOptions#joining}. It counts as a
-   * member when it has caught up.
+   * Adds a peer that was started with {@link ReplicationOptions#joining}. It becomes a member once
+   * it has caught up.
    *
-   * @param peer the new one
-   * @throws ReplicationException if the group does not take it: it does not answer, has not caught
-   *     up in time, or another change is under way
+   * @param peer the new member
+   * @throws ReplicationException if the group does not add it: the peer does not answer or has not
+   *     caught up in time, or another change is in progress
    */
   public void add(Peer peer) {
     List<RaftPeer> members = members();
@@ -83,12 +75,12 @@ public final class Membership {
   }
 
   /**
-   * Takes a peer out, which may be away. It is to be closed, and its directory deleted, before one
-   * of its name is added again.
+   * Removes a peer, which may be down. Before a peer of the same name is added again, close this
+   * one and delete its directory.
    *
    * @param id its name
-   * @throws ReplicationException if the group does not do it, as no majority answers, or another
-   *     change is under way
+   * @throws ReplicationException if the group does not remove it: no majority answers, or another
+   *     change is in progress
    * @throws IllegalArgumentException if there is no such member, or it is the last one
    */
   public void remove(String id) {
@@ -101,11 +93,13 @@ public final class Membership {
   }
 
   /**
-   * Lets another member lead: before a peer is shut down, so that no request waits for an election.
+   * Transfers the leadership to another member. Before a planned shutdown this avoids the wait for
+   * an election.
    *
-   * @param id its name; null for any that is up to date
-   * @param most how long to wait
-   * @throws ReplicationException if it does not lead by then; the old one does, or another
+   * @param id its name; null for any member that is up to date
+   * @param most the longest time to wait
+   * @throws ReplicationException if it does not lead by then; the old leader remains, or another
+   *     one leads
    */
   public void transferLeadership(@Nullable String id, Duration most) {
     String failed =
@@ -120,7 +114,7 @@ public final class Membership {
             transferLeadership(p.id(), most.dividedBy(2));
             return;
           } catch (ReplicationException e) {
-            // perhaps another one will
+            // try the next one
           }
         }
       }
@@ -142,7 +136,8 @@ public final class Membership {
     try {
       change(client, members(), members, failed);
     } catch (ReplicationException e) {
-      // An answer that got lost is asked for again, and is then "it is so already".
+      // If the answer to an earlier attempt was lost, the repeated one fails although the change
+      // was made.
       if (!becomes(members)) {
         throw e;
       }
@@ -170,7 +165,7 @@ public final class Membership {
     return peers.stream().map(RaftPeer::getId).collect(Collectors.toSet());
   }
 
-  /** Lets the leader change the members, if they are still what they were thought to be. */
+  /** Changes the members, provided that they are still {@code from}. */
   static void change(
       RaftClient client, List<RaftPeer> from, List<RaftPeer> members, String failed) {
     try {
@@ -196,7 +191,7 @@ public final class Membership {
       throw new ReplicationException(
           Reason.MEMBERSHIP,
           false,
-          failed + " The cause: " + (e == null ? "none was told" : e.getMessage()) + ".",
+          failed + " The cause: " + (e == null ? "unknown" : e.getMessage()) + ".",
           e);
     }
   }

@@ -9,9 +9,9 @@ import org.apache.ratis.statemachine.StateMachineStorage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The storage of a state machine that is its own snapshot: it has no files. Any thread.
+ * The storage of a state machine that is its own snapshot: it has no files. Thread-safe.
  *
- * @param latest says up to where it is durable; null for nothing
+ * @param latest the latest durable snapshot; null for none
  */
 record NoFiles(Supplier<@Nullable SnapshotInfo> latest) implements StateMachineStorage {
   @Override

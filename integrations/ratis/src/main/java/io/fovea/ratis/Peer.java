@@ -8,9 +8,9 @@ import java.util.regex.Pattern;
 /**
  * A member of a group.
  *
- * @param id its name, the same on all peers and for as long as it has its data
- * @param address where the others reach it: host and port, with a colon between them; an IPv6
- *     address stands in brackets, as in {@code [2001:db8::1]:7001}
+ * @param id its name, the same on all peers and for as long as the peer keeps its data
+ * @param address the address where the others reach it, {@code host:port}; an IPv6 address is in
+ *     brackets, as in {@code [2001:db8::1]:7001}
  * @since 0.1.0
  */
 public record Peer(String id, String address) {
@@ -20,7 +20,7 @@ public record Peer(String id, String address) {
 
   private static final int PORT_MAX = 65_535;
 
-  /** Checks the parts. */
+  /** Validates the components. */
   public Peer {
     Objects.requireNonNull(id, "id");
     if (id.isEmpty()) {

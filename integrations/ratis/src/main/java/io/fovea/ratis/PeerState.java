@@ -3,12 +3,7 @@ package io.fovea.ratis;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/**
- * What is wrong with this peer: the first thing that was found, which is what the others follow
- * from.
- *
- * <p>Any thread.
- */
+/** The first failure of this peer, which later ones follow from. Thread-safe. */
 final class PeerState {
   private static final System.Logger LOG = System.getLogger("io.fovea.ratis");
 
@@ -23,7 +18,7 @@ final class PeerState {
     this.peer = peer;
   }
 
-  /** Tells whether it is the first. */
+  /** Records a failure and logs it; returns whether it is the first. */
   boolean fail(String what, @Nullable Throwable cause) {
     String told = FullDisk.told(what, cause);
     if (closing || !failure.compareAndSet(null, new Failure(told, cause))) {
@@ -36,7 +31,7 @@ final class PeerState {
     return true;
   }
 
-  /** Its data is wrong until a copy has taken its place. Tells whether that is news. */
+  /** Records that the data differs until a copy replaces it; returns whether that is new. */
   boolean diverge(String what) {
     if (closing || !diverged.compareAndSet(null, new Failure(what, null))) {
       return false;
@@ -51,19 +46,21 @@ final class PeerState {
     return diverged.get() != null;
   }
 
-  /** A copy has taken the place of the data that was wrong. */
+  /** Records that a copy has replaced the data. */
   void recovered(long index) {
     diverged.set(null);
     LOG.log(
         System.Logger.Level.INFO,
         "Peer "
             + peer
-            + " of a replicated database has taken in a fresh copy at index "
+            + " of a replicated database has installed a copy at index "
             + index
-            + ", and goes on.");
+            + " and resumes.");
   }
 
-  /** What ends this peer, or else what has stopped it for now; null if it is well. */
+  /**
+   * The failure that stopped this peer for good, otherwise its divergence; null if it is healthy.
+   */
   @Nullable Failure failure() {
     Failure f = failure.get();
     return f != null ? f : diverged.get();

@@ -20,12 +20,12 @@ import org.apache.ratis.util.SizeInBytes;
 import org.apache.ratis.util.TimeDuration;
 import org.jspecify.annotations.Nullable;
 
-/** What our options are in Ratis' words. */
+/** Translates replication options to properties of Ratis. */
 final class RaftSetup {
   /**
-   * What a caller may not change: the transport, whose requests wait for each other; composed
-   * appends, which acknowledge what is not there; copies of Ratis' own, which are none of a
-   * database; and the directory of the log, whose end is mended before Ratis reads it.
+   * Properties that a caller must not change: the transport, which serializes appends; composed
+   * appends, which acknowledge missing entries; Ratis' own snapshots, which do not contain the
+   * database; and the log directory, whose end is repaired before Ratis reads it.
    */
   private static final List<String> HELD =
       List.of(
@@ -76,13 +76,14 @@ final class RaftSetup {
     RaftServerConfigKeys.Rpc.setRequestTimeout(p, time(o.attemptTimeout()));
     RaftClientConfigKeys.Rpc.setRequestTimeout(p, time(o.attemptTimeout()));
     RaftServerConfigKeys.LeaderElection.setPreVote(p, true);
-    // By default a leader that was cut off for a moment would not stand again for 10 s, and a peer
-    // that was restarted would wait up to 5 s for its leader's next try.
+    // By default a leader that was cut off briefly would not stand for election for 10 s, and a
+    // restarted peer would wait up to 5 s for its leader's next attempt.
     RaftServerConfigKeys.LeaderElection.setLeaderStepDownWaitTime(
         p, time(o.electionTimeout().multipliedBy(2)));
     RaftServerConfigKeys.Log.Appender.setRetryPolicy(p, "1ms,10, 50ms,20, 200ms,1000000");
 
-    // The database is its own snapshot: a checkpoint makes it one, and drops the log before it.
+    // The database is its own snapshot: a checkpoint creates it, and allows the log before it to be
+    // dropped.
     RaftServerConfigKeys.Snapshot.setAutoTriggerEnabled(p, true);
     RaftServerConfigKeys.Snapshot.setAutoTriggerThreshold(p, o.snapshotEvery());
     RaftServerConfigKeys.Snapshot.setTriggerWhenStopEnabled(p, false);
@@ -90,21 +91,21 @@ final class RaftSetup {
     RaftServerConfigKeys.Log.setPurgePreservationLogNum(p, o.snapshotEvery());
     RaftServerConfigKeys.Log.setPurgeGap(p, 1);
 
-    // A peer that is far behind is told so, and asks for a copy itself: a copy has the index that
-    // it has when it is done, which the leader would have to know when it begins.
+    // A peer that is too far behind is notified and requests a copy itself. The index of a copy is
+    // known only when the copy is complete; Ratis' leader would have to know it at the start.
     RaftServerConfigKeys.Log.Appender.setInstallSnapshotEnabled(p, false);
 
-    // A follower would append one request behind another's future, and get two things wrong (3.3.0,
-    // ServerImplUtils.NavigableIndices): a request that begins where one begins that is under way
-    // is acknowledged as a whole, with what only it has; and a request that gets ahead of the one
-    // before it fails, and with it each later one for good. SerialAppends waits instead.
+    // With composed appends a follower gets two things wrong (3.3.0,
+    // ServerImplUtils.NavigableIndices). A request that begins at the same entry as one in progress
+    // is acknowledged as a whole, including entries that only it contains. A request that overtakes
+    // its predecessor fails, and so does every later one. SerialAppends waits instead.
     RaftServerConfigKeys.Log.setAppendEntriesComposeEnabled(p, false);
 
-    // Entries that say what is committed would be half of the log; commands say it as well.
+    // Entries that record the commit index would be half of the log; commands carry it too.
     RaftServerConfigKeys.Log.setLogMetadataEnabled(p, false);
 
-    // Retries are known by the session table. Ratis' own memory of them would hold each reply for
-    // a minute, and each try of ours is a call of its own for it.
+    // The session table detects retries. Ratis' cache would hold each reply for a minute, and does
+    // not recognize our attempts, each of which is a separate call.
     RaftServerConfigKeys.RetryCache.setExpiryTime(p, TimeDuration.valueOf(1, TimeUnit.SECONDS));
     RaftServerConfigKeys.Write.setElementLimit(p, o.pendingMax());
     RaftServerConfigKeys.Log.Appender.setBufferByteLimit(p, SizeInBytes.valueOf("4MB"));
@@ -112,7 +113,7 @@ final class RaftSetup {
     return p;
   }
 
-  /** Lets a caller change all but what acknowledged commands rest on. */
+  /** Lets the caller change all properties except {@link #HELD}. */
   private static void change(RaftProperties p, Consumer<RaftProperties> change) {
     List<@Nullable String> before = HELD.stream().map(p::get).toList();
     change.accept(p);
@@ -123,7 +124,7 @@ final class RaftSetup {
             HELD.get(i)
                 + " can't be changed to "
                 + now
-                + ": what is acknowledged could be lost, or the peer not start again.");
+                + ": acknowledged commands could be lost, or the peer could not restart.");
       }
     }
   }

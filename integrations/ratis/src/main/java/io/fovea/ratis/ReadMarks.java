@@ -10,28 +10,28 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Up to where the log must be applied, for a read to be linearizable.
+ * Determines up to which index the log must be applied for a read to be linearizable.
  *
- * <p><b>A mark is an entry of the log that changes nothing.</b> It is made after the read began.
- * Who commits it leads at that moment, and has all entries that were committed before (Raft's
- * leader completeness). So its index is above all that was acknowledged before the read began, and
- * a peer that has applied up to it sees all of that.
+ * <p><b>A mark is an empty log entry.</b> It is appended after the read began. The leader that
+ * commits it has all entries committed before (Raft's leader completeness). So its index is above
+ * everything acknowledged before the read began, and a peer that has applied it has applied all of
+ * that.
  *
- * <p>Ratis' own ReadIndex is not used. Its leader (3.2.2, {@code ReadIndexHeartbeats}) asks no
- * majority where one has confirmed this commit index before. A leader that was stopped or cut off
- * since has that index still, while another leads: {@code FaultTest} found it answer with what had
- * been overwritten. A leader's lease falls back on the same way.
+ * <p>Ratis' ReadIndex is not used. Its leader (3.2.2, {@code ReadIndexHeartbeats}) skips the
+ * majority check if the same commit index was confirmed before. A leader that was stopped or cut
+ * off since then still has that index although another one leads: {@code FaultTest} found it
+ * returning overwritten values. Ratis' leader lease falls back to the same code.
  *
- * <p>One mark of a peer is under way at a time. Reads that come meanwhile share the next one: so
- * their number costs nothing, and each waits for two rounds of the log at most.
+ * <p>A peer has one mark in progress. Reads that arrive meanwhile share the next one: so the number
+ * of reads costs nothing, and each waits for at most two rounds of the log.
  *
- * <p>Any thread; the fields are guarded by this.
+ * <p>Thread-safe; fields are guarded by this.
  */
 final class ReadMarks {
   private final Requests requests;
   private final Duration limit;
 
-  /** The one that has not been sent: all who ask join it. */
+  /** The mark to be sent next, shared by all reads that arrive until then. */
   private @Nullable CompletableFuture<Long> next;
 
   private boolean underWay;
@@ -44,7 +44,6 @@ final class ReadMarks {
   /**
    * Makes a mark, or shares one that is made after this call.
    *
-   * @param most how long to wait for it
    * @return its index
    * @throws ReplicationException if it is not committed in time, this peer is closed, or the thread
    *     is interrupted
@@ -58,19 +57,19 @@ final class ReadMarks {
         throw new ReplicationException(
             Reason.TIMEOUT,
             false,
-            "A linearizable read waits for the log to go on, which it did not within "
+            "A linearizable read needs a new log entry, but none was committed within "
                 + most.toMillis()
-                + " ms. Look whether a majority of the peers is up, and whether they reach each"
+                + " ms. Check that a majority of the peers is up and that they reach each"
                 + " other.",
             e);
       } catch (ExecutionException e) {
         if (!(e.getCause() instanceof ReplicationException r)) {
-          throw new IllegalStateException("A mark was answered with something else.", e.getCause());
+          throw new IllegalStateException("A mark got an unexpected answer.", e.getCause());
         }
         if (r.reason() != Reason.TIMEOUT || until - System.nanoTime() <= 0) {
           throw new ReplicationException(r.reason(), false, String.valueOf(r.getMessage()), r);
         }
-        // It was under way for longer than this caller has waited: the next one may do better.
+        // The mark was in progress longer than this caller has waited: the next one may succeed.
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         throw new ReplicationException(

@@ -25,43 +25,43 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * The command for a replicated database: who is a member, how each is, and changes of that. From
- * any machine that reaches the peers.
+ * The command that inspects and changes a replicated database, from any machine that reaches its
+ * peers.
  *
  * <pre>
- *   status   PEERS              how is each?
- *   peers    PEERS              who are the members?
- *   verify   PEERS              has each the same data?
- *   add      PEERS ID=HOST:PORT takes a peer in, which was started with joining(true)
- *   remove   PEERS ID           takes one out
- *   transfer PEERS [ID]         lets another lead
- *   snapshot PEERS [ID]         makes a checkpoint, at all or at one
+ *   status   PEERS              health of each peer
+ *   peers    PEERS              lists the members
+ *   verify   PEERS              compares the peers' data
+ *   add      PEERS ID=HOST:PORT adds a peer, which was started with joining(true)
+ *   remove   PEERS ID           removes a peer
+ *   transfer PEERS [ID]         transfers the leadership
+ *   snapshot PEERS [ID]         makes a checkpoint, at all peers or at one
  *
  *   PEERS       one or more members, as a=10.0.0.1:7001,b=10.0.0.2:7001; they name the others
- *   exit code   0  it is done, and all are well
- *               1  it is not, or a peer is not well
- *               2  a mistake in the command line
- *               5  the output takes no more: a full disk, a closed pipe
+ *   exit code   0  done, and all peers are healthy
+ *               1  not done, or a peer is not healthy
+ *               2  usage error
+ *               5  the output can't be written: a full disk, a closed pipe
  * </pre>
  *
- * <p>It is not a part of the command for files, which needs no Ratis. It needs picocli, which is an
- * optional dependency of this module.
+ * <p>It is separate from the command for files, which needs no Ratis. It needs picocli, an optional
+ * dependency of this module.
  *
  * @since 0.1.0
  */
 @Command(
     name = "fovea replica",
-    header = "Looks at a replicated database, and changes its members.",
+    header = "Inspects a replicated database and changes its members.",
     description = "PEERS are one or more members, as a=10.0.0.1:7001,b=10.0.0.2:7001.")
 public final class ReplicaCommand {
-  /** Kept, so that what is set stays. */
+  /** A strong reference: the logging framework keeps only weak ones, and would lose the level. */
   private static final Logger RATIS = Logger.getLogger("org.apache.ratis");
 
   private static final String AGREES = "agrees";
   private static final int OK = 0;
   private static final int PROBLEMS = 1;
 
-  /** What it would say is not said. */
+  /** Exit code if the output can't be written. */
   private static final int NO_OUTPUT = 5;
 
   @Spec CommandSpec spec;
@@ -70,7 +70,7 @@ public final class ReplicaCommand {
       names = {"-h", "--help"},
       usageHelp = true,
       scope = CommandLine.ScopeType.INHERIT,
-      description = "Says how it is used.")
+      description = "Prints this help.")
   boolean help;
 
   @Option(
@@ -78,7 +78,8 @@ public final class ReplicaCommand {
       paramLabel = "NAME",
       defaultValue = "fovea",
       scope = CommandLine.ScopeType.INHERIT,
-      description = "The group's name, as in ReplicationOptions.group; ${DEFAULT-VALUE} otherwise.")
+      description =
+          "The name of the group, as in ReplicationOptions.group (default:" + " ${DEFAULT-VALUE}).")
   String group;
 
   @Option(
@@ -86,27 +87,27 @@ public final class ReplicaCommand {
       paramLabel = "SECONDS",
       defaultValue = "5",
       scope = CommandLine.ScopeType.INHERIT,
-      description = "How long a peer may take to answer; ${DEFAULT-VALUE} otherwise.")
+      description = "How long a peer may take to answer (default: ${DEFAULT-VALUE}).")
   int seconds;
 
   @Option(
       names = "--json",
       scope = CommandLine.ScopeType.INHERIT,
-      description = "Answers with one JSON value.")
+      description = "Prints one JSON value.")
   boolean json;
 
   @Option(
       names = "--tls-trust",
       paramLabel = "FILE",
       scope = CommandLine.ScopeType.INHERIT,
-      description = "Speaks TLS, and trusts peers with certificates of this authority (PEM).")
+      description = "Uses TLS, and trusts peers with certificates of this authority (PEM).")
   @Nullable Path trust;
 
   @Option(
       names = "--tls-certificate",
       paramLabel = "FILE",
       scope = CommandLine.ScopeType.INHERIT,
-      description = "This command's certificate (PEM), where peers want one.")
+      description = "The certificate of this command (PEM), if the peers require one.")
   @Nullable Path certificate;
 
   @Option(
@@ -121,16 +122,16 @@ public final class ReplicaCommand {
   /**
    * Runs the command, and ends the JVM with its exit code.
    *
-   * @param args the words behind {@code fovea replica}
+   * @param args the arguments after {@code fovea replica}
    */
   public static void main(String[] args) {
-    RATIS.setLevel(Level.OFF); // what went wrong is in the answers
+    RATIS.setLevel(Level.OFF); // the answers say what went wrong
     PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
     PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
     System.exit(run(out, err, args));
   }
 
-  /** Runs it without ending the JVM. */
+  /** Runs the command without ending the JVM. */
   static int run(PrintWriter out, PrintWriter err, String... args) {
     int code = line(out, err).execute(args);
     return out.checkError() ? NO_OUTPUT : code;
@@ -155,7 +156,6 @@ public final class ReplicaCommand {
             });
   }
 
-  /** What a command does with the group. */
   private interface Body {
     int run(Administration group, PrintWriter out) throws IOException;
   }
@@ -163,11 +163,12 @@ public final class ReplicaCommand {
   private int with(String peers, Body body) throws IOException {
     if (seconds < 1) {
       throw new ParameterException(
-          spec.commandLine(), "--timeout is a second or more, not " + seconds + ".");
+          spec.commandLine(), "--timeout must be at least 1 second, not " + seconds + ".");
     }
     if ((certificate == null) != (key == null) || (certificate != null && trust == null)) {
       throw new ParameterException(
-          spec.commandLine(), "--tls-certificate and --tls-key go together, and with --tls-trust.");
+          spec.commandLine(),
+          "--tls-certificate and --tls-key require each other and" + " --tls-trust.");
     }
     Parameters parameters =
         trust == null ? new Parameters() : Tls.parameters(certificate, key, trust);
@@ -192,18 +193,18 @@ public final class ReplicaCommand {
       throw new IllegalArgumentException(
           "\""
               + part
-              + "\" is no peer. One is ID=HOST:PORT, as in a=10.0.0.1:7001; more of them"
-              + " have commas between them.");
+              + "\" is not a peer. Expected ID=HOST:PORT, as in a=10.0.0.1:7001; separate"
+              + " several by commas.");
     }
     return new Peer(part.substring(0, equals), part.substring(equals + 1));
   }
 
   @Command(
       name = "status",
-      header = "Says how each peer is.",
+      header = "Shows the state of each peer.",
       description = {
-        "Asks each member how far it is, and whether it is well. The exit code is 1 where one is"
-            + " not, or none leads."
+        "Asks each member for its position in the log and its health. The exit code is 1 if a"
+            + " member is not healthy or there is no leader."
       })
   int status(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
     return with(
@@ -249,8 +250,8 @@ public final class ReplicaCommand {
             .filter(Seen::leads)
             .map(s -> s.peer().id() + " leads")
             .findFirst()
-            .orElse("none leads");
-    out.println(well + " of " + all.size() + " are well, " + leader + ".");
+            .orElse("no leader");
+    out.println(well + " of " + all.size() + " are healthy, " + leader + ".");
   }
 
   private static String word(Seen s) {
@@ -262,10 +263,10 @@ public final class ReplicaCommand {
 
   @Command(
       name = "verify",
-      header = "Compares what the peers hold.",
+      header = "Compares the data of the peers.",
       description = {
-        "Each peer keeps a digest of all that the log has changed. This compares the digests at one"
-            + " entry that all have applied. The exit code is 1 where one differs, or was not"
+        "Each peer keeps a digest of all changes made by the log. This compares the digests at"
+            + " one entry that all have applied. The exit code is 1 if one differs or was not"
             + " compared."
       })
   int verify(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
@@ -317,7 +318,7 @@ public final class ReplicaCommand {
           } else if (c.differ()) {
             out.println(
                 c.right() == null
-                    ? "The peers differ, and no majority of them has the same."
+                    ? "The peers differ, and no majority agrees."
                     : "The peers differ.");
           } else {
             out.println(c.sums().size() + " of " + all.size() + " agree.");
@@ -336,7 +337,7 @@ public final class ReplicaCommand {
       return s.trouble().isEmpty() ? "not compared: " + c.silent().get(idOf(s)) : "not compared";
     }
     return range.start() != c.start() || range.start() == Replica.NO_DIGEST
-        ? "not compared: its digest begins at another entry, until the leader has given it its own"
+        ? "not compared: its digest has another start, until it adopts the leader's"
         : "not compared: it is too far behind";
   }
 
@@ -347,7 +348,7 @@ public final class ReplicaCommand {
   @Command(
       name = "peers",
       header = "Lists the members.",
-      description = "The members as the leader has them; where none leads, as each peer has them.")
+      description = "The members according to the leader or, without one, to one of the peers.")
   int peers(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
     return with(
         peers,
@@ -365,7 +366,10 @@ public final class ReplicaCommand {
             by.members().forEach(p -> out.println(p.id() + "=" + p.address()));
           }
           if (!by.leads()) {
-            complain("No peer that answers leads: this is what " + by.peer().id() + " has.");
+            complain(
+                "No peer that answers is the leader: these are the members according to "
+                    + by.peer().id()
+                    + ".");
           }
           return by.leads() ? OK : PROBLEMS;
         });
@@ -381,10 +385,10 @@ public final class ReplicaCommand {
 
   @Command(
       name = "add",
-      header = "Takes a peer in.",
+      header = "Adds a peer.",
       description = {
-        "The peer was started with joining(true) and an empty directory. It counts as a member when"
-            + " it has caught up. Add one at a time."
+        "The peer must have been started with joining(true) and an empty directory. It becomes a"
+            + " member once it has caught up. Add one at a time."
       })
   int add(
       @CommandLine.Parameters(paramLabel = "PEERS") String peers,
@@ -399,17 +403,17 @@ public final class ReplicaCommand {
               out,
               "added",
               Boolean.toString(added),
-              p.id() + (added ? " is a member now." : " was a member already, at this address."));
+              p.id() + (added ? " is a member now." : " is already a member at this address."));
           return OK;
         });
   }
 
   @Command(
       name = "remove",
-      header = "Takes a peer out.",
+      header = "Removes a peer.",
       description = {
-        "The peer may be away. It is to be closed, and its directory deleted, before one of its"
-            + " name is added again."
+        "The peer may be down. Close it and delete its directory before you add one of the same"
+            + " name again."
       })
   int remove(
       @CommandLine.Parameters(paramLabel = "PEERS") String peers,
@@ -423,15 +427,15 @@ public final class ReplicaCommand {
               out,
               "removed",
               Boolean.toString(removed),
-              id + (removed ? " is no member any more." : " was no member."));
+              id + (removed ? " was removed." : " was not a member."));
           return OK;
         });
   }
 
   @Command(
       name = "transfer",
-      header = "Lets another peer lead.",
-      description = "That one, or any that is well: before the leader's machine is shut down.")
+      header = "Transfers the leadership.",
+      description = "To the given peer, or any healthy one; for use before stopping the leader.")
   int transfer(
       @CommandLine.Parameters(paramLabel = "PEERS") String peers,
       @CommandLine.Parameters(paramLabel = "ID", arity = "0..1") @Nullable String id)
@@ -449,8 +453,8 @@ public final class ReplicaCommand {
       name = "snapshot",
       header = "Makes a checkpoint.",
       description = {
-        "At one peer, or at each: its database has all entries up to there on the device, and its"
-            + " log drops the segments before. Applying waits meanwhile."
+        "At one peer, or at each. The database then has all entries up to that point on the"
+            + " device, and the log drops earlier segments. Applying waits meanwhile."
       })
   int snapshot(
       @CommandLine.Parameters(paramLabel = "PEERS") String peers,
@@ -467,7 +471,7 @@ public final class ReplicaCommand {
           }
           if (at.isEmpty()) {
             throw new IllegalArgumentException(
-                id == null ? "No peer answers." : "\"" + id + "\" is no member that is known.");
+                id == null ? "No peer answers." : "\"" + id + "\" is not a known member.");
           }
           int code = OK;
           for (Peer p : at) {

@@ -34,25 +34,25 @@ import org.apache.ratis.util.TimeDuration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A database that several peers hold: commands go through a log that a majority of them has, and
- * each peer applies them to its own copy.
+ * A database that is replicated on several peers. Commands go through a log that a majority of the
+ * peers stores, and each peer applies them to its own copy.
  *
  * <pre>{@code
  * ReplicationOptions options = ReplicationOptions.of("a", Path.of("data"), peers)
  *     .command(NewOrder.class, NewOrder::encode, NewOrder::decode);
  * try (ReplicatedDatabase db = ReplicatedDatabase.join(options)) {
- *   Receipt r = db.submit(new NewOrder(w, d, c, lines)).get();
+ *   CommandResult r = db.submit(new NewOrder(w, d, c, lines)).get();
  *   byte[] x = db.read(LINEARIZABLE, tx -> tx.table(ORDERS).bytes().get(tx, key));
  *   byte[] y = db.read(LOCAL.atLeast(r), tx -> tx.table(ORDERS).bytes().get(tx, key));
  * }
  * }</pre>
  *
- * <p>Commands and linearizable reads of all peers together are linearizable, and a read sees one
- * state of the whole database. A command is applied once, however often it had to be sent. A group
- * of three goes on while one peer is away; a peer that comes back catches up from the log, or takes
- * in a copy where the log does not reach back so far.
+ * <p>Commands and linearizable reads of all peers are linearizable, and a read sees one state of
+ * the whole database. A command is applied once, however often it is sent. A group of three keeps
+ * working while one peer is down. A peer that returns catches up from the log, or from a copy of
+ * the database if the log no longer reaches back far enough.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  *
  * @since 0.1.0
  */
@@ -114,15 +114,16 @@ public final class ReplicatedDatabase implements AutoCloseable {
   }
 
   /**
-   * Joins a group: opens this peer's database and log, and goes on where they end. Returns when the
-   * peer answers the others; a leader may be known later ({@link #awaitLeader}).
+   * Joins a group: opens this peer's database and log, and resumes where they end. Returns when the
+   * peer answers the others; a leader may be elected later ({@link #awaitLeader}).
    *
-   * @param options which group, and how
-   * @return the database, to be closed
+   * @param options the group and the settings of this peer
+   * @return the database; the caller closes it
    * @throws UncheckedIOException if the directory or the address can't be used, or the peer's log
    *     is damaged
-   * @throws IllegalArgumentException if {@link ReplicationOptions#ratis} changes what it may not
-   * @throws io.fovea.error.FoveaException what {@link Database#open} throws
+   * @throws IllegalArgumentException if {@link ReplicationOptions#ratis} changes a property that it
+   *     must not change
+   * @throws io.fovea.error.FoveaException if {@link Database#open} throws it
    */
   public static ReplicatedDatabase join(ReplicationOptions options) {
     leaveTheProcessAlone();
@@ -180,8 +181,8 @@ public final class ReplicatedDatabase implements AutoCloseable {
   }
 
   /**
-   * Ratis would end the whole JVM where it can't listen, and takes what no thread of the
-   * application catches.
+   * Keeps Ratis from ending the JVM when it can't listen, and from replacing the default handler of
+   * uncaught exceptions.
    */
   private static synchronized void leaveTheProcessAlone() {
     Thread.UncaughtExceptionHandler handler = Thread.getDefaultUncaughtExceptionHandler();
@@ -200,7 +201,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
         + e.getMessage();
   }
 
-  /** Ratis starts what it does for a group on a thread of its own. */
+  /** Unwraps the cause: Ratis starts a group on another thread. */
   private static String cantStart(ReplicationOptions options, CompletionException e) {
     Throwable cause = e;
     while (cause.getCause() != null) {
@@ -208,7 +209,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     }
     return "Peer \""
         + options.self().id()
-        + "\" can't go on with its log in "
+        + "\" can't continue its log in "
         + options.directory()
         + ": "
         + cause.getMessage()
@@ -229,38 +230,38 @@ public final class ReplicatedDatabase implements AutoCloseable {
   // ------------------------------------------------------------------------------------- commands
 
   /**
-   * Submits a command: see {@link #submit(RequestId, Command)}.
+   * Submits a command under a new request id: see {@link #submit(RequestId, Command)}.
    *
-   * @param command what to do
-   * @return its receipt
+   * @param command the command
+   * @return its result
    */
   public CompletableFuture<CommandResult> submit(Command command) {
     return submit(newRequest(), command);
   }
 
   /**
-   * Submits a command, to be applied once by every peer. It is sent to the leader, and again until
-   * it is known what became of it or {@link ReplicationOptions#requestTimeout} is over; the leader
+   * Submits a command, which every peer applies once. It is sent to the leader, and sent again
+   * until its outcome is known or {@link ReplicationOptions#requestTimeout} has passed. The leader
    * may change meanwhile.
    *
-   * <p>The future is completed when a majority has the command in its logs and the leader has
-   * applied it. It is completed with
+   * <p>The future completes when a majority has the command in its log and the leader has applied
+   * it. It completes exceptionally with
    *
    * <ul>
-   *   <li>{@link RefusedException} if the command refused; then nothing was changed
-   *   <li>{@link ReplicationException} if nobody knows in time. Its {@link
-   *       ReplicationException#mayBeApplied} says whether the command may be applied; submitting it
-   *       again with the same identity is safe, from any peer
+   *   <li>{@link RefusedException} if the command refused; nothing was changed
+   *   <li>{@link ReplicationException} if the outcome is not known in time. {@link
+   *       ReplicationException#mayBeApplied} says whether the command may be applied. Submitting it
+   *       again with the same id is safe, from any peer
    * </ul>
    *
-   * <p>Submitting does not wait. Two commands that are under way at once are applied in any order.
+   * <p>Does not block. Commands submitted concurrently are applied in any order.
    *
-   * @param id the identity of the request, of {@link #newRequest}; it may be kept over a crash of
-   *     the program
-   * @param command what to do
-   * @return its receipt
-   * @throws IllegalArgumentException if the command is of no kind that {@link
-   *     ReplicationOptions#command} named, or too large
+   * @param id the identity of the request, from {@link #newRequest}; it may outlive a crash of the
+   *     program
+   * @param command the command
+   * @return its result
+   * @throws IllegalArgumentException if the command is too large, or its class was not registered
+   *     with {@link ReplicationOptions#command}
    */
   public CompletableFuture<CommandResult> submit(RequestId id, Command command) {
     byte[] entry = options.commands().entry(id, command);
@@ -282,7 +283,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
               Reason.BUSY,
               false,
               options.pendingMax()
-                  + " commands wait for their receipts, which is the most"
+                  + " commands wait for their results, which is the limit"
                   + " (ReplicationOptions.pendingMax). Wait for some of them.",
               null));
     }
@@ -311,9 +312,9 @@ public final class ReplicatedDatabase implements AutoCloseable {
   }
 
   /**
-   * Makes the identity of a request, for {@link #submit(RequestId, Command)}.
+   * Creates an identity for {@link #submit(RequestId, Command)}.
    *
-   * @return one that no other request has
+   * @return an identity that no other request has
    */
   public RequestId newRequest() {
     return new RequestId(self, sequence.incrementAndGet(), appliedIndex());
@@ -322,17 +323,17 @@ public final class ReplicatedDatabase implements AutoCloseable {
   // ---------------------------------------------------------------------------------------- reads
 
   /**
-   * Reads the database, as one transaction of this peer's copy.
+   * Reads the database in one transaction on this peer's copy.
    *
-   * @param <R> the result
-   * @param <X> what the body throws
-   * @param consistency what it must see
-   * @param work the body; may run more than once. It opens tables by its transaction: {@code
+   * @param <R> the type of the result
+   * @param <X> the type of exception that the body throws
+   * @param consistency what the read must see
+   * @param work the body; may run more than once. It opens tables through its transaction: {@code
    *     tx.table(spec)}
-   * @return its result
-   * @throws X what it throws
-   * @throws ReplicationException if what it must see is not to be had in time ({@link
-   *     ReplicationOptions#requestTimeout}), or the thread is interrupted while it waits
+   * @return the result of the body
+   * @throws X if the body throws it
+   * @throws ReplicationException if the consistency is not reached within {@link
+   *     ReplicationOptions#requestTimeout}, or the thread is interrupted while it waits
    */
   public <R extends @Nullable Object, X extends Exception> R read(
       Consistency consistency, Work<R, X> work) throws X {
@@ -350,7 +351,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     if (state.isDiverged()) {
       ReplicationException stopped = stopped();
       if (stopped != null) {
-        throw stopped; // its data is wrong
+        throw stopped;
       }
     }
     try {
@@ -369,7 +370,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
             false,
             "This peer has applied the log up to index "
                 + appliedIndex()
-                + ", and not up to "
+                + ", but not up to "
                 + index
                 + " within "
                 + options.requestTimeout().toMillis()
@@ -386,11 +387,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     }
   }
 
-  /**
-   * How far this peer has applied the log.
-   *
-   * @return the index of the last entry; -1 before the first
-   */
+  /** {@return the index of the last log entry that this peer has applied; -1 before the first} */
   public long appliedIndex() {
     return replica.applied().index();
   }
@@ -398,10 +395,10 @@ public final class ReplicatedDatabase implements AutoCloseable {
   // --------------------------------------------------------------------------------------- others
 
   /**
-   * Waits until a leader is known, which is ready to take commands.
+   * Waits until a leader accepts commands.
    *
-   * @param most how long
-   * @return whether there is one
+   * @param most the longest time to wait
+   * @return whether there is such a leader
    */
   public boolean awaitLeader(Duration most) {
     try {
@@ -413,27 +410,28 @@ public final class ReplicatedDatabase implements AutoCloseable {
   }
 
   /**
-   * The entries of the log that were skipped here, ever: {@link ReplicationOptions#skip}.
+   * Returns all log entries that were ever skipped here: {@link ReplicationOptions#skip}.
    *
-   * @return the reasons by their index
+   * @return the reasons, by index
    */
   public SortedMap<Long, String> skipped() {
     return replica.skipped();
   }
 
   /**
-   * The members of the group, to be changed, and its leader.
+   * Returns the members of the group and its leader, as this peer knows them, and operations to
+   * change them.
    *
-   * @return from this peer
+   * @return the membership
    */
   public Membership membership() {
     return membership;
   }
 
   /**
-   * How this peer is. Costs a microsecond.
+   * Returns the health of this peer. Takes about a microsecond.
    *
-   * @return what it can do, and why it can't do more
+   * @return what the peer can do, and the reason if that is limited
    */
   public Health health() {
     long applied = appliedIndex();
@@ -457,7 +455,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
           State.DOWN,
           "It has applied nothing for "
               + options.stallTimeout().toMillis()
-              + " ms, though the log goes up to "
+              + " ms, although the log goes up to "
               + committed
               + ".",
           role,
@@ -491,11 +489,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
         failure == null ? null : failure.cause());
   }
 
-  /**
-   * Counters since this peer was started, and where it stands.
-   *
-   * @return of this moment
-   */
+  /** {@return counters since this peer started, and its position in the log} */
   public ReplicationStats stats() {
     long[] counts = replica.counts();
     return new ReplicationStats(
@@ -512,38 +506,36 @@ public final class ReplicatedDatabase implements AutoCloseable {
         division.getRaftLog().getLastCommittedIndex());
   }
 
-  /** For tests: what the leader does every few seconds. */
+  /** For tests: runs the leader's periodic comparison of digests. */
   @Nullable DigestComparison compare() {
     return divergence.compare();
   }
 
-  /** For tests: the database as this peer alone changes it. */
+  /** For tests: the database, to be changed on this peer only. */
   Database database() {
     return replica.database();
   }
 
-  /**
-   * The name of this peer.
-   *
-   * @return its name among the members
-   */
+  /** {@return the name of this peer among the members} */
   public String id() {
     return options.self().id();
   }
 
   /**
-   * The engine's counters of this peer's database; they begin anew when a copy is taken in.
+   * Returns the engine's statistics of this peer's database. The counters start at zero when a copy
+   * of the database is installed.
    *
-   * @return of this moment
-   * @throws DatabaseClosedException if this was closed
+   * @return a copy of the current values
+   * @throws DatabaseClosedException if this peer is closed
    */
   public io.fovea.DatabaseStats databaseStats() {
     return replica.database().stats();
   }
 
   /**
-   * Leaves: stops answering, and closes log and database. The group goes on without this peer. A
-   * leader lets another lead first, where one can. A second call does nothing.
+   * Leaves the group: stops answering, and closes log and database. The group continues without
+   * this peer. A leader transfers the leadership first, if another peer can take it. A second call
+   * does nothing.
    *
    * @throws UncheckedIOException if the server can't be closed
    */
@@ -552,7 +544,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     close(true);
   }
 
-  /** Leaves with or without letting another peer lead first. */
+  /** Closes, with or without transferring the leadership first. */
   void close(boolean politely) {
     synchronized (this) {
       if (state.isClosing()) {

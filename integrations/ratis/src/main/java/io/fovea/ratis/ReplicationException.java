@@ -3,33 +3,35 @@ package io.fovea.ratis;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Replication could not do what was asked for.
+ * Thrown when a replicated operation fails; {@link #reason} says why.
  *
  * @since 0.1.0
  */
 public final class ReplicationException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** Why. */
+  /** Why an operation failed. */
   public enum Reason {
-    /** No majority or no leader answered in time. A command may be applied later, once. */
+    /** No majority or no leader answered in time. A command may still be applied later, once. */
     TIMEOUT,
-    /** A request came again so late that what became of it is forgotten. It was not applied now. */
+    /**
+     * A request was repeated so late that its outcome is no longer stored. It was not applied now.
+     */
     EXPIRED,
-    /** This peer has not applied in time what a read asked for. */
+    /** This peer did not apply, in time, the entries that a read requires. */
     BEHIND,
-    /** Too many requests wait; this one was not sent. */
+    /** Too many requests are waiting; this one was not sent. */
     BUSY,
     /** This peer was closed or has stopped; {@link ReplicatedDatabase#health} says why. */
     STOPPED,
-    /** A change of the members was refused or did not end in time. */
+    /** A change of the members was refused or did not complete in time. */
     MEMBERSHIP
   }
 
-  /** Why. */
+  /** Why the operation failed. */
   private final Reason reason;
 
-  /** Whether a command may be applied. */
+  /** Whether the command may be applied. */
   private final boolean mayBeApplied;
 
   ReplicationException(
@@ -39,20 +41,16 @@ public final class ReplicationException extends RuntimeException {
     this.mayBeApplied = mayBeApplied;
   }
 
-  /**
-   * Why.
-   *
-   * @return the reason
-   */
+  /** {@return why the operation failed} */
   public Reason reason() {
     return reason;
   }
 
   /**
-   * Whether the command may have been applied, or may be applied later. Who submits it again does
-   * so with the same {@link io.fovea.replication.RequestId}, and it is applied once.
+   * Returns whether the command may have been applied, or may be applied later. To retry, submit it
+   * again with the same {@link io.fovea.replication.RequestId}: it is applied once.
    *
-   * @return false where it is certain that it is not applied
+   * @return false if it is certain that the command is not applied
    */
   public boolean mayBeApplied() {
     return mayBeApplied;

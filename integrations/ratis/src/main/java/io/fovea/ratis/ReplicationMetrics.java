@@ -13,25 +13,26 @@ import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
 
 /**
- * Binds the meters of a peer to a Micrometer registry, which is an optional dependency.
+ * Publishes the meters of a peer in a Micrometer registry. Micrometer is an optional dependency.
  *
  * <pre>
- *   fovea.replication.submits     timer    commands with a receipt: count and time
- *   fovea.replication.failures    counter  commands that were refused, or that nobody answered
- *   fovea.replication.tries       counter  tries of requests after the first ones
- *   fovea.replication.applied     counter  entries that were applied here
- *   fovea.replication.retries     counter  those among them that had been applied before
- *   fovea.replication.copies      counter  copies of the database that were taken in
+ *   fovea.replication.submits     timer    successful commands: count and time until the result
+ *   fovea.replication.failures    counter  commands that were refused or got no answer
+ *   fovea.replication.tries       counter  repeated attempts of requests
+ *   fovea.replication.applied     counter  entries applied here
+ *   fovea.replication.retries     counter  applied entries whose request had been applied before
+ *   fovea.replication.copies      counter  copies of the database that were installed
  *   fovea.replication.copied      counter  bytes of such copies
- *   fovea.replication.index       gauge    kind=applied|committed: where in the log
- *   fovea.replication.leader      gauge    1 while this peer leads, else 0
- *   fovea.replication.health      gauge    1 while it is up, 0.5 without a leader, else 0
+ *   fovea.replication.index       gauge    kind=applied|committed: position in the log
+ *   fovea.replication.leader      gauge    1 while this peer leads, otherwise 0
+ *   fovea.replication.health      gauge    1 while it is up, 0.5 without a leader, otherwise 0
  * </pre>
  *
- * <p>Every meter has the tag {@code peer}, its name. Alerts: {@code health} below 1, and committed
- * minus applied that grows. After the peer is closed the meters stand still.
+ * <p>Every meter has the tag {@code peer}, the peer's name. Alert on {@code health} below 1, and on
+ * a growing difference between committed and applied index. After the peer is closed the meters
+ * keep their last values.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  *
  * @since 0.1.0
  */
@@ -40,19 +41,19 @@ public final class ReplicationMetrics implements MeterBinder {
   private final Tags tags;
 
   /**
-   * Meters of a peer.
+   * Creates the meters of a peer.
    *
-   * @param peer whose
+   * @param peer the peer
    */
   public ReplicationMetrics(ReplicatedDatabase peer) {
     this(peer, Tags.empty());
   }
 
   /**
-   * Meters of a peer.
+   * Creates the meters of a peer.
    *
-   * @param peer whose
-   * @param tags further tags for all of them
+   * @param peer the peer
+   * @param tags further tags for all meters
    */
   public ReplicationMetrics(ReplicatedDatabase peer, Iterable<Tag> tags) {
     this.peer = Objects.requireNonNull(peer, "peer");
@@ -62,7 +63,7 @@ public final class ReplicationMetrics implements MeterBinder {
   /**
    * Registers the meters.
    *
-   * @param registry where
+   * @param registry the registry
    */
   @Override
   public void bindTo(MeterRegistry registry) {
@@ -72,23 +73,23 @@ public final class ReplicationMetrics implements MeterBinder {
             p -> p.stats().acknowledged(),
             p -> p.stats().submitNanos(),
             TimeUnit.NANOSECONDS)
-        .description("Commands with a receipt")
+        .description("Successful commands")
         .tags(tags)
         .register(registry);
-    counter(registry, "failures", "Commands without a receipt", ReplicationStats::failed);
-    counter(registry, "tries", "Tries of requests after the first", ReplicationStats::tries);
+    counter(registry, "failures", "Failed commands", ReplicationStats::failed);
+    counter(registry, "tries", "Repeated attempts of requests", ReplicationStats::tries);
     counter(registry, "applied", "Entries of the log applied", ReplicationStats::applied);
     counter(
         registry,
         "retries",
         "Entries that had been applied before",
         ReplicationStats::retriesFound);
-    counter(registry, "copies", "Copies of the database taken in", ReplicationStats::copiesTaken);
-    counter(registry, "copied", "Bytes of copies taken in", ReplicationStats::copyBytes);
-    String index = "Where in the log this peer is";
+    counter(registry, "copies", "Copies of the database installed", ReplicationStats::copiesTaken);
+    counter(registry, "copied", "Bytes of such copies received", ReplicationStats::copyBytes);
+    String index = "Position of this peer in the log";
     gauge(registry, "index", index, p -> p.stats().appliedIndex(), "kind", "applied");
     gauge(registry, "index", index, p -> p.stats().committedIndex(), "kind", "committed");
-    gauge(registry, "leader", "Whether it leads", p -> p.membership().isLeader() ? 1 : 0);
+    gauge(registry, "leader", "1 while it leads", p -> p.membership().isLeader() ? 1 : 0);
     gauge(
         registry,
         "health",

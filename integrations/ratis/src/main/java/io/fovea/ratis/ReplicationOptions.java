@@ -18,15 +18,14 @@ import org.apache.ratis.conf.Parameters;
 import org.apache.ratis.conf.RaftProperties;
 
 /**
- * How a peer takes part in a group.
+ * Settings of one peer in a group.
  *
- * <p>All peers have the same members, group and commands. A value: every method with an argument
- * gives a new one. Any thread.
+ * <p>All peers of a group have the same members, group name and commands. Immutable: every method
+ * with an argument returns new options. Thread-safe.
  *
  * @since 0.1.0
  */
 public final class ReplicationOptions {
-  /** The parts, which a change copies. */
   private static final class Parts implements Cloneable {
     Peer self;
     Path directory;
@@ -87,19 +86,19 @@ public final class ReplicationOptions {
   }
 
   /**
-   * A peer of a group, with everything else by default.
+   * Creates options of a peer, with defaults for everything else.
    *
-   * @param self its name, one of the members'
-   * @param directory its own directory, for the log and the database; made where it does not exist
-   * @param peers all members, it among them
-   * @return the options that the others are made from
-   * @throws IllegalArgumentException if no member has that name, or two have one
+   * @param self the peer's name, one of the members'
+   * @param directory the peer's own directory for log and database; created if it does not exist
+   * @param peers all members, including this one
+   * @return the options
+   * @throws IllegalArgumentException if no member has that name, or two members share a name
    */
   public static ReplicationOptions of(String self, Path directory, Collection<Peer> peers) {
     Objects.requireNonNull(directory, "directory");
     List<Peer> all = List.copyOf(peers);
     if (all.stream().map(Peer::id).distinct().count() < all.size()) {
-      throw new IllegalArgumentException("Two of the peers have one name: " + all + ".");
+      throw new IllegalArgumentException("Two peers have the same name: " + all + ".");
     }
     Peer me =
         all.stream()
@@ -117,9 +116,9 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Names the group, so that peers of two groups that meet by mistake refuse each other.
+   * Sets the name of the group. Peers of differently named groups refuse each other.
    *
-   * @param name its name; "fovea" by default
+   * @param name the name; "fovea" by default
    * @return new options
    */
   public ReplicationOptions group(String name) {
@@ -128,11 +127,11 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets where the peer listens, if that is not its address: behind a translation of addresses, or
-   * on all interfaces.
+   * Sets the address to listen on, if it differs from the peer's address: behind address
+   * translation, or to listen on all interfaces.
    *
-   * @param address host and port; by default the peer's address, so a peer that is called 127.0.0.1
-   *     is reached from its own machine alone
+   * @param address host and port; the peer's address by default, so a peer called 127.0.0.1 can be
+   *     reached only from its own machine
    * @return new options
    */
   public ReplicationOptions listen(String address) {
@@ -140,11 +139,10 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Lets the peer wait until a group takes it in: {@link Membership#add}. One that has data of the
-   * group goes on with it.
+   * Makes the peer wait until it is added to a group: {@link Membership#add}. A peer that already
+   * has data of the group resumes with it.
    *
-   * @param joining true if it is new; false, the default, if it is one of those that the group
-   *     begins with
+   * @param joining true for a new peer; false, the default, for a peer of the initial group
    * @return new options
    */
   public ReplicationOptions joining(boolean joining) {
@@ -152,14 +150,14 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Adds a kind of command, whose name in the log is that of its class without the package.
+   * Registers a class of commands under its simple name.
    *
-   * @param <C> its class
-   * @param type its class
-   * @param encode makes bytes of it
-   * @param decode makes it of bytes that any version of {@code encode} has made
+   * @param <C> the class
+   * @param type the class
+   * @param encode converts a command to bytes
+   * @param decode converts bytes that any version of {@code encode} has written to a command
    * @return new options
-   * @throws IllegalArgumentException if there is one of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public <C extends Command> ReplicationOptions command(
       Class<C> type, Function<C, byte[]> encode, Function<byte[], C> decode) {
@@ -167,15 +165,15 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Adds a kind of command.
+   * Registers a class of commands.
    *
-   * @param <C> its class
-   * @param name its name in the log, 1 to 255 bytes: it stays when the class gets another
-   * @param type its class
-   * @param encode makes bytes of it
-   * @param decode makes it of bytes that any version of {@code encode} has made
+   * @param <C> the class
+   * @param name its name in the log, 1 to 255 bytes; it must not change when the class is renamed
+   * @param type the class
+   * @param encode converts a command to bytes
+   * @param decode converts bytes that any version of {@code encode} has written to a command
    * @return new options
-   * @throws IllegalArgumentException if there is one of that name
+   * @throws IllegalArgumentException if the name is taken
    */
   public <C extends Command> ReplicationOptions command(
       String name, Class<C> type, Function<C, byte[]> encode, Function<byte[], C> decode) {
@@ -185,9 +183,9 @@ public final class ReplicationOptions {
   /**
    * Sets the options of the database.
    *
-   * @param options its memory, log and limits; its durability is {@link #durability} of these
-   *     options. While a copy is taken in, two databases are open: with {@link
-   *     Options#bufferShare(io.fovea.BufferShare)} both share one buffer
+   * @param options memory, log and limits; durability is set by {@link #durability}. While a copy
+   *     is installed two databases are open: with {@link Options#bufferShare(io.fovea.BufferShare)}
+   *     they share one buffer
    * @return new options
    */
   public ReplicationOptions database(Options options) {
@@ -196,15 +194,15 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets when a command that is applied is durable in the database. It is durable in the log of a
-   * majority anyway, before it is applied.
+   * Sets when an applied command is durable in the database. It is durable in the log of a majority
+   * before it is applied, in either case.
    *
-   * @param durability {@link Durability#ASYNC}, the default: after a loss of power the newest
-   *     commands are applied again from the log. {@link Durability#SYNC}: who submits waits for a
-   *     second sync, and nothing is applied again
+   * @param durability {@link Durability#ASYNC}, the default: after a power loss the newest commands
+   *     are applied again from the log. {@link Durability#SYNC}: the submitter waits for a second
+   *     sync, and nothing is applied again
    * @return new options
-   * @throws IllegalArgumentException for {@link Durability#NONE}: such a file can't be opened after
-   *     a crash
+   * @throws IllegalArgumentException for {@link Durability#NONE}: its file can't be opened after a
+   *     crash
    */
   public ReplicationOptions durability(Durability durability) {
     check(durability != Durability.NONE, "durability is ASYNC or SYNC", durability);
@@ -212,9 +210,9 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets how large a command may be, as bytes.
+   * Sets the largest size of an encoded command.
    *
-   * @param bytes the most; 1 MiB by default, 3 MiB at most
+   * @param bytes the limit; 1 MiB by default, 3 MiB at most
    * @return new options
    */
   public ReplicationOptions commandBytesMax(int bytes) {
@@ -223,10 +221,10 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets how many commands may wait for their receipts at this peer; more are refused as {@link
+   * Sets how many commands may wait for their results at this peer. Further ones fail with {@link
    * ReplicationException.Reason#BUSY}.
    *
-   * @param most how many; 10,000 by default
+   * @param most the limit; 10,000 by default
    * @return new options
    */
   public ReplicationOptions pendingMax(int most) {
@@ -235,11 +233,11 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets for how many entries the group knows a request: a retry within so many entries of the log,
-   * or within the {@link #sessionTime}, is applied once, and a later one is refused. The leader's
-   * value counts. Each request takes about 90 bytes and its result.
+   * Sets how many log entries the group remembers a request. A retry within that many entries, or
+   * within {@link #sessionTime}, is applied once; a later one is refused. The leader's value is
+   * used. Each request takes about 90 bytes plus its result.
    *
-   * @param entries how many; 100,000 by default
+   * @param entries the number of entries; 100,000 by default
    * @return new options
    */
   public ReplicationOptions sessionWindow(long entries) {
@@ -248,11 +246,10 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets for how long the group knows a request, however many entries follow: a busy group writes
-   * {@link #sessionWindow} entries within seconds. The leader's value counts, and the time is that
-   * of the leaders' clocks.
+   * Sets how long the group remembers a request, however many entries follow: a busy group writes
+   * {@link #sessionWindow} entries within seconds. The leader's value and clock are used.
    *
-   * @param time how long; 2 minutes by default; zero for the number of entries alone
+   * @param time the time; 2 minutes by default; zero to use the number of entries alone
    * @return new options
    */
   public ReplicationOptions sessionTime(Duration time) {
@@ -261,13 +258,13 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Skips an entry of the log that no peer can apply, such as a command whose decoder fails. All
-   * peers have to be started with it, before any of them has applied the entry; its submitter gets
-   * it as refused. The database records the index and the reason: {@link
+   * Skips a log entry that no peer can apply, such as a command whose decoder fails. All peers must
+   * be started with this setting before any of them has applied the entry. The submitter gets the
+   * command as refused. The database records the index and the reason: {@link
    * ReplicatedDatabase#skipped}.
    *
-   * @param index its index, as the message has it with which a peer has stopped
-   * @param reason why
+   * @param index the index of the entry, from the message of the peer that stopped
+   * @param reason the reason
    * @return new options
    */
   public ReplicationOptions skip(long index, String reason) {
@@ -282,11 +279,11 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets after how many entries the database makes a checkpoint for the log, which then drops what
-   * is older. So many entries are kept behind it, for peers that come back soon; one that is
-   * further behind takes in a copy of the database.
+   * Sets after how many entries the database makes a checkpoint, after which the log drops older
+   * entries. As many entries are kept behind the checkpoint for peers that return soon; a peer that
+   * is further behind fetches a copy of the database.
    *
-   * @param entries how many; 100,000 by default
+   * @param entries the number of entries; 100,000 by default
    * @return new options
    */
   public ReplicationOptions snapshotEvery(long entries) {
@@ -295,7 +292,7 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets how long a command or a read waits for the group, all tries together.
+   * Sets how long a command or read waits for the group, over all attempts.
    *
    * @param most the limit; 10 s by default
    * @return new options
@@ -306,7 +303,7 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets how long one try of a request waits for one peer, before another is asked.
+   * Sets how long one attempt waits for one peer before another peer is asked.
    *
    * @param most the limit; 1 s by default
    * @return new options
@@ -317,10 +314,10 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets how long a peer hears nothing from the leader before it stands for election: this long to
-   * twice as long, at random.
+   * Sets the time without a message from the leader after which a peer stands for election. The
+   * actual time is random, between this and twice this.
    *
-   * @param least the shortest; 500 ms by default
+   * @param least the shortest time; 500 ms by default
    * @return new options
    */
   public ReplicationOptions electionTimeout(Duration least) {
@@ -329,9 +326,10 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets when a peer that applies nothing, though there is something, is {@link Health.State#DOWN}.
+   * Sets after what time a peer is {@link Health.State#DOWN} if it applies nothing although
+   * committed entries wait.
    *
-   * @param most how long; 10 s by default
+   * @param most the time; 10 s by default
    * @return new options
    */
   public ReplicationOptions stallTimeout(Duration most) {
@@ -340,11 +338,11 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Changes properties of Ratis, after those that these options set. What acknowledged commands
-   * rest on can't be changed: the transport, composed appends, Ratis' own copies, and the directory
-   * of the log; {@link ReplicatedDatabase#join} refuses it.
+   * Changes properties of Ratis, after those that these options set. Properties on which
+   * acknowledged commands rest can't be changed: the transport, composed appends, Ratis' own
+   * snapshots, and the log directory. {@link ReplicatedDatabase#join} refuses such a change.
    *
-   * @param change what to change
+   * @param change changes the properties
    * @return new options
    */
   public ReplicationOptions ratis(Consumer<RaftProperties> change) {
@@ -353,17 +351,16 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Has the peers speak TLS, and each prove to the other who it is: a peer talks to those only
-   * whose certificates are of the authority. All peers of a group do, or none. It takes the place
-   * of what {@link #ratis(Parameters)} was given before.
+   * Enables mutual TLS: a peer accepts only peers whose certificates are signed by the authority.
+   * All peers of a group use TLS, or none. Replaces an earlier {@link #ratis(Parameters)}.
    *
-   * @param certificate this peer's certificate, in PEM. It names the host of the peer's address, as
+   * @param certificate this peer's certificate, in PEM. It names the host of the peer's address as
    *     a subject alternative name (DNS or IP)
    * @param key its private key: PKCS #8 in PEM, without a password
-   * @param authority the certificates of those who sign the peers', in PEM
+   * @param authority the certificates of the authorities that sign the peers' certificates, in PEM
    * @return new options
-   * @throws IllegalArgumentException if a file can't be read, is not what it has to be, or the key
-   *     is not the certificate's
+   * @throws IllegalArgumentException if a file can't be read or has the wrong format, or the key
+   *     does not match the certificate
    */
   public ReplicationOptions tls(Path certificate, Path key, Path authority) {
     Objects.requireNonNull(certificate, "certificate");
@@ -373,10 +370,10 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Gives Ratis objects, such as keys of TLS that are in no files: {@code
-   * GrpcConfigKeys.TLS.setConf(parameters, tls)}. It takes the place of {@link #tls}.
+   * Passes objects to Ratis, such as TLS keys that are not in files: {@code
+   * GrpcConfigKeys.TLS.setConf(parameters, tls)}. Replaces an earlier {@link #tls}.
    *
-   * @param parameters for the server and its clients
+   * @param parameters parameters of the server and its clients
    * @return new options
    */
   public ReplicationOptions ratis(Parameters parameters) {
@@ -384,7 +381,7 @@ public final class ReplicationOptions {
     return with(p -> p.parameters = parameters);
   }
 
-  /** For tests: what is broken on purpose. */
+  /** For tests: breaks a mechanism on purpose. */
   ReplicationOptions experiments(Replica.Experiments experiments) {
     return with(p -> p.experiments = experiments);
   }

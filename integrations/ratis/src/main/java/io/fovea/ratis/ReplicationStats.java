@@ -1,19 +1,20 @@
 package io.fovea.ratis;
 
 /**
- * Counters of a peer since it was started, and where it stands.
+ * Counters of a peer since it started, and its position in the log.
  *
- * @param submitted commands that were submitted here
- * @param acknowledged those among them whose receipts came
- * @param failed those among them that ended otherwise
- * @param submitNanos how long all receipts together took
- * @param tries tries of requests after the first ones
- * @param applied entries that were applied here
- * @param retriesFound those among them that had been applied before, and were not applied again
- * @param copiesTaken copies of the database that were taken in
- * @param copyBytes bytes of such copies that came
+ * @param submitted commands submitted here
+ * @param acknowledged submitted commands whose results arrived
+ * @param failed submitted commands that ended in any other way
+ * @param submitNanos the total time until the results arrived, in nanoseconds
+ * @param tries repeated attempts of requests
+ * @param applied entries applied here
+ * @param retriesFound applied entries whose request had been applied before, and was not applied
+ *     again
+ * @param copiesTaken copies of the database that were installed
+ * @param copyBytes bytes received of such copies
  * @param appliedIndex the last entry that was applied
- * @param committedIndex the last entry that a majority is known to have
+ * @param committedIndex the last entry known to be on a majority
  * @since 0.1.0
  */
 public record ReplicationStats(

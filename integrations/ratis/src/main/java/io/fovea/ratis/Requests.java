@@ -28,15 +28,15 @@ import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends requests to the peers, and sends them again until one answers or the time is over.
+ * Sends requests to the peers, and repeats them until one answers or the time is over.
  *
- * <p>A request to this peer's own server takes no way over the network. Each try has a limit of its
- * own, so a peer that was stopped, or a link that loses what it gets, costs one such limit. Each
- * try is a call of its own for Ratis: what it may apply twice, the session table applies once.
+ * <p>A request to this peer's own server bypasses the network. Each attempt has its own time limit,
+ * so a stopped peer or a lossy link costs one such limit. Each attempt is a separate call for
+ * Ratis, which may append it twice; the session table ensures that it is applied once.
  *
- * <p>What waits for a request goes on in a virtual thread, and may block.
+ * <p>Continuations run on virtual threads and may block.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class Requests {
   private static final byte[] NO_BYTES = {};
@@ -61,17 +61,17 @@ final class Requests {
     this.attempt = attempt;
   }
 
-  /** Sends an entry to the leader; completed with the answer of the state machine. */
+  /** Sends an entry to the leader; completes with the answer of the state machine. */
   CompletableFuture<byte[]> write(byte[] entry, Duration most) {
     return new Call(RaftClientRequest.writeRequestType(), entry, null, most).begin();
   }
 
-  /** Appends a mark; completed with its outcome, which has its index. */
+  /** Appends a mark; completes with its outcome, which has its index. */
   CompletableFuture<byte[]> mark(Duration most) {
     return write(NO_BYTES, most);
   }
 
-  /** Asks one peer's state machine something, once. */
+  /** Asks one peer's state machine, once. */
   byte[] ask(RaftPeerId peer, byte[] question, Duration most) throws IOException {
     addMembers();
     Call call = new Call(RaftClientRequest.staleReadRequestType(0), question, peer, most);
@@ -92,12 +92,12 @@ final class Requests {
     }
   }
 
-  /** How many tries there were after the first ones. */
+  /** Returns the number of repeated attempts. */
   long retries() {
     return again.sum();
   }
 
-  /** Lets requests that wait end at their next try. */
+  /** Makes waiting requests end at their next attempt. */
   void close() {
     closed = true;
   }
@@ -124,7 +124,7 @@ final class Requests {
     }
   }
 
-  /** One request, with its tries. */
+  /** A request and its attempts. */
   private final class Call {
     private final RaftClientRequest.Type type;
     private final Message content;
@@ -176,7 +176,7 @@ final class Requests {
       tries++;
       RaftPeerId target = choose(not);
       long limit = Math.min(left, attempt.toNanos());
-      // A copy, so that the limit of a try completes nothing of Ratis'.
+      // A copy, so that the timeout of an attempt does not complete Ratis' future.
       send(target)
           .copy()
           .orTimeout(limit, TimeUnit.NANOSECONDS)
@@ -235,8 +235,8 @@ final class Requests {
     }
 
     /**
-     * How much a failure says: that this peer does not lead, less than that another did not answer
-     * in time, as none does at the end; and that less than any other.
+     * Ranks failures by what they tell: that this peer does not lead tells least; a timeout of
+     * another peer more, although all time out in the end; any other failure most.
      */
     private int says(@Nullable RaftPeerId target, @Nullable Throwable e) {
       boolean own = e instanceof NotLeaderException && server.getId().equals(target);

@@ -18,46 +18,45 @@ import org.apache.ratis.protocol.RaftGroupId;
 import org.apache.ratis.server.RaftServer;
 
 /**
- * What leaders send to a peer, one by one, and acknowledged when it is synced. It stands between
- * Ratis' network and Ratis' server ({@link SerialGrpc}).
+ * Serializes the append requests that leaders send to a peer, and acknowledges them only when they
+ * are synced. It sits between Ratis' network layer and Ratis' server ({@link SerialGrpc}).
  *
- * <p>A leader counts an acknowledged entry for its majority. So what a follower acknowledges must
- * be in its log after a loss of power, and nothing but a later leader, which had to have it, may
- * take it out again. Three things of Ratis (3.3.0, {@code RaftServerImpl.appendEntriesAsync}) are
- * not so, the first two where requests come by two connections: those of a leader before and after
- * its link was reset, or those of two leaders.
+ * <p>A leader counts an acknowledged entry for its majority. So an acknowledged entry must be in
+ * the follower's log even after a power loss, and only a later leader, which must have it, may
+ * remove it. Ratis violates this in three ways (3.3.0, {@code RaftServerImpl.appendEntriesAsync}).
+ * The first two occur if requests arrive over two connections: those of one leader before and after
+ * a reset, or those of two leaders.
  *
  * <ul>
- *   <li><b>An entry that comes again is acknowledged at once</b>, since it is in the memory of the
- *       log; its first append may still wait for the disk, or have failed. So a reply here waits
- *       for the append before it, and is a failure if the log is not synced up to its entries. The
- *       first half is needed because a cut of the log that waits for the disk leaves the index up
- *       to which it is synced too high.
- *   <li><b>A request is compared with the log in one step and appended in another.</b> One of an
- *       older leader, held up between the two until a newer one's was appended, would cut that off.
- *       Both are done by the caller's thread (appends are not composed: {@link RaftSetup}), so they
- *       are one step under the lock here. The use of a copy, which moves the log, takes it too.
- *   <li><b>A vote fits between these steps.</b> The candidate would be compared with a log that has
- *       not the entries, and need not have them. So a reply is a failure if the term is not that of
- *       its request any more. A vote that comes later is compared with the entries.
+ *   <li><b>A repeated entry is acknowledged at once</b>, because it is in the log's memory; its
+ *       first append may still wait for the disk, or have failed. So a reply waits for the append
+ *       before it, and fails unless the log is synced up to its entries. The first condition is
+ *       needed because a truncation that waits for the disk leaves the synced index too high.
+ *   <li><b>A request is compared with the log in one step and appended in another.</b> A request of
+ *       an older leader, delayed between the two steps while a newer leader's request is appended,
+ *       would truncate the newer entries. Both steps run on the caller's thread (appends are not
+ *       composed: {@link RaftSetup}), so the lock here makes them one. Installing a copy, which
+ *       moves the log, takes the lock too.
+ *   <li><b>A vote can occur between the two steps.</b> The candidate would be compared with a log
+ *       that lacks the entries, and need not have them. So a reply fails if the term is no longer
+ *       that of its request. A later vote is compared with the entries.
  * </ul>
  *
- * <p>A request that is refused says so at once, and one without entries, a heartbeat, appends
- * nothing and passes by the lock: others wait there while the log's queue is full. An append whose
- * reply is a failure is sent again by the leader. One that a copy overtook, or that the log was
- * closed under, may never end in Ratis. It ends here, as a failure, with the copy or with the next
- * request.
+ * <p>A refused request is answered at once. A heartbeat, which has no entries, bypasses the lock,
+ * where other requests wait while the log's queue is full. The leader repeats an append whose reply
+ * failed. An append that a copy overtook, or that was in progress when the log was closed, may
+ * never complete in Ratis. It fails here, when the copy is installed or the next request arrives.
  *
- * <p>Any thread. The lock is taken before all locks of Ratis' server, and by no thread that Ratis
- * waits for. There is one group in a server.
+ * <p>Thread-safe. The lock is taken before all locks of Ratis' server, and by no thread that Ratis
+ * waits for. A server has one group.
  */
 final class SerialAppends {
   private final RaftServer server;
 
-  /** Ends when the latest append has. Guarded by this. */
+  /** Completes with the latest append. Guarded by this. */
   private CompletableFuture<?> latest = CompletableFuture.completedFuture(null);
 
-  /** Replies that have not ended. Its threads take no lock of ours. */
+  /** Incomplete replies. The threads that complete them take no lock of this class. */
   private final Set<CompletableFuture<AppendEntriesReplyProto>> underWay =
       ConcurrentHashMap.newKeySet();
 
@@ -65,7 +64,7 @@ final class SerialAppends {
     this.server = server;
   }
 
-  /** A server that is the other one, but for what leaders send. */
+  /** Returns a proxy of the server that intercepts what leaders send. */
   static RaftServer around(RaftServer server) {
     SerialAppends appends = new SerialAppends(server);
     return (RaftServer)
@@ -92,17 +91,17 @@ final class SerialAppends {
   }
 
   private synchronized Object install(Method method, Object[] args) throws Throwable {
-    boolean moved = true; // the log; also where Ratis fails in the middle of it
+    boolean moved = true; // the log; also if Ratis fails midway
     try {
       InstallSnapshotReplyProto reply = (InstallSnapshotReplyProto) pass(method, args);
       moved = reply.getResult() == InstallSnapshotResult.SNAPSHOT_INSTALLED;
       return reply;
     } catch (IllegalStateException e) {
-      moved = false; // Ratis does not take it, as it does not fit what it is doing
+      moved = false; // Ratis refuses it in its current state
       throw e;
     } finally {
       if (moved) {
-        abandon("A copy was used instead.");
+        abandon("A copy was installed instead.");
       }
     }
   }
@@ -151,7 +150,7 @@ final class SerialAppends {
           throw new IOException("The entry " + reply.getMatchIndex() + " could not be synced.");
         }
         if (division.getInfo().getCurrentTerm() != request.getLeaderTerm()) {
-          throw new IOException("The term is another one since the request came.");
+          throw new IOException("The term has changed since the request arrived.");
         }
       }
       return reply;
@@ -160,7 +159,10 @@ final class SerialAppends {
     }
   }
 
-  /** Ends what may not end by itself, by another thread, which holds no lock. Guarded by this. */
+  /**
+   * Fails the replies that may never complete, on another thread that holds no lock. Guarded by
+   * this.
+   */
   private void abandon(String why) {
     latest = CompletableFuture.completedFuture(null);
     List<CompletableFuture<AppendEntriesReplyProto>> all = List.copyOf(underWay);

@@ -8,13 +8,13 @@ import org.apache.ratis.rpc.RpcType;
 import org.apache.ratis.server.RaftServer;
 
 /**
- * Ratis' gRPC, with {@link SerialAppends} between it and the server. Not for applications: it is
- * public because Ratis makes it by its name.
+ * Ratis' gRPC transport with {@link SerialAppends} in front of the server. Not for applications:
+ * public because Ratis instantiates it by name.
  *
  * @since 0.1.0
  */
 public final class SerialGrpc implements RpcType {
-  /** For Ratis. */
+  /** Called by Ratis. */
   public SerialGrpc() {}
 
   @Override

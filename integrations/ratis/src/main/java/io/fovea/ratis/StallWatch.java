@@ -3,10 +3,10 @@ package io.fovea.ratis;
 import java.time.Duration;
 
 /**
- * Notices a peer that applies nothing, though the log has something for it. It looks when it is
- * asked: who asks more rarely than the limit is told one time later.
+ * Detects a peer that applies nothing although committed entries wait. It checks when it is asked,
+ * so it detects a stall no sooner than at the first call after the limit.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class StallWatch {
   private final long mostNanos;

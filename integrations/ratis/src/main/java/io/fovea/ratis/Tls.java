@@ -30,23 +30,23 @@ import org.apache.ratis.grpc.GrpcConfigKeys;
 import org.apache.ratis.grpc.GrpcTlsConfig;
 import org.jspecify.annotations.Nullable;
 
-/** The files of TLS, looked at before Ratis has them, and what its failures mean. */
+/** Validates TLS files before Ratis gets them, and explains TLS failures. */
 final class Tls {
   private static final Pattern KEY =
       Pattern.compile("-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\\s]+)-----END PRIVATE KEY-----");
 
-  /** What gRPC says where the other side speaks TLS, and this one does not. */
+  /** gRPC's message if the other side uses TLS and this side does not. */
   private static final String CLOSED = "Network closed for unknown reason";
 
   private Tls() {}
 
   /**
-   * What Ratis is given.
+   * Creates the TLS parameters of Ratis.
    *
-   * @param certificate of this side; null for a client that has none
-   * @param key of the certificate; null where that is
-   * @param authority the certificates of those whose certificates are trusted
-   * @throws IllegalArgumentException if a file can't be read, or is not what it has to be
+   * @param certificate the certificate of this side; null for a client without one
+   * @param key the key of the certificate; null without a certificate
+   * @param authority certificates of the trusted authorities
+   * @throws IllegalArgumentException if a file can't be read or has the wrong format
    */
   static Parameters parameters(@Nullable Path certificate, @Nullable Path key, Path authority) {
     certificates(authority);
@@ -75,7 +75,7 @@ final class Tls {
         switch (algorithm) {
           case "EC" -> "SHA256withECDSA";
           case "RSA" -> "SHA256withRSA";
-          default -> null; // the first connection will tell
+          default -> null; // the first connection detects a mismatch
         };
     if (signing == null) {
       return;
@@ -105,8 +105,8 @@ final class Tls {
             + key
             + "\" has no private key of the certificate's algorithm, "
             + algorithm
-            + ", in PKCS #8 and PEM, without a password. \"openssl pkcs8 -topk8 -nocrypt\" makes"
-            + " one from other forms.",
+            + ", in PKCS #8 and PEM, without a password. \"openssl pkcs8 -topk8 -nocrypt\" converts"
+            + " other formats.",
         cause);
   }
 
@@ -140,10 +140,9 @@ final class Tls {
   }
 
   /**
-   * What a failure says of TLS.
+   * Explains what a failure says about TLS.
    *
-   * @param thrown what a request ended with
-   * @return in words, without a full stop; null if it says nothing of TLS
+   * @return the explanation, without a period; null if the failure does not concern TLS
    */
   static @Nullable String trouble(Throwable thrown) {
     Set<Throwable> seen = new HashSet<>();

@@ -14,23 +14,23 @@ import java.util.Properties;
 import java.util.UUID;
 
 /**
- * Ratis' file of the term and the vote, {@code raft-meta}, mended where a full disk has cut it.
+ * Repairs Ratis' file of term and vote, {@code raft-meta}, after a full disk has truncated it.
  *
- * <p>Ratis 3.2.2 writes that file anew beside the old one and then renames it. But its stream also
- * renames when it is closed after a write that has failed ({@code AtomicFileOutputStream.close}).
- * So on a full disk the next election of any peer leaves an empty file, and the peer could not be
- * started again when there is room.
+ * <p>Ratis 3.2.2 writes a new file and renames it over the old one. But its stream also renames if
+ * it is closed after a failed write ({@code AtomicFileOutputStream.close}). So on a full disk any
+ * election leaves an empty file, and the peer can't restart even after space was freed.
  *
  * <p><b>What the file may say then.</b> A peer must never vote twice in one term, nor follow a
- * leader of a term below one that it has promised. Both hold in a term that is <em>higher</em> than
- * all that it may have been in, so that is what is written, with a vote for the peer itself: it has
- * voted there, and for nobody else. The leader of a lower term steps down when it hears of it, and
- * one election follows. The vote that failed was not given: Ratis answers after it has written.
+ * leader of a term lower than one it has acknowledged. Both hold in a term <em>higher</em> than any
+ * it may have been in. So the repaired file names such a term, and a vote for the peer itself,
+ * which has voted for no other in that term. A leader of a lower term steps down when it learns of
+ * the higher one, and one election follows. The vote whose write failed was never sent: Ratis
+ * answers after writing.
  *
- * <p><b>Higher than all.</b> The term of the last entry that was applied plus a million, or the
- * milliseconds of the clock, whichever is more. A term is an election, of which there are none
- * within 20 ms of another. So the first holds unless a million elections in a row have applied
- * nothing; the second lets the file be cut again before anything is applied.
+ * <p><b>Higher than any earlier term.</b> The new term is the maximum of the last applied entry's
+ * term plus a million, and the clock in milliseconds. Each term is an election, and elections are
+ * at least 20 ms apart. So the first bound holds unless a million elections in a row applied
+ * nothing. The second bound allows the file to be truncated again before anything is applied.
  */
 final class VoteFile {
   private static final System.Logger LOG = System.getLogger("io.fovea.ratis");
@@ -41,13 +41,10 @@ final class VoteFile {
   private VoteFile() {}
 
   /**
-   * Mends the file, if it is there and was cut. Before Ratis reads it.
+   * Repairs the file if it exists and was truncated. Must run before Ratis reads it.
    *
-   * @param log the directory of Ratis
-   * @param group the group's id
-   * @param self the name of this peer
-   * @param applied what its database has applied
-   * @return whether it was cut
+   * @param log Ratis' directory
+   * @return whether it was truncated
    * @throws IOException if it can't be read or written
    */
   static boolean mend(Path log, UUID group, String self, Position applied) throws IOException {
@@ -81,10 +78,10 @@ final class VoteFile {
             + file
             + " of peer "
             + self
-            + ", which has its term and its vote, was cut: the disk was full. The peer begins with"
+            + ", with its term and vote, was truncated by a full disk. The peer starts in"
             + " term "
             + term
-            + ", which is higher than all that it may have been in. One election follows.");
+            + ", which is higher than any it may have been in. One election follows.");
     return true;
   }
 

@@ -1,14 +1,14 @@
 /**
  * A replicated database on Apache Ratis.
  *
- * <p>Purpose: {@link io.fovea.ratis.ReplicatedDatabase} takes part in a group of peers that hold
- * the same database. Commands go through the log of the group and are applied by each peer; reads
- * are those of one peer, after an entry of the log where they are to be linearizable.
+ * <p>Purpose: {@link io.fovea.ratis.ReplicatedDatabase} is one peer of a group that replicates a
+ * database. Commands go through the group's log, and each peer applies them. Reads run on one peer;
+ * a linearizable read first waits for a new entry of the log.
  *
  * <p>May import: {@code io.fovea.replication}, the engine's API, Ratis; Micrometer in {@link
  * io.fovea.ratis.ReplicationMetrics} alone.
  *
- * <p>Threading: any thread, unless a type says otherwise.
+ * <p>Threading: thread-safe, unless a type says otherwise.
  */
 @NullMarked
 package io.fovea.ratis;

@@ -10,9 +10,9 @@ import java.time.Instant;
 import java.util.SplittableRandom;
 
 /**
- * What a command may look at: the transaction, and numbers that are the same on all replicas.
+ * What a command may use: the transaction, and values that are the same on all replicas.
  *
- * <p>It belongs to the call of {@link Command#apply}, and to its thread.
+ * <p>Valid only during the call of {@link Command#apply}, and on its thread.
  *
  * @since 0.1.0
  */
@@ -26,34 +26,34 @@ public final class CommandContext {
     this.tx = tx;
     this.position = position;
     this.clockMillis = clockMillis;
-    // Made anew for each attempt, so that an attempt that is done again sees the same numbers.
+    // Created for each attempt, so that a repeated attempt sees the same numbers.
     this.random = new SplittableRandom(position.index() * 0x9E3779B97F4A7C15L ^ clockMillis);
   }
 
   /**
-   * The transaction, which commits with the entry's position.
+   * Returns the transaction, which commits together with the position of the entry.
    *
-   * @return the transaction; the command neither commits it nor rolls it back
+   * @return the transaction; the command must neither commit it nor roll it back
    */
   public Transaction tx() {
     return tx;
   }
 
   /**
-   * Opens a table, creating it where it is not there: {@link Transaction#table(TableSpec)}.
+   * Opens a table, and creates it if it does not exist: {@link Transaction#table(TableSpec)}.
    *
-   * @param spec what the table is
+   * @param spec the specification of the table
    * @return the table, for this call
-   * @throws InvalidUseException if its rows expire: by the clock of each replica, so at different
-   *     moments
+   * @throws InvalidUseException if its rows expire: they would expire by each replica's clock, at
+   *     different times
    */
   public RowTable table(TableSpec spec) {
     if (spec.expiry() != null) {
       throw new InvalidUseException(
           "Table \""
               + spec.name()
-              + "\" can't be replicated, because its rows expire by the clock of each replica: they"
-              + " would differ. Let a command delete what is older than its clock() says.");
+              + "\" can't be replicated: its rows expire by the clock of each replica, so"
+              + " replicas would differ. Delete old rows in a command, by its clock().");
     }
     return tx.table(spec);
   }
@@ -63,46 +63,38 @@ public final class CommandContext {
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
-   * @param spec what the table is
+   * @param spec the specification of the table
    * @return the table, for this call
    */
   public <K, V> Table<K, V> table(ObjectSpec<K, V> spec) {
     return tx.table(spec);
   }
 
-  /**
-   * Where in the log the command is.
-   *
-   * @return its index; each is used once
-   */
+  /** {@return the command's index in the log; each is used once} */
   public long index() {
     return position.index();
   }
 
-  /**
-   * In which term of a leader it was appended to the log.
-   *
-   * @return the term
-   */
+  /** {@return the term of the leader that appended the command to the log} */
   public long term() {
     return position.term();
   }
 
   /**
-   * What the leader's clock said when it took the command. It may go back where the leader changes:
-   * their clocks differ.
+   * Returns the leader's time when it received the command. It may go backward when the leader
+   * changes, because clocks differ.
    *
-   * @return a time of milliseconds
+   * @return the time, in milliseconds
    */
   public Instant clock() {
     return Instant.ofEpochMilli(clockMillis);
   }
 
   /**
-   * Random numbers, the same on every replica. They can be predicted by who knows the log: not for
-   * secrets.
+   * Returns random numbers, the same on every replica. They can be predicted from the log: do not
+   * use them for secrets.
    *
-   * @return the generator of this call
+   * @return the generator for this call
    */
   public SplittableRandom random() {
     return random;

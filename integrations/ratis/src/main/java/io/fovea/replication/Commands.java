@@ -7,9 +7,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which commands there are: their names in the log, and how they become bytes.
+ * The known commands: their names in the log and their encoding.
  *
- * <p>A value: {@link #with} gives a new one. Any thread.
+ * <p>Immutable: {@link #with} returns a new instance. Thread-safe.
  *
  * @since 0.1.0
  */
@@ -29,15 +29,16 @@ public final class Commands {
   }
 
   /**
-   * Adds a kind of command.
+   * Registers a class of commands.
    *
-   * @param <C> its class
-   * @param name its name in the log, 1 to 255 bytes; it stays when the class is renamed
-   * @param type its class
-   * @param encode makes bytes of it
-   * @param decode makes it of bytes that any version of {@code encode} has made
-   * @return new commands
-   * @throws IllegalArgumentException if there is one of that name or class, or the name is none
+   * @param <C> the class
+   * @param name its name in the log, 1 to 255 bytes; it must not change when the class is renamed
+   * @param type the class
+   * @param encode converts a command to bytes
+   * @param decode converts bytes that any version of {@code encode} has written to a command
+   * @return a new instance
+   * @throws IllegalArgumentException if the name or class is registered already, or the name is
+   *     empty or too long
    */
   public <C extends Command> Commands with(
       String name, Class<C> type, Function<C, byte[]> encode, Function<byte[], C> decode) {
@@ -48,7 +49,7 @@ public final class Commands {
     }
     if (byName.containsKey(name) || byClass.containsKey(type)) {
       throw new IllegalArgumentException(
-          "There is a command of the name \"" + name + "\" or of " + type + " already.");
+          "A command named \"" + name + "\" or of " + type + " is already registered.");
     }
     Type added = new Type(name, c -> encode.apply(type.cast(c)), decode);
     Map<Class<?>, Type> classes = new HashMap<>(byClass);
@@ -59,24 +60,25 @@ public final class Commands {
   }
 
   /**
-   * An entry of the log with a command.
+   * Encodes a log entry with a command.
    *
    * @param id the request
-   * @param command what to do
+   * @param command the command
    * @return the entry, without the leader's stamp
-   * @throws IllegalArgumentException if there is no such kind of command
+   * @throws IllegalArgumentException if the command's class is not registered, or its decoder
+   *     rejects the encoded command
    */
   public byte[] entry(RequestId id, Command command) {
     Type type = byClass.get(command.getClass());
     if (type == null) {
       throw new IllegalArgumentException(
-          "No command of "
+          "The command "
               + command.getClass()
-              + " is known: name it with ReplicationOptions.command, on every peer.");
+              + " is not registered: register it with ReplicationOptions.command, on every peer.");
     }
     byte[] entry = Entry.encode(id, type.name, type.encode.apply(command));
     try {
-      decode(Entry.decode(entry)); // as each replica will: one that fails there stops them all
+      decode(Entry.decode(entry)); // as each replica will: a failure there stops them all
     } catch (RuntimeException e) {
       throw new IllegalArgumentException(
           "The command "
@@ -95,8 +97,8 @@ public final class Commands {
       throw new IllegalStateException(
           "The log has a command \""
               + entry.name()
-              + "\" that this replica does not know. Was it submitted by a newer program? A new"
-              + " kind of command is submitted when all peers know it.");
+              + "\" that this replica does not know. Was it submitted by a newer program? Submit a"
+              + " new kind of command only after all peers know it.");
     }
     return type.decode.apply(entry.command());
   }

@@ -15,31 +15,31 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies of the database that are being given away, in chunks that the receiver asks for by number.
+ * Copies of the database that are being sent, in chunks that the receiver requests by number.
  *
- * <p>The copy is made as it is taken: its thread waits while a few chunks wait. So it needs no room
- * on the disk, and a slow receiver slows only the copy. A chunk that was asked for again, since its
- * answer got lost, is given again. A receiver that does not ask for {@link #PATIENCE_SECONDS} has
- * gone, and its copy is ended: a copy that is made keeps the log of the database.
+ * <p>A copy is produced as it is consumed: its thread waits while a few chunks are ready. So it
+ * needs no disk space, and a slow receiver slows only the copy. A chunk whose answer was lost can
+ * be requested again. If the receiver requests nothing for {@link #PATIENCE_SECONDS}, the copy
+ * ends, because a running copy keeps the database's log from being dropped.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 public final class Copies implements AutoCloseable {
-  /** The size of a chunk but the last. */
+  /** The size of every chunk but the last, in bytes. */
   public static final int CHUNK_BYTES = 1 << 20;
 
   private static final int PATIENCE_SECONDS = 30;
   private static final int AHEAD = 4;
   private static final byte[] END = new byte[0];
 
-  /** Where chunks come from, and how often they are asked for. */
+  /** Supplies the chunks of a copy. */
   public interface Source {
     /**
-     * Asks for a chunk.
+     * Requests a chunk.
      *
-     * @param number from 0 on
-     * @return the chunk; empty at the end; null if it is not there yet
-     * @throws IOException if there is none any more
+     * @param number the number of the chunk, from 0
+     * @return the chunk; empty at the end; null if it is not ready
+     * @throws IOException if the copy has ended
      */
     byte @Nullable [] chunk(long number) throws IOException;
   }
@@ -48,9 +48,9 @@ public final class Copies implements AutoCloseable {
   private final Map<Long, Given> given = new ConcurrentHashMap<>();
 
   /**
-   * Copies of a database.
+   * Creates copies of a database.
    *
-   * @param copy writes one
+   * @param copy writes a copy to a stream
    */
   public Copies(Consumer<OutputStream> copy) {
     this.copy = copy;
@@ -59,7 +59,7 @@ public final class Copies implements AutoCloseable {
   /**
    * Begins a copy.
    *
-   * @return its number, for {@link #chunk}
+   * @return its id, for {@link #chunk}
    */
   public long begin() {
     long id = ThreadLocalRandom.current().nextLong();
@@ -77,12 +77,12 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * A chunk of a copy.
+   * Returns a chunk of a copy.
    *
-   * @param id which copy
-   * @param number which chunk: the next, or the last one again
-   * @return the chunk; empty at the end; null if it is not there yet
-   * @throws IOException if there is no such copy any more, or it has failed
+   * @param id the copy
+   * @param number the next chunk, or the last one again
+   * @return the chunk; empty at the end; null if it is not ready
+   * @throws IOException if the copy has ended or failed
    */
   public byte @Nullable [] chunk(long id, long number) throws IOException {
     Given g = given.get(id);
@@ -90,7 +90,7 @@ public final class Copies implements AutoCloseable {
       throw new IOException(
           "The copy "
               + Long.toHexString(id)
-              + " has ended: it failed, or nobody asked for its next chunk within "
+              + " has ended: it failed, or its next chunk was not requested within "
               + PATIENCE_SECONDS
               + " s. Begin another one.");
     }
@@ -139,7 +139,7 @@ public final class Copies implements AutoCloseable {
         Thread.currentThread().interrupt();
         throw new InterruptedIOException();
       }
-      throw new IOException("Nobody takes the copy any more.");
+      throw new IOException("The receiver no longer requests chunks of the copy.");
     }
 
     synchronized byte @Nullable [] chunk(long number) throws IOException {
@@ -173,7 +173,7 @@ public final class Copies implements AutoCloseable {
       return next;
     }
 
-    /** Cuts what is written into chunks. */
+    /** Cuts the stream into chunks. */
     private final class Chunks extends OutputStream {
       private byte[] chunk = new byte[CHUNK_BYTES];
       private int length;
@@ -209,9 +209,9 @@ public final class Copies implements AutoCloseable {
   /**
    * Reads a copy chunk by chunk.
    *
-   * @param source where from
-   * @param told is told the size of each chunk that came
-   * @return the copy; one thread
+   * @param source supplies the chunks
+   * @param told receives the size of each chunk
+   * @return the copy; not thread-safe
    */
   public static InputStream read(Source source, Consumer<Integer> told) {
     return new InputStream() {

@@ -3,25 +3,25 @@ package io.fovea.replication;
 import io.fovea.replication.Replica.Digest;
 
 /**
- * The digest of a replica at the last entries that it has applied, so that it can be compared with
- * one that is not as far, or further.
+ * The digests of a replica at the entries applied last, for comparison with replicas that are
+ * behind or ahead.
  *
- * <p>A sum, so that another start is a constant that is added to all of them.
+ * <p>A digest is a sum, so another start adds the same constant to all of them.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class Digests {
-  /** How many entries back: half a megabyte. */
+  /** How many entries are kept: half a megabyte. */
   static final int KEPT = 1 << 15;
 
   private final long[] indexes = new long[KEPT];
   private final long[] sums = new long[KEPT];
   private long start;
 
-  /** How many were added; the last one is at {@code count - 1}, and wraps around. */
+  /** How many were added; the last one is at {@code count - 1}, modulo {@link #KEPT}. */
   private long count;
 
-  /** Forgets all, and begins at a position. */
+  /** Discards all digests, and restarts at a position. */
   synchronized void reset(long start, long index, long sum) {
     this.start = start;
     count = 0;
@@ -43,7 +43,10 @@ final class Digests {
     return sums[(int) ((count - 1) % KEPT)];
   }
 
-  /** Whether the start was another one; else nothing changes. */
+  /**
+   * Adopts another start; returns false, with nothing changed, if the start is the same or the
+   * index is unknown.
+   */
   synchronized boolean adopt(long index, long newStart, long sum) {
     int at = find(index);
     if (start == newStart || at < 0) {
@@ -58,9 +61,9 @@ final class Digests {
   }
 
   /**
-   * The digest at an index.
+   * Returns the digest at an index.
    *
-   * @param applied what was applied, read before: all up to there was added, or forgotten by a
+   * @param applied the applied index, read before: everything up to it was added, or discarded by
    *     {@link #reset}
    */
   synchronized Digest at(long index, long applied) {
@@ -72,7 +75,7 @@ final class Digests {
     return (int) (Math.max(0, count - KEPT) % KEPT);
   }
 
-  /** The last one at or below the index; -1 if it is forgotten. */
+  /** The last one at or below the index; -1 if it was discarded. */
   private int find(long index) {
     long low = Math.max(0, count - KEPT);
     long high = count - 1;
@@ -90,7 +93,7 @@ final class Digests {
     return (int) (low % KEPT);
   }
 
-  /** Spreads a number over all 64 bits; the same in each release. */
+  /** Spreads a number over all 64 bits. Must stay the same in all releases. */
   static long mix(long value) {
     long v = (value ^ value >>> 30) * 0xbf58476d1ce4e5b9L;
     v = (v ^ v >>> 27) * 0x94d049bb133111ebL;

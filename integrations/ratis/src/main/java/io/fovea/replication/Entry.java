@@ -20,10 +20,10 @@ import java.util.UUID;
  * </pre>
  *
  * All numbers are big-endian. Version 1 has no window in milliseconds, which is 0 then. A replica
- * that meets a newer version stops: it can't apply the entry, and must not pass over it.
+ * that meets a newer version stops: it can't apply the entry, and must not skip it.
  *
- * <p>An entry without a byte is a <em>mark</em>: it changes nothing, and who reads its index has
- * proof that the log goes so far.
+ * <p>An entry of zero bytes is a <em>mark</em>: it changes nothing; its index proves that the log
+ * reaches that far.
  */
 record Entry(
     RequestId id, long clockMillis, long window, long windowMillis, String name, byte[] command) {

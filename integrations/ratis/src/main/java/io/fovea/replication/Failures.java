@@ -11,27 +11,27 @@ import io.fovea.error.ValueTooLargeException;
 import java.io.UncheckedIOException;
 
 /**
- * Tells what a command has thrown from what has befallen a replica. The first follows from the
- * command and the data, so that each replica throws the same: it is an outcome. The second, such as
- * a full disk, says nothing of the others: the replica stops.
+ * Separates failures of a command from failures of a replica. The first kind follows from the
+ * command and the data, so each replica throws the same, and it is an outcome. The second kind,
+ * such as a full disk, is local: the replica stops.
  *
  * <pre>
  *   of the command    keys and values that are too large, duplicates, misuse, a schema that does not
  *                     fit, a transaction that is too large or was rolled back by its own code; every
  *                     unchecked exception of the command's code
- *   of the replica    all other exceptions of the engine, IO, and every Error: memory, stack, classes
+ *   of the replica    all other exceptions of the engine, I/O, and every Error: memory, stack, classes
  * </pre>
  *
- * <p>What is too large for a transaction depends on the options of the database, so these are the
- * same on all replicas.
+ * <p>The size limit of a transaction depends on the database options, so these must be the same on
+ * all replicas.
  */
 final class Failures {
-  /** A reason is kept with the request. */
+  /** Limits the reason, which is stored with the request. */
   private static final int REASON_LENGTH_MAX = 2000;
 
   private Failures() {}
 
-  /** Whether each replica throws the same. */
+  /** Returns whether each replica throws the same. */
   static boolean isOfCommand(RuntimeException e) {
     return switch (e) {
       case KeyTooLargeException k -> true;
@@ -47,7 +47,7 @@ final class Failures {
     };
   }
 
-  /** What the submitter gets: the same on each replica. */
+  /** The reason that the submitter gets, the same on each replica. */
   static String reason(RuntimeException e) {
     String text = "The command has failed, and changed nothing: " + e;
     return text.length() <= REASON_LENGTH_MAX ? text : text.substring(0, REASON_LENGTH_MAX);

@@ -4,21 +4,21 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * What became of a request: what the submitter is told, and what the session table keeps.
+ * The outcome of a request, which is sent to the submitter and kept in the session table.
  *
- * @param kind which of the three ends it had
- * @param index the entry that it was applied by; of a retry, that of the first time
+ * @param kind how the request ended
+ * @param index the entry that applied it; for a retry, the entry of the first time
  * @param payload the result, or the reason as UTF-8
  * @since 0.1.0
  */
 public record Outcome(Kind kind, long index, byte[] payload) {
-  /** How a request ends. */
+  /** How a request ended. */
   public enum Kind {
-    /** Its command was applied; the payload is its result. */
+    /** Its command was applied; the payload is the result. */
     APPLIED,
     /** Its command refused; nothing was changed. */
     REFUSED,
-    /** It came too late to know whether it was applied before, and was not applied now. */
+    /** It came too late to know whether it had been applied, and was not applied now. */
     EXPIRED
   }
 
@@ -32,17 +32,13 @@ public record Outcome(Kind kind, long index, byte[] payload) {
     return new Outcome(Kind.EXPIRED, index, why.getBytes(StandardCharsets.UTF_8));
   }
 
-  /**
-   * The reason of one that was not applied.
-   *
-   * @return the payload as text
-   */
+  /** {@return the payload as text: why the request was not applied} */
   public String reason() {
     return new String(payload, StandardCharsets.UTF_8);
   }
 
   /**
-   * As bytes: kind (1), index (8), payload.
+   * Encodes the outcome: kind (1), index (8), payload.
    *
    * @return a new array
    */
@@ -55,9 +51,9 @@ public record Outcome(Kind kind, long index, byte[] payload) {
   }
 
   /**
-   * From bytes.
+   * Decodes an outcome.
    *
-   * @param bytes what {@link #toBytes} gave
+   * @param bytes the result of {@link #toBytes}
    * @return the outcome
    */
   public static Outcome of(byte[] bytes) {

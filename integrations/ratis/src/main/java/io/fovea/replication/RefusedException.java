@@ -1,7 +1,7 @@
 package io.fovea.replication;
 
 /**
- * A command was refused by its own code: the result is that nothing was changed, on every replica.
+ * Thrown by a command to refuse: nothing is changed, on every replica.
  *
  * @since 0.1.0
  */
@@ -9,9 +9,10 @@ public final class RefusedException extends Exception {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Refuses a command.
+   * Creates a refusal.
    *
-   * @param message why; the same on every replica, as it is kept with the request
+   * @param message the reason; must be the same on every replica, because it is stored with the
+   *     request
    */
   public RefusedException(String message) {
     super(message, null, false, false);

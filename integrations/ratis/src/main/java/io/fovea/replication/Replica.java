@@ -31,7 +31,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One replica: a database, and how far the log was applied to it.
+ * One replica: a database, and its position in the log.
  *
  * <pre>
  *   fovea.replica   "skipped", index (8)  →  why an operator has skipped the entry
@@ -40,31 +40,32 @@ import org.jspecify.annotations.Nullable;
  *                                 sum (8)
  * </pre>
  *
- * <p><b>Each entry is applied exactly once, whatever crashes.</b> The row above is written in the
- * transaction that runs the command. So a database that is opened after a crash has the commands up
- * to the index that the row says, and no others, even where the crash has taken the newest
- * transactions: with {@link io.fovea.config.Durability#ASYNC} it takes a suffix of them. The log is
- * applied from the next index on; entries at or below it are passed over.
+ * <p><b>Each entry is applied exactly once, across crashes.</b> The "applied" row is written by the
+ * transaction that runs the command. So after a crash the database has exactly the commands up to
+ * the index in that row, even if the crash lost the newest transactions: {@link
+ * io.fovea.config.Durability#ASYNC} loses a suffix of them. The log is applied from the next index
+ * on; entries at or below it are skipped.
  *
- * <p><b>Digest.</b> Each entry has a digest of its index, its outcome and what it has changed: see
- * {@link Transaction#changesDigest}. The row above has their sum since some entry, in the
- * transaction that makes the changes, so it follows the data over crashes and in copies. Replicas
- * with the same start have the same sum at the same index, or one of them has done something else.
- * A sum stays wrong once an entry was, so it does not matter at which index they are compared. A
- * row of an earlier version has no digest, and is given that of the leader ({@link #adopt}).
+ * <p><b>Digest.</b> Each entry has a digest of its index, its outcome and its changes: see {@link
+ * Transaction#changesDigest}. The "applied" row has the sum of the digests since some start entry,
+ * and is written with the changes. So the sum stays consistent with the data over crashes and in
+ * copies. Replicas with the same start have the same sum at the same index, unless one of them has
+ * applied something different. A sum stays wrong after one wrong entry, so any common index
+ * suffices for a comparison. A row of an earlier version has no digest, and adopts the leader's
+ * ({@link #adopt}).
  *
- * <p><b>Threads.</b> {@link #apply} and {@link #passed} are called by one thread at a time, in the
- * order of the log; {@link #checkpoint} and {@link #use} by any thread. The lock orders them, and
- * guards the position. A command that does not end keeps the lock, so nothing else waits for it:
- * who waits for an entry has a lock of their own, and the position and the counts are volatile,
- * written under the lock. Reading takes no lock: a read that finds its database closed, as another
- * one was taken in, is done again with that one.
+ * <p><b>Threads.</b> {@link #apply} and {@link #passed} are called by one thread at a time, in log
+ * order; {@link #checkpoint} and {@link #use} by any thread. The lock orders them and guards the
+ * position. A command that does not end keeps the lock, so nothing else may wait for it: threads
+ * that wait for an entry use a separate lock, and position and counts are volatile and written
+ * under the lock. Reads take no lock: a read whose database was closed because a copy replaced it
+ * is repeated on the copy.
  */
 public final class Replica implements AutoCloseable {
   /** The largest result of a command, in bytes. */
   public static final int RESULT_BYTES_MAX = 1 << 20;
 
-  /** Where the digest begins of a replica that does not know it. */
+  /** The start of an unknown digest. */
   public static final long NO_DIGEST = Long.MIN_VALUE;
 
   private static final TableSpec STATE = TableSpec.bytes("fovea.replica", 16);
@@ -72,7 +73,7 @@ public final class Replica implements AutoCloseable {
   private static final byte[] SKIPPED = "skipped".getBytes(StandardCharsets.UTF_8);
   private static final System.Logger LOG = System.getLogger("io.fovea.replication");
 
-  /** A command takes the time that it takes: a limit on time would differ between replicas. */
+  /** No timeout: it would expire at different times on different replicas. */
   private static final TxOptions APPLYING = TxOptions.defaults().timeout(Duration.ZERO);
 
   private final ReplicaFiles files;
@@ -82,12 +83,12 @@ public final class Replica implements AutoCloseable {
   private final Experiments experiments;
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** For those who wait for an entry: taken for moments, under {@link #lock} or without it. */
+  /** For threads that wait for an entry; held only briefly, with or without {@link #lock}. */
   private final ReentrantLock waiting = new ReentrantLock();
 
   private final Condition advanced = waiting.newCondition();
 
-  /** What apply waits for while a copy takes the place of a database that has diverged. */
+  /** Awaited by apply while a copy replaces a database that has diverged. */
   private final Condition resumed = lock.newCondition();
 
   private final Digests digests = new Digests();
@@ -99,7 +100,7 @@ public final class Replica implements AutoCloseable {
   private volatile long retries;
   private volatile boolean closed;
 
-  // Guarded by the lock. No entry is applied while the first is true, nor after the second is.
+  // Guarded by the lock. No entry is applied while {@code suspended}, nor after {@code abandoned}.
   private boolean suspended;
   private boolean abandoned;
 
@@ -109,13 +110,13 @@ public final class Replica implements AutoCloseable {
   private record Staged(Database database, State state) {}
 
   /**
-   * What tests break, to see that it is found.
+   * Mechanisms that tests disable, to check that the failure is detected.
    *
    * @param sessions whether retries are looked up
    * @param together whether an entry's position commits with its command
    */
   public record Experiments(boolean sessions, boolean together) {
-    /** Nothing is broken. */
+    /** Everything enabled. */
     public static final Experiments NONE = new Experiments(true, true);
   }
 
@@ -139,16 +140,16 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Opens a replica, and makes it where there is none.
+   * Opens a replica, or creates it if it does not exist.
    *
-   * @param directory its own
-   * @param options of the database
-   * @param commands which commands there are
-   * @param skips the entries that are not applied, by their index, and why
-   * @param experiments what is broken on purpose
-   * @return the replica, to be closed
+   * @param directory the directory of this replica alone
+   * @param options options of the database
+   * @param commands the known commands
+   * @param skips reasons of the entries that are skipped, by index
+   * @param experiments mechanisms that tests disable
+   * @return the replica; the caller closes it
    * @throws IOException if the directory can't be used
-   * @throws io.fovea.error.FoveaException what opening the database throws
+   * @throws io.fovea.error.FoveaException if opening the database throws it
    */
   public static Replica open(
       Path directory,
@@ -163,15 +164,15 @@ public final class Replica implements AutoCloseable {
   // ------------------------------------------------------------------------------------- applying
 
   /**
-   * Applies the next entry of the log. An empty one is a mark: it changes nothing, and its outcome
-   * says its index.
+   * Applies the next entry of the log. An empty entry is a mark: it changes nothing, and its
+   * outcome has its index.
    *
-   * @param at where it is
+   * @param at the position of the entry
    * @param bytes the entry, stamped by the leader
-   * @return completed with what became of it, when it is as durable as the options say
-   * @throws RuntimeException if it can't be applied for a reason of this replica, such as its disk:
-   *     it must stop. Nothing of the entry was done. What the command itself is to blame for is an
-   *     outcome, the same on every replica
+   * @return completes with the outcome when it is as durable as the options demand
+   * @throws RuntimeException if this replica can't apply the entry, for instance because of its
+   *     disk: it must stop, and nothing of the entry was done. A failure of the command itself is
+   *     an outcome, the same on every replica
    */
   public CompletionStage<Outcome> apply(Position at, byte[] bytes) {
     if (Entry.isMark(bytes)) {
@@ -252,19 +253,15 @@ public final class Replica implements AutoCloseable {
         }
         LOG.log(
             System.Logger.Level.INFO,
-            "The command "
-                + entry.name()
-                + " of entry "
-                + at.index()
-                + " has failed, on each peer.",
+            "The command " + entry.name() + " of entry " + at.index() + " failed on every peer.",
             e);
         return refuse(Failures.reason(e));
       }
     }
 
     /**
-     * What the command has written was rolled back. No other transaction writes, so what it has
-     * read is still the same, and this transaction may say what came of it.
+     * The command's changes were rolled back. No other transaction writes, so what the command read
+     * is unchanged, and this transaction may record its outcome.
      */
     private CommitHandle refuse(String reason) {
       retry = false;
@@ -282,20 +279,21 @@ public final class Replica implements AutoCloseable {
         outcome =
             Outcome.expired(
                 at.index(),
-                "The request was made at index "
+                "The request was created at index "
                     + entry.id().since()
-                    + ", and what was submitted up to index "
+                    + ", but outcomes up to index "
                     + forgotten
-                    + " is forgotten: it may have been applied before, and was not applied now.");
+                    + " are no longer stored: it may have been applied before, and was not"
+                    + " applied now.");
       } else {
         byte[] result = command.apply(new CommandContext(tx, at, entry.clockMillis()));
         if (result.length > RESULT_BYTES_MAX) {
           throw new RefusedException(
               "The command's result has "
                   + result.length
-                  + " bytes; the most is "
+                  + " bytes; the limit is "
                   + RESULT_BYTES_MAX
-                  + ". Let it return less, and read the rest.");
+                  + ". Return less, and read the rest.");
         }
         outcome = new Outcome(Outcome.Kind.APPLIED, at.index(), result);
       }
@@ -304,7 +302,7 @@ public final class Replica implements AutoCloseable {
       }
     }
 
-    /** What became of the request, and where in the log the database is. */
+    /** Writes the outcome of the request and the position. */
     private void remember(Transaction tx) {
       sumNow = digests.sum() + digest(tx);
       if (experiments.sessions && !retry && outcome.kind() != Outcome.Kind.EXPIRED) {
@@ -315,8 +313,8 @@ public final class Replica implements AutoCloseable {
     }
 
     /**
-     * Before the replica writes something itself. The reason of a refusal is left out: an exception
-     * may have words that differ between JVMs.
+     * Must precede the replica's own writes. Leaves out the reason of a refusal: the message of an
+     * exception may differ between JVMs.
      */
     private long digest(Transaction tx) {
       CRC32C payload = new CRC32C();
@@ -330,7 +328,7 @@ public final class Replica implements AutoCloseable {
     }
   }
 
-  /** With the lock held. Waits while a copy takes the place of the database. */
+  /** Waits while a copy replaces the database. Requires the lock. */
   private boolean mayApply() {
     while (suspended && !abandoned) {
       resumed.awaitUninterruptibly();
@@ -347,9 +345,8 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * The entries that were skipped, ever: they are recorded in the database.
-   *
-   * @return the reasons by their index
+   * {@return the reasons of all entries that were ever skipped, by index, as recorded in the
+   * database}
    */
   public SortedMap<Long, String> skipped() {
     return read(
@@ -369,10 +366,10 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Notes that the log has gone on by an entry that is not for the database. That is in memory
+   * Advances the position over an entry that is not for the database. This is recorded in memory
    * only, until the next entry or checkpoint.
    *
-   * @param at where that entry is
+   * @param at the position of that entry
    */
   public void passed(Position at) {
     lock.lock();
@@ -386,8 +383,8 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Makes a checkpoint: all entries up to the position are in the file, whatever the durability is,
-   * so the log is not needed up to there.
+   * Makes a checkpoint: all entries up to the returned position are in the file, whatever the
+   * durability. The log is not needed up to there.
    *
    * @return the position
    */
@@ -426,14 +423,14 @@ public final class Replica implements AutoCloseable {
   // -------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads the database as it is here.
+   * Reads the database as this replica has it.
    *
-   * @param <R> the result
-   * @param <X> what the body throws
+   * @param <R> the type of the result
+   * @param <X> the type of exception that the body throws
    * @param work the body; may run more than once
-   * @return its result
-   * @throws X what it throws
-   * @throws DatabaseClosedException if the replica was closed
+   * @return the result of the body
+   * @throws X if the body throws it
+   * @throws DatabaseClosedException if the replica is closed
    */
   public <R extends @Nullable Object, X extends Exception> R read(Work<R, X> work) throws X {
     while (true) {
@@ -449,7 +446,7 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * How far the log was applied.
+   * Returns how far the log was applied.
    *
    * @return the position of the last entry; {@link Position#NONE} before the first
    */
@@ -458,12 +455,12 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Waits until an entry was applied.
+   * Waits until an entry is applied.
    *
-   * @param index its index
-   * @param most how long
-   * @return whether it was
-   * @throws InterruptedException if the thread is interrupted meanwhile
+   * @param index the index of the entry
+   * @param most the longest time to wait
+   * @return whether it was applied
+   * @throws InterruptedException if the thread is interrupted while it waits
    */
   public boolean awaitApplied(long index, Duration most) throws InterruptedException {
     if (applied.index() >= index) {
@@ -472,8 +469,8 @@ public final class Replica implements AutoCloseable {
     long nanos = most.toNanos();
     waiting.lockInterruptibly();
     try {
-      // The position is written before the lock of those who wait is taken to wake them: who has
-      // not seen it here is waiting by then.
+      // The position is written before this lock is taken to signal. So a thread that reads an
+      // older position here already waits when the signal comes.
       while (applied.index() < index && !closed) {
         if (nanos <= 0) {
           return false;
@@ -487,20 +484,13 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Counts of what was applied since the opening.
-   *
-   * @return entries, and those among them that were retries
+   * {@return the number of entries applied since the replica was opened, and how many were retries}
    */
   public long[] counts() {
     return new long[] {applies, retries};
   }
 
-  /**
-   * The database that is used now: for statistics. Another one takes its place when a copy is taken
-   * in.
-   *
-   * @return the database
-   */
+  /** {@return the current database, for statistics; installing a copy replaces it} */
   public Database database() {
     return database;
   }
@@ -508,34 +498,34 @@ public final class Replica implements AutoCloseable {
   // -------------------------------------------------------------------------------------- digests
 
   /**
-   * What a replica knows of its digest.
+   * The digest of a replica at an index.
    *
-   * @param start the entry behind which the sum begins: -1 for the whole log; {@link #NO_DIGEST} if
-   *     it is not known
-   * @param oldest the lowest index of which the sum is known
+   * @param start the entry after which the sum begins: -1 for the whole log; {@link #NO_DIGEST} if
+   *     unknown
+   * @param oldest the lowest index with a known sum
    * @param newest the highest one: the last entry that was applied
-   * @param sum at the index that was asked for; null if it is not known there
+   * @param sum the sum at the requested index; null if unknown
    */
   public record Digest(long start, long oldest, long newest, @Nullable Long sum) {}
 
   /**
-   * The digest at an index. Doesn't wait.
+   * Returns the digest at an index. Does not block.
    *
-   * @param index of the log
-   * @return what is known
+   * @param index an index of the log
+   * @return the digest
    */
   public Digest digest(long index) {
     return digests.at(index, applied.index());
   }
 
   /**
-   * Takes over the digest of another replica, if this one's has another start: one of an earlier
-   * version has none. From then on they are compared.
+   * Adopts the digest of another replica if this one's has another start, as after an upgrade from
+   * a version without digests. From then on the two can be compared.
    *
-   * @param index where
-   * @param start that of the other one
-   * @param sum that of the other one there
-   * @return whether it was done
+   * @param index the index of the sum
+   * @param start the other replica's start
+   * @param sum the other replica's sum at the index
+   * @return whether it was adopted
    */
   public boolean adopt(long index, long start, long sum) {
     lock.lock();
@@ -547,10 +537,10 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Applies nothing from now on, while a copy is taken in that replaces a database which differs
-   * from the others'. Whoever applies waits.
+   * Suspends applying while a copy replaces a database that differs from the others'. {@link
+   * #apply} blocks.
    *
-   * @return the position, which stays
+   * @return the position, which does not change until {@link #resume}
    */
   public Position suspend() {
     lock.lock();
@@ -563,12 +553,12 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Uses the copy that was taken in, if it is far enough, and goes on after it. Entries that it has
-   * are passed over.
+   * Installs the copy that was taken in, if it reaches far enough, and resumes applying after it.
+   * Entries that it includes are skipped.
    *
-   * @param least the index that it has at least
-   * @return false if it is not far enough: then nothing is applied still
-   * @throws IOException if the directory can't be changed; then nothing has changed
+   * @param least the index that the copy must include
+   * @return false if it does not reach that far; applying remains suspended
+   * @throws IOException if the directory can't be changed; nothing has changed then
    */
   public boolean resume(long least) throws IOException {
     lock.lock();
@@ -585,8 +575,8 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Before the end: whoever waits to apply an entry passes over it and all that follow. The log has
-   * them at the next opening.
+   * Prepares closing: a suspended {@link #apply} returns without applying, as do all later ones.
+   * The log still has these entries at the next opening.
    */
   public void abandon() {
     lock.lock();
@@ -601,23 +591,23 @@ public final class Replica implements AutoCloseable {
   // --------------------------------------------------------------------------------------- copies
 
   /**
-   * Copies the database while it is used. The copy has a position at or above that of now.
+   * Copies the database while it is in use. The copy has the current position or a later one.
    *
-   * @param out where to
+   * @param out receives the copy
    */
   public void copyTo(OutputStream out) {
     if (State.of(database).at.index() < 0) {
-      checkpoint(); // entries that were not for the database have moved the position in memory only
+      checkpoint(); // entries that are not for the database have moved the position in memory only
     }
     database.backup(out);
   }
 
   /**
-   * Takes a copy in, beside the database that is used, and verifies all of it.
+   * Restores a copy next to the current database, and verifies it completely.
    *
-   * @param in what {@link #copyTo} of another replica wrote
-   * @return the position that it has
-   * @throws IOException if there is no room, or the stream breaks
+   * @param in the output of another replica's {@link #copyTo}
+   * @return the position of the copy
+   * @throws IOException if there is no space, or the stream breaks
    * @throws io.fovea.error.FoveaException if the copy is damaged
    */
   public Position takeIn(InputStream in) throws IOException {
@@ -625,10 +615,10 @@ public final class Replica implements AutoCloseable {
     Thread old = closing;
     if (old != null) {
       try {
-        old.join(); // it closes and deletes what lies where the copy goes
+        old.join(); // it closes and deletes what is in the way of the copy
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw new InterruptedIOException("Interrupted while an older database was closed.");
+        throw new InterruptedIOException("Interrupted while an older database was closing.");
       }
     }
     Path file;
@@ -648,7 +638,7 @@ public final class Replica implements AutoCloseable {
     try {
       if (closed) {
         opened.close();
-        throw new IOException("The replica was closed while it took in a copy.");
+        throw new IOException("The replica was closed while it restored a copy.");
       }
       staged = new Staged(opened, state);
     } finally {
@@ -658,22 +648,21 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Uses the copy that was taken in, durably, from now on. The old database is closed in the
-   * background: transactions that read it have the time that {@code
-   * TransactionOptions.closeTimeout} says, and are done again with the new one if that is too
-   * short.
+   * Installs the copy that was taken in, durably, if it is ahead of this replica. The old database
+   * is closed in the background: its read transactions get {@code TransactionOptions.closeTimeout}
+   * to finish, and are repeated on the new one if that is too short.
    *
-   * @return whether there was one that is further than this
-   * @throws IOException if the directory can't be changed; then nothing has changed
+   * @return whether there was such a copy
+   * @throws IOException if the directory can't be changed; nothing has changed then
    */
   public boolean use() throws IOException {
     return useFrom(applied.index() + 1);
   }
 
   /**
-   * The same of a copy that is as far as this is told. Entries that were applied here beyond its
-   * position would be lost: so only one that is as far as {@link #applied} takes the place of a
-   * database that has diverged.
+   * Installs the copy if it includes {@code least}. It must also include {@link #applied}, even if
+   * it replaces a database that has diverged: entries applied here after the copy's position would
+   * be lost.
    */
   boolean useFrom(long least) throws IOException {
     lock.lock();
@@ -701,10 +690,10 @@ public final class Replica implements AutoCloseable {
   }
 
   /**
-   * Gives up a copy that was taken in and not used, if this replica has come as far itself. Its
-   * files are deleted in the background.
+   * Discards a copy that was not installed, if this replica has reached its position. Its files are
+   * deleted in the background.
    *
-   * @return whether there was one
+   * @return whether there was such a copy
    */
   public boolean discardPassed() {
     lock.lock();
@@ -725,7 +714,7 @@ public final class Replica implements AutoCloseable {
     }
   }
 
-  /** Guarded by the lock. Who takes in the next copy waits for it. */
+  /** Guarded by the lock. {@link #takeIn} waits for it. */
   private void closeInBackground(Database old, Path directory) {
     closing =
         Thread.ofPlatform()
@@ -733,7 +722,7 @@ public final class Replica implements AutoCloseable {
             .start(
                 () -> {
                   try (old) {
-                    // it may fail, as on a full disk
+                    // closing may fail, as on a full disk
                   } finally {
                     ReplicaFiles.delete(directory);
                   }
@@ -769,12 +758,12 @@ public final class Replica implements AutoCloseable {
       try {
         old.join();
       } catch (InterruptedException e) {
-        Thread.currentThread().interrupt(); // it goes on alone
+        Thread.currentThread().interrupt(); // the thread finishes on its own
       }
     }
   }
 
-  /** The row of the table. */
+  /** The "applied" row. */
   private record State(Position at, long forgotten, long start, long sum) {
     private static final int BYTES = 40;
 

@@ -17,16 +17,16 @@ import java.nio.file.attribute.BasicFileAttributes;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the database of a replica lies: in one of two directories, which a file names.
+ * The location of a replica's database: one of two directories, named by a pointer file.
  *
  * <pre>
  *   DIRECTORY/current     "one" or "two"; replaced as a whole
- *   DIRECTORY/one, two    the database that is used, and the one that is being taken in
+ *   DIRECTORY/one, two    the current database, and a copy that is being restored
  * </pre>
  *
- * <p>A crash at any moment leaves a pointer to a database that is whole: the new one is verified
- * and closed cleanly, or open with its log, before the pointer is replaced, and the old one is
- * deleted after that is durable. The directory that is not named is deleted at the next opening.
+ * <p>A crash at any time leaves a pointer to a complete database. The copy is verified, and closed
+ * cleanly or open with its log, before the pointer is replaced; the old database is deleted after
+ * that is durable. The directory that the pointer does not name is deleted at the next opening.
  */
 final class ReplicaFiles {
   private static final String ONE = "one";
@@ -46,7 +46,6 @@ final class ReplicaFiles {
     this(directory, ReplicaFiles::sync);
   }
 
-  /** The same, with another way to sync directories. */
   ReplicaFiles(Path directory, Sync sync) throws IOException {
     this.directory = directory;
     this.sync = sync;
@@ -58,25 +57,26 @@ final class ReplicaFiles {
         throw new InvalidUseException(
             "The file "
                 + pointer
-                + " names the directory of the database, \"one\" or \"two\", and has \""
+                + " must name the directory of the database, \"one\" or \"two\", but has \""
                 + current
-                + "\". If it is damaged, write the name of the one that has the database.");
+                + "\". If it is damaged, write the name of the directory with the database into"
+                + " it.");
       }
     } else {
       current = ONE;
       point(ONE);
     }
     Files.createDirectories(directory.resolve(current));
-    sync.sync(directory); // at each opening, as one before may have been killed before its own
+    sync.sync(directory); // at each opening: the last process may have been killed before its sync
     delete(directory.resolve(other()));
   }
 
-  /** The file of the database that is used. */
+  /** The file of the current database. */
   Path database() {
     return directory.resolve(current).resolve(DATA);
   }
 
-  /** The file of a database that is taken in; its directory is empty. */
+  /** The file for a copy; its directory is empty. */
   Path staged() throws IOException {
     Path beside = directory.resolve(other());
     delete(beside);
@@ -84,12 +84,12 @@ final class ReplicaFiles {
     return beside.resolve(DATA);
   }
 
-  /** Where a database lies that is taken in. */
+  /** The directory of a copy. */
   Path beside() {
     return directory.resolve(other());
   }
 
-  /** Makes the staged database the one that is used, durably, and tells where the old one is. */
+  /** Makes the staged database the current one, durably; returns the directory of the old one. */
   Path use() throws IOException {
     Path old = directory.resolve(current);
     sync.sync(directory.resolve(other()));
@@ -121,7 +121,7 @@ final class ReplicaFiles {
     sync.sync(directory);
   }
 
-  /** Creates a directory and those above it that do not exist, durably. */
+  /** Creates a directory and its missing parents, durably. */
   private void create(Path made) throws IOException {
     Path above = made.toAbsolutePath().getParent();
     if (Files.exists(made) || above == null) {
@@ -152,7 +152,7 @@ final class ReplicaFiles {
               return FileVisitResult.CONTINUE;
             }
 
-            /** It was deleted meanwhile. */
+            /** It was deleted concurrently. */
             @Override
             public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
               if (e instanceof NoSuchFileException) {

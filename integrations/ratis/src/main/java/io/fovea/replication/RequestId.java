@@ -4,28 +4,29 @@ import java.util.Objects;
 import java.util.UUID;
 
 /**
- * The identity of a request: a command that is submitted again with its identity is applied once.
+ * The identity of a request: a command that is submitted again under the same identity is applied
+ * once.
  *
- * <p>It ends: {@link #since} and the window of the session table say when. A request that comes
- * later than that is refused and not applied, so a retry is never applied twice.
+ * <p>An identity expires, depending on {@link #since} and the window of the session table. A later
+ * request is refused and not applied, so a retry is never applied twice.
  *
- * @param client who submits
- * @param sequence the number of the request, of which the client uses each once
- * @param since an index of the log below that of the request: what was applied when it was made
+ * @param client the submitter
+ * @param sequence a number that the client uses only once
+ * @param since an index of the log below that of the request: the applied index when it was created
  * @since 0.1.0
  */
 public record RequestId(UUID client, long sequence, long since) {
-  /** Checks the parts. */
+  /** Validates the components. */
   public RequestId {
     Objects.requireNonNull(client, "client");
   }
 
   /**
-   * Reads what {@link #toString} wrote.
+   * Parses the result of {@link #toString}.
    *
-   * @param text client, sequence and index, with slashes between them
+   * @param text client, sequence and index, separated by slashes
    * @return the identity
-   * @throws IllegalArgumentException if the text is none
+   * @throws IllegalArgumentException if the text is not a request id
    */
   public static RequestId parse(String text) {
     String[] parts = text.split("/", -1);
@@ -35,13 +36,13 @@ public record RequestId(UUID client, long sequence, long since) {
             UUID.fromString(parts[0]), Long.parseLong(parts[1]), Long.parseLong(parts[2]));
       }
     } catch (IllegalArgumentException e) {
-      // said below
+      // reported below
     }
     throw new IllegalArgumentException(
         "\""
             + text
-            + "\" is no identity of a request. One is: the client's id, a number and an index, with"
-            + " slashes between them.");
+            + "\" is not a request id. Expected: client id, sequence and index, separated by"
+            + " slashes.");
   }
 
   @Override

@@ -12,29 +12,29 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What was submitted, and what became of it: tables of the database, so that they are there after a
- * crash, after a change of leaders and in a copy.
+ * Submitted requests and their outcomes. They are tables of the database, so that they survive
+ * crashes and changes of leaders, and are part of copies.
  *
  * <pre>
  *   fovea.sessions        client (16), sequence (8)  →  outcome
  *   fovea.sessions.order  index (8)                  →  client, sequence, clock (8)
  * </pre>
  *
- * <p>Why a retry is never applied twice: let a request be applied first by entry j. It was made
- * when {@code since} was applied, which is below the index of any entry that was appended later:
- * since &lt; j. Let f be the highest index whose outcome was forgotten. A retry with since &lt; f
- * is refused as expired. Any other has f &lt;= since &lt; j, so its outcome is kept, and is found.
- * What is forgotten follows from entries alone, the clocks that leaders stamped on them included,
- * so each replica decides alike, and a leader with another window changes nothing of it. An outcome
- * is kept until both windows have passed it, the one in entries and the one in time. A clock that
- * jumps ahead shortens the second for once, and never the first.
+ * <p>Why a retry is never applied twice: let a request be applied first by entry j. It was created
+ * when {@code since} was applied, and later entries have higher indexes: since &lt; j. Let f be the
+ * highest index whose outcome was forgotten. A retry with since &lt; f is refused as expired. Any
+ * other has f &lt;= since &lt; j, so its outcome is kept, and is found. What is forgotten follows
+ * from the entries alone, including the clocks that leaders stamped on them. So each replica
+ * decides the same, and a leader with another window does not change the argument. An outcome is
+ * kept until both windows have passed, the one in entries and the one in time. A clock that jumps
+ * ahead shortens the second window once, and never the first.
  */
 final class Sessions {
   private static final int KEY_BYTES = 24;
   private static final TableSpec OUTCOMES = TableSpec.bytes("fovea.sessions", KEY_BYTES);
   private static final TableSpec ORDER = TableSpec.bytes("fovea.sessions.order", 8);
 
-  /** Outcomes are forgotten in groups: one search of the oldest for so many entries. */
+  /** Outcomes are forgotten in groups: one search for the oldest per this many entries. */
   private static final int EXPIRE_EVERY = 64;
 
   private Sessions() {}
@@ -44,7 +44,9 @@ final class Sessions {
     return outcome == null ? null : Outcome.of(outcome);
   }
 
-  /** Null if there is none, or the database has no sessions yet; for a transaction that reads. */
+  /**
+   * Like {@link #find}, for read-only transactions; also null if the database has no sessions yet.
+   */
   static @Nullable Outcome look(Transaction tx, RequestId id) {
     return tx.tables().contains(OUTCOMES.name()) ? find(tx, id) : null;
   }
@@ -57,10 +59,10 @@ final class Sessions {
   }
 
   /**
-   * Forgets what is older than both windows.
+   * Forgets outcomes older than both windows.
    *
-   * @param entry the one that is applied, with the windows and the clock
-   * @param forgotten the highest index that was forgotten
+   * @param entry the entry being applied, with the windows and the clock
+   * @param forgotten the highest index forgotten so far
    * @return the highest index that is forgotten now
    */
   static long expire(Transaction tx, long index, Entry entry, long forgotten) {
@@ -72,12 +74,12 @@ final class Sessions {
     Table<byte[], byte[]> outcomes = tx.table(OUTCOMES).bytes();
     List<byte[]> old = new ArrayList<>();
     try (Cursor<byte[], byte[]> c = order.scan(tx, null, index(last + 1), ScanOrder.ASCENDING)) {
-      // More than can come within a group, so that a shorter window is reached as well.
+      // More than one group can add, so that a shortened window is reached too.
       while (old.size() < 4 * EXPIRE_EVERY && c.next()) {
         ByteBuffer value = ByteBuffer.wrap(c.value());
-        boolean dated = value.remaining() > KEY_BYTES; // an earlier version wrote no clock
+        boolean dated = value.remaining() > KEY_BYTES; // earlier versions wrote no clock
         if (dated && entry.clockMillis() - value.getLong(KEY_BYTES) < entry.windowMillis()) {
-          last = ByteBuffer.wrap(c.key()).getLong() - 1; // all before it are gone
+          last = ByteBuffer.wrap(c.key()).getLong() - 1; // all before it are forgotten
           break;
         }
         old.add(c.key());

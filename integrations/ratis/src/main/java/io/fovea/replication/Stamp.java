@@ -1,7 +1,7 @@
 package io.fovea.replication;
 
 /**
- * What a leader writes into an entry before it appends it.
+ * The fields that a leader sets in an entry before it appends it.
  *
  * @since 0.1.0
  */
@@ -11,10 +11,10 @@ public final class Stamp {
   /**
    * Stamps an entry.
    *
-   * @param entry what {@link Commands#entry} made; or an empty one, which is a mark, and stays so
+   * @param entry an entry of {@link Commands#entry}; an empty one is a mark, and stays empty
    * @param clockMillis the leader's clock
-   * @param window how many entries back requests are known
-   * @param windowMillis for how long they are known at least, by the leaders' clocks
+   * @param window for how many entries requests are remembered
+   * @param windowMillis for how long they are remembered at least, by the leaders' clocks
    * @return the entry to append
    */
   public static byte[] put(byte[] entry, long clockMillis, long window, long windowMillis) {

@@ -15,14 +15,14 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Authorities and certificates for tests, made by the keytool of this JDK: all that were asked for,
- * at {@link #make}. One thread.
+ * Creates authorities and certificates for tests with this JDK's keytool, all of them in {@link
+ * #make}. Not thread-safe.
  */
 final class Certificates {
   private static final String PASSWORD = "not-a-secret";
   private static final int LINE = 64;
 
-  /** Between words of a command, in a line; of no path that a test has. */
+  /** Separates the arguments of a command; occurs in no path of the tests. */
   private static final String SEPARATOR = "\t";
 
   private final Path folder;
@@ -35,12 +35,15 @@ final class Certificates {
     this.store = folder.resolve("all.p12");
   }
 
-  /** Adds an authority, and the file of its certificate. */
+  /** Adds an authority, and a file with its certificate. */
   void authority(String name) {
     keytool(name, "-ext", "bc:c");
   }
 
-  /** Adds a certificate of an authority for an address, and the files of it and its key. */
+  /**
+   * Adds a certificate for an address, signed by the authority, and files with the certificate and
+   * its key.
+   */
   void issue(String name, String authority, String address, String... more) {
     List<String> args = new ArrayList<>(List.of("-signer", authority));
     args.addAll(List.of("-ext", "san=ip:" + address));
@@ -49,7 +52,7 @@ final class Certificates {
     issued.add(name);
   }
 
-  /** Makes what was added. */
+  /** Creates everything that was added. */
   void make() throws Exception {
     run();
     KeyStore keys = keys();
@@ -98,7 +101,7 @@ final class Certificates {
     commands.add(words);
   }
 
-  /** Runs the keytool for all of them in one process: to start eight takes ten seconds. */
+  /** Runs all commands in one process: eight starts of keytool would take ten seconds. */
   private void run() throws Exception {
     Path list = folder.resolve("keytool.txt");
     Files.write(list, commands.stream().map(words -> String.join(SEPARATOR, words)).toList());
@@ -124,7 +127,7 @@ final class Certificates {
     }
   }
 
-  /** The process: each line of the file is what keytool would be called with. */
+  /** The process: each line of the file has the arguments of one keytool call. */
   static final class Keytool {
     private Keytool() {}
 

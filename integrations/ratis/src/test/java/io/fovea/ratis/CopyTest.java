@@ -27,14 +27,14 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Peers that are so far behind that they take in a copy of the database. */
+/** Peers so far behind that they fetch a copy of the database. */
 @Tag("slow")
 class CopyTest {
   private static final long LIMIT = 200;
 
   @TempDir Path directory;
 
-  /** Writes without a pause until it is closed. */
+  /** Writes continuously until it is closed. */
   static final class Writer implements AutoCloseable {
     final AtomicBoolean stop = new AtomicBoolean();
     final AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -96,7 +96,7 @@ class CopyTest {
   }
 
   @Test
-  void aPeerThatWasWipedComesBackDuringWritesAndIsEqual() throws Exception {
+  void wipedPeerRecoversDuringWrites() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
       ReplicatedDatabase leader = g.leader();
       String id = g.follower().id();
@@ -115,7 +115,7 @@ class CopyTest {
       leader.submit(new Add("end", 1)).get();
       assertHasTheSame(leader, g.get(id));
 
-      // What it has taken in is what it goes on with, over a restart.
+      // The copy survives a restart.
       g.stop(id);
       g.start(id);
       assertHasTheSame(leader, g.get(id));
@@ -124,8 +124,9 @@ class CopyTest {
   }
 
   /**
-   * Byte by byte. A checkpoint of one of them alone stores its position behind the last command,
-   * also where entries that change nothing follow it; the next command stores that of both.
+   * Compares exports byte by byte. A checkpoint of one peer alone stores its position after the
+   * last command, including empty entries that follow it; the next command stores the same position
+   * on both.
    */
   static void assertHasTheSame(ReplicatedDatabase one, ReplicatedDatabase other) throws Exception {
     for (int tries = 0; tries < 5; tries++) {
@@ -138,7 +139,7 @@ class CopyTest {
   }
 
   @Test
-  void readersOfAPeerThatTakesInACopyGoOn() throws Exception {
+  void readersContinueDuringCopy() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
       ReplicatedDatabase leader = g.leader();
       leader.submit(new Add("n", 1)).get();
@@ -162,18 +163,18 @@ class CopyTest {
   }
 
   /**
-   * The next entry of a peer that was away is the first one that its leader has left, so the leader
-   * has no entry before it to name. With Ratis 3.2.2 its thread for that peer ended there, for good
-   * (RATIS-2487, RATIS-2499): the peer stayed behind until another one led.
+   * The peer's next entry is the first one in the leader's log, so the leader has no previous entry
+   * to name. In Ratis 3.2.2 the leader's appender for that peer then ended for good (RATIS-2487,
+   * RATIS-2499), and the peer stayed behind until another leader was elected.
    */
   @Test
-  void aPeerThatWasAwaySinceBeforeTheLeadersTermIsServed() throws Exception {
+  void servesPeerAwaySinceBeforeTerm() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.snapshotEvery(LIMIT))) {
       ReplicatedDatabase first = g.leader();
       first.submit(new Add("n", 1)).get();
       List<String> others = g.up.keySet().stream().filter(id -> !id.equals(first.id())).toList();
       for (String id : others) {
-        g.get(id).read(LINEARIZABLE, tx -> null); // it has all that there is
+        g.get(id).read(LINEARIZABLE, tx -> null); // it is up to date
       }
       String away = others.get(0);
       g.stop(away);
@@ -191,7 +192,8 @@ class CopyTest {
   }
 
   /**
-   * Whether the log has the segment that it began with. Files may go meanwhile, so none is opened.
+   * Returns whether the log still has its first segment. Opens no file, because files may be
+   * deleted concurrently.
    */
   private static boolean hasFirstSegment(Group g, String id) throws IOException {
     String group = RaftSetup.groupId(g.options(id, g.peers)).getUuid().toString();

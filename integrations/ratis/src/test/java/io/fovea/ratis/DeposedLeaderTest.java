@@ -15,12 +15,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A leader is cut off; others lead and write; it still takes itself for the leader, and must not
- * answer with what it has.
+ * A leader that was cut off, and does not know yet that another one leads, must not answer
+ * linearizable reads from its own state.
  *
- * <p>That is a moment of some 100 ms: the others elect after 0.6 to 1.2 s, and the old leader gives
- * up after 1.2 s. So they are sent the same value often, and the old leader is asked as soon as one
- * of these writes is acknowledged. With the ReadIndex of Ratis 3.2.2 this fails in the first
+ * <p>The window is about 100 ms: the others elect after 0.6 to 1.2 s, and the old leader steps down
+ * after 1.2 s. So the new leader is sent the same value repeatedly, and the old one is asked as
+ * soon as one write is acknowledged. With the ReadIndex of Ratis 3.2.2 this fails within the first
  * rounds.
  */
 @Tag("slow")
@@ -31,7 +31,7 @@ class DeposedLeaderTest {
   @TempDir Path directory;
 
   @Test
-  void aReadOfALeaderThatIsCutOffSeesWhatOthersHaveWritten() throws Exception {
+  void deposedLeaderDoesNotServeStaleReads() throws Exception {
     try (Storm storm = new Storm(directory, 1, "-")) {
       for (int round = 0; round < ROUNDS; round++) {
         List<String> others = new ArrayList<>(List.of("a", "b", "c"));
@@ -71,7 +71,7 @@ class DeposedLeaderTest {
     }
   }
 
-  /** Whoever leads: asks until one says so. */
+  /** Asks until some peer leads. */
   private static String leader(Storm storm) throws InterruptedException {
     long until = System.nanoTime() + PATIENCE * 1_000_000;
     while (System.nanoTime() < until) {
@@ -86,13 +86,13 @@ class DeposedLeaderTest {
     throw new AssertionError("No peer leads.");
   }
 
-  /** Once an election is over; a request that nobody answers in time is sent again. */
+  /** Waits until an election is over; repeats a request that timed out. */
   private static void ok(PeerProcess peer, String request) {
     String answer = answer(peer, request);
     assertTrue(answer.startsWith("ok"), request + ": " + answer);
   }
 
-  /** What is answered, where it is; else why it was not in the end. */
+  /** Returns the answer, or the last failure. */
   private static String answer(PeerProcess peer, String request) {
     long until = System.nanoTime() + 2 * PATIENCE * 1_000_000;
     String answer;

@@ -18,7 +18,7 @@ import org.apache.ratis.protocol.RaftPeerId;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Who is compared with whom, and who is right. */
+/** Which peers are compared, and which digest is right. */
 class DigestComparisonTest {
   private final Map<String, Fake> peers = new TreeMap<>();
 
@@ -46,7 +46,7 @@ class DigestComparisonTest {
   }
 
   @Test
-  void aMajorityIsRightWhoeverLeads() {
+  void majorityIsRight() {
     for (String leader : List.of("a", "b", "c")) {
       peers.put("a", new Fake(-1, 0, 100, 7));
       peers.put("b", new Fake(-1, 0, 90, 7));
@@ -59,7 +59,7 @@ class DigestComparisonTest {
   }
 
   @Test
-  void withoutAMajorityTheLeaderIsRightIfAllAnswer() {
+  void leaderIsRightWithoutMajorityIfAllAnswer() {
     peers.put("a", new Fake(-1, 0, 100, 7));
     peers.put("b", new Fake(-1, 0, 90, 8));
     assertEquals(Set.of("b"), names(compare("a").wrong()));
@@ -76,7 +76,7 @@ class DigestComparisonTest {
   }
 
   @Test
-  void whoIsTooFarBehindIsLeftOut() {
+  void peersFarBehindAreLeftOut() {
     peers.put("a", new Fake(-1, 50, 100, 7));
     peers.put("b", new Fake(-1, 60, 90, 7));
     peers.put("c", new Fake(-1, 0, 40, 8));
@@ -89,7 +89,7 @@ class DigestComparisonTest {
   }
 
   @Test
-  void digestsThatBeginElsewhereAreNotCompared() {
+  void digestsWithOtherStartAreNotCompared() {
     peers.put("a", new Fake(5, 50, 100, 7));
     peers.put("b", new Fake(-1, 60, 90, 9));
     peers.put("c", new Fake(Replica.NO_DIGEST, 0, 95, 8));

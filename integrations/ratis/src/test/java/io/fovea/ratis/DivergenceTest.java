@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A peer whose database differs is found, and gets a copy; one that does not, is left alone. */
+/** A peer whose database differs is found and gets a copy; the others are left alone. */
 @Tag("slow")
 class DivergenceTest {
   private static final Logger LOGGER = Logger.getLogger("io.fovea.ratis");
@@ -66,7 +66,7 @@ class DivergenceTest {
     LOGGER.removeHandler(handler);
   }
 
-  /** What was said of a difference by peers with these names. */
+  /** Messages about a difference. */
   private List<String> differences() {
     return told.stream().filter(m -> m.contains("differs from the others'")).toList();
   }
@@ -83,7 +83,7 @@ class DivergenceTest {
     return out.toString();
   }
 
-  /** Changes a peer's database behind the back of the replica. */
+  /** Changes a peer's database without the replica's knowledge. */
   private static void spoil(ReplicatedDatabase db) {
     db.database()
         .run(
@@ -98,7 +98,9 @@ class DivergenceTest {
     g.up.values().forEach(db -> db.read(LOCAL.atLeast(index), tx -> null));
   }
 
-  /** Compares until all three were: a peer that was just started may not be reached yet. */
+  /**
+   * Compares until all three were compared: a peer that was just started may not be reachable yet.
+   */
   private static DigestComparison agree(Group g) {
     while (true) {
       appliedByAll(g);
@@ -123,7 +125,7 @@ class DivergenceTest {
   }
 
   @Test
-  void aFollowerThatDiffersTakesInAFreshCopy() throws Exception {
+  void divergedFollowerRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       g.leader().submit(new Add("n", 1)).get();
       appliedByAll(g);
@@ -146,10 +148,10 @@ class DivergenceTest {
               "Peer "
                   + id
                   + " .* Up to entry [0-9]+ of the log its digest is [0-9a-f]{16}, and that of the"
-                  + " group [0-9a-f]{16}\\. It takes in a fresh copy\\."),
+                  + " group [0-9a-f]{16}\\. It fetches a copy of the leader's\\."),
           said);
 
-      // It goes on, votes and leads, over a restart.
+      // It continues, votes and leads, across a restart.
       g.leader().membership().transferLeadership(id, Duration.ofSeconds(20));
       assertEquals(id, g.leader().id());
       g.leader().submit(new Add("n", 1)).get();
@@ -164,7 +166,7 @@ class DivergenceTest {
   }
 
   @Test
-  void aLeaderThatDiffersLetsAnotherLeadAndTakesInAFreshCopy() throws Exception {
+  void divergedLeaderStepsDownAndRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       ReplicatedDatabase leader = g.leader();
       leader.submit(new Add("n", 1)).get();
@@ -173,7 +175,7 @@ class DivergenceTest {
       leader.submit(new Add("n", 1)).get();
       appliedByAll(g);
       leader.compare();
-      // It takes no more commands, and the others do.
+      // It refuses commands, the others accept them.
       g.follower().submit(new Add("n", 1)).get();
       recovers(g, leader.id());
       assertNotEquals(leader.id(), g.leader().id());
@@ -184,9 +186,9 @@ class DivergenceTest {
     }
   }
 
-  /** An entry that is skipped by one peer alone, which was away when the others applied it. */
+  /** Only one peer skips an entry; it was down when the others applied it. */
   @Test
-  void aPeerThatSkipsWhatTheOthersHaveAppliedTakesInAFreshCopy() throws Exception {
+  void peerWithWrongSkipRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       g.leader().submit(new Add("n", 1)).get();
       appliedByAll(g);
@@ -202,9 +204,9 @@ class DivergenceTest {
     }
   }
 
-  /** While commands go on, so that the copy is further than what was applied. */
+  /** During writes, so that the copy is ahead of what was applied. */
   @Test
-  void aPeerThatDiffersRecoversDuringWrites() throws Exception {
+  void divergedPeerRecoversDuringWrites() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
       ReplicatedDatabase leader = g.leader();
       leader.submit(new Add("n", 1)).get();
@@ -228,14 +230,14 @@ class DivergenceTest {
   }
 
   @Test
-  void restartsAndLeadersAndCopiesAreNoDifference() throws Exception {
+  void restartsLeadersAndCopiesAreNoDivergence() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
       long copies = 0;
       for (int round = 0; round < 3; round++) {
         for (String id : List.of("a", "b", "c")) {
           g.stop(id);
           if (round == 1) {
-            Wipe.tree(g.directory(id)); // it takes in a copy
+            Wipe.tree(g.directory(id)); // it installs a copy
           }
           ReplicatedDatabase leader = g.leader();
           Deque<CompletableFuture<CommandResult>> sent = new ArrayDeque<>();
@@ -251,7 +253,7 @@ class DivergenceTest {
           try {
             g.leader().submit(new Break()).get();
           } catch (ExecutionException e) {
-            // refused by each
+            // refused by each peer
           }
           g.start(id);
           g.get(id).read(LINEARIZABLE, tx -> null);

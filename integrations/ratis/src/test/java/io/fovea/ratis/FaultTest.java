@@ -16,16 +16,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Three processes, a network that loses, delays and cuts, kills, stops, full disks: what clients
- * see is linearizable for each register and strictly serializable over all accounts, each payment
- * was made once, and the sum over accounts stays.
+ * Three processes, a network that loses, delays and cuts, kills, stops, full disks. Clients must
+ * see linearizable registers and strictly serializable accounts, each payment made once, and a
+ * constant sum over the accounts.
  *
- * <p>What is broken on purpose is found: else the test would not find what is broken by mistake. A
- * position that commits by itself is found by {@code ReplicaKillTest}: here a kill would have to
- * fall between two transactions of a peer that has little to do.
+ * <p>Deliberate errors must be found too. {@code ReplicaKillTest} finds a position that commits
+ * separately: here a kill would have to fall between two transactions of a peer that is mostly
+ * idle.
  *
- * <p>{@code -Dratis.seconds} says how long, {@code -Dratis.seed} which faults, {@code
- * -Dratis.faults} of which kinds, with commas between them.
+ * <p>{@code -Dratis.seconds} sets the duration, {@code -Dratis.seed} the seed of the faults, {@code
+ * -Dratis.faults} their kinds, separated by commas.
  */
 @Tag("slow")
 @Order(1)
@@ -38,13 +38,13 @@ class FaultTest {
           .map(Fault::valueOf)
           .toList();
 
-  /** Fewer answers show nothing. */
+  /** Fewer answers prove nothing. */
   private static final long LEAST = 100;
 
-  /** So much longer it goes on for {@link #LEAST} at most. */
+  /** The longest extension to reach {@link #LEAST}. */
   private static final long MORE_SECONDS = 150;
 
-  /** How long a broken one has, to be found. */
+  /** How long a deliberate error may stay undetected. */
   private static final long FOUND_SECONDS = 90;
 
   @TempDir Path directory;
@@ -57,14 +57,14 @@ class FaultTest {
       long latest = until + MORE_SECONDS * 1_000_000_000L;
       List<Fault> kinds = new ArrayList<>(FAULTS.isEmpty() ? List.of(Fault.values()) : FAULTS);
       Collections.shuffle(kinds, storm.random);
-      // Where other tests have the processors it takes longer until enough was done.
+      // If other tests use the processors, it takes longer until enough was done.
       while (System.nanoTime() < until
           || (storm.acknowledged.get() < LEAST || storm.faults.get() < kinds.size())
               && System.nanoTime() < latest) {
         if (!storm.wrong.isEmpty()) {
           break;
         }
-        // Each kind once, then any.
+        // each kind once, then random ones
         long n = storm.faults.get();
         int next = n < kinds.size() ? (int) n : storm.random.nextInt(kinds.size());
         storm.fault(kinds.get(next));
@@ -87,18 +87,18 @@ class FaultTest {
   }
 
   @Test
-  void localReadsAreFoundOut() throws Exception {
+  void detectsLocalReads() throws Exception {
     found("stale", "", Fault.CUT, Fault.STOP, Fault.CUT_ONE_WAY);
   }
 
   @Test
-  void retriesWithoutSessionsAreFoundOut() throws Exception {
+  void detectsMissingSessions() throws Exception {
     found("impatient,forgetful", "", Fault.DELAY, Fault.STOP);
   }
 
   /** Each half of such a read is linearizable: only the checker of many accounts can find it. */
   @Test
-  void readsInTwoPartsAreFoundOut() throws Exception {
+  void detectsTornReads() throws Exception {
     found("torn", "Not strictly serializable", Fault.DELAY, Fault.RESET);
   }
 

@@ -8,9 +8,9 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The largest file that another process may make: {@code RLIMIT_FSIZE}, by {@code prlimit(2)}. A
- * write beyond it ends with {@code EFBIG}; those below it go on. So it is a disk that is full for
- * what grows, needs no rights and no file system of its own, and gets room again when it is lifted.
+ * Limits the size of another process's files: {@code RLIMIT_FSIZE}, by {@code prlimit(2)}. A write
+ * beyond the limit fails with {@code EFBIG}, others succeed. So it simulates a full disk for
+ * growing files, needs neither privileges nor a file system, and can be lifted.
  */
 final class FileLimit {
   static final long NONE = -1;
@@ -28,7 +28,7 @@ final class FileLimit {
 
   private FileLimit() {}
 
-  /** Sets the soft limit; the hard one, which only root could raise again, stays. */
+  /** Sets the soft limit; the hard one stays, because only root could raise it again. */
   static void set(long pid, long bytes) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment limit = arena.allocate(ValueLayout.JAVA_LONG, 2);

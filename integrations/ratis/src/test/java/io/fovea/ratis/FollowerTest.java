@@ -42,8 +42,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A follower of Ratis with our properties, to whom the test is the leader: what it acknowledges it
- * has, synced, and what one request does to the log ends no later one ({@link SerialAppends}).
+ * A follower of Ratis with our properties; the test acts as the leader. What the follower
+ * acknowledges is in its log and synced, and no request makes later ones fail ({@link
+ * SerialAppends}).
  */
 class FollowerTest {
   private static final long TERM = 3;
@@ -102,7 +103,7 @@ class FollowerTest {
         .build();
   }
 
-  /** The entries from the first to the last index. */
+  /** Appends the entries from the first to the last index. */
   private CompletableFuture<AppendEntriesReplyProto> append(boolean previous, long first, long last)
       throws Exception {
     AppendEntriesRequestProto.Builder request = request("b", TERM);
@@ -131,9 +132,9 @@ class FollowerTest {
         .build();
   }
 
-  /** A leader that was cut off sends again, and has more by then. */
+  /** A leader that was cut off repeats a request, which has more entries by then. */
   @Test
-  void whatIsAcknowledgedIsThere() throws Exception {
+  void acknowledgedEntriesArePresent() throws Exception {
     startWithAnEntry();
     for (int i = 0; i < 100; i++) {
       long next = log.getNextIndex();
@@ -151,9 +152,9 @@ class FollowerTest {
     return "acknowledged, and not there: " + reply.getMatchIndex();
   }
 
-  /** The same again, while the first waits for the disk. */
+  /** The same request again, while the first one waits for the disk. */
   @Test
-  void whatIsAcknowledgedIsSynced() throws Exception {
+  void acknowledgedEntriesAreSynced() throws Exception {
     startWithAnEntry();
     for (int i = 0; i < 200; i++) {
       long next = log.getNextIndex();
@@ -169,9 +170,9 @@ class FollowerTest {
     }
   }
 
-  /** A vote for another, between a request and its reply. */
+  /** A vote for another candidate between a request and its reply. */
   @Test
-  void aReplyIsOfTheTermOfItsRequest() throws Exception {
+  void replyHasTermOfRequest() throws Exception {
     startWithAnEntry();
     int failed = 0;
     for (int i = 0; i < 50; i++) {
@@ -183,23 +184,23 @@ class FollowerTest {
                       TermIndexProto.newBuilder().setTerm(last.getTerm()).setIndex(last.getIndex()))
                   .addEntries(entry(TERM + i, last.getIndex() + 1))
                   .build());
-      // The next term begins before the entry is synced, or not: both are right.
+      // The next term may begin before or after the entry is synced: both are correct.
       server.appendEntriesAsync(request("c", TERM + i + 1).build()).get();
       failed += reply.handle((r, e) -> e == null ? 0 : 1).get();
     }
     assertTrue(failed > 0, "no reply was a failure");
   }
 
-  /** What these tests ask stands between the network and the server. */
+  /** SerialAppends is between network and server. */
   @Test
-  void itIsOnTheWay() throws Exception {
+  void isInstalled() throws Exception {
     start(new BaseStateMachine());
     assertInstanceOf(SerialGrpc.class, RaftConfigKeys.Rpc.type(server.getProperties(), s -> {}));
   }
 
-  /** Two connections of a leader: the second request is there before the first has its turn. */
+  /** Two connections of a leader: the second request overtakes the first. */
   @Test
-  void requestsThatOvertakeEachOtherEndNoLaterOne() throws Exception {
+  void overtakingRequestsDoNotBreakLaterOnes() throws Exception {
     startWithAnEntry();
     for (int i = 0; i < 500; i++) {
       long next = log.getNextIndex();
@@ -210,7 +211,7 @@ class FollowerTest {
     }
   }
 
-  /** Sends an entry until it is taken. */
+  /** Sends an entry until it is accepted. */
   private void tryFor(int seconds, long index) {
     long until = System.nanoTime() + seconds * 1_000_000_000L;
     while (!isAppended(index) && System.nanoTime() - until < 0) {
@@ -222,13 +223,16 @@ class FollowerTest {
     try {
       return append(true, index, index).get().getResult() == AppendResult.SUCCESS;
     } catch (Exception e) {
-      return false; // the leader would send it again
+      return false; // the leader would repeat it
     }
   }
 
-  /** Another leads, whose log begins before that of the one which the copy was begun for. */
+  /**
+   * A new leader's log begins at a lower index than that of the leader for which the copy was
+   * begun.
+   */
   @Test
-  void aCopyIsTakenInThoughTheLeaderChanges() throws Exception {
+  void copyIsInstalledAcrossLeaderChange() throws Exception {
     long session = options.sessionWindow();
     Duration time = options.sessionTime();
     try (Replica from = replica("from");
@@ -268,7 +272,7 @@ class FollowerTest {
         options.experiments());
   }
 
-  /** What a leader sends to a peer that is too far behind, whose log begins at an index. */
+  /** Sends what a leader, whose log begins at an index, sends to a peer that is too far behind. */
   private InstallSnapshotResult install(String leader, long term, long first) throws Exception {
     try {
       return server
@@ -283,7 +287,7 @@ class FollowerTest {
                   .build())
           .getResult();
     } catch (IllegalStateException e) {
-      return InstallSnapshotResult.IN_PROGRESS; // the leader would send it again
+      return InstallSnapshotResult.IN_PROGRESS; // the leader would repeat it
     }
   }
 }

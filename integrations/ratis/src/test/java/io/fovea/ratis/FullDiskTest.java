@@ -27,14 +27,14 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A peer whose disk is full stops and says so, the others go on, and it comes back with what it has
- * missed when there is room and it was started again. Once for the disk of its log and once for
- * that of its database; one of them of a follower, and the other of the leader. {@code
- * -Dratis.seed} says which, and {@code -Dratis.all=true} does both.
+ * A peer whose disk is full stops and says so, the others continue, and it catches up after space
+ * was freed and it was restarted. One run fills the disk of the log, one that of the database; one
+ * hits a follower, the other the leader. {@code -Dratis.seed} selects which, and {@code
+ * -Dratis.all=true} runs both.
  *
- * <p>The disk is the limit on the size of a process's files ({@link FileLimit}). A segment of the
- * log has 8 MiB, and the database's own log 4. So a limit of 6 MiB is met by the log of Ratis alone
- * while the database is small; and one above 8 MiB by the database alone.
+ * <p>The disk is simulated by a limit on the size of the process's files ({@link FileLimit}). A log
+ * segment has 8 MiB, the database's own log 4. So while the database is small, a limit of 6 MiB
+ * affects only Ratis' log; a limit above 8 MiB affects only the database.
  */
 @Tag("slow")
 @EnabledOnOs(OS.LINUX)
@@ -49,7 +49,7 @@ class FullDiskTest {
   @TempDir Path directory;
 
   @Test
-  void aPeerWhoseDiskIsFullStopsAndComesBack() throws Exception {
+  void peerWithFullDiskRecovers() throws Exception {
     try (Storm storm = new Storm(directory, 1, "large")) {
       for (boolean leads : new boolean[] {false, true}) {
         if (ALL || leads == (SEED % 2 == 0)) {
@@ -94,7 +94,7 @@ class FullDiskTest {
     assertTrue(health.contains(log ? "log can't be written" : "its database"), round + health);
     assertTrue(health.contains("start this peer again"), round + health);
 
-    // It says no at once, its readers go on, and so do the others.
+    // It fails at once, its local reads continue, and so do the others.
     assertEquals("failed STOPPED", victim.ask("write x 1", 10_000), round);
     assertEquals("failed STOPPED", victim.ask("read x", 10_000), round);
     assertTrue(victim.ask("local x", 10_000).startsWith("ok"), round);
@@ -104,7 +104,7 @@ class FullDiskTest {
       assertTrue(other.ask("health", 10_000).startsWith("ok UP"), round);
     }
 
-    // There is room again, and an operator starts it.
+    // Space was freed, and an operator restarts it.
     victim.limit(FileLimit.NONE);
     if (politely) {
       assertEquals("ok", victim.ask("close", 30_000), round);
@@ -121,7 +121,8 @@ class FullDiskTest {
   }
 
   /**
-   * Asks until it is done: an election takes longer than a request where others use the machine.
+   * Repeats the request until it succeeds: on a busy machine an election takes longer than a
+   * request.
    */
   private static String done(PeerProcess peer, String request, String round) {
     String answer = "";
@@ -132,9 +133,9 @@ class FullDiskTest {
     return answer;
   }
 
-  /** The copy that a peer needs, which is far behind, has no room. */
+  /** A peer that is far behind has no space for the copy. */
   @Test
-  void aPeerThatCannotTakeInACopyStopsAndComesBack() throws Exception {
+  void peerWithoutSpaceForCopyRecovers() throws Exception {
     try (Storm storm = new Storm(directory, 1, "often")) {
       storm.peers.get("c").kill();
       for (int i = 0; i < 120; i++) {
@@ -164,9 +165,9 @@ class FullDiskTest {
     }
   }
 
-  /** Ratis leaves an empty file of its vote where the disk is full: {@link VoteFile}. */
+  /** Ratis leaves an empty vote file on a full disk: {@link VoteFile}. */
   @Test
-  void aPeerWhoseVoteWasCutComesBack() throws Exception {
+  void peerWithCutVoteFileRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       assertEquals(0, Operations.number(g.leader().submit(new Add("n", 1)).get().result()));
       String id = g.follower().id();
@@ -192,7 +193,7 @@ class FullDiskTest {
   }
 
   @Test
-  void whatIsCutIsMendedAndNothingElse() throws IOException {
+  void repairsOnlyCutFiles() throws IOException {
     UUID group = new UUID(1, 2);
     Position applied = new Position(Long.MAX_VALUE / 2, 9);
     assertFalse(VoteFile.mend(directory, group, "a", applied), "a new peer");
@@ -218,7 +219,7 @@ class FullDiskTest {
   }
 
   @Test
-  void itIsToldFromOtherFailures() {
+  void isDistinguished() {
     assertEquals("it broke", FullDisk.told("it broke", null));
     assertEquals("it broke", FullDisk.told("it broke", new IOException("Input/output error")));
     for (Throwable full :
@@ -229,7 +230,7 @@ class FullDiskTest {
       assertTrue(FullDisk.isCause(full));
       assertTrue(
           FullDisk.told("it broke", full)
-              .startsWith("a disk is full: it broke. Make room. Then start"));
+              .startsWith("a disk is full: it broke. Free space. Then restart"));
     }
     Throwable full = new StorageFullException("write", "data.fovea", 1, "ENOSPC");
     String told = FullDisk.told("the entry 7 can't be applied", new RuntimeException(full));

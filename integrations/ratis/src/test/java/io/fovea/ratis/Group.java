@@ -18,7 +18,7 @@ import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
-/** Peers of a group in this JVM. One thread. */
+/** A group of peers in this JVM. Not thread-safe. */
 final class Group implements AutoCloseable {
   private final Path directory;
   private final UnaryOperator<ReplicationOptions> change;
@@ -33,7 +33,7 @@ final class Group implements AutoCloseable {
     }
   }
 
-  /** Three peers that are up, and have a leader. */
+  /** Starts three peers and waits for a leader. */
   static Group ofThree(Path directory, UnaryOperator<ReplicationOptions> change) {
     Group g = new Group(directory, change, "a", "b", "c");
     g.peers.forEach(p -> g.start(p.id()));
@@ -47,7 +47,7 @@ final class Group implements AutoCloseable {
             Options.defaults()
                 .bufferBytes(16 << 20)
                 .log(l -> l.segmentBytes(4 << 20).maxBytes(16 << 20)))
-        // Other tests may have the processors.
+        // Other tests may use the processors.
         .electionTimeout(Duration.ofSeconds(1))
         .attemptTimeout(Duration.ofSeconds(2))
         .requestTimeout(Duration.ofSeconds(60));
@@ -57,7 +57,7 @@ final class Group implements AutoCloseable {
     return directory.resolve(id);
   }
 
-  /** A file of Ratis' directory. */
+  /** Returns a file of Ratis' directory. */
   Path inLog(String id, Predicate<Path> is) throws IOException {
     try (Stream<Path> files = Files.walk(directory(id).resolve("log"))) {
       return files.filter(is).findFirst().orElseThrow();
@@ -74,7 +74,7 @@ final class Group implements AutoCloseable {
     return db;
   }
 
-  /** Starts a peer that is to be added, or was. */
+  /** Starts a peer that was added, or will be. */
   void startJoining(Peer peer) {
     List<Peer> members = new ArrayList<>(peers);
     members.add(peer);
@@ -92,7 +92,7 @@ final class Group implements AutoCloseable {
     return up.get(id);
   }
 
-  /** That one which leads, of those that are up. */
+  /** Waits for a leader among the running peers. */
   ReplicatedDatabase leader() {
     long until = System.nanoTime() + Duration.ofSeconds(60).toNanos();
     while (System.nanoTime() < until) {
@@ -112,7 +112,7 @@ final class Group implements AutoCloseable {
     return up.values().stream().filter(d -> d != leader).findFirst().orElseThrow();
   }
 
-  /** All that tables of byte strings hold, those of the replica and its sessions among them. */
+  /** Exports all tables of byte strings, including those of the replica and its sessions. */
   static byte[] export(ReplicatedDatabase db, Consistency consistency) throws IOException {
     return db.read(
         consistency,
@@ -148,7 +148,7 @@ final class Group implements AutoCloseable {
     stopAll();
   }
 
-  /** Stops all at once, without a word. */
+  /** Stops all peers at once, without a transfer of leadership. */
   void stopAll() {
     List<Thread> closing =
         up.values().stream().map(db -> Thread.ofPlatform().start(() -> db.close(false))).toList();

@@ -8,19 +8,17 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Is the history of a register linearizable?
+ * Checks whether the history of a register is linearizable.
  *
- * <p>The search of Wing and Gong: an order of the operations is looked for in which each takes
- * effect between its beginning and its end, and answers what a register would. At each step an
- * operation may come next if none that is left has ended before it began. A set of operations that
- * was tried with a value is not tried again with that value (Lowe). An operation whose end nobody
- * knows may take effect at any moment after its beginning, or never.
+ * <p>Wing and Gong's search for an order in which each operation takes effect between its begin and
+ * its end, with the answers of a register. An operation may come next if no remaining one ended
+ * before it began. A set of operations is tried only once with each value (Lowe). An operation with
+ * an unknown end may take effect at any time after its begin, or never.
  *
  * <p>Sources: J. Wing, C. Gong, Testing and Verifying Concurrent Objects, JPDC 17, 1993; G. Lowe,
  * Testing for linearizability, CCPE 29, 2017.
  */
 final class Linearizability {
-  /** What an operation does to the register. */
   enum Kind {
     READ,
     WRITE,
@@ -28,13 +26,12 @@ final class Linearizability {
   }
 
   /**
-   * An operation that has ended, or that nobody knows the end of.
+   * An operation.
    *
-   * @param began a time
-   * @param ended a time; Long.MAX_VALUE where it is not known
-   * @param a the value that was written; of a swap, the one that was expected
-   * @param b of a swap, the value that was set
-   * @param saw what a read returned; of a swap, 1 where it was done and 0 where not
+   * @param ended Long.MAX_VALUE if unknown
+   * @param a the value written; for a swap, the expected value
+   * @param b for a swap, the value set
+   * @param saw the result of a read; for a swap, 1 if it was done, otherwise 0
    */
   record Operation(Kind kind, long began, long ended, long a, long b, long saw) {
     boolean known() {
@@ -56,7 +53,7 @@ final class Linearizability {
     knownLeft = (int) operations.stream().filter(Operation::known).count();
   }
 
-  /** Whether there is such an order, of a register that holds 0 at first. */
+  /** Returns whether there is such an order for a register that is initially 0. */
   static boolean check(List<Operation> history) {
     return new Linearizability(history).search(0);
   }

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The checker finds what is wrong, and nothing else. */
+/** The checker finds all violations, and nothing else. */
 class LinearizabilityTest {
   private static final long NEVER = Long.MAX_VALUE;
 
@@ -46,7 +46,7 @@ class LinearizabilityTest {
   }
 
   @Test
-  void whoseEndNobodyKnows() {
+  void unknownEnds() {
     assertTrue(Linearizability.check(List.of(write(1, NEVER, 7), read(5, 6, 0))));
     assertTrue(Linearizability.check(List.of(write(1, NEVER, 7), read(5, 6, 0), read(7, 8, 7))));
     assertFalse(
@@ -64,7 +64,7 @@ class LinearizabilityTest {
 
   /** Histories of a register with random intervals around each effect are linearizable. */
   @Test
-  void aRegisterIsLinearizableAndADamagedHistoryIsNot() {
+  void acceptsRegisterAndRejectsDamage() {
     Random random = new Random(42);
     for (int round = 0; round < 30; round++) {
       List<Operation> history = new ArrayList<>();

@@ -17,13 +17,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 
 /**
- * The network between peers that are processes of their own: each is reached through a port of
- * this, which passes bytes on, later, or not at all.
+ * The network between peers in separate processes: proxies that forward, delay or drop bytes.
  *
- * <p>Who connects is found by the tables of the kernel: the port that a connection comes from
- * belongs to a socket, and the socket to a process. So a link can be cut one way.
+ * <p>The tables of the kernel identify the connecting peer: the source port belongs to a socket,
+ * and the socket to a process. So a link can be cut in one direction.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class Links implements AutoCloseable {
   private final Map<String, ServerSocket> doors = new LinkedHashMap<>();
@@ -34,7 +33,7 @@ final class Links implements AutoCloseable {
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
-  /** Makes a door for a peer, and tells its port. */
+  /** Opens a proxy for a peer, and returns its port. */
   int door(String peer, int target) throws IOException {
     ServerSocket door = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     doors.put(peer, door);
@@ -43,7 +42,7 @@ final class Links implements AutoCloseable {
     return door.getLocalPort();
   }
 
-  /** Says which process a peer is. */
+  /** Assigns a process to a peer. */
   void process(String peer, long pid) {
     processes.values().remove(peer);
     processes.put(pid, peer);
@@ -57,7 +56,7 @@ final class Links implements AutoCloseable {
     delays.put(from + ">" + to, millis);
   }
 
-  /** Ends all connections of a peer; what was on the way is lost. */
+  /** Closes all connections of a peer; bytes in transit are lost. */
   void reset(String peer) {
     for (Socket s : open) {
       if (s.getLocalPort() == doors.get(peer).getLocalPort()) {
@@ -133,7 +132,7 @@ final class Links implements AutoCloseable {
     }
   }
 
-  /** Who has connected; "?" where the kernel does not tell. */
+  /** Returns the connecting peer; "?" if the kernel does not say. */
   private String owner(Socket in) {
     String mine = String.format(":%04X", in.getLocalPort());
     String its = String.format(":%04X", in.getPort());
@@ -159,7 +158,7 @@ final class Links implements AutoCloseable {
                 return p.getValue();
               }
             } catch (IOException e) {
-              // it was closed meanwhile
+              // it was closed concurrently
             }
           }
         } catch (IOException e) {

@@ -31,14 +31,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * {@link LogTail}: the log is written and read by Ratis, with its last entry cut at each byte, and
- * with a sample of its bits turned over, one at a time; other bits in another run.
+ * Tests {@link LogTail}: Ratis writes and reads a log whose last entry is cut at each byte, or has
+ * one bit flipped, from a sample that differs in each run.
  */
 class LogTailTest {
   private static final UUID GROUP = new UUID(1, 2);
   private static final int SPACE = 2048;
 
-  /** Odd, so that each bit of a byte is met. */
+  /** Odd, so that each bit position of a byte occurs. */
   private static final int STRIDE = Boolean.getBoolean("ratis.all") ? 1 : 5;
 
   private static final int SEED =
@@ -80,7 +80,7 @@ class LogTailTest {
     assertFalse(LogTail.mend(directory, GROUP, "a"));
   }
 
-  /** What Ratis writes, without the zeros behind it. */
+  /** Returns the log that Ratis writes, without the trailing zeros. */
   private byte[] log(int entries) throws IOException {
     Files.deleteIfExists(file);
     try (SegmentedRaftLogOutputStream out =
@@ -115,7 +115,7 @@ class LogTailTest {
   }
 
   @Test
-  void anEntryIsCutAtEachByte() throws IOException {
+  void entryCutAtEachByte() throws IOException {
     int refused = 0;
     int completed = 0;
     for (int entries = 1; entries <= ENTRIES.size(); entries++) {
@@ -143,7 +143,7 @@ class LogTailTest {
   }
 
   @Test
-  void aBitIsTurnedOver() throws IOException {
+  void flippedBit() throws IOException {
     byte[] all = log(ENTRIES.size());
     for (int size : new int[] {all.length, SPACE}) {
       byte[] padded = Arrays.copyOf(all, size);
@@ -172,7 +172,7 @@ class LogTailTest {
   }
 
   @Test
-  void aPeerWhoseLastEntryWasCutComesBack() throws Exception {
+  void peerWithCutEntryRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       assertEquals(0, Operations.number(g.leader().submit(new Add("n", 1)).get().result()));
       String id = g.follower().id();
@@ -191,7 +191,7 @@ class LogTailTest {
   }
 
   @Test
-  void aPeerWhoseLogIsDamagedSaysSo() throws Exception {
+  void peerReportsDamagedLog() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       g.leader().submit(new Add("n", 1)).get();
       String id = g.follower().id();
@@ -202,7 +202,7 @@ class LogTailTest {
       Files.write(open, log);
       UncheckedIOException e = assertThrows(UncheckedIOException.class, () -> g.start(id));
       String said = e.getMessage();
-      assertTrue(said.startsWith("Peer \"" + id + "\" can't go on with its log in "), said);
+      assertTrue(said.startsWith("Peer \"" + id + "\" can't continue its log in "), said);
       assertTrue(said.contains("If the log is damaged"), said);
     }
   }

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Members that come and go, and how a peer says that it is not well. */
+/** Adding and removing members, and the health of peers. */
 @Tag("slow")
 class MembershipTest {
   @TempDir Path directory;
@@ -37,7 +37,7 @@ class MembershipTest {
   }
 
   @Test
-  void peersComeAndGo() throws Exception {
+  void addsAndRemovesPeers() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       for (int i = 0; i < 30; i++) {
         g.leader().submit(new Add("n", 1)).get();
@@ -49,7 +49,7 @@ class MembershipTest {
       assertEquals(30, register(g.get("d"), LINEARIZABLE, "n"));
       assertEquals(4, g.leader().membership().peers().size());
 
-      // The leader goes, and the others elect another.
+      // The leader leaves, and the others elect another.
       String old = g.leader().id();
       g.leader().membership().transferLeadership("d", Duration.ofSeconds(10));
       assertEquals("d", g.leader().id());
@@ -59,7 +59,7 @@ class MembershipTest {
       assertEquals(
           30, Operations.number(g.get("d").submit(new Add("n", 1)).get().result()), "as before");
 
-      // It comes back with what is stored, not with what its options said.
+      // It restarts with the stored members, not with those in its options.
       g.stop("d");
       g.startJoining(d);
       assertEquals(31, register(g.get("d"), LINEARIZABLE, "n"));
@@ -76,7 +76,7 @@ class MembershipTest {
   }
 
   @Test
-  void aPeerComesToAGroupThatHasNothing() throws Exception {
+  void addsPeerToEmptyGroup() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       Peer d = new Peer("d", "127.0.0.1:" + Ports.next());
       g.startJoining(d);
@@ -87,7 +87,7 @@ class MembershipTest {
   }
 
   @Test
-  void withoutAMajorityRequestsEndAndLocalReadsGoOn() throws Exception {
+  void withoutMajority() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.requestTimeout(Duration.ofSeconds(2)))) {
       g.leader().submit(new Add("n", 1)).get();
       ReplicatedDatabase left = g.leader();
@@ -112,7 +112,7 @@ class MembershipTest {
   }
 
   @Test
-  void aCommandWithABugIsRefusedAndThePeersGoOn() throws Exception {
+  void commandWithBugIsRefused() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       for (ReplicatedDatabase db : g.up.values()) {
         ExecutionException e =
@@ -129,7 +129,7 @@ class MembershipTest {
   }
 
   @Test
-  void aCommandThatFailsForAReasonOfThePeerStopsThePeersAndTheySayWhy() throws Exception {
+  void localFailureStopsPeers() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.requestTimeout(Duration.ofSeconds(5)))) {
       g.leader().submit(new Add("n", 1)).get();
       SimpleMeterRegistry registry = new SimpleMeterRegistry();
@@ -152,9 +152,9 @@ class MembershipTest {
     }
   }
 
-  /** Ratis would take it for all threads of the JVM. */
+  /** Ratis would install its handler for all threads of the JVM. */
   @Test
-  void whatNoThreadCatchesIsLeftToTheApplication() {
+  void keepsDefaultExceptionHandler() {
     try (Group g = new Group(directory, UnaryOperator.identity(), "a", "b", "c")) {
       g.start("a");
       Thread.UncaughtExceptionHandler handler = Thread.getDefaultUncaughtExceptionHandler();
@@ -162,11 +162,9 @@ class MembershipTest {
     }
   }
 
-  /**
-   * Ratis notes that it would have ended the JVM; its own tests, which look for that, run alone.
-   */
+  /** Ratis records that it would have ended the JVM; its own tests, which check that, run alone. */
   @Test
-  void anAddressInUseIsSaidAndEndsNothing() {
+  void reportsAddressInUse() {
     try (Group g = new Group(directory, UnaryOperator.identity(), "a", "b", "c")) {
       g.start("a");
       ReplicationOptions taken =
@@ -180,7 +178,7 @@ class MembershipTest {
   }
 
   @Test
-  void aPeerThatAppliesNothingIsDown() throws Exception {
+  void stalledPeerIsDown() throws Exception {
     StallWatch watch = new StallWatch(Duration.ofNanos(1));
     assertEquals(false, watch.stalled(5, 5));
     assertEquals(false, watch.stalled(5, 6), "only since now");

@@ -21,7 +21,7 @@ final class Operations {
   static final TableSpec LEDGER = TableSpec.bytes("ledger", 64);
   static final TableSpec HEAVIES = TableSpec.bytes("heavies", 64);
 
-  /** Accounts of each of the two tables that {@link Pay} moves money between. */
+  /** Accounts in each of the two tables that {@link Pay} moves money between. */
   static final int ACCOUNTS = 5;
 
   private Operations() {}
@@ -56,7 +56,7 @@ final class Operations {
         : 0;
   }
 
-  /** The balances of a table's accounts, those that do not exist yet among them. */
+  /** The balances of all accounts in a table, including those that do not exist yet. */
   static String balances(Transaction tx, TableSpec table) {
     StringBuilder all = new StringBuilder();
     for (int i = 0; i < ACCOUNTS; i++) {
@@ -99,7 +99,7 @@ final class Operations {
     }
   }
 
-  /** Compares a register, and sets it; the result is 1 if it was set. */
+  /** Compares and sets a register; the result is 1 if it was set. */
   record Swap(String key, long from, long to) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
@@ -121,7 +121,7 @@ final class Operations {
     }
   }
 
-  /** Adds to a register; the result is what it was before. */
+  /** Adds to a register; the result is the previous value. */
   record Add(String key, long more) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
@@ -141,9 +141,7 @@ final class Operations {
     }
   }
 
-  /**
-   * Moves money from an account of one table to that of another; refused if there is too little.
-   */
+  /** Moves money between accounts of two tables; refused if there is too little. */
   record Transfer(String from, String to, long amount) implements Command {
     @Override
     public byte[] apply(CommandContext c) throws RefusedException {
@@ -174,12 +172,12 @@ final class Operations {
   }
 
   /**
-   * Moves money between two tables, and notes in a third how often it was done and where in the log
-   * the first time was; refused if the first account would have less than {@link #LEAST}. The
-   * result is "index balance balance", as they are then.
+   * Moves money between two tables, and counts it in a third one with the index of the first time.
+   * Refused if the first account would have less than {@link #LEAST}. The result is "index balance
+   * balance".
    */
   record Pay(String name, String from, String to, long amount) implements Command {
-    /** So low that most are done, and some refused. */
+    /** so low that most are done, and some refused */
     static final long LEAST = -300;
 
     @Override
@@ -222,7 +220,7 @@ final class Operations {
     }
   }
 
-  /** Takes room: so many bytes in the log, and so many in the database. */
+  /** Takes the given numbers of bytes in the log and in the database. */
   record Heavy(String key, int logBytes, int storedBytes) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
@@ -253,7 +251,7 @@ final class Operations {
     }
   }
 
-  /** Fails for a reason of the peer, which stops each peer that applies it. */
+  /** Fails like a peer's own I/O error, which stops each peer that applies it. */
   record Stop() implements Command {
     @Override
     public byte[] apply(CommandContext c) {

@@ -29,8 +29,8 @@ import org.apache.ratis.server.RaftServerConfigKeys;
 import org.apache.ratis.util.SizeInBytes;
 
 /**
- * A peer as a process: takes a request a line from its input, and answers a line each. It ends when
- * its input does, so that none is left when a test is killed.
+ * A peer as a process: reads one request per line and answers each with a line. It ends with its
+ * input, so that no process remains when a test is killed.
  *
  * <pre>
  *   number read   key           →  number ok value
@@ -47,10 +47,10 @@ import org.apache.ratis.util.SizeInBytes;
  *
  * or {@code number failed|unknown reason}.
  *
- * <p>Flags: {@code stale} sells local reads as linearizable ones; {@code torn} reads accounts in
- * two transactions; {@code forgetful} has no sessions; {@code apart} commits the position by
- * itself; {@code impatient} sends again soon; {@code large} has segments of the log that the disk's
- * limit is met in; {@code often} makes checkpoints often, so that a peer is soon far behind.
+ * <p>Flags: {@code stale} presents local reads as linearizable; {@code torn} reads accounts in two
+ * transactions; {@code forgetful} has no sessions; {@code apart} commits the position separately;
+ * {@code impatient} retries early; {@code large} has log segments large enough to hit the limit of
+ * the disk; {@code often} makes frequent checkpoints, so that a peer is soon too far behind.
  */
 final class PeerMain {
   private final ReplicatedDatabase db;
@@ -83,7 +83,7 @@ final class PeerMain {
         : flags.contains("often") ? CopyTest.shortLog(o).snapshotEvery(50) : CopyTest.shortLog(o);
   }
 
-  /** Arguments: name, directory, where it listens, flags, and the peers as name=address. */
+  /** Arguments: name, directory, listening address, flags, and the peers as name=address. */
   public static void main(String[] args) throws IOException {
     List<Peer> peers = new ArrayList<>();
     for (int i = 4; i < args.length; i++) {
@@ -206,7 +206,8 @@ final class PeerMain {
   }
 
   /**
-   * What the tables of commands hold; not those of the replica, which say how often it was asked.
+   * Hashes the tables of commands, but not those of the replica, which depend on the number of
+   * retries.
    */
   private static String digest(Transaction tx) {
     CRC32C hash = new CRC32C();
@@ -224,7 +225,7 @@ final class PeerMain {
     return Long.toHexString(hash.getValue());
   }
 
-  /** How large the file of the database is. */
+  /** The size of the database file. */
   private long dataBytes() throws IOException {
     long most = 0;
     for (String place : List.of("one", "two")) {

@@ -17,9 +17,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A {@link PeerMain}, seen from the test. Requests by any thread; its life by one. */
+/**
+ * A {@link PeerMain}, as seen by the test. Any thread sends requests; one thread starts and stops
+ * it.
+ */
 final class PeerProcess {
-  /** So much of what it says is in a failure. */
+  /** Lines of output that a failure includes. */
   private static final int LINES = 60;
 
   private final AtomicLong numbers = new AtomicLong();
@@ -29,7 +32,7 @@ final class PeerProcess {
   private final Process process;
   private final OutputStream in;
 
-  /** What it says of itself. */
+  /** Its standard error. */
   private final Path errors;
 
   private volatile boolean ended;
@@ -80,7 +83,7 @@ final class PeerProcess {
         if (f != null) {
           f.complete(parts[1]);
         } else if (!Character.isDigit(line.isEmpty() ? ' ' : line.charAt(0))) {
-          // A JVM that can't start says so here.
+          // A JVM that can't start reports it here.
           said.add(line);
         }
       }
@@ -104,7 +107,7 @@ final class PeerProcess {
     }
   }
 
-  /** Without what each JVM says of what Netty uses. */
+  /** Leaves out the JVM's warnings about Netty. */
   private String lastErrors() {
     try {
       List<String> lines =
@@ -129,7 +132,7 @@ final class PeerProcess {
     return process.pid();
   }
 
-  /** Asks, and waits for the answer; "unknown" where none comes in time. */
+  /** Sends a request and waits for the answer; "unknown" if none arrives in time. */
   String ask(String request, long millis) {
     String number = Long.toString(numbers.incrementAndGet());
     CompletableFuture<String> f = new CompletableFuture<>();
@@ -158,9 +161,9 @@ final class PeerProcess {
   }
 
   /**
-   * Lets no file of the process grow beyond a size, as if its disk were full there.
+   * Limits the size of the process's files, which simulates a full disk.
    *
-   * @param bytes the size; {@link FileLimit#NONE} for any
+   * @param bytes the limit; {@link FileLimit#NONE} for none
    */
   void limit(long bytes) {
     FileLimit.set(pid(), bytes);
@@ -170,7 +173,7 @@ final class PeerProcess {
     new ProcessBuilder("kill", "-" + name, Long.toString(pid())).start().waitFor();
   }
 
-  /** SIGKILL, which ends one that was stopped as well. */
+  /** Sends SIGKILL, which also ends a stopped process. */
   void kill() {
     process.destroyForcibly();
     try {

@@ -11,7 +11,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Addresses of peers. */
 class PeerTest {
   @ParameterizedTest
   @CsvSource({
@@ -80,7 +79,7 @@ class PeerTest {
   }
 
   @Test
-  void theHostIsOneThatSocketsTake() throws Exception {
+  void hostIsUsableBySockets() throws Exception {
     Peer p = new Peer("a", "[::1]:7001");
     InetSocketAddress socket = new InetSocketAddress(InetAddress.getByName(p.host()), p.port());
     assertEquals(7001, socket.getPort());

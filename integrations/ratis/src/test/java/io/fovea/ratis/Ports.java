@@ -7,8 +7,8 @@ import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Ports for peers: below those that the kernel gives to connections, so that none takes that of a
- * peer which is started again. Any thread.
+ * Ports for peers, below the kernel's ephemeral range, so that no connection takes the port of a
+ * peer that restarts. Thread-safe.
  */
 public final class Ports {
   private static final int FIRST = 12_000;
@@ -17,14 +17,14 @@ public final class Ports {
 
   private Ports() {}
 
-  /** One that nobody listens at, and that was not given before. */
+  /** Returns a free port that was not returned before. */
   public static int next() {
     while (true) {
       int port = FIRST + NEXT.getAndIncrement() % COUNT;
       try (ServerSocket s = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
         return s.getLocalPort();
       } catch (IOException e) {
-        // somebody has it
+        // it is in use
       }
     }
   }

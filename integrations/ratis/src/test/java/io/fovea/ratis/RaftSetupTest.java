@@ -17,7 +17,7 @@ import org.apache.ratis.util.SizeInBytes;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a caller may change of Ratis' properties. */
+/** Ratis' properties that a caller may change, and those it may not. */
 class RaftSetupTest {
   @TempDir Path directory;
 
@@ -27,7 +27,7 @@ class RaftSetupTest {
   }
 
   @Test
-  void whatAcknowledgedCommandsRestOnCannotBeChanged() {
+  void safetyPropertiesAreFixed() {
     Map<String, Consumer<RaftProperties>> changes =
         Map.of(
             "raft.rpc.type",
@@ -48,13 +48,13 @@ class RaftSetupTest {
   }
 
   @Test
-  void allElseCan() {
+  void otherPropertiesCanChange() {
     RaftProperties p =
         RaftSetup.properties(
             with(
                 of -> {
                   RaftServerConfigKeys.Log.setSegmentSizeMax(of, SizeInBytes.valueOf("1MB"));
-                  // Once more, as it is.
+                  // the current value again
                   RaftServerConfigKeys.Log.setAppendEntriesComposeEnabled(of, false);
                 }));
     assertEquals("1MB", p.get("raft.server.log.segment.size.max"));

@@ -12,8 +12,8 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /**
- * Ratis' basic tests, with our state machine. Those that take long are run by {@code
- * -Dratis.suite=true}, which the profile soak sets.
+ * Ratis' basic tests, with our state machine. {@code -Dratis.suite=true}, which the profile soak
+ * sets, includes the slow ones.
  */
 @Tag("slow")
 @Isolated("it has limits in time, and asks whether anybody would have ended the JVM")
@@ -24,10 +24,10 @@ class RatisBasicTest extends RaftBasicTests<MiniRaftClusterWithGrpc>
   }
 
   /**
-   * A test begins when each peer has the leader's first entry. Some kill two of five peers as soon
-   * as there is a leader, and later the leader. A vote of a peer without any entry does not count
-   * for a candidate that has a commit (Ratis' {@code LeaderElection}), so two that were killed
-   * before their first entry leave two that can't be elected, for ever.
+   * Starts a test only when each peer has the leader's first entry. Some tests kill two of five
+   * peers as soon as there is a leader, and later the leader. The vote of a peer without entries
+   * does not count for a candidate that has commits (Ratis' {@code LeaderElection}), so two peers
+   * killed before their first entry would leave a group that can't elect a leader.
    */
   @Override
   public void runWithNewCluster(

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the command for a group prints, and its exit codes. */
+/** The output of the command for a group, and its exit codes. */
 @Tag("slow")
 class ReplicaCommandTest {
   @TempDir Path directory;
@@ -32,7 +32,7 @@ class ReplicaCommandTest {
     return new Ran(code, out.toString(), err.toString());
   }
 
-  /** The numbers of the log differ from run to run, and so do ports. */
+  /** Replaces numbers of the log and ports, which differ from run to run. */
   private static String plain(Group g, String text) {
     String plain = text.replaceAll("(applied|committed|snapshot|index) -?[0-9]+", "$1 N");
     plain = plain.replaceAll("(\"(?:applied|committed|snapshot)\": )-?[0-9]+", "$1N");
@@ -47,25 +47,25 @@ class ReplicaCommandTest {
   }
 
   @Test
-  void aGroupIsSeenAndChanged() throws Exception {
+  void showsAndChangesGroup() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       for (int i = 0; i < 20; i++) {
         g.leader().submit(new Add("n", 1)).get();
       }
       run("transfer", seeds(g), "a");
       for (ReplicatedDatabase db : g.up.values()) {
-        db.read(Consistency.LINEARIZABLE, tx -> null); // each knows who leads
+        db.read(Consistency.LINEARIZABLE, tx -> null); // each peer knows the leader
       }
       String one = "b=" + g.peers.get(1).address();
 
-      // One member is enough, and it names the others.
+      // One member suffices, and names the others.
       Ran status = run("status", one);
       assertEquals(
           """
           b  b:1  follower   applied N  committed N  snapshot N
           a  a:1  leader     applied N  committed N  snapshot N
           c  c:1  follower   applied N  committed N  snapshot N
-          3 of 3 are well, a leads.
+          3 of 3 are healthy, a leads.
           """,
           plain(g, status.out));
       assertEquals(0, status.code, status.err);
@@ -121,19 +121,19 @@ class ReplicaCommandTest {
       g.startJoining(d);
       assertEquals(new Ran(0, "d is a member now.\n", ""), run("add", one, fourth));
       assertEquals(
-          new Ran(0, "d was a member already, at this address.\n", ""), run("add", one, fourth));
+          new Ran(0, "d is already a member at this address.\n", ""), run("add", one, fourth));
       assertEquals(4, g.leader().membership().peers().size());
-      assertEquals(new Ran(0, "d is no member any more.\n", ""), run("remove", one, "d"));
-      assertEquals(new Ran(0, "d was no member.\n", ""), run("remove", one, "d"));
+      assertEquals(new Ran(0, "d was removed.\n", ""), run("remove", one, "d"));
+      assertEquals(new Ran(0, "d was not a member.\n", ""), run("remove", one, "d"));
       assertEquals(new Ran(0, "{\"removed\": false}\n", ""), run("remove", one, "d", "--json"));
       g.stop("d");
 
-      // One is away: it is said, and the code is 1.
+      // An unreachable peer is shown, and the code is 1.
       String away = g.follower().id();
       g.stop(away);
       Ran less = run("--timeout", "2", "status", seeds(g));
       assertEquals(1, less.code);
-      assertTrue(less.out.contains("2 of 3 are well, " + g.leader().id() + " leads."), less.out);
+      assertTrue(less.out.contains("2 of 3 are healthy, " + g.leader().id() + " leads."), less.out);
       assertTrue(plain(g, less.out).contains(away + ":1  away       It did not answer:"), less.out);
       Ran two = run("--timeout", "2", "verify", seeds(g));
       assertEquals(1, two.code);
@@ -143,18 +143,18 @@ class ReplicaCommandTest {
   }
 
   @Test
-  void whatIsWrongIsSaid() throws Exception {
+  void reportsProblems() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.requestTimeout(Duration.ofSeconds(3)))) {
       String all = seeds(g);
       Ran none = run("transfer", all, "zebra");
-      assertEquals(new Ran(2, "", "fovea replica: \"zebra\" is no member.\n"), none);
+      assertEquals(new Ran(2, "", "fovea replica: \"zebra\" is not a member.\n"), none);
       assertEquals(2, run("snapshot", all, "zebra").code);
       Ran group = run("status", all, "--group", "other");
       assertEquals(1, group.code);
-      assertTrue(group.out.contains("0 of 3 are well, none leads."), group.out);
+      assertTrue(group.out.contains("0 of 3 are healthy, no leader."), group.out);
 
-      // A command that fails for a reason of each peer stops all peers, which say so for as long as
-      // their servers answer.
+      // A command that fails for a local reason stops all peers, which say so while their servers
+      // answer.
       try {
         g.leader().submit(new Stop()).get();
       } catch (ExecutionException e) {
@@ -163,15 +163,15 @@ class ReplicaCommandTest {
       Ran down = run("status", all, "--timeout", "2");
       assertEquals(1, down.code);
       assertTrue(down.out.contains("It has stopped"), down.out);
-      assertTrue(down.out.contains("none leads"), down.out);
+      assertTrue(down.out.contains("no leader"), down.out);
       Ran change = run("remove", all, "a", "--timeout", "2");
       assertEquals(1, change.code);
-      assertTrue(change.err.contains("No peer that answers leads"), change.err);
+      assertTrue(change.err.contains("None of the peers that answer is the leader"), change.err);
     }
   }
 
   @Test
-  void mistakesAreCodeTwo() throws IOException {
+  void mistakesExitWithTwo() throws IOException {
     Path file = Files.createFile(directory.resolve("ca.pem"));
     for (String[] args :
         List.of(

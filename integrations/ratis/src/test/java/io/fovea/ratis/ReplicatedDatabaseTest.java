@@ -33,7 +33,7 @@ class ReplicatedDatabaseTest {
   }
 
   @Test
-  void commandsAreSeenByAllPeers() throws Exception {
+  void allPeersSeeCommands() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       List<CompletableFuture<CommandResult>> all = new ArrayList<>();
       for (int i = 0; i < 200; i++) {
@@ -57,7 +57,7 @@ class ReplicatedDatabaseTest {
   }
 
   @Test
-  void aFollowerGoesOnWhereItEndedAndReadsWhatIsAcknowledged() throws Exception {
+  void followerResumes() throws Exception {
     for (Durability durability : List.of(Durability.ASYNC, Durability.SYNC)) {
       Path here = directory.resolve(durability.name());
       try (Group g = Group.ofThree(here, o -> o.durability(durability))) {
@@ -72,14 +72,14 @@ class ReplicatedDatabaseTest {
         }
         g.start(id);
         assertEquals(100, register(g.get(id), LINEARIZABLE, "n"));
-        // What was applied before is not applied again, and what was not is.
+        // Only what was not applied before is applied.
         assertTrue(g.get(id).stats().applied() <= 51, () -> "applied " + g.get(id).stats());
       }
     }
   }
 
   @Test
-  void allPeersAtOnceGoOnWhereTheyEnded() throws Exception {
+  void allPeersResume() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.snapshotEvery(20))) {
       for (int i = 1; i <= 70; i++) {
         g.leader().submit(new Add("n", 1)).get();

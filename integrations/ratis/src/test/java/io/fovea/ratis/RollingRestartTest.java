@@ -19,9 +19,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Each peer is closed and started again while clients use the others: no request fails, and each is
- * done once. As a load balancer does, a peer that is about to close gets no new requests, and
- * closes when it has answered those that it has.
+ * Each peer is restarted while clients use the others: no request fails, and each is applied once.
+ * As with a load balancer, a peer that is about to close gets no new requests, and closes after
+ * answering those it has.
  */
 @Tag("slow")
 class RollingRestartTest {
@@ -63,7 +63,7 @@ class RollingRestartTest {
                     }));
       }
       for (String id : List.of("a", "b", "c")) {
-        door.writeLock().lock(); // those that are under way have ended
+        door.writeLock().lock(); // requests in progress have ended
         open.remove(id);
         door.writeLock().unlock();
         g.stop(id);

@@ -8,7 +8,7 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import org.junit.jupiter.api.Test;
 
-/** The replica knows no consensus protocol, and neither knows the inside of the engine. */
+/** The replica depends on no consensus protocol, and neither package on internals of the engine. */
 class RoomsTest {
   private static final JavaClasses CLASSES =
       new ClassFileImporter()

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A request that comes again is applied once. */
+/** A repeated request is applied once. */
 @Tag("slow")
 class SessionsTest {
   @TempDir Path directory;
@@ -31,7 +31,7 @@ class SessionsTest {
   }
 
   @Test
-  void aRetryIsAppliedOnceAcrossLeadersAndRestarts() throws Exception {
+  void retryIsAppliedOnce() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       RequestId id = RequestId.parse(g.follower().newRequest().toString());
       CommandResult first = g.follower().submit(id, new Add("n", 5)).get();
@@ -40,7 +40,7 @@ class SessionsTest {
           ExecutionException.class,
           () -> g.leader().submit(refused, new Transfer("x", "y", 5000)).get());
 
-      // The same peer, then another leader, then peers that were all started again.
+      // The same peer, then another leader, then all peers restarted.
       assertSame(first, g.leader().submit(id, new Add("n", 5)).get());
       g.leader().membership().transferLeadership(g.follower().id(), Duration.ofSeconds(10));
       assertSame(first, g.follower().submit(id, new Add("n", 5)).get());
@@ -66,7 +66,7 @@ class SessionsTest {
   }
 
   @Test
-  void aRetryThatComesTooLateIsRefusedAndNotApplied() throws Exception {
+  void lateRetryIsRefused() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.sessionWindow(100).sessionTime(Duration.ZERO))) {
       ReplicatedDatabase db = g.leader();
       RequestId old = db.newRequest();
@@ -74,7 +74,7 @@ class SessionsTest {
       for (int i = 0; i < 90; i++) {
         db.submit(new Add("m", 1)).get();
       }
-      db.submit(old, new Add("n", 1)).get(); // known still
+      db.submit(old, new Add("n", 1)).get(); // still known
       for (int i = 0; i < 110; i++) {
         db.submit(new Add("m", 1)).get();
       }
@@ -84,7 +84,7 @@ class SessionsTest {
       assertEquals(ReplicationException.Reason.EXPIRED, r.reason());
       assertTrue(r.mayBeApplied());
       assertEquals(1, register(db, "n"));
-      // The table does not grow beyond its window and a group.
+      // The table grows by at most one group beyond its window.
       int sessions =
           db.read(
               LINEARIZABLE,

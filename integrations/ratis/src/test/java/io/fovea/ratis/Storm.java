@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Three peers as processes, clients that use them, faults that befall them, and what was seen.
+ * Three peers as processes, their clients, faults, and the recorded history.
  *
  * <pre>
  *   clients ──requests──► PeerProcess a, b, c ──► Links ──► each other
@@ -35,13 +35,12 @@ final class Storm implements AutoCloseable {
   private static final int KEYS = 3;
   private static final long PATIENCE_MILLIS = 10_000;
 
-  /** A peer that was let alone for so long without telling its ledger does not serve. */
+  /** A peer that does not return its ledger within this time is not working. */
   private static final long LEDGER_SECONDS = 40;
 
-  /** How large files may be on a disk that is full: some, or all of them, are larger. */
+  /** File size limits that simulate a full disk: some, or all, existing files are larger. */
   private static final long[] FULL_AT = {1, 6 << 10, 64 << 10, 1 << 20};
 
-  /** Kinds of faults. */
   enum Fault {
     KILL,
     KILL_ALL,
@@ -56,14 +55,14 @@ final class Storm implements AutoCloseable {
   /**
    * A payment, as its client knows it.
    *
-   * @param ended Long.MAX_VALUE where nobody knows
-   * @param told the first word of the answer; "unknown" until it comes
-   * @param saw what it answered: index and two balances
+   * @param ended Long.MAX_VALUE if unknown
+   * @param told the first word of the answer; "unknown" until it arrives
+   * @param saw the answer: index and two balances
    */
   record Payment(
       String from, String to, long amount, long began, long ended, String told, long[] saw) {}
 
-  /** How often a payment is in a ledger, and where in the log it was. */
+  /** How often a payment is in a ledger, and its index in the log. */
   record Entry(long count, long index) {}
 
   final Random random;
@@ -83,10 +82,10 @@ final class Storm implements AutoCloseable {
   private final Map<String, String> listens = new ConcurrentHashMap<>();
   private final AtomicBoolean over = new AtomicBoolean();
 
-  /** Operations of one key; then another is taken, since short histories are soon checked. */
+  /** Operations per key; then another key is used, because short histories are checked quickly. */
   private final int operationsPerKey;
 
-  /** How many operations have begun, and those that have not ended. Guarded by {@link #active}. */
+  /** The number of operations begun, and those in progress. Guarded by {@link #active}. */
   private long operations;
 
   private final TreeSet<Long> active = new TreeSet<>();
@@ -189,7 +188,7 @@ final class Storm implements AutoCloseable {
     }
     long[] saw = Arrays.stream(answer.substring(3).split(",")).mapToLong(Long::parseLong).toArray();
     long sum = Arrays.stream(saw).sum();
-    if (sum != 0 && !flags.contains("torn")) { // which is left to the checker
+    if (sum != 0 && !flags.contains("torn")) { // the checker finds the cause
       wrong.add("The sum over all accounts was " + sum + ", not 0.");
     }
     observations.add(
@@ -275,7 +274,7 @@ final class Storm implements AutoCloseable {
     of.add(new Operation(kind, began, known ? System.nanoTime() : Long.MAX_VALUE, a, b, saw));
   }
 
-  /** One fault, and what ends it. */
+  /** Injects one fault and ends it. */
   void fault(Fault what) throws Exception {
     faults.incrementAndGet();
     List<String> ids = new ArrayList<>(List.of("a", "b", "c"));
@@ -332,7 +331,7 @@ final class Storm implements AutoCloseable {
         full.limit(FULL_AT[random.nextInt(FULL_AT.length)]);
         pause(500 + random.nextInt(2500));
         full.limit(FileLimit.NONE);
-        // Where it has met the limit it has stopped, or is about to: an operator starts it again.
+        // The peer has stopped at the limit or will soon: restart it, as an operator would.
         full.kill();
         start(id);
         peers.get(id).awaitUp();
@@ -350,7 +349,7 @@ final class Storm implements AutoCloseable {
     }
   }
 
-  /** Lets the clients end, and looks at all that was seen. */
+  /** Stops the clients and checks everything they saw. */
   List<String> verdict() throws InterruptedException {
     links.heal();
     over.set(true);
@@ -361,7 +360,7 @@ final class Storm implements AutoCloseable {
     for (String id : List.of("a", "b", "c")) {
       Optional<Map<String, Entry>> ledger = ledger(id);
       if (ledger.isEmpty()) {
-        return List.copyOf(wrong); // which says so, before the time of the test is up
+        return List.copyOf(wrong); // fail before the test times out
       }
       for (Map.Entry<String, Entry> e : ledger.get().entrySet()) {
         if (!e.getValue().equals(first.getOrDefault(e.getKey(), e.getValue()))) {
@@ -375,7 +374,7 @@ final class Storm implements AutoCloseable {
     return List.copyOf(wrong);
   }
 
-  /** What is wrong so far, of histories that have ended. */
+  /** Checks the histories of keys that have ended. */
   void look() {
     long last;
     synchronized (active) {
@@ -396,8 +395,8 @@ final class Storm implements AutoCloseable {
   }
 
   /**
-   * Whether all that clients have seen of accounts is strictly serializable, so far. A ledger says
-   * the order: it is read after what is looked at has ended, so it has all of that.
+   * Checks whether everything that clients saw of accounts so far is strictly serializable. A
+   * ledger gives the order: it is read after the checked operations ended, so it has all of them.
    */
   void strict() {
     List<Observation> seen;
@@ -432,9 +431,9 @@ final class Storm implements AutoCloseable {
   }
 
   /**
-   * Each payment is in the ledger of the peer as often as its client was told.
+   * Checks that each payment is in the peer's ledger as often as its client was told.
    *
-   * @return nothing if the peer did not tell it, which is wrong as well
+   * @return empty if the peer did not answer, which is an error too
    */
   Optional<Map<String, Entry>> ledger(String id) {
     Map<String, Payment> told = Map.copyOf(payments);
@@ -476,7 +475,6 @@ final class Storm implements AutoCloseable {
     return Optional.of(entries);
   }
 
-  /** What each peer says of itself. */
   private String states() {
     StringBuilder all = new StringBuilder();
     peers.forEach(
@@ -496,7 +494,7 @@ final class Storm implements AutoCloseable {
     requireNoDifference();
   }
 
-  /** Whatever went wrong around them, no peer was taken for one that differs. */
+  /** Checks that no peer was reported as different, whatever faults occurred. */
   private void requireNoDifference() {
     for (Peer p : members) {
       try {

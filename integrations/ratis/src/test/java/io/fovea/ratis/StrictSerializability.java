@@ -9,34 +9,31 @@ import java.util.Map;
 import java.util.PriorityQueue;
 
 /**
- * Is a history over many accounts strictly serializable?
+ * Checks whether a history over many accounts is strictly serializable.
  *
- * <p>The order of the commands is known: each has an index of the log. So nothing is searched for
- * among orders, and the answer is exact for that order:
+ * <p>The order of the commands is known from their log indexes. So no order is searched for, and
+ * the check is exact for that order:
  *
  * <ol>
- *   <li>the order keeps real time: a command that had ended before another began has the lower
- *       index;
- *   <li>each command answered what it answers where all are done one after another;
- *   <li>each observation (a read of several accounts, or a refusal) fits the state after some
- *       number of commands: all that had ended before it began, and none that began after it had
- *       ended;
- *   <li>observations keep real time among themselves: one that began after another had ended is
- *       after no fewer commands.
+ *   <li>the order keeps real time: a command that ended before another began has the lower index;
+ *   <li>each command returned what it returns if all are run one after another;
+ *   <li>each observation (a read of several accounts, or a refusal) matches the state after some
+ *       number of commands, which includes all that ended before it began, and none that began
+ *       after it ended;
+ *   <li>observations keep real time: one that began after another ended is after no fewer commands.
  * </ol>
  *
- * <p>For the last two each observation, by its beginning, is put after as few commands as it fits.
- * That is never wrong: where one is put bounds later ones from below alone.
+ * <p>For the last two rules each observation, in order of begin, is placed after the fewest
+ * commands that match. That is safe, because a placement bounds later ones only from below.
  */
 final class StrictSerializability {
   /**
-   * A command that was applied: moves an amount from one account to another.
+   * An applied command that moved an amount from one account to another.
    *
-   * @param index where in the log
-   * @param began a time
-   * @param ended a time; Long.MAX_VALUE where nobody knows, and then it has no answer
-   * @param sawFrom the balance of the first account after it, as it answered
-   * @param sawTo that of the second
+   * @param index its index in the log
+   * @param ended Long.MAX_VALUE if unknown; there is no answer then
+   * @param sawFrom the answered balance of the first account, after the command
+   * @param sawTo the answered balance of the second account
    */
   record Transfer(
       String name,
@@ -53,23 +50,21 @@ final class StrictSerializability {
     }
   }
 
-  /** What accounts hold at one moment. */
+  /** The balances at one point of the order. */
   interface State {
     long balance(String account);
   }
 
-  /** Whether what was seen is what is so. */
+  /** Whether an observation matches a state. */
   interface Fit {
     boolean fits(State state);
   }
 
   /**
-   * What a client saw, and changed nothing.
+   * What a client saw without changing anything.
    *
-   * @param what for the report
-   * @param began a time
-   * @param ended a time
-   * @param fit of which states it is true
+   * @param what description for the report
+   * @param fit the states that it matches
    */
   record Observation(String what, long began, long ended, Fit fit) {}
 
@@ -105,11 +100,11 @@ final class StrictSerializability {
   }
 
   /**
-   * What is wrong.
+   * Returns the violations.
    *
-   * @param commands all that were applied, in any order of the list; accounts hold 0 before them
-   * @param observations all that are to be looked at
-   * @return sentences; none if the history is strictly serializable
+   * @param commands all applied commands, in any order; accounts are initially 0
+   * @param observations all observations to check
+   * @return descriptions; empty if the history is strictly serializable
    */
   static List<String> check(List<Transfer> commands, List<Observation> observations) {
     StrictSerializability s = new StrictSerializability(commands);
@@ -156,12 +151,12 @@ final class StrictSerializability {
     int n = order.size();
     Integer[] byEnd = positions(n, Comparator.comparingLong(i -> order.get(i).ended));
     Integer[] byBegin = positions(n, Comparator.comparingLong(i -> order.get(i).began));
-    // Of the first i that end: how many commands the last of them comes after, itself among them.
+    // For the first i to end: the number of commands up to and including the last of them.
     int[] least = new int[n + 1];
     for (int i = 0; i < n; i++) {
       least[i + 1] = Math.max(least[i], byEnd[i] + 1);
     }
-    // Of those from the i-th to begin on: how many commands come before the first of them.
+    // For those that begin from the i-th on: the number of commands before the first of them.
     int[] most = new int[n + 1];
     most[n] = n;
     for (int i = n - 1; i >= 0; i--) {
@@ -231,7 +226,7 @@ final class StrictSerializability {
     boolean is(int i);
   }
 
-  /** How many of the first are so, where those that are come first. */
+  /** Returns how many satisfy the condition; those that do come first. */
   private static int count(int n, At at) {
     int low = 0;
     int high = n;

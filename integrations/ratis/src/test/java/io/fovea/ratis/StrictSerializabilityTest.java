@@ -11,11 +11,11 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The checker finds what is wrong, and nothing else. */
+/** The checker finds all violations, and nothing else. */
 class StrictSerializabilityTest {
   private static final long NEVER = Long.MAX_VALUE;
 
-  /** A transfer of 1 from x to y, the n-th. */
+  /** The n-th transfer of 1 from x to y. */
   private static Transfer move(long n, long began, long ended) {
     return new Transfer("t" + n, n, began, ended, "x", "y", 1, -n, n);
   }
@@ -52,7 +52,7 @@ class StrictSerializabilityTest {
   }
 
   @Test
-  void theOrderOfTheLogIsThatOfTime() {
+  void logOrderKeepsRealTime() {
     assertFalse(good(List.of(move(1, 20, 25), move(2, 10, 15))));
     assertTrue(good(List.of(move(1, 20, 25), move(2, 10, NEVER))), "nobody knows its end");
     assertFalse(good(List.of(move(1, 20, 25), move(2, 30, 31), move(3, 10, 24))));
@@ -60,7 +60,7 @@ class StrictSerializabilityTest {
   }
 
   @Test
-  void answersAreThoseOfOneAfterAnother() {
+  void answersAreSerial() {
     assertFalse(
         good(List.of(move(1, 1, 9), new Transfer("t", 2, 1, 9, "x", "y", 5, -5, 5))),
         "a lost update");
@@ -68,7 +68,7 @@ class StrictSerializabilityTest {
     assertTrue(good(List.of(move(1, 1, 9), new Transfer("t", 2, 1, NEVER, "x", "y", 5, 0, 0))));
   }
 
-  /** Histories with random intervals around each effect are right, and damaged ones are not. */
+  /** Histories with random intervals around each effect are accepted, damaged ones are not. */
   @Test
   void randomHistories() {
     Random random = new Random(7);

@@ -33,11 +33,11 @@ import org.apache.ratis.util.LifeCycle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Our state machine for the tests of Ratis itself. They send messages of text, look for these very
- * bytes in the log, and know no directory of ours. So a message becomes a command when it is
- * applied, and the database lies in the directory of the log.
+ * Our state machine for Ratis' own tests. They send text messages, expect exactly these bytes in
+ * the log, and do not configure a directory. So a message becomes a command when it is applied, and
+ * the database is in the directory of the log.
  *
- * <p>A message is kept and counted; the answer, and that to a query, is the count.
+ * <p>A message is stored and counted; the answer to it, and to a query, is the count.
  */
 public final class SuiteMachine implements StateMachine {
   private static final TableSpec MESSAGES = TableSpec.bytes("messages", 8);
@@ -49,10 +49,9 @@ public final class SuiteMachine implements StateMachine {
   private volatile @Nullable Replica replica;
   private volatile @Nullable FoveaStateMachine inner;
 
-  /** Ratis makes it by its class. */
+  /** Called by Ratis. */
   public SuiteMachine() {}
 
-  /** A message. */
   record Text(byte[] text) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
@@ -64,7 +63,6 @@ public final class SuiteMachine implements StateMachine {
     }
   }
 
-  /** How many messages there are. */
   long count() {
     return replica.read(
         tx ->
@@ -88,7 +86,7 @@ public final class SuiteMachine implements StateMachine {
             Map.of(),
             Replica.Experiments.NONE);
     PeerState state = new PeerState(server.getId().toString());
-    state.closing(); // the tests end servers at will, which is no news
+    state.closing(); // the tests end servers at any time, which is no failure
     FoveaStateMachine machine = new FoveaStateMachine(opened, state, 100_000, Duration.ZERO);
     replica = opened;
     inner = machine;
@@ -197,13 +195,13 @@ public final class SuiteMachine implements StateMachine {
     return inner == null ? null : inner.getLatestSnapshot();
   }
 
-  /** Asked for before this is initialized. */
+  /** Called before initialization. */
   @Override
   public TermIndex getLastAppliedTermIndex() {
     return inner == null ? TermIndex.INITIAL_VALUE : inner.getLastAppliedTermIndex();
   }
 
-  /** Asked for before this is initialized. */
+  /** Called before initialization. */
   @Override
   public StateMachineStorage getStateMachineStorage() {
     return new NoFiles(this::getLatestSnapshot);

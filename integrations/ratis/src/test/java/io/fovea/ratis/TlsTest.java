@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Peers and the command that speak TLS, and what is said to who has a wrong certificate. */
+/** Peers and the command with TLS, and the messages for wrong certificates. */
 @Tag("slow")
 class TlsTest {
   @TempDir static Path folder;
@@ -44,7 +44,7 @@ class TlsTest {
 
   private record Ran(int code, String out, String err) {}
 
-  /** Runs a command; on a machine with much to do once more, with more time. */
+  /** Runs a command; on a busy machine again with more time. */
   private static Ran run(Group g, String command, String... more) {
     Ran ran = run(g, 5, command, more);
     return ran.out.contains("DEADLINE_EXCEEDED") ? run(g, 120, command, more) : ran;
@@ -75,22 +75,22 @@ class TlsTest {
     return o -> o.tls(all.certificate(certificate), all.key(certificate), all.certificate("ours"));
   }
 
-  /** Nobody answers, and why is said of each. */
+  /** No peer answers, and the reason is given for each. */
   private static void assertRefused(Ran ran, int peers, String why) {
     assertEquals(1, ran.code, ran.out);
     assertEquals(peers, ran.out.split("It did not answer: " + why, -1).length - 1, ran.out);
-    assertTrue(ran.out.contains("0 of " + peers + " are well, none leads."), ran.out);
+    assertTrue(ran.out.contains("0 of " + peers + " are healthy, no leader."), ran.out);
   }
 
   @Test
-  void peersTalkAndStrangersAreRefused() throws Exception {
+  void strangersAreRefused() throws Exception {
     try (Group g = Group.ofThree(directory, speaking("peer"))) {
       g.follower().submit(new Add("n", 1)).get();
       assertEquals(1, number(g.follower()));
       Ran well = run(g, "status", tls("peer", "ours"));
       assertEquals(0, well.code, well.out + well.err);
-      assertTrue(well.out.contains("3 of 3 are well"), well.out);
-      // A client is reached by nobody: its certificate may be for any address.
+      assertTrue(well.out.contains("3 of 3 are healthy"), well.out);
+      // No peer connects to a client, so its certificate may be for any address.
       assertEquals(new Ran(0, "b leads.\n", ""), run(g, "transfer", withWord("b", "elsewhere")));
 
       assertRefused(
@@ -111,7 +111,7 @@ class TlsTest {
           "it closed the connection; it may speak TLS, and this side does not");
       Ran change = run(g, "remove", withWord("a", "stranger"));
       assertEquals(1, change.code, change.out);
-      assertTrue(change.err.contains("No peer that answers leads"), change.err);
+      assertTrue(change.err.contains("None of the peers that answer is the leader"), change.err);
       assertEquals(3, g.leader().membership().peers().size());
 
       g.stop("c");
@@ -129,7 +129,7 @@ class TlsTest {
     return args.toArray(String[]::new);
   }
 
-  /** A peer with a certificate of another authority takes no part, and says why. */
+  /** A peer with a certificate of another authority can't join, and says why. */
   private void strangerInPlaceOf(String id, Group g) throws Exception {
     long before = g.leader().health().committedIndex();
     ReplicationOptions options =
@@ -150,13 +150,13 @@ class TlsTest {
           ran.out.contains(
               "It did not answer: its certificate is not of an authority that is trusted here"),
           ran.out);
-      assertTrue(ran.out.contains("2 of 3 are well"), ran.out);
+      assertTrue(ran.out.contains("2 of 3 are healthy"), ran.out);
       assertEquals(2, number(g.leader()));
     }
   }
 
   @Test
-  void namesAndTimesOfCertificatesCount() {
+  void checksNamesAndTimesOfCertificates() {
     for (String certificate : List.of("elsewhere", "old")) {
       try (Group g = new Group(directory.resolve(certificate), speaking(certificate), "a")) {
         g.start("a");
@@ -175,7 +175,7 @@ class TlsTest {
   }
 
   @Test
-  void filesAreLookedAtFirst() throws Exception {
+  void validatesFiles() throws Exception {
     Path empty = Files.createFile(directory.resolve("empty.pem"));
     Path none = directory.resolve("none.pem");
     Path certificate = all.certificate("peer");

@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a loss of power leaves of a replica's directories: what they had when they were synced. */
+/** The directories of a replica after a power loss, which keeps only what was synced. */
 class ReplicaFilesTest {
   @TempDir Path folder;
 
@@ -35,18 +35,16 @@ class ReplicaFilesTest {
     }
   }
 
-  /** The directory of the database, and each one above it that was created. */
   @Test
-  void ofANewReplica() throws IOException {
+  void newReplica() throws IOException {
     Path directory = folder.resolve("replicas/1");
     ReplicaFiles files = new ReplicaFiles(directory, this::sync);
     requireDurable(directory.resolve("current"));
     requireDurable(files.database().getParent());
   }
 
-  /** A copy that is taken in: its file, its directory, and the pointer to it. */
   @Test
-  void ofACopy() throws IOException {
+  void copy() throws IOException {
     ReplicaFiles files = new ReplicaFiles(folder, this::sync);
     Path staged = files.staged();
     Files.createFile(staged);

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A replica whose process is killed has each entry applied once: its counter is what its position
- * says. Where the position commits by itself that is found out.
+ * A killed replica has applied each entry once: its counter matches its position. The test fails
+ * for a replica that commits the position separately.
  */
 @Tag("slow")
 class ReplicaKillTest {
@@ -30,7 +30,7 @@ class ReplicaKillTest {
 
   @TempDir Path directory;
 
-  /** Adds one, and says what it is then. */
+  /** Increments the counter and returns it. */
   record Count() implements Command {
     @Override
     public byte[] apply(CommandContext c) {
@@ -60,7 +60,7 @@ class ReplicaKillTest {
         Entry.encode(new RequestId(CLIENT, index, index - 1), "Count", new byte[0]), 0, 1000, 0);
   }
 
-  /** The process that is killed: applies a log that has no end. */
+  /** The process that is killed: applies an endless log. */
   static final class Victim {
     private Victim() {}
 
@@ -68,7 +68,7 @@ class ReplicaKillTest {
       try (Replica r = open(Path.of(args[0]), Boolean.parseBoolean(args[1]))) {
         long next = r.applied().index() + 1;
         if (next == 0) {
-          // So that the kill finds something, however slow the machine is.
+          // so that every kill finds a position, however slow the machine is
           r.apply(new Position(1, 0), entry(0));
           r.checkpoint();
           next = 1;
@@ -83,7 +83,7 @@ class ReplicaKillTest {
     }
   }
 
-  /** Whether the counter was what the position says, after each of so many kills. */
+  /** Returns whether the counter matched the position after each kill. */
   private boolean exact(boolean together, int kills) throws Exception {
     Path here = directory.resolve("replica");
     Random random = new Random();
@@ -136,7 +136,7 @@ class ReplicaKillTest {
   }
 
   @Test
-  void aPositionThatCommitsByItselfIsFoundOut() throws Exception {
+  void detectsSeparatePosition() throws Exception {
     assertTrue(!exact(false, 40), "40 kills have not shown it");
   }
 }

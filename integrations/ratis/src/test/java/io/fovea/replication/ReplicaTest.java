@@ -35,14 +35,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A replica and a log, without a protocol between them. */
+/** A replica and a log, without a consensus protocol. */
 class ReplicaTest {
   private static final TableSpec WORDS = TableSpec.bytes("words", 32);
   private static final UUID CLIENT = new UUID(3, 4);
 
   @TempDir Path directory;
 
-  /** Appends to a word; refuses "no", and has a bug with "bug". */
+  /** Appends to a word; refuses "no", and throws an unchecked exception for "bug". */
   record Append(String more) implements Command {
     @Override
     public byte[] apply(CommandContext c) throws RefusedException {
@@ -107,7 +107,7 @@ class ReplicaTest {
   }
 
   @Test
-  void entriesAreAppliedOnceOverARestart() throws Exception {
+  void entriesAreAppliedOnceAcrossRestart() throws Exception {
     byte[] first = entry(1, -1, "a");
     Outcome outcome;
     try (Replica r = open("r")) {
@@ -119,7 +119,7 @@ class ReplicaTest {
       assertEquals(new Position(3, 2), r.applied());
     }
     try (Replica r = open("r")) {
-      // The entry that is not for the database was in memory only: the log has it again.
+      // The position of the other entry was only in memory: the log delivers it again.
       assertEquals(new Position(2, 1), r.applied());
       assertArrayEquals(outcome.payload(), apply(r, 0, first).payload(), "passed over");
       r.passed(new Position(3, 2));
@@ -138,14 +138,14 @@ class ReplicaTest {
   }
 
   @Test
-  void whatIsRefusedChangesNothingAndIsRemembered() throws Exception {
+  void refusalChangesNothingAndIsRecorded() throws Exception {
     try (Replica r = open("r")) {
       apply(r, 0, entry(1, -1, "a"));
       Outcome no = apply(r, 1, entry(2, 0, "no"));
       assertEquals(Outcome.Kind.REFUSED, no.kind());
       assertEquals("It said no.", no.reason());
       assertEquals(no.reason(), apply(r, 2, entry(2, 0, "no")).reason());
-      assertTrue(apply(r, 3, entry(3, 0, "long")).reason().contains("the most is 1048576"));
+      assertTrue(apply(r, 3, entry(3, 0, "long")).reason().contains("the limit is 1048576"));
       assertEquals("a", word(r));
       assertEquals(3, r.applied().index());
       assertTrue(apply(r, 4, entry(4, 0, "bug")).reason().contains("IllegalStateException"));
@@ -155,7 +155,7 @@ class ReplicaTest {
   }
 
   @Test
-  void aRetryIsKnownForTheWindowAndThenRefused() throws Exception {
+  void retryIsKnownWithinWindow() throws Exception {
     try (Replica r = open("r")) {
       long index = 0;
       byte[] old = entry(1, -1, "a");
@@ -175,7 +175,7 @@ class ReplicaTest {
   }
 
   @Test
-  void replicasThatApplyTheSameHoldTheSame() throws Exception {
+  void sameEntriesGiveSameData() throws Exception {
     try (Replica a = open("a");
         Replica b = open("b")) {
       Random random = new Random(7);
@@ -188,7 +188,7 @@ class ReplicaTest {
   }
 
   @Test
-  void aCopyIsTakenInWhileItIsRead() throws Exception {
+  void copyIsInstalledDuringReads() throws Exception {
     try (Replica from = open("from")) {
       for (int i = 0; i < 50; i++) {
         apply(from, i, entry(i, i - 1L, "x"));
@@ -217,7 +217,6 @@ class ReplicaTest {
         assertEquals(3, apply(to, 50, entry(3, 2, "x")).index(), "sessions came with it");
         assertFalse(to.use(), "there is none any more");
       }
-      // The pointer tells where it is.
       assertEquals("two", Files.readString(directory.resolve("to/current")).trim());
       try (Replica to = open("to")) {
         assertEquals(50, to.applied().index());
@@ -231,7 +230,7 @@ class ReplicaTest {
   }
 
   @Test
-  void theDigestFollowsTheDataOverRestartsAndCopies() throws Exception {
+  void digestSurvivesRestartsAndCopies() throws Exception {
     Replica b = open("b");
     try (Replica a = open("a")) {
       assertEquals(0L, sum(a));
@@ -263,7 +262,7 @@ class ReplicaTest {
         apply(c, 100, entry(100, 99, "y"));
         assertEquals(sum(a), sum(c));
       }
-      // One that differs once differs for ever, whatever it writes.
+      // Digests that differ once differ forever, whatever is written.
       b.database()
           .run(tx -> tx.table(WORDS).bytes().put(tx, new byte[] {1}, utf("something else")));
       apply(b, 100, entry(100, 99, "y"));
@@ -276,9 +275,9 @@ class ReplicaTest {
     }
   }
 
-  /** A database of an earlier version has no digest: it takes over that of another one. */
+  /** A database of an earlier version has no digest, and adopts that of another one. */
   @Test
-  void aDigestIsTakenOver() throws Exception {
+  void adoptsDigest() throws Exception {
     try (Replica a = open("a")) {
       Replica b = open("b");
       for (int i = 0; i < 10; i++) {
@@ -317,7 +316,7 @@ class ReplicaTest {
   }
 
   @Test
-  void aReplicaThatIsSuspendedAppliesNothingUntilACopyIsUsed() throws Exception {
+  void suspendedReplicaAppliesNothing() throws Exception {
     try (Replica a = open("a");
         Replica b = open("b")) {
       for (int i = 0; i < 10; i++) {
@@ -350,7 +349,7 @@ class ReplicaTest {
       assertEquals(word(a), word(b));
       assertEquals(sum(a), sum(b));
 
-      // At the end of the program whoever waits is let go, and nothing is applied.
+      // On shutdown waiting threads return, and nothing is applied.
       b.suspend();
       b.abandon();
       assertEquals(Outcome.Kind.EXPIRED, apply(b, 12, entry(12, 11, "z")).kind());
@@ -359,7 +358,7 @@ class ReplicaTest {
   }
 
   @Test
-  void aDamagedCopyIsNotTakenIn() throws Exception {
+  void damagedCopyIsRefused() throws Exception {
     try (Replica from = open("from");
         Replica to = open("to")) {
       apply(from, 0, entry(0, -1, "x"));
@@ -382,7 +381,7 @@ class ReplicaTest {
   }
 
   @Test
-  void chunksComeOnceAndAgain() throws Exception {
+  void chunksAreRepeatable() throws Exception {
     byte[] all = new byte[3 * Copies.CHUNK_BYTES + 17];
     new Random(3).nextBytes(all);
     try (Copies copies =
@@ -399,7 +398,7 @@ class ReplicaTest {
       InputStream in =
           Copies.read(
               n -> {
-                // Every second answer gets lost.
+                // Every second answer is lost.
                 if (asked[0]++ % 2 == 0) {
                   copies.chunk(id, n);
                 }
@@ -413,7 +412,7 @@ class ReplicaTest {
   }
 
   @Test
-  void whoWaitsForAnEntryIsWoken() throws Exception {
+  void wakesWaiters() throws Exception {
     try (Replica r = open("r")) {
       assertFalse(r.awaitApplied(0, Duration.ofMillis(1)));
       Thread waiter =
@@ -433,7 +432,7 @@ class ReplicaTest {
   }
 
   @Test
-  void whatCantBeAppliedIsSaidInWords() throws Exception {
+  void explainsWhatCannotBeApplied() throws Exception {
     byte[] newer = entry(0, -1, "x");
     newer[0] = 3;
     byte[] unknown =
@@ -451,7 +450,7 @@ class ReplicaTest {
   }
 
   @Test
-  void rowsThatExpireAreRefused() throws Exception {
+  void expiringTablesAreRefused() throws Exception {
     Commands expiring =
         Commands.NONE.with("Expire", Expire.class, x -> new byte[0], b -> new Expire());
     try (Replica r =
@@ -468,7 +467,7 @@ class ReplicaTest {
     }
   }
 
-  /** Everything that a command may throw. */
+  /** All exceptions that a command may throw. */
   record Throwing(String what) implements Command {
     @Override
     public byte[] apply(CommandContext c) throws RefusedException {
@@ -514,19 +513,17 @@ class ReplicaTest {
         Experiments.NONE);
   }
 
-  /**
-   * What the command is to blame for is an outcome, the same on each replica, once and for ever.
-   */
+  /** A failure of the command is an outcome, the same on each replica and for each retry. */
   @ParameterizedTest
   @ValueSource(strings = {"key", "duplicate", "large", "schema", "state", "null", "refused"})
-  void whatACommandThrowsIsItsOutcome(String what) throws Exception {
+  void failureOfCommandIsOutcome(String what) throws Exception {
     try (Replica a = throwing("a");
         Replica b = throwing("b")) {
       byte[] e = throwing(1, what);
       Outcome outcome = apply(a, 0, e);
       assertEquals(Outcome.Kind.REFUSED, outcome.kind());
       assertArrayEquals(outcome.toBytes(), apply(b, 0, e).toBytes());
-      // A retry gets the same, nothing was changed, and the next command is applied.
+      // A retry gets the same outcome, nothing was changed, and the next command is applied.
       assertArrayEquals(outcome.toBytes(), apply(a, 1, e).toBytes());
       assertNull(
           a.read(
@@ -542,10 +539,10 @@ class ReplicaTest {
     }
   }
 
-  /** What says something of the replica stops it, and nothing is noted. */
+  /** A failure of the replica stops it, and no outcome is recorded. */
   @ParameterizedTest
   @ValueSource(strings = {"io", "closed", "error"})
-  void whatBefallsAReplicaIsNoOutcome(String what) throws Exception {
+  void failureOfReplicaIsNoOutcome(String what) throws Exception {
     try (Replica a = throwing("a")) {
       assertThrows(Throwable.class, () -> apply(a, 0, throwing(1, what)));
       assertEquals(Position.NONE, a.applied());
@@ -566,7 +563,7 @@ class ReplicaTest {
 
   /** A command that no replica could decode is not submitted; one in the log can be skipped. */
   @Test
-  void whatCannotBeDecodedIsNotSubmitted() throws Exception {
+  void undecodableCommandIsNotSubmitted() throws Exception {
     Commands broken =
         Commands.NONE.with(
             "Append",
@@ -587,9 +584,9 @@ class ReplicaTest {
     }
   }
 
-  /** A request is known for so many entries and for so long, whichever is more. */
+  /** A request is remembered for a number of entries and for a time, whichever ends later. */
   @Test
-  void theWindowIsOfTimeToo() throws Exception {
+  void windowHasMinimumTime() throws Exception {
     long window = 10;
     long millis = 60_000;
     try (Replica r = open("r")) {
@@ -600,12 +597,12 @@ class ReplicaTest {
         byte[] e = COMMANDS.entry(new RequestId(CLIENT, index, index - 1), new Append("x"));
         apply(r, index, Stamp.put(e, 1000 + index, window, millis));
       }
-      // Far more entries than the window, and little time: it is known, and applied once.
+      // Far more entries than the window within a short time: the retry is recognized.
       Outcome retry = apply(r, index++, Stamp.put(first, 2000, window, millis));
       assertEquals(Outcome.Kind.APPLIED, retry.kind());
       assertEquals(0, retry.index());
       assertEquals(301, word(r).length());
-      // Time passes, and entries: it is forgotten, and refused.
+      // After time and entries have passed, the outcome is forgotten and the retry refused.
       for (int i = 0; i < 400; i++, index++) {
         byte[] e = COMMANDS.entry(new RequestId(CLIENT, index, index - 1), new Append("x"));
         apply(r, index, Stamp.put(e, 1000 + 2 * millis, window, millis));
@@ -615,7 +612,6 @@ class ReplicaTest {
     }
   }
 
-  /** Opens a table whose rows expire. */
   record Expire() implements Command {
     @Override
     public byte[] apply(CommandContext c) {

@@ -2,12 +2,12 @@ package io.fovea.replication;
 
 import java.nio.file.Path;
 
-/** What the replica deletes with, for tests that wipe a peer. */
+/** Deletes the directory of a replica, for tests that wipe a peer. */
 public final class Wipe {
   private Wipe() {}
 
   /**
-   * Deletes a directory with all that it has.
+   * Deletes a directory recursively.
    *
    * @param tree the directory
    */

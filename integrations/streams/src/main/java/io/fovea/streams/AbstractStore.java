@@ -18,10 +18,9 @@ import org.apache.kafka.streams.query.QueryResult;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What all stores have in common: they are opened, committed, restored and closed in the same way.
+ * Opens, commits, restores and closes stores of all kinds.
  *
- * <p>Threading: Kafka Streams has one thread at a time write, commit and close a store. Any thread
- * reads it.
+ * <p>Threading: one thread at a time writes, commits and closes a store. Any thread reads it.
  */
 abstract class AbstractStore implements StateStore {
   private final String name;
@@ -38,7 +37,7 @@ abstract class AbstractStore implements StateStore {
     this.format = format;
   }
 
-  /** How long a segment is, in a store that is created; 0 for no segments. */
+  /** The length of a segment in a new store; 0 for no segments. */
   long segmentMillis() {
     return 0;
   }
@@ -49,11 +48,11 @@ abstract class AbstractStore implements StateStore {
   /**
    * Answers a query.
    *
-   * @return a result of the query's type; {@link Queries#UNKNOWN} if the store does not know it
+   * @return a result of the query's type; {@link Queries#UNKNOWN} if the query is not supported
    */
   abstract @Nullable Object answer(Query<?> query, RowSource from);
 
-  /** The store was opened, and knows what the database says of it. */
+  /** Called after the store was opened. */
   void opened(StoreState opened) {}
 
   @Override
@@ -75,7 +74,7 @@ abstract class AbstractStore implements StateStore {
     }
   }
 
-  /** A store that two tasks have would write into the table of the one that opened it last. */
+  /** A store opened by two tasks would write into the table of the task that opened it last. */
   private void requireClosedElsewhere(StateStoreContext in) {
     StateStoreContext was = context;
     if (was != null && stateOrNull() != null && !was.stateDir().equals(in.stateDir())) {
@@ -86,7 +85,7 @@ abstract class AbstractStore implements StateStore {
               + was.stateDir()
               + ", and the same object is to be opened in "
               + in.stateDir()
-              + ". Is a store kept, and given to Kafka Streams twice? A supplier's get() gives a new"
+              + ". A supplier's get() must return a new"
               + " store each time.");
     }
   }
@@ -97,7 +96,7 @@ abstract class AbstractStore implements StateStore {
     return opened;
   }
 
-  /** Writes records of the changelog; a store that was closed is open then. */
+  /** Writes records of the changelog; reopens a closed store. */
   private void restoreAll(Collection<ConsumerRecord<byte[], byte[]>> records) {
     StateStoreContext in = context;
     StoreState to = stateOrNull();
@@ -108,7 +107,7 @@ abstract class AbstractStore implements StateStore {
     KafkaInternals k = internals();
     boolean positions = config != null && config.positions();
     for (ConsumerRecord<byte[], byte[]> record : records) {
-      synchronized (to.monitor()) { // a query sees the row and its position, or none of them
+      synchronized (to.monitor()) { // a query sees both row and position, or neither
         restore(to, record);
         if (positions) {
           k.addPosition(record, to.position());
@@ -119,7 +118,7 @@ abstract class AbstractStore implements StateStore {
     to.sensors().restored();
   }
 
-  /** A write has the position of the record that is processed. */
+  /** Adds the position of the record being processed. */
   final void processed(StoreState to) {
     StateStoreContext c = context;
     if (c != null) {
@@ -129,7 +128,7 @@ abstract class AbstractStore implements StateStore {
     }
   }
 
-  /** The state, which is open. */
+  /** Returns the state; throws if the store is closed. */
   final StoreState open() {
     StoreState s = stateOrNull();
     if (s == null) {
@@ -139,10 +138,10 @@ abstract class AbstractStore implements StateStore {
   }
 
   /**
-   * Opens an iterator over the store as it is now.
+   * Opens an iterator over the current contents.
    *
    * @param of the store's state; null if it is closed
-   * @param made makes the iterator of what it reads; of null if the store is closed
+   * @param made creates the iterator over a source; the source is null if the store is closed
    */
   static <K, I extends StoreIterator<K>> I iterate(
       @Nullable StoreState of, Function<@Nullable RowSource, I> made) {
@@ -160,15 +159,15 @@ abstract class AbstractStore implements StateStore {
     }
   }
 
-  /** The state; null if the store is closed. */
+  /** Returns the state; null if the store is closed. */
   final @Nullable StoreState stateOrNull() {
     StoreState s = state;
     return s == null || s.isClosed() ? null : s;
   }
 
   /**
-   * Whether a closed store has no rows, as Kafka Streams' own stores of that kind do; else reading
-   * it is an error.
+   * Whether a closed store reads as empty, as Kafka Streams' own stores of that kind do. Otherwise
+   * reading it is an error.
    */
   boolean isEmptyWhenClosed() {
     return false;

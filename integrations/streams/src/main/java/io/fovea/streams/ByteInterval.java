@@ -4,20 +4,20 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An interval of keys as the database orders them. Immutable; any thread.
+ * An interval of keys in the database's order. Immutable and thread-safe.
  *
  * @param from the smallest key; null for no bound
- * @param to the key below which it ends, itself excluded; null for no bound
+ * @param to the key below which it ends, exclusive; null for no bound
  */
 record ByteInterval(byte @Nullable [] from, byte @Nullable [] to) {
   static final ByteInterval ALL = new ByteInterval(null, null);
 
-  /** All keys that begin with a prefix. */
+  /** Returns the interval of all keys with a prefix. */
   static ByteInterval ofPrefix(byte[] prefix) {
     return new ByteInterval(prefix, above(prefix));
   }
 
-  /** The smallest key above all that begin with a prefix; null if there is none. */
+  /** Returns the smallest key above all keys with a prefix; null if there is none. */
   static byte @Nullable [] above(byte[] prefix) {
     int n = prefix.length;
     while (n > 0 && prefix[n - 1] == (byte) 0xFF) {
@@ -31,7 +31,7 @@ record ByteInterval(byte @Nullable [] from, byte @Nullable [] to) {
     return above;
   }
 
-  /** The smallest key above one. */
+  /** Returns the smallest key above a key. */
   static byte[] behind(byte[] key) {
     return Arrays.copyOf(key, key.length + 1);
   }
@@ -41,7 +41,7 @@ record ByteInterval(byte @Nullable [] from, byte @Nullable [] to) {
         && (to == null || Arrays.compareUnsigned(key, to) < 0);
   }
 
-  /** What of it lies behind a key, in a direction. */
+  /** Returns the rest of the interval after a key, in a direction. */
   ByteInterval rest(byte[] key, boolean forward) {
     return forward ? new ByteInterval(behind(key), to) : new ByteInterval(from, key);
   }

@@ -3,17 +3,18 @@ package io.fovea.streams;
 import java.util.Arrays;
 
 /**
- * Keys of stores as keys of tables.
+ * Encodes keys of stores as keys of tables.
  *
- * <p>A table has no empty key, and a store may. So a key that is empty or begins with a zero byte
- * gets one zero byte more in front: the order stays, and most keys stay as they are.
+ * <p>A store may have an empty key, a table may not. So a key that is empty or begins with a zero
+ * byte is prefixed with another zero byte. This preserves the order, and leaves most keys
+ * unchanged.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class ByteKeys {
   private ByteKeys() {}
 
-  /** A whole key. */
+  /** Encodes a whole key. */
   static byte[] encode(byte[] key) {
     if (key.length > 0 && key[0] != 0) {
       return key;

@@ -6,17 +6,14 @@ import java.util.Arrays;
 /**
  * Sorts cells by their keys, as unsigned bytes.
  *
- * <p>A radix sort in place, by the first byte in which keys differ and then within each of its
- * values (American flag sort: McIlroy, Bostic, McIlroy, Engineering Radix Sort, 1993). Eight bytes
- * of each key are in an array beside the cells, so that hardly a key is looked at; where eight are
- * the same, as the segment of windows is, the next eight are taken. Few cells are sorted by
- * insertion.
+ * <p>An in-place radix sort, by the first byte in which keys differ and then recursively (American
+ * flag sort: McIlroy, Bostic, McIlroy, Engineering Radix Sort, 1993). Eight bytes of each key are
+ * kept in an array parallel to the cells, so keys are rarely accessed. If eight bytes are equal, as
+ * the segments of windows are, the next eight are loaded. Few cells are sorted by insertion. Takes
+ * eight bytes per cell. In a commit of 50,000 rows it reduced sorting from a quarter of the
+ * processor time of a put to a twentieth.
  *
- * <p>It takes eight bytes a cell. A sort by comparisons goes to two cells for each of some sixteen
- * comparisons: it was a quarter of the processor time of a put, of 50,000 in a commit, and this is
- * a twentieth.
- *
- * <p>One thread.
+ * <p>Not thread-safe.
  */
 final class CellSort {
   private static final int FEW = 32;
@@ -25,7 +22,7 @@ final class CellSort {
 
   private final Cell[] cells;
 
-  /** Of each cell the eight bytes of its key from {@code depth} on, the first one highest. */
+  /** The eight bytes of each cell's key from {@code depth} on, big-endian. */
   private final long[] heads;
 
   private CellSort(Cell[] cells) {
@@ -42,10 +39,10 @@ final class CellSort {
   }
 
   /**
-   * Sorts some that are equal before.
+   * Sorts cells whose keys are equal up to the heads' byte at {@code shift}.
    *
-   * @param depth how many bytes of the keys come before their heads
-   * @param shift where the byte of the heads is that they may differ in
+   * @param depth how many bytes of the keys precede their heads
+   * @param shift the position of the byte in the heads
    */
   private void sort(int from, int to, int depth, int shift) {
     int deep = depth;
@@ -84,7 +81,7 @@ final class CellSort {
     return (int) (head >>> shift) & DIGITS - 1;
   }
 
-  /** Puts each cell to those with its digit, and makes their numbers the ends of these parts. */
+  /** Partitions the cells by their digit, and stores the ends of the parts. */
   private void divide(int from, int[] ends, int shift) {
     int[] next = new int[DIGITS];
     int sum = from;
@@ -112,7 +109,7 @@ final class CellSort {
     }
   }
 
-  /** Takes the next eight bytes of keys; false if a key ends before, so that they don't decide. */
+  /** Loads the next eight bytes of the keys; returns false if a key has fewer. */
   private boolean deeper(int from, int to, int depth) {
     for (int i = from; i < to; i++) {
       if (cells[i].key.length < depth + Long.BYTES) {

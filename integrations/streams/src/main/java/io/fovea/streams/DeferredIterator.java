@@ -8,12 +8,12 @@ import org.apache.kafka.streams.state.WindowStoreIterator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An iterator over windows or sessions, opened by its first step: it returns what the store had
- * then. Kafka Streams' own stores do so, and its tests rely on it.
+ * An iterator over windows or sessions that is opened by its first step and returns the contents at
+ * that time. Kafka Streams' own stores do the same, and its tests rely on it.
  *
- * <p>One thread at a time; any thread closes.
+ * <p>Used by one thread at a time; any thread may close it.
  *
- * @param <K> what the keys are
+ * @param <K> the type of the keys
  */
 class DeferredIterator<K> implements KeyValueIterator<K, byte[]> {
   private final AbstractStore store;
@@ -26,7 +26,7 @@ class DeferredIterator<K> implements KeyValueIterator<K, byte[]> {
     this.opening = opening;
   }
 
-  /** One of the times of a key. */
+  /** An iterator over the times of one key. */
   static final class OfTimes extends DeferredIterator<Long> implements WindowStoreIterator<byte[]> {
     OfTimes(AbstractStore store, Supplier<? extends StoreIterator<Long>> opening) {
       super(store, opening);

@@ -6,8 +6,8 @@ import io.micrometer.core.instrument.MeterRegistry;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * The meters of the engine in a registry of the application. Apart from all else, since Micrometer
- * and {@code fovea-micrometer} need not be there.
+ * Registers the engine's meters. A separate class because Micrometer and {@code fovea-micrometer}
+ * are optional.
  */
 final class EngineMeters {
   private EngineMeters() {}
@@ -25,14 +25,14 @@ final class EngineMeters {
     }
   }
 
-  /** Loaded where there are meters. */
+  /** Loaded only if meters are configured. */
   private static final class Binding {
     static void bind(Database database, Object registry) {
       if (!(registry instanceof MeterRegistry to)) {
         throw new ConfigException(
             FoveaStores.METER_REGISTRY_CONFIG,
             registry.getClass(),
-            "It is an io.micrometer.core.instrument.MeterRegistry.");
+            "Must be an io.micrometer.core.instrument.MeterRegistry.");
       }
       new FoveaMetrics(database).bindTo(to);
     }

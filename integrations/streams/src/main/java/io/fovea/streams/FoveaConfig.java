@@ -8,25 +8,25 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the configuration of Kafka Streams says about stores. Immutable; any thread.
+ * Settings of the stores in the configuration of Kafka Streams. Immutable and thread-safe.
  *
- * <p>The memory of an instance is divided so that all of it stays within its budget:
+ * <p>The memory of an instance is divided as follows:
  *
  * <pre>
  *   1/8    pending writes, on the Java heap
- *   1/8    the same while a transaction writes them, outside of it
+ *   1/8    pending writes while a transaction writes them, off-heap
  *   1/16   timestamps of records in use
- *   1/16   the log's buffer, scratch memory of tables
- *   rest   the buffer of pages
+ *   1/16   log buffer, scratch memory of tables
+ *   rest   buffer of pages
  * </pre>
  *
- * @param bufferBytes for all stores of the instance
- * @param pendingBytes the part of it for what is not committed
- * @param pageBytes of a page of the database, if it is created
- * @param exactlyOnce whether what is not committed must never be taken for committed
+ * @param bufferBytes memory for all stores of the instance
+ * @param pendingBytes the part of it for uncommitted writes
+ * @param pageBytes page size of a new database
+ * @param exactlyOnce whether uncommitted rows must never be taken for committed ones
  * @param positions whether changelog records carry positions
  * @param internals whether internals of Kafka Streams are used
- * @param registry where the meters of the engine go; null for nowhere
+ * @param registry the registry for the engine's meters; null for none
  */
 record FoveaConfig(
     long bufferBytes,
@@ -36,14 +36,14 @@ record FoveaConfig(
     boolean positions,
     boolean internals,
     @Nullable Object registry) {
-  /** The name of Kafka Streams' internal setting, a constant of a nested class of StreamsConfig. */
+  /** An internal setting of Kafka Streams, a constant of a nested class of StreamsConfig. */
   private static final String POSITIONS = "__iq.consistency.offset.vector.enabled__";
 
   private static final long BUFFER_BYTES_DEFAULT = 256L << 20;
   private static final long BUFFER_BYTES_MIN = 32L << 20;
   private static final long PENDING_BYTES_MIN = 1L << 16;
 
-  /** A commit is one transaction, and that has at most four million records. */
+  /** A commit is one transaction, which has at most four million records. */
   private static final long PENDING_BYTES_MAX = 512L << 20;
 
   private static final long TIMESTAMP_BYTES_OF_ROW = 512;
@@ -64,7 +64,7 @@ record FoveaConfig(
       throw new ConfigException(
           FoveaStores.PENDING_BYTES_CONFIG,
           pending,
-          "It is between "
+          "Must be between "
               + PENDING_BYTES_MIN
               + " and "
               + PENDING_BYTES_MAX
@@ -77,7 +77,7 @@ record FoveaConfig(
     long page = number(configs, FoveaStores.PAGE_BYTES_CONFIG, 4096);
     if (page < 4096 || page > 65536 || Long.bitCount(page) != 1) {
       throw new ConfigException(
-          FoveaStores.PAGE_BYTES_CONFIG, page, "It is 4096, 8192, 16384, 32768 or 65536.");
+          FoveaStores.PAGE_BYTES_CONFIG, page, "Must be 4096, 8192, 16384, 32768 or 65536.");
     }
     return new FoveaConfig(
         buffer,
@@ -91,10 +91,10 @@ record FoveaConfig(
   }
 
   /**
-   * How the database is opened. No commit waits for the disk: rows and offset are one transaction,
-   * so what a crash loses is lost of both, and restored from the changelog. As much of the log as
-   * its buffer has room for may be on its way to the disk: with less, a commit of many rows would
-   * wait for its own.
+   * Options of the database. Commits do not wait for the disk: rows and offset are in one
+   * transaction, so a crash loses both or neither, and the changelog restores them. The flush
+   * window is the whole log buffer: with less, a commit of many rows would wait for its own log
+   * writes.
    */
   Options options(String name) {
     int log = bufferBytes < 128L << 20 ? 1 << 20 : 4 << 20;
@@ -114,14 +114,14 @@ record FoveaConfig(
   }
 
   /**
-   * How many rows one transaction writes. A new row takes two timestamps of 32 bytes, in a table
-   * that is half empty at worst; the rest is for transactions beside it.
+   * The maximum number of rows in a transaction. A new row takes two timestamps of 32 bytes, in a
+   * table that is half empty at worst; the rest is for concurrent transactions.
    */
   int rowsMax() {
     return (int) Math.min(Integer.MAX_VALUE, timestampBytes() / TIMESTAMP_BYTES_OF_ROW);
   }
 
-  /** The same where each row may be in a page that has to be read, and is to stay. */
+  /** The maximum if each row may be on a page that must be read and stay in memory. */
   int rowsMaxMissing() {
     return (int) Math.min(Integer.MAX_VALUE, bufferBytes / 4 / pageBytes);
   }
@@ -137,7 +137,7 @@ record FoveaConfig(
     try {
       return Long.parseLong(value.toString().trim());
     } catch (NumberFormatException e) {
-      throw new ConfigException(key, value, "It is a number of bytes.");
+      throw new ConfigException(key, value, "Must be a number of bytes.");
     }
   }
 

@@ -20,68 +20,64 @@ import org.apache.kafka.streams.state.WindowStore;
 /**
  * State stores of Kafka Streams in a Fovea database.
  *
- * <p>One line of configuration gives them to all operators of the DSL:
+ * <p>One line of configuration selects them for all operators of the DSL:
  *
  * <pre>{@code
  * props.put(StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG, FoveaStores.class);
  * }</pre>
  *
- * <p>The static methods give one store:
+ * <p>The static methods create suppliers of single stores:
  *
  * <pre>{@code
  * builder.table("orders", Materialized.as(FoveaStores.timestampedKeyValueStore("orders")));
  * }</pre>
  *
- * <p>All stores of a Streams instance are in one database, {@code
+ * <p>All stores of a Streams instance share one database, {@code
  * <state.dir>/<application.id>/fovea/stores.fovea}. Settings are read from the configuration of
- * Kafka Streams: the constants of this class name them.
+ * Kafka Streams, under the keys defined here.
  *
- * <p>A supplier gives a new store with each {@code get()}, one for each task, and may be used in
- * several topologies. In one topology it is for one store, since stores are known by their names:
- * Kafka Streams refuses a second one with a {@code TopologyException}. A store is one task's until
- * it is closed: opened in another before, it throws a {@code ProcessorStateException}.
+ * <p>Each {@code get()} of a supplier returns a new store for one task. A supplier may be used in
+ * several topologies, but only for one store in each, because stores are identified by name: Kafka
+ * Streams refuses a second one with a {@code TopologyException}. A store belongs to one task until
+ * it is closed; opening it in another task before throws a {@code ProcessorStateException}.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  *
  * @since 0.1.0
  */
 public final class FoveaStores implements DslStoreSuppliers {
-  /**
-   * Configuration key of the memory for all stores of the instance together, in bytes. The default
-   * is 256 MiB.
-   */
+  /** Configuration key: memory for all stores of the instance, in bytes. 256 MiB by default. */
   public static final String BUFFER_BYTES_CONFIG = "fovea.buffer.bytes";
 
   /**
-   * Configuration key of the part of that memory which may hold what was written and not committed
-   * yet, in bytes. The default is an eighth of {@link #BUFFER_BYTES_CONFIG}, and 512 MiB at most.
+   * Configuration key: the part of that memory for uncommitted writes, in bytes. An eighth of
+   * {@link #BUFFER_BYTES_CONFIG} by default, at most 512 MiB.
    */
   public static final String PENDING_BYTES_CONFIG = "fovea.pending.bytes";
 
   /**
-   * Configuration key of the size of a page, in bytes: 4096, 8192, 16384, 32768 or 65536. Keys
-   * longer than an eighth of it take more than one lookup. The default is 4096. It counts when the
-   * database is created.
+   * Configuration key: page size of a new database, in bytes: 4096, 8192, 16384, 32768 or 65536.
+   * 4096 by default. Keys longer than an eighth of a page take more than one lookup.
    */
   public static final String PAGE_BYTES_CONFIG = "fovea.page.bytes";
 
   /**
-   * Configuration key of a {@code MeterRegistry} of Micrometer, the object itself, in which the
-   * meters of the engine are registered. It needs {@code fovea-micrometer}. The default is none.
+   * Configuration key: a Micrometer {@code MeterRegistry}, as an object, for the engine's meters.
+   * Needs {@code fovea-micrometer}. None by default.
    */
   public static final String METER_REGISTRY_CONFIG = "fovea.meter.registry";
 
   /**
-   * Configuration key that says whether internals of Kafka Streams are used. The default is true.
-   * With false stores use public API alone: dropped records are not counted, positions of restored
-   * records are not known, and there are no versioned stores.
+   * Configuration key: whether to use internals of Kafka Streams. True by default. If false,
+   * dropped records are not counted, positions of restored records are unknown, and there are no
+   * versioned stores.
    */
   public static final String KAFKA_INTERNALS_CONFIG = "fovea.kafka.internals";
 
-  /** In names of sensors and meters of Kafka Streams. */
+  /** The metrics scope of Kafka Streams. */
   private static final String SCOPE = "fovea";
 
-  /** Made by Kafka Streams, where {@code dsl.store.suppliers.class} names this class. */
+  /** Called by Kafka Streams if {@code dsl.store.suppliers.class} names this class. */
   public FoveaStores() {
     KafkaVersion.require();
   }
@@ -113,12 +109,12 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store of keys and values, for {@link
-   * org.apache.kafka.streams.state.Stores#keyValueStoreBuilder}. Kafka Streams keeps no timestamps
-   * in it: where a table needs them, use {@link #timestampedKeyValueStore}.
+   * Returns the supplier of a key-value store, for {@link
+   * org.apache.kafka.streams.state.Stores#keyValueStoreBuilder}. The store keeps no timestamps; a
+   * table needs {@link #timestampedKeyValueStore}.
    *
    * @param name the store's name
-   * @return its supplier
+   * @return the supplier
    */
   public static KeyValueBytesStoreSupplier keyValueStore(String name) {
     KafkaVersion.require();
@@ -126,12 +122,12 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store of keys, values and their timestamps, for {@link
+   * Returns the supplier of a key-value store with timestamps, for {@link
    * org.apache.kafka.streams.state.Stores#timestampedKeyValueStoreBuilder} and {@link
    * org.apache.kafka.streams.kstream.Materialized}.
    *
    * @param name the store's name
-   * @return its supplier
+   * @return the supplier
    */
   public static KeyValueBytesStoreSupplier timestampedKeyValueStore(String name) {
     KafkaVersion.require();
@@ -139,11 +135,11 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store of keys, values, their timestamps and their headers, for {@link
+   * Returns the supplier of a key-value store with timestamps and headers, for {@link
    * org.apache.kafka.streams.state.Stores#timestampedKeyValueStoreWithHeadersBuilder}.
    *
    * @param name the store's name
-   * @return its supplier
+   * @return the supplier
    */
   public static KeyValueBytesStoreSupplier keyValueStoreWithHeaders(String name) {
     KafkaVersion.require();
@@ -151,17 +147,18 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store of windows, for {@link org.apache.kafka.streams.state.Stores#windowStoreBuilder}. Kafka
-   * Streams keeps no timestamps in it: where an aggregation needs them, use {@link
-   * #timestampedWindowStore}.
+   * Returns the supplier of a window store, for {@link
+   * org.apache.kafka.streams.state.Stores#windowStoreBuilder}. The store keeps no timestamps; an
+   * aggregation that needs them uses {@link #timestampedWindowStore}.
    *
    * @param name the store's name
-   * @param retention how long a window is kept after its start, in stream time, to the millisecond;
-   *     at least its size
-   * @param size how long a window is
+   * @param retention how long a window is kept after its start, in stream time, exact to the
+   *     millisecond; at least its size
+   * @param size the size of a window
    * @param retainDuplicates whether a key may have several values at one time
-   * @return its supplier
-   * @throws IllegalArgumentException if a duration is negative, or the retention is below the size
+   * @return the supplier
+   * @throws IllegalArgumentException if a duration is negative, or the retention is shorter than
+   *     the size
    */
   public static WindowBytesStoreSupplier windowStore(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
@@ -170,17 +167,18 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store of windows with the timestamps of their values, for {@link
+   * Returns the supplier of a window store with timestamps, for {@link
    * org.apache.kafka.streams.state.Stores#timestampedWindowStoreBuilder} and {@link
    * org.apache.kafka.streams.kstream.Materialized}.
    *
    * @param name the store's name
-   * @param retention how long a window is kept after its start, in stream time, to the millisecond;
-   *     at least its size
-   * @param size how long a window is
+   * @param retention how long a window is kept after its start, in stream time, exact to the
+   *     millisecond; at least its size
+   * @param size the size of a window
    * @param retainDuplicates whether a key may have several values at one time
-   * @return its supplier
-   * @throws IllegalArgumentException if a duration is negative, or the retention is below the size
+   * @return the supplier
+   * @throws IllegalArgumentException if a duration is negative, or the retention is shorter than
+   *     the size
    */
   public static WindowBytesStoreSupplier timestampedWindowStore(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
@@ -189,16 +187,17 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store of windows with the timestamps and the headers of their values, for {@link
+   * Returns the supplier of a window store with timestamps and headers, for {@link
    * org.apache.kafka.streams.state.Stores#timestampedWindowStoreWithHeadersBuilder}.
    *
    * @param name the store's name
-   * @param retention how long a window is kept after its start, in stream time, to the millisecond;
-   *     at least its size
-   * @param size how long a window is
+   * @param retention how long a window is kept after its start, in stream time, exact to the
+   *     millisecond; at least its size
+   * @param size the size of a window
    * @param retainDuplicates whether a key may have several values at one time
-   * @return its supplier
-   * @throws IllegalArgumentException if a duration is negative, or the retention is below the size
+   * @return the supplier
+   * @throws IllegalArgumentException if a duration is negative, or the retention is shorter than
+   *     the size
    */
   public static WindowBytesStoreSupplier windowStoreWithHeaders(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
@@ -207,12 +206,14 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store of sessions, for {@link org.apache.kafka.streams.state.Stores#sessionStoreBuilder} and
-   * {@link org.apache.kafka.streams.kstream.Materialized}.
+   * Returns the supplier of a session store, for {@link
+   * org.apache.kafka.streams.state.Stores#sessionStoreBuilder} and {@link
+   * org.apache.kafka.streams.kstream.Materialized}.
    *
    * @param name the store's name
-   * @param retention how long a session is kept after its end, in stream time, to the millisecond
-   * @return its supplier
+   * @param retention how long a session is kept after its end, in stream time, exact to the
+   *     millisecond
+   * @return the supplier
    * @throws IllegalArgumentException if the retention is negative
    */
   public static SessionBytesStoreSupplier sessionStore(String name, Duration retention) {
@@ -221,12 +222,13 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store of sessions with the headers of their values, for {@link
+   * Returns the supplier of a session store with headers, for {@link
    * org.apache.kafka.streams.state.Stores#sessionStoreWithHeadersBuilder}.
    *
    * @param name the store's name
-   * @param retention how long a session is kept after its end, in stream time, to the millisecond
-   * @return its supplier
+   * @param retention how long a session is kept after its end, in stream time, exact to the
+   *     millisecond
+   * @return the supplier
    * @throws IllegalArgumentException if the retention is negative
    */
   public static SessionBytesStoreSupplier sessionStoreWithHeaders(String name, Duration retention) {
@@ -235,13 +237,13 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store that keeps versions of values, for {@link
+   * Returns the supplier of a versioned key-value store, for {@link
    * org.apache.kafka.streams.state.Stores#versionedKeyValueStoreBuilder} and {@link
    * org.apache.kafka.streams.kstream.Materialized}.
    *
    * @param name the store's name
    * @param historyRetention how long a version is kept after it was replaced, in stream time
-   * @return its supplier
+   * @return the supplier
    * @throws IllegalArgumentException if the retention is negative
    */
   public static VersionedBytesStoreSupplier versionedStore(String name, Duration historyRetention) {
@@ -252,9 +254,8 @@ public final class FoveaStores implements DslStoreSuppliers {
 
   // ------------------------------------------------------------------------------------ suppliers
 
-  // No conditional expressions here: to verify one, the JVM loads the classes of both values, and
-  // an
-  // old Kafka Streams lacks their interfaces. The version is to be refused with a message.
+  // No conditional expressions here: to verify one, the JVM loads the classes of both values. An
+  // old Kafka Streams lacks their interfaces, and must be refused with a message instead.
 
   private static KeyValueBytesStoreSupplier keyValue(String name, DslStoreFormat format) {
     Objects.requireNonNull(name, "name cannot be null");
@@ -273,9 +274,9 @@ public final class FoveaStores implements DslStoreSuppliers {
       throw new IllegalArgumentException(
           "The retention of window store "
               + name
-              + " is at least the size of a window, "
+              + " must be at least the size of a window, "
               + size
-              + ", not "
+              + ", but is "
               + retention
               + ".");
     }
@@ -300,7 +301,7 @@ public final class FoveaStores implements DslStoreSuppliers {
     Objects.requireNonNull(duration, what);
     if (duration.isNegative()) {
       throw new IllegalArgumentException(
-          "The " + what + " of store " + name + " is not negative, as " + duration + " is.");
+          "The " + what + " of store " + name + " must not be negative, but is " + duration + ".");
     }
     try {
       return duration.toMillis();
@@ -310,7 +311,7 @@ public final class FoveaStores implements DslStoreSuppliers {
     }
   }
 
-  // Kafka Streams asks a supplier by a marker interface whether values have headers.
+  // Kafka Streams recognizes suppliers of values with headers by a marker interface.
 
   private record KeyValue(String name, DslStoreFormat format)
       implements KeyValueBytesStoreSupplier {

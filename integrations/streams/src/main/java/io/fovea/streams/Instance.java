@@ -27,7 +27,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The database of a Streams instance, in which all its stores are.
+ * The database of a Streams instance, which contains all its stores.
  *
  * <pre>
  *   <state.dir>/<application.id>/fovea/stores.fovea
@@ -35,19 +35,19 @@ import org.slf4j.LoggerFactory;
  *     kv.1, win.2 the rows of a store; the number is in its record
  * </pre>
  *
- * <p>The first store that is opened opens the database, and the last one that is closed closes it.
- * A record whose {@link Marker} is gone, or says something else, belongs to a store that Kafka
- * Streams has wiped: its table is dropped when the database is opened, or the store is.
+ * <p>The first store to be opened opens the database; the last one to be closed closes it. A record
+ * whose {@link Marker} is missing or differs belongs to a store that Kafka Streams has wiped. Its
+ * table is dropped when the database or the store is opened.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class Instance {
-  /** The open ones, by their paths; guarded by itself. An entry lives as long as its database. */
+  /** Open instances by path, guarded by the map itself. An entry lives as long as its database. */
   private static final Map<Path, Instance> OPEN = new HashMap<>();
 
   private static final Logger LOG = LoggerFactory.getLogger(Instance.class);
 
-  /** The directory of the global stores, beside those of tasks. */
+  /** The directory of the global stores, next to those of tasks. */
   private static final String GLOBAL = "global";
 
   private static final String STORES = "stores";
@@ -64,12 +64,12 @@ final class Instance {
   private final int rowsMax;
   private final int rowsMaxMissing;
 
-  /** Whether commits find pages that are not in memory. */
+  /** Whether commits find pages missing from memory. */
   private volatile boolean missing;
 
   private final AtomicLong pendingBytes = new AtomicLong();
 
-  /** How many commits have begun or ended. */
+  /** Number of commits that have begun plus commits that have ended. */
   private final AtomicLong commits = new AtomicLong();
 
   private final SharedSnapshot.Pool snapshots;
@@ -88,7 +88,7 @@ final class Instance {
     try {
       Files.createDirectories(file.getParent());
     } catch (IOException e) {
-      throw new ProcessorStateException("The directory of " + file + " can't be made.", e);
+      throw new ProcessorStateException("The directory of " + file + " can't be created.", e);
     }
     Options options = config.options("streams-" + base.getFileName());
     try {
@@ -105,13 +105,11 @@ final class Instance {
   }
 
   /**
-   * Opens a store, creating it where it is not there.
+   * Opens a store, and creates it if it does not exist.
    *
-   * @param context where, and how
-   * @param name the store's name
-   * @param kind the store's kind
-   * @param format what its values are
-   * @param segmentMillis how long a segment of it is, if it is created; 0 for no segments
+   * @param context the context of the store's task
+   * @param format the format of its values
+   * @param segmentMillis the length of a segment in a new store; 0 for no segments
    */
   static StoreState open(
       StateStoreContext context, String name, StoreKind kind, String format, long segmentMillis) {
@@ -141,7 +139,7 @@ final class Instance {
               kind,
               format,
               segmentMillis,
-              config.exactlyOnce() && !last.equals(GLOBAL), // which takes what is committed only
+              config.exactlyOnce() && !last.equals(GLOBAL), // global: committed records only
               sensors);
       done = true;
       return state;
@@ -173,7 +171,7 @@ final class Instance {
     StoreState before = open.get(id);
     if (before != null) {
       LOG.warn(
-          "Store {} of task {} is opened, and was not closed: who has it open can't use it any"
+          "Store {} of task {} is opened, and was not closed: the older one can't be used any"
               + " more.",
           name,
           task);
@@ -186,7 +184,7 @@ final class Instance {
     boolean there = record != null && marker(record).equals(Marker.read(marker));
     if (there && record.kind == kind && record.isOrderedOtherwise(segmentMillis)) {
       LOG.info(
-          "Store {} of task {} has another layout or another retention: it begins empty, and is"
+          "Store {} of task {} has another layout or retention: it starts empty and is"
               + " restored from its changelog.",
           name,
           task);
@@ -216,13 +214,13 @@ final class Instance {
               + record.kind
               + " with values of the format "
               + record.format
-              + ", and is to be "
+              + ", but is now opened as "
               + kind
               + " with "
               + format
               + ". Delete "
               + directory
-              + ": the store is restored from its changelog then, in the new format.");
+              + ": the store is then restored from its changelog, in the new format.");
     }
   }
 
@@ -231,8 +229,8 @@ final class Instance {
   }
 
   /**
-   * Makes an empty table for a store, and drops the one that it had, in one transaction. Nobody
-   * waits until that is durable: a marker whose table is lost wipes a store that is empty.
+   * Creates an empty table for a store and drops its old one, in one transaction. Need not be
+   * durable: if the table is lost, its marker wipes a store that is empty.
    */
   private StoreRecord create(
       byte[] key, @Nullable StoreRecord old, StoreKind kind, String format, long segmentMillis) {
@@ -250,7 +248,7 @@ final class Instance {
         });
   }
 
-  /** Numbers of tables come from the record with the empty name, which no store has. */
+  /** Table numbers come from the record with key {0}, which no store has. */
   private long nextTable(Transaction tx) {
     byte[] key = {0};
     byte[] last = stores.get(tx, key);
@@ -259,7 +257,7 @@ final class Instance {
     return next;
   }
 
-  /** Drops the tables of stores that were wiped: at first, and from time to time. */
+  /** Drops the tables of wiped stores, on the first call and then periodically. */
   private void dropWiped() {
     long now = System.nanoTime();
     if (swept && now - sweptNanos < SWEEP_NANOS) {
@@ -290,7 +288,7 @@ final class Instance {
     try {
       return marker(record).equals(Marker.read(Marker.path(directory, id.substring(slash + 1))));
     } catch (IOException e) {
-      return true; // it can't be told now
+      return true; // not known now
     }
   }
 
@@ -309,20 +307,19 @@ final class Instance {
   }
 
   /**
-   * How many rows a transaction writes.
+   * Returns the maximum number of rows in a transaction.
    *
-   * @param misses whether their pages have to be read
+   * @param misses whether their pages must be read
    */
   int rowsMax(boolean misses) {
     return misses ? rowsMaxMissing : rowsMax;
   }
 
-  /** How often a page was not in memory. */
   long misses() {
     return database.stats().buffer().misses();
   }
 
-  /** So many rows were written, and so many pages were not in memory. */
+  /** Records how many pages were missing when a number of rows was written. */
   void missed(long pages, long rows) {
     if (rows >= ROWS_THAT_SAY) {
       missing = pages > rows / 16;
@@ -341,12 +338,12 @@ final class Instance {
     commits.incrementAndGet();
   }
 
-  /** A snapshot that has all that was committed before. */
+  /** Returns a snapshot that includes all ended commits. */
   SharedSnapshot snapshot() {
     return snapshots.take(commits.get());
   }
 
-  /** Whether a store that holds so much has to write it. */
+  /** Adds to the pending bytes; returns whether a store that has {@code own} of them must spill. */
   boolean hasToSpill(long grown, long own) {
     long all = pendingBytes.addAndGet(grown);
     return all > pendingBytesMax && own >= pendingBytesMax / Math.max(1, open.size()) / 2;
@@ -356,7 +353,6 @@ final class Instance {
     pendingBytes.addAndGet(-bytes);
   }
 
-  /** A store was closed. */
   void close(String id, StoreState state) {
     if (open.remove(id, state)) {
       release();

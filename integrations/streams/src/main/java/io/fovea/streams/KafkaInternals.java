@@ -24,20 +24,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * All that is used of Kafka Streams and is no public API, found by method handles.
+ * All uses of non-public classes of Kafka Streams, through method handles.
  *
- * <p>What can't be found has a fallback, each for itself, and the log says so once:
+ * <p>Each missing class has its own fallback, which is logged once:
  *
  * <table>
  * <caption>internals and fallbacks</caption>
  * <tr><td>{@code RecordBatchingStateRestoreCallback}</td><td>the public callback of batches: no
  * offsets, no timestamps, no headers</td></tr>
- * <tr><td>{@code ChangelogRecordDeserializationHelper}</td><td>positions are not restored</td></tr>
- * <tr><td>{@code TaskMetrics.droppedRecordsSensor}</td><td>dropped records are not counted</td></tr>
+ * <tr><td>{@code ChangelogRecordDeserializationHelper}</td><td>positions are not
+ * restored</td></tr>
+ * <tr><td>{@code TaskMetrics.droppedRecordsSensor}</td><td>dropped records are not
+ * counted</td></tr>
  * <tr><td>{@code TimeWindow}, {@code SessionWindow}</td><td>a plain {@code Window}</td></tr>
  * </table>
  *
- * <p>Immutable; any thread.
+ * <p>Immutable and thread-safe.
  */
 final class KafkaInternals {
   private static final String PROCESSOR = "org.apache.kafka.streams.processor.internals.";
@@ -45,7 +47,7 @@ final class KafkaInternals {
 
   private static final Logger LOG = LoggerFactory.getLogger(KafkaInternals.class);
 
-  /** Of what the log says that it is missing: once in a process. */
+  /** Missing internals that were logged, once per process. */
   private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
   private final ClassLoader loader;
@@ -95,12 +97,12 @@ final class KafkaInternals {
     }
   }
 
-  /** With what there is; without anything if it is not to be used. */
+  /** Finds the available internals; none if they are not to be used. */
   static KafkaInternals of(boolean used) {
     return of(used, StreamsMetrics.class.getClassLoader());
   }
 
-  /** For tests: with what a loader finds. */
+  /** For tests: finds internals with a class loader. */
   static KafkaInternals of(boolean used, ClassLoader loader) {
     return new KafkaInternals(used, loader);
   }
@@ -154,12 +156,12 @@ final class KafkaInternals {
     }
   }
 
-  /** Whether records are restored as they are, with offset, timestamp and headers. */
+  /** Returns whether records are restored with offset, timestamp and headers. */
   boolean givesRecords() {
     return batching != null;
   }
 
-  /** The callback that gives records of the changelog to a store. */
+  /** Creates the callback that passes changelog records to a store. */
   StateRestoreCallback restoreCallback(Consumer<Collection<ConsumerRecord<byte[], byte[]>>> to) {
     BatchingStateRestoreCallback plain = records -> to.accept(records(records));
     if (batching == null) {
@@ -208,7 +210,7 @@ final class KafkaInternals {
     return records;
   }
 
-  /** Adds the position that a record of the changelog carries. */
+  /** Adds the position that a changelog record carries. */
   void addPosition(ConsumerRecord<byte[], byte[]> record, Position to) {
     if (addPosition != null) {
       try {
@@ -221,7 +223,7 @@ final class KafkaInternals {
     }
   }
 
-  /** The sensor of a task's dropped records; null if it can't be had. */
+  /** Returns the sensor of a task's dropped records; null if unavailable. */
   @Nullable Sensor droppedRecords(StateStoreContext context) {
     if (droppedRecords == null) {
       return null;
@@ -231,18 +233,18 @@ final class KafkaInternals {
           droppedRecords.invoke(
               Thread.currentThread().getName(), context.taskId().toString(), context.metrics());
     } catch (ClassCastException e) {
-      return null; // metrics of another kind, as in tests
+      return null; // another implementation of metrics, as in tests
     } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  /** A window without its end. */
+  /** Creates a window that excludes its end. */
   Window timeWindow(long start, long end) {
     return made(timeWindow, start, end);
   }
 
-  /** A window with its end. */
+  /** Creates a window that includes its end. */
   Window sessionWindow(long start, long end) {
     return made(sessionWindow, start, end);
   }
@@ -260,7 +262,7 @@ final class KafkaInternals {
     }
   }
 
-  /** A window where Kafka Streams' own can't be made. */
+  /** A window, if Kafka Streams' own class is missing. */
   private static final class PlainWindow extends Window {
     PlainWindow(long start, long end) {
       super(start, end);
@@ -273,6 +275,6 @@ final class KafkaInternals {
   }
 
   private static IllegalStateException unexpected(Throwable t) {
-    return new IllegalStateException("Kafka Streams threw what it does not declare.", t);
+    return new IllegalStateException("Kafka Streams threw an undeclared exception.", t);
   }
 }

@@ -9,10 +9,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The version of Kafka Streams on the class path. Stores keep their offsets themselves, which Kafka
- * Streams has since 4.3.
+ * The version of Kafka Streams on the class path. Stores manage their own offsets, which Kafka
+ * Streams supports since 4.3.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class KafkaVersion {
   /** The module's tests run with each of them. */
@@ -34,26 +34,26 @@ final class KafkaVersion {
     String version = version();
     if (!version.startsWith("4.3.") && !version.startsWith("4.4.")) {
       LOG.warn(
-          "Fovea's stores are tested with Kafka Streams {}, and the class path has {}.",
+          "Fovea's stores are tested with Kafka Streams {}, but the class path has {}.",
           TESTED,
           version);
     }
     return true;
   }
 
-  /** Throws where the version is too old. */
+  /** Throws if the version is too old. */
   static void require() {
     if (!SUPPORTED) {
       throw new StreamsException(
           "Fovea's stores need Kafka Streams 4.3 or later (tested with "
               + TESTED
-              + "), and the class path has "
+              + "), but the class path has "
               + version()
               + ". Upgrade org.apache.kafka:kafka-streams.");
     }
   }
 
-  /** As the jar of Kafka Streams says it. */
+  /** Returns the version according to the jar of Kafka Streams. */
   static String version() {
     try (InputStream in = StateStore.class.getResourceAsStream(RESOURCE)) {
       if (in != null) {

@@ -20,10 +20,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A store of keys and values.
+ * A key-value store.
  *
- * <p>Kafka Streams asks a store by marker interfaces what its values are, and wraps one without
- * marker in an adapter that drops timestamps and headers: hence a class for each format.
+ * <p>Kafka Streams recognizes the format of values by marker interfaces, and wraps a store without
+ * one in an adapter that drops timestamps and headers. So there is a class for each format.
  *
  * <p>Threading as {@link AbstractStore}.
  */

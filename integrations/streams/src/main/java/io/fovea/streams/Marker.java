@@ -9,11 +9,10 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says in the directory of a task that a table of the database is the store's.
+ * A file in the directory of a task which says that a table belongs to a store.
  *
- * <p>Kafka Streams owns the directories of tasks: it deletes one to wipe the stores of the task. So
- * each store has a file there, {@code <task>/fovea/<store>}. A table whose marker is gone, or says
- * something else, is not the store's: it is dropped.
+ * <p>Kafka Streams deletes the directory of a task to wipe its stores. So each store has a file
+ * there, {@code <task>/fovea/<store>}. A table whose marker is missing or differs is dropped.
  *
  * <pre>
  *   id of the database i16 | table i8 | random i8
@@ -21,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param database the database's id
  * @param table the table's number
- * @param random told with the number, which another table may have had before
+ * @param random distinguishes the table from an earlier one of the same number
  */
 record Marker(UUID database, long table, long random) {
   private static final int BYTES = 32;
@@ -30,7 +29,7 @@ record Marker(UUID database, long table, long random) {
     return taskDirectory.resolve("fovea").resolve(store);
   }
 
-  /** Reads one; null if there is none, or none that is whole. */
+  /** Reads a marker; null if it is missing or incomplete. */
   static @Nullable Marker read(Path path) throws IOException {
     byte[] bytes;
     try {
@@ -46,8 +45,8 @@ record Marker(UUID database, long table, long random) {
   }
 
   /**
-   * Writes it. Nobody waits until it is on stable storage: a marker that is lost wipes a store,
-   * which is restored then.
+   * Writes the marker, without waiting for stable storage: a lost marker wipes the store, which is
+   * then restored.
    */
   void write(Path path) throws IOException {
     Files.createDirectories(path.getParent());

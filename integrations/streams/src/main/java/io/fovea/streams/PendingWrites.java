@@ -12,41 +12,39 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What was written to a store since its last commit, by key.
+ * The writes to a store since its last commit, by key.
  *
- * <p><b>Order.</b> Most stores are written and read by single keys, so keys are found by hash. A
- * commit sorts them. Who iterates asks for an order: a map in the order of the keys is made then,
- * and kept with each write from there on. Nobody waits for it: the map is published empty, and then
- * filled. A writer puts a key into the hash map first and looks for the ordered one after; who
- * fills the ordered map publishes it first and goes through the hash map after. So one of the two
- * puts the key there, or both put the same cell. Who finds a map that is not complete fills it,
- * too.
+ * <p><b>Order.</b> Most accesses are by single key, so keys are hashed. A commit sorts them. The
+ * first iterator creates an ordered map, which later writes maintain, without blocking: the map is
+ * published empty and then filled. A writer puts a key into the hash map first and then checks for
+ * the ordered map; the filling thread publishes the ordered map first and then traverses the hash
+ * map. So at least one of the two inserts the key, and if both do, they insert the same cell. A
+ * thread that finds an incomplete map fills it too.
  *
- * <p>A key may have several versions, so that a view sees a moment: {@code number} counts the
- * writes, and a view of number n sees the newest version of each key up to n. Old versions are kept
- * only while views are open. Nothing is removed: after a commit the store begins a new object, and
- * views go on with the old one.
+ * <p><b>Versions.</b> {@code number} counts the writes; a view of number n sees the newest version
+ * of each key up to n. Old versions are kept only while views are open. Nothing is removed: after a
+ * commit the store uses a new object, and open views keep the old one.
  *
- * <p>One thread at a time writes, under the monitor of its store. Any thread reads: a cell is
- * published by the map, and its newest version by a volatile write.
+ * <p>One thread at a time writes, under the monitor of its store. Any thread reads: the map
+ * publishes a cell, and a volatile write its newest version.
  */
 final class PendingWrites {
-  /** Beside key and value: nodes of both maps, cell, version, array headers. */
+  /** Overhead per key: nodes of both maps, cell, version, array headers. */
   private static final int ENTRY_BYTES = 200;
 
-  /** The same of a version that is not the first. */
+  /** Overhead per further version. */
   private static final int VERSION_BYTES = 48;
 
   private static final VarHandle HEAD =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
-  /** A view that sees all there is. */
+  /** The number of a view that sees everything. */
   static final long NEWEST = Long.MAX_VALUE;
 
   /** No view is open. */
   static final long NO_VIEW = -1;
 
-  /** A value, or a deletion where the value is null. */
+  /** A value; null for a deletion. */
   static final class Version {
     final long number;
     final byte @Nullable [] value;
@@ -59,10 +57,10 @@ final class PendingWrites {
     }
   }
 
-  /** What a cell has that looks for another one. */
+  /** The version of a cell that is only used for a lookup. */
   private static final Version NONE = new Version(0, null, null);
 
-  /** A key's versions, newest first. Cells are equal if their keys are. */
+  /** A key and its versions, newest first. Cells are equal if their keys are. */
   static final class Cell {
     final byte[] key;
     private final int hash;
@@ -79,7 +77,7 @@ final class PendingWrites {
       this.newest = newest;
     }
 
-    /** Eight bytes of a key that has them, the first one highest. */
+    /** Returns eight bytes of the key, big-endian. */
     static long head(byte[] key, int from) {
       return (long) HEAD.get(key, from);
     }
@@ -107,7 +105,7 @@ final class PendingWrites {
       return order != 0 ? order : Arrays.compareUnsigned(a.key, b.key);
     }
 
-    /** The version that a view sees; null if the key was written later. */
+    /** Returns the version that a view sees; null if the key was written later. */
     @Nullable Version at(long number) {
       Version v = newest;
       while (v != null && v.number > number) {
@@ -119,7 +117,7 @@ final class PendingWrites {
 
   private final ConcurrentHashMap<Cell, Cell> byKey = new ConcurrentHashMap<>();
 
-  /** The same in order, for iterators; null until one asks. */
+  /** The same cells in key order, for iterators; null until one is opened. */
   private final AtomicReference<@Nullable ConcurrentSkipListMap<byte[], Cell>> ordered =
       new AtomicReference<>();
 
@@ -130,11 +128,11 @@ final class PendingWrites {
   private long bytes;
 
   /**
-   * Writes a value, or a deletion.
+   * Writes a value or a deletion.
    *
-   * @param newestView what the newest view sees, or {@link #NO_VIEW}: a version that is newer is
-   *     replaced, so each key keeps at most one version for each view
-   * @return by how much the memory has grown
+   * @param newestView the number of the newest view, or {@link #NO_VIEW}. A version newer than that
+   *     is replaced, so a key keeps at most one version per view
+   * @return the growth in bytes
    */
   long put(byte[] key, byte @Nullable [] value, long newestView) {
     long before = bytes;
@@ -145,7 +143,7 @@ final class PendingWrites {
     if (cell == null) {
       made.newest = new Version(writes, value, null);
       byKey.put(made, made);
-      ConcurrentSkipListMap<byte[], Cell> order = ordered.get(); // after the line before
+      ConcurrentSkipListMap<byte[], Cell> order = ordered.get(); // after byKey.put
       if (order != null) {
         order.put(key, made);
       }
@@ -160,7 +158,7 @@ final class PendingWrites {
     return bytes - before;
   }
 
-  /** What a view sees of a key; null if it was not written. */
+  /** Returns the version of a key that a view sees; null if the key was not written. */
   @Nullable Version get(byte[] key, long number) {
     if (byKey.isEmpty()) {
       return null;
@@ -169,7 +167,7 @@ final class PendingWrites {
     return cell == null ? null : cell.at(number);
   }
 
-  /** The nearest key in an interval that a view sees written, deletions included. */
+  /** Returns the nearest key in an interval that a view sees as written, including deletions. */
   Map.@Nullable Entry<byte[], Version> next(
       byte @Nullable [] after, ByteInterval interval, boolean forward, long number) {
     if (byKey.isEmpty()) {
@@ -190,7 +188,7 @@ final class PendingWrites {
     }
   }
 
-  /** The keys in order, all that were there before. */
+  /** Returns the ordered map, with at least the keys written before this call. */
   private ConcurrentSkipListMap<byte[], Cell> ordered() {
     ConcurrentSkipListMap<byte[], Cell> order = ordered.get();
     if (order == null) {
@@ -199,7 +197,7 @@ final class PendingWrites {
       order = other == null ? order : other;
     }
     if (!complete) {
-      for (Cell cell : byKey.values()) { // after it was published
+      for (Cell cell : byKey.values()) { // after the map was published
         order.put(cell.key, cell);
       }
       complete = true;
@@ -222,7 +220,7 @@ final class PendingWrites {
     return forward ? cells.ceilingEntry(from) : cells.lowerEntry(from);
   }
 
-  /** All cells, sorted; for the commit, by the thread that writes. */
+  /** Returns all cells, sorted. Called by the committing thread. */
   List<Cell> sorted() {
     ConcurrentSkipListMap<byte[], Cell> order = ordered.get();
     if (order != null && complete) {
@@ -233,7 +231,6 @@ final class PendingWrites {
     return Arrays.asList(all);
   }
 
-  /** How many keys there are. */
   int size() {
     return byKey.size();
   }
@@ -242,12 +239,12 @@ final class PendingWrites {
     return byKey.isEmpty();
   }
 
-  /** How many writes there were: what a view that is opened now sees. */
+  /** Returns the number of writes, which is the number of a view opened now. */
   long number() {
     return writes;
   }
 
-  /** About how much memory it takes. */
+  /** Returns the approximate memory use. */
   long bytes() {
     return bytes;
   }

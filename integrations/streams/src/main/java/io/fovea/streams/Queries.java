@@ -12,18 +12,17 @@ import org.apache.kafka.streams.query.QueryResult;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Interactive queries: a result and the position that it belongs to are of one moment.
+ * Interactive queries. A result and its position describe the same state: the rows include
+ * everything up to the position and nothing newer. So a bound that the position meets is met by the
+ * rows.
  *
- * <p>What the result has was applied by the position that it carries, and nothing else: a bound
- * that the position meets is met by the rows, and no row is newer than the position.
+ * <p>Short results are read at once. Of a long one, the first rows are read at once and the others
+ * on demand.
  *
- * <p>Short results are read at once. Of a long one the first rows are, and the others as they are
- * asked for.
- *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class Queries {
-  /** A store does not know a query. */
+  /** The answer of a store that does not support a query. */
   static final Object UNKNOWN = new Object();
 
   private Queries() {}
@@ -73,12 +72,12 @@ final class Queries {
     }
   }
 
-  @SuppressWarnings("unchecked") // what a store answers is of the type that the query names
+  @SuppressWarnings("unchecked") // a store answers with the type that the query names
   private static <R> R typed(@Nullable Object answer) {
     return (R) answer;
   }
 
-  /** Whether a bound is met, as far as it speaks of a partition. */
+  /** Returns whether a bound is met, as far as it concerns the partition. */
   private static boolean isMet(Position bound, Position seen, int partition) {
     for (String topic : bound.getTopics()) {
       Long least = bound.getPartitionPositions(topic).get(partition);

@@ -8,20 +8,20 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rows of intervals in order: those of the table, hidden by what is pending.
+ * The rows of intervals in order: those of the table, overlaid by pending writes.
  *
- * <p>Each page of rows is read from the table in a transaction that ends before the rows are
- * returned. Over a {@link StoreView} it returns what the view has. Over a {@link StoreState}, which
- * a store uses within one operation, it sees each later write ahead of it: a page that was read
- * before the table changed is read again.
+ * <p>Each page of rows is read in a transaction that ends before the rows are returned. Over a
+ * {@link StoreView} the contents are fixed. Over a {@link StoreState}, which a store uses within
+ * one operation, later writes ahead of the iterator are visible: a page read before the table
+ * changed is read again.
  *
- * <p>One thread at a time.
+ * <p>Not thread-safe.
  */
 final class RowIterator {
   private static final int ROWS_MIN = 16;
   private static final int ROWS_MAX = 512;
 
-  /** Nothing is read yet. */
+  /** A page that is not read yet. */
   private static final RowSource.Page ALL = new RowSource.Page(List.of(), true);
 
   private final RowSource state;
@@ -45,16 +45,15 @@ final class RowIterator {
   }
 
   /**
-   * The rows of intervals, which are read one after the other.
+   * Iterates over intervals, one after the other.
    *
-   * @param state whose rows; null for none
+   * @param state the source; null for no rows
    */
   static RowIterator of(
       @Nullable RowSource state, Iterator<ByteInterval> intervals, boolean forward) {
     return new RowIterator(state, intervals, forward);
   }
 
-  /** Moves to the next row. */
   boolean next() {
     while (true) {
       ByteInterval in = rest;
@@ -115,7 +114,7 @@ final class RowIterator {
     return forward ? Arrays.compareUnsigned(a, b) : Arrays.compareUnsigned(b, a);
   }
 
-  /** The next row of the table. */
+  /** Returns the next row of the table. */
   private Map.@Nullable Entry<byte[], byte[]> stored(ByteInterval in, int g) {
     if (g != generation) {
       page = ALL;

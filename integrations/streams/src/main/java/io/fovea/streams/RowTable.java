@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The rows of a store in a database, with keys of any length.
  *
- * <p>A key of a table has at most an eighth of a page. So a long key is cut into slices, as in the
- * layers of Masstree (Mao, Kohler, Morris, 2012). In place of the row the table has a link: the
- * first slice and a zero byte, which makes it longer than each short key. Its value is the number
- * of a layer in a second table, which has the rest of all keys that begin with that slice.
+ * <p>A table's keys are limited to an eighth of a page. So a long key is cut into slices, as in the
+ * layers of Masstree (Mao, Kohler, Morris, 2012). Instead of the row, the table has a link: the
+ * first slice and a zero byte, which makes it longer than any short key. Its value is the number of
+ * a layer in a second table, which has the rest of all keys that begin with that slice.
  *
  * <pre>
  *   kv.1        key, up to max - 1 bytes              -> value
@@ -29,10 +29,10 @@ import org.jspecify.annotations.Nullable;
  *               0xFF                                  -> number of the last layer i8
  * </pre>
  *
- * <p>The order of the keys is kept: a link is behind the short key that equals its slice, and
- * before all that is greater. The head is the first eight bytes of the key, so that a range delete
- * of expired segments ({@link SegmentKeys}) takes the layers with it. The second table is created
- * with the first long key.
+ * <p>This preserves the key order: a link sorts after the short key that equals its slice, and
+ * before all greater keys. The head is the first eight bytes of the key, so that a range delete of
+ * expired segments ({@link SegmentKeys}) covers the layers. The second table is created with the
+ * first long key.
  *
  * <p>Any thread reads; one thread at a time writes.
  */
@@ -58,12 +58,12 @@ final class RowTable {
     this.longer = database.tables().contains(longer(name)) ? table(longer(name)) : null;
   }
 
-  /** Opens the table of a store, creating it where it does not exist. */
+  /** Opens the table of a store, and creates it if it does not exist. */
   static RowTable open(Database database, String name, int keyBytesMax) {
     return new RowTable(database, name, keyBytesMax);
   }
 
-  /** The same table in a snapshot. */
+  /** Returns the same table in a snapshot. */
   RowTable in(Database snapshot) {
     return new RowTable(snapshot, name, keyBytesMax);
   }
@@ -92,28 +92,28 @@ final class RowTable {
     return database;
   }
 
-  /** Whether a key is cut into slices. */
+  /** Returns whether a key is cut into slices. */
   boolean isLong(byte[] key) {
     return key.length >= keyBytesMax;
   }
 
-  /** Before a transaction that writes long keys, and outside of one. */
+  /** Must be called before a transaction that writes long keys, outside of a transaction. */
   void prepareLong() {
     if (longer == null) {
       longer = table(longer(name));
     }
   }
 
-  /** About how many rows there are. */
+  /** Returns the approximate number of rows. */
   long count() {
     Table<byte[], byte[]> l = longer;
     return table.table().count() + (l == null ? 0 : l.table().count());
   }
 
   /**
-   * Keys of which one slice has been cut, or several.
+   * The keys from which the same slices were cut.
    *
-   * @param base all keys of the table in this layer begin with it
+   * @param base the prefix of all table keys in this layer
    * @param slice the longest rest of a key that is a row of this layer
    */
   private record Layer(Table<byte[], byte[]> table, byte[] base, int slice) {
@@ -121,7 +121,7 @@ final class RowTable {
       return key.length - at <= slice;
     }
 
-    /** The row, or the link, of a key from a byte on. */
+    /** Returns the row or link of a key, from a byte on. */
     byte[] key(byte[] key, int at) {
       return isLast(key, at) ? joined(base, key, at, key.length, 0) : link(key, at, (byte) 0);
     }
@@ -132,7 +132,7 @@ final class RowTable {
       return link;
     }
 
-    /** The first row that may have a key from a bound on. */
+    /** Returns the first table key that may belong to keys from a bound on. */
     byte @Nullable [] lower(byte @Nullable [] from) {
       if (from == null) {
         return base.length == 0 ? null : base;
@@ -140,7 +140,7 @@ final class RowTable {
       return key(from, 0);
     }
 
-    /** The row below which those end that may have a key below a bound. */
+    /** Returns the table key at which those that may belong to keys below a bound end. */
     byte @Nullable [] upper(byte @Nullable [] to) {
       if (to == null) {
         return ByteInterval.above(base);
@@ -162,7 +162,7 @@ final class RowTable {
     return joined;
   }
 
-  /** The layer that a link leads to. */
+  /** Returns the layer that a link points to. */
   private Layer below(byte[] key, byte[] layer) {
     Table<byte[], byte[]> l = Objects.requireNonNull(longer);
     byte[] base = ByteBuffer.allocate(BASE).put(key, 0, HEAD).put(layer).array();
@@ -183,7 +183,7 @@ final class RowTable {
     return in.table.get(tx, at == 0 ? key : in.key(key, at));
   }
 
-  /** Reads the pages of rows, many at a time. */
+  /** Reads the pages of rows into memory, many at a time. */
   void bringIn(Transaction tx, List<byte[]> keys) {
     List<byte[]> shorter = new ArrayList<>(keys);
     shorter.removeIf(this::isLong);
@@ -245,10 +245,9 @@ final class RowTable {
     }
   }
 
-  /** Gets rows. */
   @FunctionalInterface
   interface Rows {
-    /** Gets a row; false if it wants no more. */
+    /** Receives a row; returns false to stop the scan. */
     boolean row(byte[] key, byte[] value);
   }
 
@@ -264,10 +263,10 @@ final class RowTable {
   }
 
   /**
-   * Passes over a layer and those below it.
+   * Scans a layer and those below it.
    *
    * @param prefix the slices that were cut
-   * @param from the bounds, without the prefix; null where all of the layer is within them
+   * @param from the bounds, without the prefix; null if the whole layer is within them
    */
   private boolean scan(
       Transaction tx,
@@ -298,7 +297,10 @@ final class RowTable {
     return true;
   }
 
-  /** What a bound says of the layer behind a link; null if it does not lie in that. */
+  /**
+   * Returns the part of a bound that applies to the layer of a link; null if the bound is not in
+   * it.
+   */
   private static byte @Nullable [] rest(byte @Nullable [] bound, byte[] link, int base) {
     int slice = link.length - 1 - base;
     return bound != null

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keys of tables whose rows expire: segments of time first, so that what has expired is cut off the
- * table as a whole; then the key, so that the rows of a key in a segment are close together.
+ * Keys of tables whose rows expire. The time segment comes first, so that expired rows are deleted
+ * as one range; then the key, so that the rows of a key in a segment are adjacent.
  *
  * <pre>
  *   window    segment i8 | key | start i8 | sequence i4      segment = start / segmentMillis
@@ -17,21 +17,20 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>All numbers are big-endian. Times are not negative.
  *
- * <p>Windows and sessions are in the order of RocksDB's segments, because Kafka's cache merges its
- * records with a store's by that order, byte by byte: a store in another order returns records
- * twice. So the rows of a key may lie among those of a key that it is a prefix of, and a scan
- * leaves them out by {@link #isOf}. Versions are not cached. In their keys a zero byte is followed
- * by 0xFF, and two zero bytes end the key: the order is that of the keys, and no key is a prefix of
- * another.
+ * <p>Windows and sessions have the order of RocksDB's segments, because Kafka's cache merges its
+ * records with a store's in that order, byte by byte: with another order it returns records twice.
+ * So the rows of a key may be interleaved with those of a key that it is a prefix of; a scan skips
+ * those by {@link #isOf}. Versions are not cached. In their keys 0xFF follows a zero byte, and two
+ * zero bytes end the key: this preserves the order of keys, and no key is a prefix of another.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class SegmentKeys {
   private static final int SEGMENT = 8;
 
   private SegmentKeys() {}
 
-  /** All rows of a segment begin with it. */
+  /** The prefix of all rows of a segment. */
   static byte[] segment(long segment) {
     return ByteBuffer.allocate(SEGMENT).putLong(segment).array();
   }
@@ -41,27 +40,27 @@ final class SegmentKeys {
     return ByteBuffer.wrap(row).getLong();
   }
 
-  /** All versions of a key in a segment begin with it. */
+  /** The prefix of all versions of a key in a segment. */
   static byte[] prefix(long segment, byte[] key) {
     return escaped(segment, key, 0).array();
   }
 
-  /** A row of a window. */
+  /** The row of a window. */
   static byte[] window(long segment, byte[] key, long start, int sequence) {
     return row(segment, key, key.length, 12).putLong(start).putInt(sequence).array();
   }
 
-  /** A row of a session. */
+  /** The row of a session. */
   static byte[] session(long segment, byte[] key, long end, long start) {
     return row(segment, key, key.length, 16).putLong(end).putLong(start).array();
   }
 
-  /** A row of a version that was replaced. */
+  /** The row of a replaced version. */
   static byte[] version(long segment, byte[] key, long from) {
     return escaped(segment, key, 8).putLong(from).array();
   }
 
-  /** The row of the latest version, which lies above all segments. */
+  /** The row of the latest version, which sorts after all segments. */
   static byte[] latest(byte[] key) {
     byte[] row = new byte[key.length + 1];
     row[0] = (byte) 0xFF;
@@ -70,7 +69,7 @@ final class SegmentKeys {
   }
 
   /**
-   * The windows, or sessions, of a key in a segment, and some of other keys.
+   * The windows or sessions of a key in a segment, with some of other keys.
    *
    * @param from the first time
    * @param to the last time
@@ -82,7 +81,7 @@ final class SegmentKeys {
   }
 
   /**
-   * The windows, or sessions, of keys in a segment, and some of other keys.
+   * The windows or sessions of a key range in a segment, with some of other keys.
    *
    * @param keyFrom the first key; null for no bound
    * @param keyTo the last key; null for no bound
@@ -96,8 +95,8 @@ final class SegmentKeys {
   }
 
   /**
-   * What the last row of the keys up to one begins with. A key that is a prefix of {@code key} has
-   * rows above those of {@code key} where its time is above what {@code key} has there.
+   * The prefix of the last row of the keys up to {@code key}. A prefix of {@code key} has rows
+   * above those of {@code key} if its time bytes are above the bytes that {@code key} has there.
    */
   private static byte[] last(long segment, byte[] key, long to) {
     byte[] last = row(segment, key, key.length, 8).putLong(to).array();
@@ -114,7 +113,7 @@ final class SegmentKeys {
     return ByteBuffer.allocate(SEGMENT + length + more).putLong(segment).put(key, 0, length);
   }
 
-  /** Whether a window, or session, is one of a key. */
+  /** Returns whether a window or session belongs to a key. */
   static boolean isOf(byte[] key, byte[] row, int behind) {
     return Arrays.equals(key, 0, key.length, row, SEGMENT, row.length - behind);
   }
@@ -141,12 +140,12 @@ final class SegmentKeys {
     return row.put((byte) 0).put((byte) 0);
   }
 
-  /** The key of a window, or session, that has so many bytes behind it. */
+  /** The key of a window or session with {@code behind} bytes after it. */
   static byte[] key(byte[] row, int behind) {
     return Arrays.copyOfRange(row, SEGMENT, row.length - behind);
   }
 
-  /** A number so many bytes before the end of a row. */
+  /** The number at {@code beforeEnd} bytes before the end of a row. */
   static long number(byte[] row, int beforeEnd) {
     return ByteBuffer.wrap(row).getLong(row.length - beforeEnd);
   }

@@ -12,10 +12,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What stores have in common whose rows expire by stream time.
+ * A store whose rows expire by stream time.
  *
- * <p>Readers see no row that has expired, to the millisecond. The rows go later, a segment at a
- * time: the commit cuts those off the table that have expired as a whole.
+ * <p>Readers see no expired row, to the millisecond. Rows are deleted later, by segment: a commit
+ * deletes the segments that have expired completely.
  *
  * <p>Threading as {@link AbstractStore}.
  */
@@ -35,7 +35,7 @@ abstract class SegmentedStore extends AbstractStore {
     this.segmentMillis = segmentMillis;
   }
 
-  /** As Kafka Streams divides the same store. */
+  /** The segment length that Kafka Streams uses for the same store. */
   static long segmentMillis(long retentionMillis) {
     return Math.max(retentionMillis / 2, 60_000);
   }
@@ -66,13 +66,13 @@ abstract class SegmentedStore extends AbstractStore {
   }
 
   /**
-   * The segment of a time, as the table has it: the store may have been made with another number.
+   * The segment of a time in the table, which may have been created with another segment length.
    */
   static long segment(RowSource state, long time) {
     return time / state.segmentMillis();
   }
 
-  /** Stream time is at least this; what has expired now will go with the next commit. */
+  /** Advances stream time; rows that expire by it are deleted by the next commit. */
   final void observe(StoreState state, long time) {
     if (time > state.streamTime()) {
       state.setStreamTime(time);
@@ -83,7 +83,7 @@ abstract class SegmentedStore extends AbstractStore {
     }
   }
 
-  /** A record came too late: it is counted, and logged once in a minute. */
+  /** Counts a record that came too late, and logs it at most once a minute. */
   final void dropLate(String message) {
     Sensor d = dropped;
     long now = System.currentTimeMillis();
@@ -96,7 +96,7 @@ abstract class SegmentedStore extends AbstractStore {
     }
   }
 
-  /** Whether a range of keys is the wrong way round; that is logged. */
+  /** Returns whether a key range is inverted, and logs it. */
   static boolean isInverted(@Nullable Bytes from, @Nullable Bytes to) {
     boolean is = from != null && to != null && from.compareTo(to) > 0;
     if (is) {
@@ -105,7 +105,7 @@ abstract class SegmentedStore extends AbstractStore {
     return is;
   }
 
-  /** The key of a row if it is between two; else null. */
+  /** Returns the key of a row if it is within the range; otherwise null. */
   static @Nullable Bytes keyBetween(
       @Nullable Bytes from, @Nullable Bytes to, byte[] row, int behind) {
     Bytes key = Bytes.wrap(SegmentKeys.key(row, behind));
@@ -114,14 +114,14 @@ abstract class SegmentedStore extends AbstractStore {
         : null;
   }
 
-  /** The intervals of one key, one for each segment; they have rows of other keys, too. */
+  /** The intervals of one key, one per segment; they include rows of other keys. */
   static Iterator<ByteInterval> ofKey(
       RowSource state, byte[] key, long from, long to, boolean forward) {
     long last = Math.min(to, state.streamTime());
     return new Segments(state, from, last, forward, s -> SegmentKeys.times(s, key, from, last));
   }
 
-  /** The intervals of several keys, one for each segment; they have rows of other keys, too. */
+  /** The intervals of a key range, one per segment; they include rows of other keys. */
   static Iterator<ByteInterval> ofKeys(
       RowSource state,
       @Nullable Bytes keyFrom,
@@ -135,15 +135,15 @@ abstract class SegmentedStore extends AbstractStore {
     return new Segments(state, from, last, forward, s -> SegmentKeys.keys(s, lower, upper, last));
   }
 
-  /** An interval of each segment of some time. */
+  /** An interval of each segment of a time range. */
   static Iterator<ByteInterval> segments(
       RowSource state, long from, long to, boolean forward, LongFunction<ByteInterval> interval) {
     return new Segments(state, from, to, forward, interval);
   }
 
   /**
-   * The segments of some time, one after the other. There are two or three where the store was made
-   * with the retention that it has. Where there are many, those without rows are passed over.
+   * The segments of a time range, in order. Two or three if the store was created with its current
+   * retention. If there are many, those without rows are skipped.
    */
   private static final class Segments implements Iterator<ByteInterval> {
     private static final int FEW = 8;

@@ -17,14 +17,14 @@ import org.apache.kafka.streams.state.SessionStore;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A store of sessions, by key, end and start.
+ * A session store, by key, end and start.
  *
- * <p>A session is gone when stream time is its end and the retention, to the millisecond.
+ * <p>A session expires when stream time reaches its end plus the retention, to the millisecond.
  *
  * <p>Threading as {@link AbstractStore}.
  */
 class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, byte[]> {
-  /** Behind the key in a row, and in a record of the changelog. */
+  /** Bytes after the key, in a row and in a changelog record. */
   private static final int BEHIND_KEY = 16;
 
   private static final int START = 8;

@@ -13,15 +13,14 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A snapshot of the database, shared by the iterators that are open when a commit begins.
- *
- * <p>Any thread.
+ * Thread-safe.
  */
 final class SharedSnapshot {
   private static final Logger LOG = LoggerFactory.getLogger(SharedSnapshot.class);
 
   /**
-   * The open snapshots of one database. Each has a buffer, hence a limit: at the limit the oldest
-   * is evicted, since a commit must not fail because iterators were left open.
+   * The open snapshots of one database. Each has a buffer, so their number is limited. At the limit
+   * the oldest is evicted: a commit must not fail because iterators were left open.
    */
   static final class Pool {
     static final int OPEN_MAX = 16;
@@ -36,9 +35,9 @@ final class SharedSnapshot {
     }
 
     /**
-     * Returns a snapshot that has all commits that have ended.
+     * Returns a snapshot that includes all ended commits.
      *
-     * @param commits how many commits have begun or ended
+     * @param commits number of commits that have begun plus commits that have ended
      */
     synchronized SharedSnapshot take(long commits) {
       SharedSnapshot s = newest;
@@ -87,12 +86,12 @@ final class SharedSnapshot {
     this.failure = failure;
   }
 
-  /** Stands for a snapshot that could not be opened: whoever reads it gets an exception. */
+  /** Returns a placeholder for a snapshot that could not be opened: reading it throws. */
   static SharedSnapshot failed(FoveaException failure) {
     return new SharedSnapshot(failure);
   }
 
-  /** A table of the database as the snapshot has it. */
+  /** Returns a table as the snapshot has it. */
   RowTable table(RowTable of) {
     Database d = database;
     if (d == null || evicted) {
@@ -110,7 +109,7 @@ final class SharedSnapshot {
         cause == null || evicted
             ? "The iterator was open during "
                 + Pool.OPEN_MAX
-                + " commits that other open iterators needed a snapshot for, and has lost its own."
+                + " commits, and its snapshot was evicted for those of newer iterators."
                 + " Close iterators after use."
             : "No snapshot could be opened for an iterator that was open during a commit.",
         cause);
@@ -124,7 +123,7 @@ final class SharedSnapshot {
     return true;
   }
 
-  /** One user fewer; the last one closes it. */
+  /** Removes a user; the last one closes the snapshot. */
   void release() {
     synchronized (this) {
       if (--users > 0) {

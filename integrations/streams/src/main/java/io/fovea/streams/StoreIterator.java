@@ -13,17 +13,15 @@ import org.apache.kafka.streams.state.WindowStoreIterator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows of a store as Kafka Streams wants them.
+ * An iterator over the contents of a store at its creation ({@link StoreView}). Releases the view
+ * at its end.
  *
- * <p>It returns what the store had when it was created ({@link StoreView}). At its end it releases
- * that by itself.
+ * <p>Used by one thread at a time; may be closed late, twice, or by another thread.
  *
- * <p>One thread at a time; it may be closed late, twice, and by another thread.
- *
- * @param <K> what the keys are
+ * @param <K> the type of the keys
  */
 class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
-  /** What Kafka Streams' own stores log; its tests look for the words. */
+  /** The message of Kafka Streams' own stores, which its tests expect. */
   static final String INVERTED_RANGE =
       "Returning empty iterator for fetch with invalid key range: from > to. "
           + "This may be due to range arguments set in the wrong order, "
@@ -43,9 +41,9 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
   private volatile @Nullable Runnable onClose;
 
   /**
-   * Makes one.
+   * Creates an iterator.
    *
-   * @param decode makes a key of one of the table; null for rows that are to be left out
+   * @param decode converts a key of the table; null for rows to be skipped
    */
   StoreIterator(AbstractStore store, RowIterator rows, Function<byte[], @Nullable K> decode) {
     this.store = store;
@@ -53,14 +51,14 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
     this.decode = decode;
   }
 
-  /** One of the times of a key. */
+  /** An iterator over the times of one key. */
   static final class OfTimes extends StoreIterator<Long> implements WindowStoreIterator<byte[]> {
     OfTimes(AbstractStore store, RowIterator rows, Function<byte[], @Nullable Long> decode) {
       super(store, rows, decode);
     }
   }
 
-  /** One of plain keys. */
+  /** Creates an iterator over plain keys. */
   static StoreIterator<Bytes> ofKeys(
       AbstractStore store,
       @Nullable RowSource state,
@@ -84,7 +82,7 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
   }
 
   static String closedMessage(AbstractStore store) {
-    return "An iterator of store " + store.name() + " was closed, and cannot return more.";
+    return "The iterator over store " + store.name() + " was closed.";
   }
 
   private boolean readOne() {
@@ -101,7 +99,7 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
     return false;
   }
 
-  /** Reads rows before they are asked for, and not too many; whether these are all. */
+  /** Reads a limited number of rows ahead; returns whether these are all. */
   final boolean readAhead() {
     long bytes = 0;
     for (int n = 0; n < AHEAD_ROWS && bytes < AHEAD_BYTES; n++) {
@@ -113,7 +111,7 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
     return false;
   }
 
-  /** Sets what is released when the iterator ends, or is closed. */
+  /** Sets the action to run when the iterator ends or is closed. */
   final void onClose(Runnable action) {
     onClose = action;
   }

@@ -1,6 +1,6 @@
 package io.fovea.streams;
 
-/** The kinds of stores, and how the names of their tables begin. */
+/** The kinds of stores, with the prefixes of their table names. */
 enum StoreKind {
   KEY_VALUE("kv"),
   WINDOW("win"),

@@ -13,7 +13,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.query.Position;
 
 /**
- * What the database says about one store, beside its rows: a row of the table {@code stores}.
+ * The metadata of one store: a row of the table {@code stores}.
  *
  * <pre>
  *   version 2 | table i8 | random i8 | kind utf | format utf | segmentMillis i8
@@ -21,12 +21,13 @@ import org.apache.kafka.streams.query.Position;
  *   | n i4, n of the same: position
  * </pre>
  *
- * <p>Who opens the store owns it; it is written in the transactions that write the store's rows.
+ * <p>Owned by the state of the open store, and written by the transactions that write the store's
+ * rows.
  */
 final class StoreRecord {
   private static final int VERSION = 2;
 
-  /** Windows and sessions had escaped keys; all else is as it was. */
+  /** The version in which keys of windows and sessions were escaped. */
   private static final int VERSION_ESCAPED = 1;
 
   final long table;
@@ -35,13 +36,13 @@ final class StoreRecord {
   final String format;
   final long segmentMillis;
 
-  /** Whether windows and sessions have escaped keys, as before version 2. */
+  /** Whether keys of windows and sessions are escaped, as before version 2. */
   private boolean escaped;
 
   /** The largest timestamp that was put. */
   long streamTime = -1;
 
-  /** The changelog's offset up to which it has all; no entry where that is not known. */
+  /** The changelog offset up to which the store has everything; no entry if unknown. */
   final Map<TopicPartition, Long> offsets = new HashMap<>();
 
   StoreRecord(long table, long random, StoreKind kind, String format, long segmentMillis) {
@@ -57,15 +58,15 @@ final class StoreRecord {
   }
 
   /**
-   * Whether the rows are not in the order in which a store of this kind has them, and with it
-   * Kafka's cache: the layout is an older one, or the length of segments is another.
+   * Returns whether the rows are ordered differently from those of a new store, and so from Kafka's
+   * cache: the layout is older, or the segment length has changed.
    */
   boolean isOrderedOtherwise(long segments) {
     return (kind == StoreKind.WINDOW || kind == StoreKind.SESSION)
         && (escaped || segmentMillis != segments);
   }
 
-  /** The row. */
+  /** Encodes the row. */
   byte[] encode(Position position) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream(256);
     try (DataOutputStream out = new DataOutputStream(bytes)) {
@@ -91,9 +92,9 @@ final class StoreRecord {
   }
 
   /**
-   * Reads a row.
+   * Decodes a row.
    *
-   * @param position gets the position
+   * @param position receives the position
    */
   static StoreRecord decode(byte[] row, Position position) {
     try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(row))) {

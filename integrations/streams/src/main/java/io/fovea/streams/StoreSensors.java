@@ -7,16 +7,16 @@ import org.apache.kafka.streams.processor.StateStoreContext;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a store counts in the metrics of Kafka Streams, beside what Kafka Streams measures itself.
+ * Metrics of a store, in addition to those of Kafka Streams.
  *
  * <pre>
  *   stream-fovea-metrics   fovea-id = task.store
  *     commit-rate, commit-total      transactions that committed the store
- *     spill-rate, spill-total        those that wrote it ahead of a commit
+ *     spill-rate, spill-total        transactions that wrote it ahead of a commit
  *     restore-rate, restore-total    batches of changelog records that were applied
  * </pre>
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class StoreSensors implements AutoCloseable {
   private static final StoreSensors NONE = new StoreSensors();

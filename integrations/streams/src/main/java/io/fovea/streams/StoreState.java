@@ -16,35 +16,34 @@ import org.apache.kafka.streams.query.Position;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state of one open store: the rows of its table, and what was written since.
+ * The state of one open store: the rows of its table and the writes since.
  *
  * <pre>
  *   put ──► PendingWrites ── commit, spill ──► table, record     one transaction
  *               │                                 │
- *               └──────────── get, rows ──────────┘              what is pending hides the table
+ *               └──────────── get, rows ──────────┘              pending writes hide the table
  * </pre>
  *
- * <p><b>Commit.</b> Rows, changelog offsets, position and stream time are in one transaction
- * ({@link TaskCommits}). So the offset is never ahead of the rows, nor the position of them.
+ * <p><b>Commit.</b> Rows, changelog offsets, position and stream time are written by one
+ * transaction ({@link TaskCommits}). So neither offset nor position is ever ahead of the rows.
  *
- * <p><b>Spill.</b> What is pending goes to the table without a commit when there is too much of it.
- * With exactly once the same transaction takes the offsets away: rows that may not be committed
- * never stand beside an offset. With at least once the offset stays: the changelog from there on is
- * applied again.
+ * <p><b>Spill.</b> Too many pending writes go to the table without a commit. Under exactly-once the
+ * same transaction removes the offsets: uncommitted rows are never stored together with an offset.
+ * Under at-least-once the offset stays, and the changelog is applied again from there.
  *
- * <p><b>Generation.</b> Even; odd while rows go to the table. Who has read the table and finds the
- * number that was there before knows that the table did not change meanwhile. A row is pending
- * until it is in the table: {@code pending} is replaced after the transaction, and before the
- * generation is even again.
+ * <p><b>Generation.</b> Even; odd while rows go to the table. A reader that finds the same number
+ * before and after reading the table knows that the table did not change meanwhile. A row is
+ * pending until it is in the table: {@code pending} is replaced after the transaction, and before
+ * the generation becomes even again.
  *
- * <p>Threading: one thread at a time writes, commits and closes. Any thread reads. The monitor is
- * for what a write and a view must see together: pending writes and position. It is held for a few
- * instructions, and no other lock is taken in it.
+ * <p>Threading: one thread at a time writes, commits and closes. Any thread reads. The monitor
+ * guards what a write and a view must see together: pending writes and position. It is held for a
+ * few instructions, and no other lock is taken under it.
  */
 final class StoreState implements RowSource {
   private static final int PAGE_BYTES_MAX = 256 << 10;
 
-  /** A reader waits for a commit, however long that takes, and never makes one begin anew. */
+  /** Reads wait for a commit, however long it takes, and never abort one. */
   private static final TxOptions READING =
       TxOptions.forReading().pessimisticAfterAborts(Integer.MAX_VALUE);
 
@@ -66,24 +65,24 @@ final class StoreState implements RowSource {
   private volatile boolean closed;
   private boolean staged;
 
-  /** Rows below it have expired, and the next transaction cuts them off. */
+  /** Rows below it have expired; the next transaction deletes them. */
   private byte @Nullable [] cut;
 
   private boolean cutChanged;
 
-  /** By how much what is pending has grown, and the instance does not know yet. */
+  /** Growth of the pending bytes that the instance has not counted yet. */
   private long grown;
 
-  /** Those that are open; changed under the monitor or by who closes. */
+  /** Open views; changed under the monitor or by the thread that closes a view. */
   private final Set<StoreView> views = ConcurrentHashMap.newKeySet();
 
-  /** What the newest view sees of {@code pending}. Guarded by the monitor. */
+  /** The newest version of {@code pending} that a view sees. Guarded by the monitor. */
   private long newestView = PendingWrites.NO_VIEW;
 
   /** Whether the record has changed. */
   private boolean recordChanged;
 
-  /** Whether something is pending that no commit has covered, but for what was restored. */
+  /** Whether writes other than restored ones are pending and not covered by a commit. */
   private boolean uncommitted;
 
   StoreState(
@@ -145,7 +144,7 @@ final class StoreState implements RowSource {
     return v != null ? v.value : stored(table, k);
   }
 
-  /** A row of the table, here or in a snapshot. */
+  /** Reads a row of the table, from the database or a snapshot. */
   static byte @Nullable [] stored(RowTable in, byte[] k) {
     return in.database().<byte @Nullable [], RuntimeException>call(READING, tx -> in.get(tx, k));
   }
@@ -170,7 +169,7 @@ final class StoreState implements RowSource {
     return page(table, interval, forward, most);
   }
 
-  /** Rows of the table, here or in a snapshot. */
+  /** Reads rows of the table, from the database or a snapshot. */
   static Page page(RowTable in, ByteInterval interval, boolean forward, int most) {
     return in.database()
         .call(
@@ -194,9 +193,9 @@ final class StoreState implements RowSource {
   // ---------------------------------------------------------------------------------------- views
 
   /**
-   * Opens a view of the store as it is now.
+   * Opens a view of the current contents.
    *
-   * @param withPosition whether it has the position, which a query returns
+   * @param withPosition whether to copy the position, which a query returns
    */
   StoreView view(boolean withPosition) {
     synchronized (monitor) {
@@ -212,7 +211,7 @@ final class StoreState implements RowSource {
     views.remove(view);
   }
 
-  /** Before rows go to the table: the views that are open keep it as it is. */
+  /** Preserves the table for the open views, before rows go to it. */
   void keepViews() {
     for (StoreView view : views) {
       view.keep(instance::snapshot);
@@ -227,7 +226,6 @@ final class StoreState implements RowSource {
     return table;
   }
 
-  /** About how many rows there are. */
   long approximateCount() {
     return table.count() + pending.size();
   }
@@ -235,9 +233,9 @@ final class StoreState implements RowSource {
   // -------------------------------------------------------------------------------------- writing
 
   /**
-   * Writes a row, or deletes it.
+   * Writes or deletes a row.
    *
-   * @param by knows the position of the record that is processed
+   * @param by knows the position of the record being processed
    */
   void put(byte[] k, byte @Nullable [] value, AbstractStore by) {
     finishStaged();
@@ -245,19 +243,19 @@ final class StoreState implements RowSource {
     relieve();
   }
 
-  /** Before anything is written: what was staged for a commit goes first. Not under the monitor. */
+  /** Commits what was staged, before anything else is written. Must not hold the monitor. */
   void finishStaged() {
     if (staged) {
       task.finish();
     }
   }
 
-  /** Writes a row that comes from the changelog; the caller {@linkplain #relieve relieves}. */
+  /** Writes a row of the changelog; the caller {@linkplain #relieve relieves}. */
   void restore(byte[] k, byte @Nullable [] value) {
     write(k, value, null);
   }
 
-  /** A record was processed that writes no row: the position is another one. */
+  /** Records the position of a processed record that writes no row. */
   void touch(AbstractStore by) {
     finishStaged();
     synchronized (monitor) {
@@ -266,7 +264,7 @@ final class StoreState implements RowSource {
     recordChanged = true;
   }
 
-  /** Rows with keys below this one have expired. */
+  /** Marks rows below the key as expired. */
   void cutBelow(byte[] k) {
     if (cut == null || Arrays.compareUnsigned(k, cut) > 0) {
       cut = k;
@@ -284,7 +282,7 @@ final class StoreState implements RowSource {
     uncommitted |= by != null;
   }
 
-  /** Writes what is pending to the table if there is too much of it. Not under the monitor. */
+  /** Spills if the pending writes exceed their share. Must not hold the monitor. */
   void relieve() {
     long g = grown;
     grown = 0;
@@ -309,7 +307,7 @@ final class StoreState implements RowSource {
       written();
       sensors.spilled();
     } catch (FoveaException e) {
-      throw new ProcessorStateException("Store " + name + " can't write what is pending.", e);
+      throw new ProcessorStateException("Store " + name + " can't write its pending rows.", e);
     } finally {
       endWriting();
     }
@@ -349,21 +347,19 @@ final class StoreState implements RowSource {
     return recordChanged || !pending.isEmpty();
   }
 
-  /** Rows are going to the table. */
-  @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time writes
+  @SuppressWarnings("NonAtomicOperationOnVolatileField") // only one thread at a time writes
   void beginWriting() {
     instance.commitBegins();
     generation++;
   }
 
-  /** Rows have gone there, or the transaction has failed. */
-  @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time writes
+  @SuppressWarnings("NonAtomicOperationOnVolatileField") // only one thread at a time writes
   void endWriting() {
     generation++;
     instance.commitEnds();
   }
 
-  /** What is pending and has not expired, sorted. Not in a transaction. */
+  /** Returns the pending rows that have not expired, sorted. Must not run in a transaction. */
   List<PendingWrites.Cell> rows() {
     byte[] below = cut;
     List<PendingWrites.Cell> rows = pending.sorted();
@@ -380,7 +376,7 @@ final class StoreState implements RowSource {
     return rows.subList(from, rows.size());
   }
 
-  /** Deletes what has expired. */
+  /** Deletes expired rows. */
   void writeCut(Transaction tx) {
     byte[] below = cut;
     if (below != null && cutChanged) {
@@ -388,14 +384,14 @@ final class StoreState implements RowSource {
     }
   }
 
-  /** Reads what the table has of some rows, many pages at a time. */
+  /** Reads the old versions of some rows into memory, many pages at a time. */
   void bringIn(List<PendingWrites.Cell> rows) {
     List<byte[]> keys = new ArrayList<>(rows.size());
     rows.forEach(row -> keys.add(row.key));
     database().run(READING, tx -> table.bringIn(tx, keys));
   }
 
-  /** Whether commits find that pages are not in memory; for tests. */
+  /** For tests: whether commits find pages missing from memory. */
   boolean pagesAreMissing() {
     return instance.isMissing();
   }
@@ -411,13 +407,13 @@ final class StoreState implements RowSource {
     }
   }
 
-  /** Offsets, position and stream time. */
+  /** Writes offsets, position and stream time. */
   void writeRecord(Transaction tx) {
     record.streamTime = streamTime;
     instance.stores().put(tx, key, record.encode(position));
   }
 
-  /** All has been committed. */
+  /** Drops the pending writes after they were written to the table. */
   void written() {
     long bytes = pending.bytes();
     synchronized (monitor) {
@@ -439,7 +435,7 @@ final class StoreState implements RowSource {
     return closed;
   }
 
-  /** Closes the store. What is pending and not committed is lost, as it has to be. */
+  /** Closes the store. Uncommitted pending writes are discarded, as Kafka Streams requires. */
   void close() {
     if (closed) {
       return;

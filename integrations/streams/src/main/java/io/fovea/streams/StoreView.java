@@ -9,7 +9,7 @@ import org.apache.kafka.streams.query.Position;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A store as it is when the view is created: what an iterator and an interactive query read.
+ * An immutable view of a store, for an iterator or an interactive query.
  *
  * <pre>
  *   pending writes up to a number     kept for as long as the view is open
@@ -17,21 +17,21 @@ import org.jspecify.annotations.Nullable;
  *   or a snapshot of the database     which the writer opens before they do
  * </pre>
  *
- * <p>A view costs an object while nothing is committed. A commit or spill that finds views open
- * first gives each of them a snapshot ({@link #keep}), one for all views that have none. So readers
- * never block the writer, and the writer never invalidates a reader.
+ * <p>A view costs one object while nothing is committed. A commit or spill first gives all open
+ * views without a snapshot a shared one ({@link #keep}). So readers never block the writer, and the
+ * writer never invalidates a reader.
  *
  * <p><b>Why a read is correct.</b> The writer sets {@code snapshot} (volatile) before it begins the
- * transaction that changes the table. A reader looks at {@code snapshot}, reads the table in a
- * transaction, and looks again. If its transaction has seen a change of the writer's, the writer's
- * commit precedes it, hence the assignment does, and the second look finds the snapshot: the reader
- * discards the rows and reads them from there. If the second look finds none, the table was the one
- * of the view's creation.
+ * transaction that changes the table. A reader checks {@code snapshot}, reads the table in a
+ * transaction, and checks again. If its transaction has seen one of the writer's changes, the
+ * writer's commit precedes it, and so does the assignment: the second check finds the snapshot, and
+ * the reader discards the rows and reads them from there. If the second check finds none, the table
+ * was the one of the view's creation.
  *
  * <p>A view that is created while rows go to the table gets no snapshot from that commit and needs
- * none: it holds the pending writes that the commit copies, all of them, since the thread that
- * commits does not write meanwhile. They hide each row that the commit changes. What a commit cuts
- * off has expired at the view's stream time.
+ * none. It holds all pending writes that the commit copies, because the thread that commits does
+ * not write meanwhile, and they hide each row that the commit changes. Rows that a commit deletes
+ * have expired at the view's stream time.
  *
  * <p>One thread at a time reads; any thread closes.
  */
@@ -44,7 +44,7 @@ final class StoreView implements RowSource, AutoCloseable {
   private volatile @Nullable SharedSnapshot snapshot;
   private boolean closed;
 
-  /** By the state, which holds its monitor. */
+  /** Called under the monitor of the state. */
   StoreView(StoreState state, PendingWrites pending, long streamTime, @Nullable Position position) {
     this.state = state;
     this.pending = pending;
@@ -53,12 +53,12 @@ final class StoreView implements RowSource, AutoCloseable {
     this.position = position;
   }
 
-  /** What the store had applied at that time; only of a query's view. */
+  /** Returns the position at the view's creation; only for views of queries. */
   Position position() {
     return Objects.requireNonNull(position);
   }
 
-  /** Rows are about to go to the table: reads from a snapshot from now on. By the writer. */
+  /** Makes the view read from a snapshot. Called by the writer before rows go to the table. */
   synchronized void keep(Supplier<SharedSnapshot> snapshots) {
     if (!closed && snapshot == null) {
       try {
@@ -115,7 +115,7 @@ final class StoreView implements RowSource, AutoCloseable {
 
   @Override
   public int generation() {
-    return 0; // a page stays what it is
+    return 0; // pages of a view never change
   }
 
   @Override

@@ -8,24 +8,24 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Writes what is pending in stores to their tables, and their records.
+ * Writes the pending rows of stores, and their records, to the database.
  *
- * <p>That is one transaction. The engine keeps a timestamp for each record that a transaction
- * writes, and has so much memory for those of all transactions. Where there are more rows than fit,
- * rows go ahead in several transactions, and the last one has the records with offsets, positions
- * and stream times. A crash between them leaves rows that are ahead of the offset, as a spill does:
- * the changelog from the offset on is applied again. Rows that must not stand beside an offset are
- * written after a transaction that takes the offset away.
+ * <p>Normally in one transaction. The engine's memory for timestamps limits the rows that a
+ * transaction can write. If there are more, rows are written ahead in several transactions, and the
+ * last one writes the records with offsets, positions and stream times. A crash in between leaves
+ * rows ahead of the offset, as a spill does: the changelog is applied again from the offset on.
+ * Rows that must not be stored together with an offset are written after a transaction that removes
+ * the offset.
  *
- * <p><b>Pages that are not in memory.</b> A transaction looks for its rows one after the other, and
- * waits for each page. So once commits have met such pages, {@link Table#getAll} reads the old rows
- * before: it has many reads under way at once. A commit that is one transaction has no more rows
- * then than there are pages in a quarter of the memory. Where rows go ahead, each transaction has
- * as many as are read at once, and they are written at once: most of the memory are pages that were
- * changed, so the ones to make room for others are those that were just read.
+ * <p><b>Pages that are not in memory.</b> A transaction accesses its rows one after the other and
+ * waits for each page. So once commits have met missing pages, {@link Table#getAll} reads the old
+ * rows first, with many reads in flight. A single-transaction commit then has at most as many rows
+ * as a quarter of the memory has pages. If rows are written ahead, each transaction writes only the
+ * rows whose pages were read together: most of the memory is dirty pages, so the pages evicted next
+ * are those just read.
  *
- * <p>Commits are durable in their order. Readers see no part of it: the generation is odd
- * meanwhile, and what is pending hides the table until all is there.
+ * <p>Commits become durable in order. Readers see no intermediate state: the generation is odd
+ * meanwhile, and pending writes hide the table until all rows are there.
  */
 final class TableWrites {
   private static final int READ_AT_ONCE = 512;
@@ -50,10 +50,11 @@ final class TableWrites {
   }
 
   /**
-   * Writes all that is pending.
+   * Writes all pending rows.
    *
    * @param stores between their {@link StoreState#beginWriting} and {@link StoreState#endWriting}
-   * @param offsetsFirst whether the durable records have offsets beside which the rows must not be
+   * @param offsetsFirst whether the durable records have offsets that must be removed before the
+   *     rows are written
    */
   static void run(Instance instance, List<StoreState> stores, boolean offsetsFirst) {
     TableWrites writes = new TableWrites(instance, stores);
@@ -78,7 +79,7 @@ final class TableWrites {
     records();
   }
 
-  /** Has the pages of rows in memory, if commits have found that they are not. */
+  /** Reads the pages of rows into memory, if commits have found pages missing. */
   private void bringIn(StoreState store, List<PendingWrites.Cell> some) {
     if (misses) {
       for (int from = 0; from < some.size(); from += READ_AT_ONCE) {
@@ -87,7 +88,7 @@ final class TableWrites {
     }
   }
 
-  /** One transaction; false if others left too little memory for it. */
+  /** Writes all in one transaction; returns false if others left too little memory for it. */
   private boolean atOnce() {
     return tried(
         count,
@@ -134,7 +135,7 @@ final class TableWrites {
     }
   }
 
-  /** Whether it was not too much at once. */
+  /** Returns false if the transaction was too large. */
   private boolean tried(int size, Task<RuntimeException> work) {
     try {
       instance.database().run(work);

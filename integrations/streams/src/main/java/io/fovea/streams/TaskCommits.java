@@ -4,14 +4,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The commits of the stores of one task, which are one transaction.
+ * Commits the stores of one task in one transaction.
  *
  * <p>Kafka Streams commits the stores of a task one after the other. Each is <i>staged</i>, and the
- * last one commits all: rows, changelog offsets and positions of all stores of the task are durable
- * together, or lost together. A store that is written, or closed, while it is staged commits what
- * is staged so far.
+ * last one commits all: rows, changelog offsets and positions of all stores become durable
+ * together. Writing or closing a staged store commits what is staged so far.
  *
- * <p>Threading: the monitor guards it. One thread at a time has a task, so nobody waits.
+ * <p>Threading: guarded by the monitor. Only one thread at a time processes a task, so the monitor
+ * is uncontended.
  */
 final class TaskCommits {
   private final Instance instance;
@@ -31,7 +31,7 @@ final class TaskCommits {
     finish();
   }
 
-  /** A store is to be committed with the others of its task. */
+  /** Stages a store, to be committed with the others of its task. */
   synchronized void stage(StoreState store) {
     if (staged.contains(store)) {
       finish();
@@ -43,7 +43,7 @@ final class TaskCommits {
     }
   }
 
-  /** Commits what is staged. */
+  /** Commits the staged stores. */
   synchronized void finish() {
     if (staged.isEmpty()) {
       return;
@@ -58,7 +58,7 @@ final class TaskCommits {
     all.forEach(StoreState::keepViews);
     all.forEach(StoreState::beginWriting);
     try {
-      TableWrites.run(instance, all, false); // their rows are committed ones
+      TableWrites.run(instance, all, false); // their rows are committed, so the offsets may stay
       for (StoreState s : all) {
         s.written();
         s.sensors().committed();

@@ -33,12 +33,12 @@ import org.jspecify.annotations.Nullable;
  *   deleted    segment of at | key, at   -> at i8                    from = to: a deletion
  * </pre>
  *
- * <p>A deletion that ends a version has no row of its own: the end of that version says it. So the
- * <i>bounds</i> of a key, at which its value changes, are the beginnings and the ends of its rows.
- * A value that comes late is valid up to the next bound. Nothing that lies above a time is in a
- * segment below that time's: a search begins there, and ends with the first row that it finds.
+ * <p>A deletion that ends a version has no row: the end of that version represents it. So the
+ * <i>bounds</i> of a key, at which its value changes, are the beginnings and ends of its rows. A
+ * value that arrives late is valid up to the next bound. Rows that end after a time are never in a
+ * segment below that time's, so a search begins there and ends with the first row found.
  *
- * <p>A version is gone when stream time is its end and the retention, to the millisecond. The
+ * <p>A version expires when stream time reaches its end plus the retention, to the millisecond. The
  * latest version stays.
  *
  * <p>Threading as {@link AbstractStore}.
@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
 final class VersionedFoveaStore extends SegmentedStore implements VersionedBytesStore {
   private static final int TIME = 8;
   private static final String NOT_SUPPORTED =
-      "A versioned store is asked for a key, with or without a time, and no other way.";
+      "A versioned store supports only lookups by key, with or without a time.";
 
   VersionedFoveaStore(String name, long historyRetentionMillis) {
     super(
@@ -64,12 +64,12 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
       throw new ProcessorStateException(
           "Versioned store "
               + name()
-              + " can't be restored: this version of Kafka Streams does not tell the timestamps of"
-              + " the changelog's records.");
+              + " can't be restored: this version of Kafka Streams does not pass the timestamps of"
+              + " changelog records.");
     }
   }
 
-  /** As Kafka Streams divides the same store. */
+  /** The segment length that Kafka Streams uses for the same store. */
   static long segmentMillisOf(long historyRetentionMillis) {
     if (historyRetentionMillis <= 60_000) {
       return Math.max(historyRetentionMillis / 3, 2_000);
@@ -85,8 +85,9 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
   /**
    * A version.
    *
-   * @param from since when it is valid
-   * @param to up to when; {@link Long#MAX_VALUE} of the latest; {@code from} of a deletion
+   * @param from the time from which it is valid
+   * @param to the time up to which it is valid; {@link Long#MAX_VALUE} for the latest; {@code from}
+   *     for a deletion
    * @param value null for a deletion
    */
   record Version(long from, long to, byte @Nullable [] value) {
@@ -94,7 +95,6 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
       return from <= time && time < to;
     }
 
-    /** As Kafka Streams wants it. */
     VersionedRecord<byte[]> asRecord() {
       byte[] v = Objects.requireNonNull(value);
       return to == Long.MAX_VALUE
@@ -102,7 +102,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
           : new VersionedRecord<>(v, from, to);
     }
 
-    /** Value behind timestamp, as a timestamped store has it. */
+    /** Returns timestamp and value in the format of a timestamped store. */
     byte[] asBytes() {
       byte[] v = Objects.requireNonNull(value);
       return ByteBuffer.allocate(TIME + v.length).putLong(from).put(v).array();
@@ -159,7 +159,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
     }
   }
 
-  /** One write: what is there around its time, and what becomes of it. */
+  /** One write: finds the versions around its time and updates them. */
   private static final class Put {
     private final StoreState state;
     private final byte[] key;
@@ -171,7 +171,10 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
       this.by = by;
     }
 
-    /** Returns up to when the value is valid, as {@link VersionedKeyValueStore#put} says it. */
+    /**
+     * Returns the time up to which the value is valid, as {@link VersionedKeyValueStore#put}
+     * specifies.
+     */
     long put(byte @Nullable [] value, long time) {
       Version latest = latest(state, key);
       if (latest != null && time >= latest.from()) {
@@ -211,7 +214,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
       return next == null ? VersionedKeyValueStore.PUT_RETURN_CODE_VALID_TO_UNDEFINED : next.from();
     }
 
-    /** A version ends earlier than it did, as another one begins. */
+    /** Ends a version earlier, where a new one begins. */
     private long split(
         Version at,
         byte @Nullable [] value,
@@ -230,7 +233,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
           write(time, time, null);
         }
         if (next == null || next.from() != at.to()) {
-          write(at.to(), at.to(), null); // its end was a bound, and stays one
+          write(at.to(), at.to(), null); // its end was a bound, and remains one
         }
       }
       return at.to();
@@ -269,7 +272,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
     return row == null ? null : Version.ofLatest(row);
   }
 
-  /** The replaced versions from the one on that is valid at a time, or the next one. */
+  /** Iterates over replaced versions from the one valid at a time, or the next one. */
   private static RowIterator from(RowSource state, byte[] key, long time) {
     long first = segment(state, time);
     ByteInterval before =
@@ -323,7 +326,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
     return Queries.UNKNOWN;
   }
 
-  /** Versions that were read. One thread at a time. */
+  /** Versions read in advance. Not thread-safe. */
   private static final class Versions implements VersionedRecordIterator<byte[]> {
     private final Iterator<VersionedRecord<byte[]>> read;
     private boolean closed;
@@ -354,7 +357,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
   @Override
   public byte @Nullable [] get(Bytes key) {
     Objects.requireNonNull(key, "key cannot be null");
-    return open().get(SegmentKeys.latest(key.get())); // which is as Kafka Streams wants it
+    return open().get(SegmentKeys.latest(key.get())); // in the format of a timestamped store
   }
 
   @Override
@@ -364,7 +367,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
     return v == null ? null : v.asBytes();
   }
 
-  /** The version that was valid at a time. */
+  /** Returns the version that was valid at a time. */
   private @Nullable Version find(RowSource state, byte[] key, long time) {
     Version latest = latest(state, key);
     if (latest != null && latest.from() <= time) {
@@ -386,7 +389,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
     return null;
   }
 
-  /** The versions that were valid at some time between two, both included, oldest first. */
+  /** Returns the versions valid at any time in the closed range, oldest first. */
   private List<VersionedRecord<byte[]>> findAll(
       RowSource state, byte[] key, long from, long to, boolean ascending) {
     List<VersionedRecord<byte[]>> versions = new ArrayList<>();
@@ -419,8 +422,7 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
     return versions;
   }
 
-  // ------------------------------------------------------------------------- what there is no
-  // sense in
+  // ---------------------------------------------------------------------------------- unsupported
 
   @Override
   public void put(Bytes key, byte @Nullable [] value) {

@@ -20,22 +20,22 @@ import org.apache.kafka.streams.state.WindowStoreIterator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A store of windows, by key and start.
+ * A window store, by key and start.
  *
- * <p>A window is gone when stream time is its start and the retention, to the millisecond.
+ * <p>A window expires when stream time reaches its start plus the retention, to the millisecond.
  *
  * <p>Threading as {@link AbstractStore}.
  */
 class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte[]> {
-  /** Behind the key in a row, and in a record of the changelog. */
+  /** Bytes after the key, in a row and in a changelog record. */
   private static final int BEHIND_KEY = 12;
 
   private final long windowMillis;
   private final boolean duplicates;
 
   /**
-   * The number of the last duplicate. It begins anew when the store is opened, as the number in the
-   * changelog does: so a record that is restored meets the row that it was written with.
+   * The number of the last duplicate. Starts at zero when the store is opened, as the number in the
+   * changelog does, so a restored record replaces the row that it was written with.
    */
   private int sequence;
 
@@ -98,7 +98,7 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
       dropLate("Skipping record for expired segment.");
       to.touch(this);
     } else if (value == null && duplicates) {
-      to.touch(this); // there is nothing that it could delete
+      to.touch(this); // nothing to delete
     } else {
       if (duplicates) {
         sequence = (sequence + 1) & Integer.MAX_VALUE;

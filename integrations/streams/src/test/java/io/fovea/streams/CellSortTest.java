@@ -12,10 +12,10 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** Keys of all kinds are sorted as {@link Arrays#compareUnsigned} says. */
+/** Keys of all kinds are sorted like {@link Arrays#compareUnsigned}. */
 class CellSortTest {
   @Property(tries = 400)
-  void asByComparison(
+  void matchesComparisonSort(
       @ForAll long seed,
       @ForAll @IntRange(max = 3000) int count,
       @ForAll @IntRange(max = 40) int length,
@@ -26,7 +26,7 @@ class CellSortTest {
     random.nextBytes(prefix);
     Map<Cell, Cell> cells = new HashMap<>();
     for (int i = 0; i < count; i++) {
-      // Some begin with the same bytes, some end within them, and some are prefixes of others.
+      // Some share a prefix, some end within it, and some are prefixes of others.
       byte[] key = new byte[random.nextInt(4) == 0 ? random.nextInt(length + 1) : length];
       for (int b = 0; b < key.length; b++) {
         key[b] = (byte) random.nextInt(values);

@@ -38,7 +38,7 @@ import org.apache.kafka.streams.state.WindowStore;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a commit, a spill, a close and a wipe leave. */
+/** The effects of commits, spills, closes and wipes. */
 class CommitTest {
   @TempDir Path directory;
 
@@ -87,7 +87,7 @@ class CommitTest {
   }
 
   @Test
-  void exactlyOnceNoOffsetBesideWhatIsNotCommitted() {
+  void exactlyOnceStoresNoOffsetWithUncommittedRows() {
     TestContext context = new TestContext(directory).exactlyOnce().littlePending();
     var store = context.open(store("a"));
     fill(store, 0, 10);
@@ -122,9 +122,9 @@ class CommitTest {
     store.close();
   }
 
-  /** Twice as many as the memory for timestamps has room for in one transaction. */
+  /** Twice as many rows as the timestamp memory allows in one transaction. */
   @Test
-  void commitsAsMuchAsIsPending() {
+  void commitsLargePendingWrites() {
     TestContext context =
         new TestContext(directory).with(FoveaStores.PENDING_BYTES_CONFIG, 8L << 20);
     var store = context.open(store("a"));
@@ -147,7 +147,7 @@ class CommitTest {
     store.close();
   }
 
-  /** Commits read the pages first that they will write to. */
+  /** Commits first read the pages to which they will write. */
   @Test
   void largerThanTheMemory() {
     TestContext context = new TestContext(directory);
@@ -186,7 +186,7 @@ class CommitTest {
   }
 
   @Test
-  void spillsAsMuchAsIsPending() {
+  void spillsLargePendingWrites() {
     TestContext context =
         new TestContext(directory).exactlyOnce().with(FoveaStores.PENDING_BYTES_CONFIG, 8L << 20);
     var store = context.open(store("a"));
@@ -206,7 +206,7 @@ class CommitTest {
   }
 
   @Test
-  void whatIsRestoredIsCommitted() {
+  void commitsRestoredRecords() {
     TestContext context = new TestContext(directory).exactlyOnce().littlePending();
     var store = context.open(store("a"));
     store.commit(Map.of(CHANGELOG, 3L));
@@ -289,7 +289,7 @@ class CommitTest {
   }
 
   @Test
-  void aStoreWithoutMarkerIsEmpty() throws Exception {
+  void storeWithoutMarkerIsEmpty() throws Exception {
     TestContext context = new TestContext(directory);
     TestContext other = new TestContext(directory, "0_1");
     var store = context.open(store("a"));
@@ -300,7 +300,8 @@ class CommitTest {
     kept.commit(Map.of(CHANGELOG, 4L));
     store.close();
 
-    Utils.delete(context.taskDirectory().toFile()); // as Kafka Streams wipes a task, the other open
+    Utils.delete(
+        context.taskDirectory().toFile()); // as Kafka Streams wipes a task, while the other is open
     store = context.open(store("a"));
     assertNull(store.get(key("k")));
     assertNull(store.committedOffset(CHANGELOG));
@@ -319,7 +320,7 @@ class CommitTest {
   }
 
   @Test
-  void aMarkerOfAnotherTableIsNone() throws Exception {
+  void markerOfAnotherTableIsIgnored() throws Exception {
     TestContext context = new TestContext(directory);
     var store = context.open(store("a"));
     store.put(key("k"), bytes("v"));
@@ -336,7 +337,7 @@ class CommitTest {
   }
 
   @Test
-  void anotherFormatIsRefused() {
+  void refusesOtherFormat() {
     TestContext context = new TestContext(directory);
     context.open(store("a")).close();
     var e =
@@ -349,7 +350,7 @@ class CommitTest {
 
   /** Kafka's cache merges by an order that older versions did not have. */
   @Test
-  void anOlderLayoutIsRestored() {
+  void restoresOlderLayout() {
     TestContext context = new TestContext(directory);
     var keys = context.open(store("a"));
     keys.put(key("k"), bytes("v"));
@@ -410,7 +411,7 @@ class CommitTest {
     assertEquals(3L, windows.committedOffset(CHANGELOG));
     windows.close();
 
-    // Another retention divides time in other segments, and the cache follows it.
+    // Another retention has other segments, and Kafka's cache follows it.
     windows = context.open(windows(9));
     assertNull(windows.committedOffset(CHANGELOG));
     windows.close();
@@ -426,7 +427,7 @@ class CommitTest {
   }
 
   @Test
-  void whoOpensLastHasTheStore() {
+  void lastOpenerOwnsStore() {
     TestContext context = new TestContext(directory);
     var first = context.open(store("a"));
     var second = context.open(store("a"));

@@ -51,25 +51,25 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Random writes while iterators are open, to a Fovea store, a RocksDB store and a store in memory.
+ * Random writes under open iterators, to a Fovea store, a RocksDB store and an in-memory store.
  *
  * <p>Several iterators are open at a time. Between their steps the test writes and deletes the
- * record under one of them, records before it and records behind it, commits, and spills; it closes
- * them in any order, or never. It checks that
+ * record at an iterator's position, records before and after it, commits, and spills; it closes
+ * iterators in any order, or never. It checks that
  *
  * <ul>
  *   <li>an iterator returns what RocksDB's returns, step by step, with and without Kafka's cache;
- *   <li>without a cache it returns the contents of its creation, which a second iterator has read
- *       at that time;
- *   <li>these contents are those of RocksDB and of the store in memory.
+ *   <li>without a cache it returns the contents at its creation, which a second iterator read at
+ *       that time;
+ *   <li>these contents are those of RocksDB and of the in-memory store.
  * </ul>
  *
- * <p>RocksDB's windows and sessions are a snapshot for each segment, taken when the iterator
- * reaches it. So they are compared step by step where all records are in one segment.
+ * <p>RocksDB's windows and sessions use one snapshot per segment, taken when the iterator reaches
+ * it. So they are compared step by step only if all records are in one segment.
  *
- * <p>RocksDB's window stores omit some windows of a range of keys ({@link #rocksDbOmits}). The
- * store in memory returns them, as {@link WindowStore} says, and so does Fovea's. The test predicts
- * them: without them Fovea's rows equal RocksDB's, and with them those of the store in memory.
+ * <p>RocksDB's window stores omit some windows of a key range ({@link #rocksDbOmits}). The
+ * in-memory store returns them, as {@link WindowStore} specifies, and so does Fovea's. The test
+ * predicts them: without them Fovea's rows equal RocksDB's, with them those of the in-memory store.
  *
  * <p>{@code -Diteration.seed=N} replays a run. {@code -Diteration.rounds=N} runs more of them.
  */
@@ -83,7 +83,6 @@ class IterationTest {
 
   @TempDir Path directory;
 
-  /** What is compared. */
   enum Mode {
     KEYS,
     CACHED_KEYS,
@@ -115,7 +114,6 @@ class IterationTest {
     }
   }
 
-  /** Whose store. */
   private enum Kind {
     FOVEA,
     ROCKSDB,
@@ -125,28 +123,28 @@ class IterationTest {
   /**
    * An iterator.
    *
-   * @param how which method opens it
+   * @param how the method that opens it
    * @param a the lower key, or the prefix, or the only key
    * @param b the upper key
    * @param from the first time
    * @param to the last time
    */
   private record Scan(int how, Bytes a, Bytes b, long from, long to) {
-    /** Whether it reads windows of a range of keys. */
+    /** Whether it reads windows of a key range. */
     boolean isRangeOfWindows(Mode mode) {
       return mode.isWindows() && (how % 8 == 4 || how % 8 == 5);
     }
   }
 
   /**
-   * Whether RocksDB's window store omits a window that is between the keys and times of a range.
+   * Returns whether RocksDB's window store omits a window within the keys and times of a range.
    *
    * <p>Its rows are ordered by the bytes of key, time (8 bytes) and sequence number (4). The last
    * row of a range is {@code upper}, time and sequence number, where {@code upper} is the upper key
    * up to its first byte that is less than the first byte of the time. The first byte of the time
-   * is 0, so {@code upper} is the whole key. But a key that is a prefix of {@code upper} may have
-   * rows above this bound: the row of <i>a</i> is <i>a</i> 00 00 01 8F …, and the bound of <i>a</i>
-   * 00 is <i>a</i> 00 00 00 01 8F ….
+   * is 0, so {@code upper} is the whole key. But a prefix of {@code upper} may have rows above this
+   * bound: the row of <i>a</i> is <i>a</i> 00 00 01 8F …, and the bound of <i>a</i> 00 is <i>a</i>
+   * 00 00 00 01 8F ….
    */
   private static boolean rocksDbOmits(Bytes upper, long to, Windowed<?> window) {
     byte[] bytes = upper.get();
@@ -162,7 +160,7 @@ class IterationTest {
     return Arrays.compareUnsigned(row, bound) > 0;
   }
 
-  /** One store, in a topology of its own. */
+  /** One store, in its own topology. */
   private final class Side implements AutoCloseable {
     private final Kind kind;
     private final Mode mode;
@@ -320,7 +318,7 @@ class IterationTest {
     final Scan scan;
     final List<KeyValueIterator<?, byte[]>> on = new ArrayList<>();
 
-    /** What it is to return; null where that is what RocksDB's returns. */
+    /** The expected contents; null if RocksDB's rows are expected. */
     List<String> contents;
 
     int at;
@@ -331,7 +329,6 @@ class IterationTest {
     }
   }
 
-  /** One run. */
   private final class Run implements AutoCloseable {
     private final Mode mode;
     private final Random random;
@@ -467,7 +464,7 @@ class IterationTest {
                 });
           }
           if (!mode.isKeys()) {
-            rows.sort(null); // the store in memory orders by time
+            rows.sort(null); // the in-memory store orders by time
           }
           read.add(rows);
         }
@@ -486,7 +483,7 @@ class IterationTest {
         if (side.kind == Kind.FOVEA || side.kind == Kind.ROCKSDB && !mode.hasSegments()) {
           KeyValueIterator<?, byte[]> it = side.open(scan);
           if (it.hasNext()) {
-            it.peekNextKey(); // RocksDB opens the iterator of a segment when it gets there
+            it.peekNextKey(); // RocksDB opens the iterator of a segment when it reaches the segment
           }
           h.on.add(it);
         }
@@ -495,7 +492,7 @@ class IterationTest {
       opened++;
     }
 
-    /** Moves an iterator on; false at its end. */
+    /** Advances an iterator; returns false at its end. */
     private boolean step(Held h) {
       String expected = null;
       boolean first = true;
@@ -608,9 +605,9 @@ class IterationTest {
             + " commits");
   }
 
-  /** Kafka's own stores disagree: RocksDB's omits a window that the store in memory returns. */
+  /** Kafka's own stores disagree: RocksDB's omits a window that the in-memory store returns. */
   @Test
-  void aRangeOfWindowsHasAllKeysBetweenItsBounds() throws IOException {
+  void windowRangeHasAllKeys() throws IOException {
     Bytes key = Bytes.wrap(new byte[] {'a'});
     Bytes upper = Bytes.wrap(new byte[] {'a', 0});
     Scan scan = new Scan(4, key, upper, START, START);
@@ -631,11 +628,11 @@ class IterationTest {
   }
 
   /**
-   * Kafka's cache has the bound of RocksDB's store: behind it, a store that omits nothing shows
-   * what was last flushed. Fovea's does what Kafka's own store in memory does.
+   * Kafka's cache has the bound of RocksDB's store. Beyond it, a store that omits nothing shows the
+   * last flushed value. Fovea's behaves like Kafka's in-memory store.
    */
   @Test
-  void aCacheHidesWhatItHasOfAKeyThatItsBoundOmits() throws IOException {
+  void cacheHidesKeyOutsideItsBound() throws IOException {
     Scan scan =
         new Scan(4, Bytes.wrap(new byte[] {'a'}), Bytes.wrap(new byte[] {'a', 0}), START, START);
     for (Kind kind : Kind.values()) {
@@ -651,9 +648,9 @@ class IterationTest {
     }
   }
 
-  /** A snapshot for each commit that finds an iterator open; the oldest ones give way. */
+  /** Each commit that finds an iterator open takes a snapshot; the oldest are evicted. */
   @Test
-  void forgottenIteratorsDoNotStopCommits() {
+  void openIteratorsDoNotStopCommits() {
     TestContext context = new TestContext(directory);
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     for (int i = 0; i < 100; i++) {
@@ -687,9 +684,11 @@ class IterationTest {
     store.close();
   }
 
-  /** Of a key that is written often, pending writes have what an iterator may need, and no more. */
+  /**
+   * Pending writes keep only the versions of a frequently written key that an iterator may need.
+   */
   @Test
-  void anOpenIteratorKeepsOneVersionOfAKey() {
+  void openIteratorKeepsOneVersion() {
     TestContext context = new TestContext(directory);
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     store.put(TestContext.key("k"), new byte[100]);
@@ -711,9 +710,9 @@ class IterationTest {
     store.close();
   }
 
-  /** An iterator of another thread has all of a moment, whatever is committed meanwhile. */
+  /** An iterator of another thread sees one state, whatever is committed meanwhile. */
   @Test
-  void anotherThreadSeesOneMoment() throws Exception {
+  void otherThreadSeesOneState() throws Exception {
     int keys = 1000;
     TestContext context = new TestContext(directory).littlePending();
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());

@@ -17,13 +17,13 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledIfSystemProperty;
 
-/** What an application sees on a version of Kafka Streams that lacks what the stores need. */
+/** The behavior on a version of Kafka Streams that lacks what the stores need. */
 class KafkaVersionTest {
   private static final String STREAMS = "org.apache.kafka.streams.";
 
-  /** The version that the build says it tests with; see the executions in the pom. */
+  /** The version that the build names; see the executions in the pom. */
   @Test
-  void testsRunWithTheVersionThatTheySay() {
+  void runsWithDeclaredVersion() {
     String version = System.getProperty("kafka.expected");
     if (version != null) {
       assertEquals(version, KafkaVersion.version());
@@ -31,7 +31,7 @@ class KafkaVersionTest {
     }
   }
 
-  /** Defines the classes of streams and of the module itself, as if on an older class path. */
+  /** Defines the classes of Streams and of this module, as if on an older class path. */
   private static final class Older extends ClassLoader {
     private static final Set<String> MISSING =
         Set.of(
@@ -78,7 +78,7 @@ class KafkaVersionTest {
   }
 
   @Test
-  void anOlderVersionIsRefusedClearly() throws Exception {
+  void olderVersionIsRefused() throws Exception {
     Class<?> stores = Class.forName(FoveaStores.class.getName(), true, new Older());
     for (String method :
         List.of("", "keyValueStore", "timestampedKeyValueStore", "keyValueStoreWithHeaders")) {
@@ -100,13 +100,13 @@ class KafkaVersionTest {
     }
   }
 
-  /** A restored position that is lost must not be lost silently. */
+  /** A lost restored position must not go unnoticed. */
   @Test
   @DisabledIfSystemProperty(
       named = "kafka.expected",
       matches = ".+",
       disabledReason = "the log can't be captured on that class path")
-  void aMissingInternalIsLogged() {
+  void missingInternalIsLogged() {
     ClassLoader none =
         new ClassLoader(KafkaVersionTest.class.getClassLoader()) {
           @Override

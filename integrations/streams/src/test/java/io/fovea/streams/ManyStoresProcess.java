@@ -15,12 +15,12 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * Many stores in a process whose heap is there from the beginning, so that what its memory grows by
- * is what the stores take. Arguments: folder, tasks, stores of each, budget in bytes.
+ * Many stores in a process with a preallocated heap, so that the stores account for the growth of
+ * its memory. Arguments: folder, tasks, stores per task, budget in bytes.
  *
- * <p>It does all once with the least budget, for the JVM's own memory, and then says {@code grown
- * BYTES}: the most by which the memory that Linux counts (Pss) grew, and what was pending on the
- * heap.
+ * <p>First runs everything with the smallest budget, to allocate the JVM's own memory. Then prints
+ * {@code grown BYTES}: the largest growth of the memory that Linux counts (Pss), and the pending
+ * bytes on the heap.
  */
 final class ManyStoresProcess {
   private static final int KEYS = 600;
@@ -40,7 +40,7 @@ final class ManyStoresProcess {
     }
   }
 
-  /** Puts into all stores, gets from them, and commits; returns the largest growth. */
+  /** Puts, gets and commits in all stores; returns the largest growth. */
   private long work(int rounds, long before) throws IOException {
     Random random = new Random(1);
     long most = 0;

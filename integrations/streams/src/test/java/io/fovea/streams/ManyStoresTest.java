@@ -29,7 +29,7 @@ class ManyStoresTest {
   @TempDir Path directory;
 
   @Test
-  void stayWithinTheBudgetAndATenth() {
+  void stayWithinBudget() {
     List<TestContext> contexts = new ArrayList<>();
     List<List<KeyValueStore<Bytes, byte[]>>> tasks = new ArrayList<>();
     for (int t = 0; t < TASKS; t++) {
@@ -83,10 +83,10 @@ class ManyStoresTest {
     assertTrue(before.checkpoints().failed() == 0);
   }
 
-  /** Resident memory, in a process of their own. */
+  /** Resident memory, in a separate process. */
   @Test
   @EnabledOnOs(OS.LINUX)
-  void stayWithinALittleBudgetAndATenth() throws Exception {
+  void stayWithinSmallBudget() throws Exception {
     long budget = 64L << 20;
     try (Child child =
         Child.start(
@@ -109,7 +109,7 @@ class ManyStoresTest {
     return ((AbstractStore) tasks.get(task).get(0)).open();
   }
 
-  /** The most that the engine says it may have, and what is pending. */
+  /** The engine's stated maximum plus the pending bytes. */
   private static long memory(List<List<KeyValueStore<Bytes, byte[]>>> tasks) {
     long bytes = state(tasks, 0).database().stats().memory().maxBytes();
     for (List<KeyValueStore<Bytes, byte[]>> stores : tasks) {

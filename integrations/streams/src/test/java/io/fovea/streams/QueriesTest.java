@@ -42,7 +42,7 @@ import org.apache.kafka.streams.state.WindowStoreIterator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Interactive queries: what they answer, and that rows and position are of one moment. */
+/** Interactive queries: results, and that rows and position belong to the same state. */
 class QueriesTest {
   @TempDir Path directory;
 
@@ -61,11 +61,12 @@ class QueriesTest {
   }
 
   /**
-   * A writer puts the offset under key (offset modulo KEYS). So the position says which value each
-   * key has. Queries of single keys and of all check that, while the store commits and spills.
+   * A writer puts the offset under key (offset modulo KEYS), so the position determines the value
+   * of each key. Queries of single keys and of all keys check that while the store commits and
+   * spills.
    */
   @Test
-  void aResultHasWhatItsPositionSaysAndNothingElse() throws Exception {
+  void resultMatchesPosition() throws Exception {
     int keys = 1000; // more than are read at once
     int records = 60_000;
     TestContext context = new TestContext(directory).littlePending();
@@ -153,7 +154,7 @@ class QueriesTest {
   }
 
   @Test
-  void aHeldResultStaysAsItWas() {
+  void heldResultDoesNotChange() {
     TestContext context = new TestContext(directory).littlePending();
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     for (int i = 0; i < 1000; i++) {
@@ -179,9 +180,9 @@ class QueriesTest {
     store.close();
   }
 
-  /** Nothing goes to the table here: the rows that are replaced are pending ones. */
+  /** Nothing is written to the table: the replaced rows are pending ones. */
   @Test
-  void aHeldResultStaysAsItWasPending() {
+  void heldPendingResultDoesNotChange() {
     TestContext context = new TestContext(directory);
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     for (int i = 0; i < 600; i++) {
@@ -204,7 +205,7 @@ class QueriesTest {
   }
 
   @Test
-  void boundsAreHeld() {
+  void respectsBounds() {
     TestContext context = new TestContext(directory);
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     context.offset(10);
@@ -228,8 +229,8 @@ class QueriesTest {
   }
 
   /**
-   * The query as a store gets it. Kafka's class swaps the two times when a query is made, and its
-   * wrappers of stores, which make it anew, swap them back.
+   * The query as a store gets it. Kafka's class swaps the two times when a query is created, and
+   * its wrappers of stores, which create it again, swap them back.
    */
   private static WindowKeyQuery<Bytes, byte[]> windowKey(Bytes key, Instant from, Instant to) {
     WindowKeyQuery<Bytes, byte[]> once = WindowKeyQuery.withKeyAndWindowStartRange(key, from, to);

@@ -17,8 +17,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A changelog that is restored goes to the table in parts, as soon as it is as much as may be
- * pending, and nothing of it stays on the heap then.
+ * A restored changelog is written to the table in parts, as soon as the pending limit is reached,
+ * and nothing of it stays on the heap.
  */
 class RestorationTest {
   private static final int RECORDS = 120_000;
@@ -26,7 +26,7 @@ class RestorationTest {
   private static final int VALUE = 100;
   private static final long PENDING = 2L << 20;
 
-  /** For a record, beside its key and value: 383 bytes were measured, commits and all. */
+  /** Per record, excluding key and value; 383 bytes were measured, including commits. */
   private static final long ALLOCATED_MAX = 500;
 
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -17,12 +17,12 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Keys of any length, beside a sorted map. {@code -Drowtable.seed=N} replays a run. */
+/** Keys of any length, compared with a sorted map. {@code -Drowtable.seed=N} replays a run. */
 class RowTableTest {
   private static final int ROUNDS = Integer.getInteger("rowtable.rounds", 150);
   private static final int MAX = 512;
 
-  /** At the ends of slices, and beside them. */
+  /** At the ends of slices, and next to them. */
   private static final int[] LENGTHS = {
     1, 2, 9, 510, 511, 512, 513, 1005, 1006, 1007, 1501, 1502, 3000
   };
@@ -64,7 +64,7 @@ class RowTableTest {
       RowTable again = RowTable.open(database, "kv.1", MAX);
       compare(database, again, model, new Random(seed), replay);
 
-      // Deletes of the rows take the links and the layers with them.
+      // Deleting the rows deletes links and layers too.
       database.run(tx -> List.copyOf(model.keySet()).forEach(key -> again.delete(tx, key)));
       assertEquals(1, again.count(), replay); // the number of the last layer
       database.run(tx -> RowTable.drop(tx, "kv.1"));
@@ -117,9 +117,7 @@ class RowTableTest {
     return key.length + " " + HexFormat.of().formatHex(key) + "=" + value[0];
   }
 
-  /**
-   * Mostly equal bytes, so that many keys share slices; often one that is there, or its neighbor.
-   */
+  /** Mostly equal bytes, so that many keys share slices; often an existing key or its neighbor. */
   private static byte[] key(Random random, NavigableMap<byte[], byte[]> model) {
     byte[] key = new byte[LENGTHS[random.nextInt(LENGTHS.length)]];
     Arrays.fill(key, (byte) (random.nextInt(6) == 0 ? -1 : 1));
@@ -132,7 +130,7 @@ class RowTableTest {
         : random.nextBoolean() ? there : Arrays.copyOf(there, there.length + random.nextInt(2));
   }
 
-  /** As rows of windows: the head is the segment, and a cut takes the layers. */
+  /** Rows of windows: the head is the segment, and a cut deletes the layers. */
   @Test
   void cutsLongKeys() {
     try (Database database =

@@ -34,11 +34,11 @@ import org.apache.kafka.streams.state.VersionedBytesStore;
 import org.apache.kafka.streams.state.WindowStore;
 
 /**
- * Random operations on a store of each kind, beside a sorted map: with commits, spills, closes that
- * lose what is not committed, wipes, restores from a changelog, and iterators that are held over
- * all of it.
+ * Random operations on a store of each kind, compared with a sorted map: commits, spills, closes
+ * that lose uncommitted writes, wipes, restores from a changelog, and iterators held across all of
+ * them.
  *
- * <p>jqwik prints the seed of a run that fails, and repeats it.
+ * <p>jqwik prints the seed of a failing run, and repeats it.
  */
 class StoreModelTest {
   private static final int STEPS = 300;
@@ -58,7 +58,7 @@ class StoreModelTest {
     longKey(2000, 'b')
   };
 
-  /** One whose rows are beyond the longest key of a table, and that differs in its last byte. */
+  /** Longer than the longest key of a table; keys differ in the last byte. */
   private static byte[] longKey(int length, char last) {
     byte[] key = new byte[length];
     Arrays.fill(key, (byte) 'a');
@@ -66,7 +66,7 @@ class StoreModelTest {
     return key;
   }
 
-  /** A store, what it has, what it had at its last commit, and its changelog. */
+  /** A store, its contents, its contents at the last commit, and its changelog. */
   private abstract static class Model<S extends StateStore> {
     final Random random;
     final TestContext context;
@@ -97,7 +97,7 @@ class StoreModelTest {
 
     abstract KeyValueIterator<?, ?> iterator();
 
-    /** Removes from the model what has expired. */
+    /** Removes expired rows from the model. */
     void expire() {}
 
     void run() throws IOException {
@@ -138,7 +138,7 @@ class StoreModelTest {
       }
     }
 
-    /** One that is held long sees no order, at least: it ends, or its store was closed. */
+    /** An iterator held long must end in order, or report that its store was closed. */
     private void use(KeyValueIterator<?, ?> it) {
       try (it) {
         for (int n = 0; it.hasNext(); n++) {
@@ -157,7 +157,7 @@ class StoreModelTest {
       store.commit(offset == null ? Map.of() : Map.of(CHANGELOG, offset));
     }
 
-    /** Closes without a commit: the tail of the changelog is restored, as Kafka Streams does it. */
+    /** Closes without a commit and restores the tail of the changelog, as Kafka Streams does. */
     private void reopen() {
       store.close();
       held.clear();
@@ -193,7 +193,7 @@ class StoreModelTest {
               java.util.Optional.empty()));
     }
 
-    /** Few keys, some of them prefixes of others, some with zero bytes. */
+    /** Few keys: some are prefixes of others, some have zero bytes. */
     byte[] key() {
       return KEYS[random.nextInt(KEYS.length)];
     }
@@ -208,7 +208,7 @@ class StoreModelTest {
       return bytes == null ? null : java.util.HexFormat.of().formatHex(bytes);
     }
 
-    /** Time goes on, and many records come late, some of them just in time. */
+    /** Time advances; many records are late, some just in time. */
     long timestamp() {
       time += 1000 * random.nextInt(4);
       int late = random.nextInt(5);
@@ -492,7 +492,7 @@ class StoreModelTest {
 
   // -------------------------------------------------------------------------------------- versions
 
-  /** Of each key all that was ever put, by time: what was valid when follows from that. */
+  /** Everything ever put for each key, by time, which determines what was valid when. */
   private static final class VersionedModel extends Model<VersionedBytesStore> {
     private final Map<String, TreeMap<Long, String>> versions = new TreeMap<>();
 
@@ -582,7 +582,7 @@ class StoreModelTest {
   }
 
   @Property(tries = 3)
-  void versionedStoresKnowWhatWasValid(@ForAll long seed) throws IOException {
+  void versionedStoresReturnPastValues(@ForAll long seed) throws IOException {
     new VersionedModel(seed).run();
   }
 }

@@ -29,7 +29,7 @@ import org.apache.kafka.streams.state.Stores;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A supplier that is asked more than once, and given more than once. */
+/** Suppliers that are called or passed more than once. */
 class SuppliersTest {
   private static final Duration DAY = Duration.ofDays(1);
   private static final Duration HOUR = Duration.ofHours(1);
@@ -49,9 +49,9 @@ class SuppliersTest {
         FoveaStores.versionedStore("i", DAY));
   }
 
-  /** Kafka Streams asks once for each task. */
+  /** Kafka Streams calls it once for each task. */
   @Test
-  void eachGetGivesAStoreOfItsOwn() {
+  void eachGetReturnsNewStore() {
     TestContext zero = new TestContext(directory, "0_0");
     TestContext one = new TestContext(directory, "0_1");
     for (StoreSupplier<? extends StateStore> supplier : all()) {
@@ -79,7 +79,7 @@ class SuppliersTest {
     there.close();
   }
 
-  /** Else what one task writes would be in the other's table. */
+  /** Otherwise the writes of one task would go to the other's table. */
   @Test
   void oneStoreIsNotOpenInTwoTasks() {
     TestContext zero = new TestContext(directory, "0_0");
@@ -102,7 +102,7 @@ class SuppliersTest {
     assertEquals("v", text(store.get(key("k"))));
     store.close();
 
-    // One that was closed may be opened elsewhere, and is that task's then.
+    // A closed store may be opened by another task, and then belongs to that task.
     one.open(store);
     assertNull(store.get(key("k")));
     store.close();
@@ -138,7 +138,7 @@ class SuppliersTest {
     second.close();
   }
 
-  /** Kafka Streams refuses that itself, for stores of all kinds: a name is one store's. */
+  /** Kafka Streams refuses this itself, for all kinds of stores: names are unique. */
   @Test
   void oneSupplierForTwoStoresOfATopology() {
     KeyValueBytesStoreSupplier supplier = FoveaStores.timestampedKeyValueStore("a");

@@ -28,7 +28,7 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 import org.apache.kafka.streams.processor.internals.RecordBatchingStateRestoreCallback;
 import org.apache.kafka.streams.processor.internals.metrics.StreamsMetricsImpl;
 
-/** A task of a Streams instance in a directory, as far as stores see it. */
+/** A task of a Streams instance in a directory, as seen by stores. */
 final class TestContext implements StateStoreContext {
   static final TopicPartition CHANGELOG = new TopicPartition("changelog", 0);
   static final String SOURCE = "source";
@@ -60,12 +60,12 @@ final class TestContext implements StateStoreContext {
     return with(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
   }
 
-  /** So little that stores spill often. */
+  /** Makes stores spill often. */
   TestContext littlePending() {
     return with(FoveaStores.PENDING_BYTES_CONFIG, 1L << 16);
   }
 
-  /** What is processed from now on has this offset in {@link #SOURCE}. */
+  /** Sets the offset in {@link #SOURCE} of records processed from now on. */
   void offset(long of) {
     offset = of;
   }
@@ -79,7 +79,7 @@ final class TestContext implements StateStoreContext {
     return store;
   }
 
-  /** Gives a store records of its changelog, as they are. */
+  /** Restores changelog records to a store. */
   void restore(String store, List<ConsumerRecord<byte[], byte[]>> records) {
     StateRestoreCallback callback = callbacks.get(store);
     if (callback instanceof RecordBatchingStateRestoreCallback all) {

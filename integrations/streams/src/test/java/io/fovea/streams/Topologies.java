@@ -31,7 +31,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.VersionedBytesStoreSupplier;
 
-/** Topologies that use stores in all the ways there are. Keys and values are strings. */
+/** Topologies that use stores in all possible ways. Keys and values are strings. */
 enum Topologies {
   COUNT {
     @Override
@@ -173,7 +173,7 @@ enum Topologies {
   static final String RIGHT = "right";
   static final String OUT = "out";
 
-  /** Of stores that a topology names by itself. */
+  /** Suppliers of stores that a topology names itself. */
   interface Suppliers {
     KeyValueBytesStoreSupplier keyValue(String name);
 
@@ -207,7 +207,7 @@ enum Topologies {
         .to(OUT, Produced.with(Serdes.String(), Serdes.String()));
   }
 
-  /** Keeps what comes, and gives it out in order from time to time. */
+  /** Buffers records, and forwards them in order from time to time. */
   private static final class Buffering implements Processor<String, String, String, String> {
     private ProcessorContext<String, String> context;
     private KeyValueStore<String, String> buffer;

@@ -44,9 +44,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Topologies with random records, some of them late, on Fovea, on RocksDB and in memory: outputs,
- * contents of stores and changelogs are equal.
+ * store contents and changelogs are equal.
  *
- * <p>Repeats one run with {@code -Dtopologies.seed=N}.
+ * <p>{@code -Dtopologies.seed=N} replays a run.
  */
 class TopologiesTest {
   private static final int RECORDS = Integer.getInteger("topologies.records", 200);
@@ -93,7 +93,7 @@ class TopologiesTest {
     }
   }
 
-  /** What came of a run: lines of text by topic or store. */
+  /** The result of a run: lines of text by topic or store. */
   private record Outcome(Map<String, List<String>> topics, Map<String, List<String>> stores) {}
 
   @ParameterizedTest
@@ -114,8 +114,8 @@ class TopologiesTest {
                 1 << 16,
                 StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
                 StreamsConfig.EXACTLY_ONCE_V2));
-    // RocksDB's store of a join does not see the time of a record without a value, until it is
-    // restored; that in memory does, as Fovea's. The two are compared on records with values.
+    // RocksDB's store of a join ignores the time of a record without a value until it is restored;
+    // the in-memory store and Fovea's do not. So the two are compared on records with values.
     boolean withNull = topology != Topologies.JOIN_OF_STREAMS;
     Outcome rocks = run(topology, Kind.ROCKSDB, seed, caching, Map.of(), withNull);
     Outcome besideRocks =
@@ -131,7 +131,8 @@ class TopologiesTest {
       Outcome expected, Outcome actual, String what, String replay, Topologies topology) {
     for (String topic : expected.topics().keySet()) {
       List<String> there = actual.topics().get(topic);
-      if (topology == Topologies.EMIT_ON_CLOSE) { // windows that close together come in any order
+      if (topology
+          == Topologies.EMIT_ON_CLOSE) { // windows that close together may come in any order
         assertEquals(
             new TreeSet<>(expected.topics().get(topic)),
             new TreeSet<>(there),
@@ -154,8 +155,8 @@ class TopologiesTest {
   }
 
   /**
-   * RocksDB keeps what has expired as long as its segment, and shows it. What begins before all
-   * that Fovea has may be such a row.
+   * RocksDB shows expired rows as long as their segment exists. Rows that begin before all of
+   * Fovea's may be such rows.
    */
   private static List<String> withoutExpired(List<String> rocks, List<String> fovea) {
     long first = fovea.stream().mapToLong(TopologiesTest::start).min().orElse(Long.MAX_VALUE);
@@ -164,15 +165,15 @@ class TopologiesTest {
     return rocks.stream().filter(line -> start(line) >= first || start(line) < 0).toList();
   }
 
-  /** When the window of a line starts; -1 if it is none. */
+  /** The start of a line's window; -1 if it has none. */
   private static long start(String line) {
     Matcher matcher = WINDOW.matcher(line);
     return matcher.find() ? Long.parseLong(matcher.group(1)) : -1;
   }
 
   /**
-   * The rows of a store as lines. A join of streams asks for stores without timestamps; those in
-   * memory have them nevertheless.
+   * The rows of a store as lines. A stream join uses stores without timestamps; the in-memory ones
+   * have them nevertheless.
    */
   private static List<String> content(Outcome of, String store, Topologies topology) {
     List<String> lines = of.stores().get(store);
@@ -262,7 +263,7 @@ class TopologiesTest {
     return Bytes.wrap(key) + " = " + (value == null ? null : Bytes.wrap(value));
   }
 
-  /** The rows of all stores; of one with versions also what it says of moments until now. */
+  /** The rows of all stores; for versioned stores also the values at earlier times. */
   private static Map<String, List<String>> stores(TopologyTestDriver driver, long now) {
     Map<String, List<String>> stores = new TreeMap<>();
     for (Map.Entry<String, StateStore> e : driver.getAllStateStores().entrySet()) {
@@ -278,7 +279,7 @@ class TopologiesTest {
         add(lines, rows.all());
       } else if (store instanceof VersionedKeyValueStore<?, ?> versions) {
         addVersions(lines, versions, now);
-      } else if (store.persistent()) { // what suppression buffers is Kafka's own, in memory
+      } else if (store.persistent()) { // the buffer of a suppression is Kafka's own, in memory
         throw new AssertionError("a store of another kind: " + store);
       }
       stores.put(e.getKey(), lines);

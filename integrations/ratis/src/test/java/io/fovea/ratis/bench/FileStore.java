@@ -15,9 +15,8 @@ import org.apache.ratis.statemachine.impl.BaseStateMachine;
 import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
 
 /**
- * What Ratis' example of a file store does, at its least: a command is a name and a value, and each
- * name is a file that is written when the command is applied. One file is written at a time; a
- * transaction over two of them there is not.
+ * A minimal version of Ratis' example of a file store: a command is a name and a value, and writes
+ * a file of that name when it is applied. It writes one file at a time and has no transactions.
  */
 final class FileStore extends BaseStateMachine {
   private final Path directory;

@@ -34,10 +34,10 @@ import org.apache.ratis.server.RaftServer;
 import org.apache.ratis.server.RaftServerConfigKeys;
 
 /**
- * Commits a second and their latency, of one and three peers in this JVM on the loopback address,
- * beside a minimal file store on Ratis. docs/benchmarks/ratis.md says how it is run.
+ * Measures throughput and latency of commits, of one and three peers in this JVM on the loopback
+ * address, compared with a minimal file store on Ratis. See docs/benchmarks/ratis.md.
  *
- * <p>Each client submits a command, waits for its receipt and submits the next. A command writes a
+ * <p>Each client submits a command, waits for its result and submits the next. A command writes a
  * value of 100 bytes under one of 100,000 keys.
  */
 public final class ReplicationBenchmark {
@@ -46,7 +46,6 @@ public final class ReplicationBenchmark {
   private static final int SECONDS = Integer.getInteger("seconds", 10);
   private static final TableSpec VALUES = TableSpec.bytes("values", 4);
 
-  /** Writes a value. */
   record Write(int key, byte[] value) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
@@ -67,7 +66,7 @@ public final class ReplicationBenchmark {
     }
   }
 
-  /** Does one request, and waits for its end. */
+  /** Runs one request to its end. */
   private interface Request {
     void run(int key, byte[] value) throws Exception;
   }
@@ -75,10 +74,10 @@ public final class ReplicationBenchmark {
   private ReplicationBenchmark() {}
 
   /**
-   * Runs all, and prints a row of the table for each.
+   * Runs all measurements, and prints a table row for each.
    *
-   * @param args the directory to do it in, on the device that is measured, made where it is
-   *     missing; the one for temporary files otherwise
+   * @param args the directory, on the device to be measured, created if it is missing; the
+   *     temporary directory by default
    * @throws Exception if something fails
    */
   public static void main(String[] args) throws Exception {
@@ -121,7 +120,7 @@ public final class ReplicationBenchmark {
       ReplicatedDatabase leader =
           up.stream().filter(d -> d.membership().isLeader()).findFirst().orElse(up.get(0));
       measure("Fovea: commands", count, durability, (k, v) -> leader.submit(new Write(k, v)).get());
-      if (durability == Durability.ASYNC) { // a read waits for nothing that SYNC makes durable
+      if (durability == Durability.ASYNC) { // reads do not wait for the sync of SYNC
         reads("Fovea: linearizable reads, leader", count, leader);
         if (count > 1) {
           ReplicatedDatabase other = up.stream().filter(d -> d != leader).findFirst().orElseThrow();

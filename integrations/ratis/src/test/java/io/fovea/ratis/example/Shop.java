@@ -25,8 +25,8 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 
 /**
- * A shop whose stock three peers hold. Started three times, as {@code a}, {@code b} and {@code c},
- * it takes orders at each of them; one may be killed meanwhile.
+ * A shop whose stock is replicated on three peers. Start it three times, as {@code a}, {@code b}
+ * and {@code c}; each takes orders, and one may be killed meanwhile.
  */
 public final class Shop {
   static final TableSpec STOCK = TableSpec.bytes("stock", 100);
@@ -105,10 +105,10 @@ public final class Shop {
   }
 
   /**
-   * One peer. Lines of its input: {@code NUMBER GOODS} orders, {@code GOODS} asks, {@code ?} says
-   * how the peer is.
+   * Runs one peer. Input lines: {@code NUMBER GOODS} orders, {@code GOODS} queries, {@code ?} shows
+   * the health.
    *
-   * @param args the peer's name, and optionally the directory that has those of the peers
+   * @param args the peer's name, and optionally the directory for all peers
    * @throws Exception if it can't start
    */
   public static void main(String[] args) throws Exception {

@@ -34,7 +34,7 @@ class ShopTest {
 
   @Test
   @Tag("slow")
-  void threePeersAndOneThatGoes() throws Exception {
+  void survivesOnePeerLeaving() throws Exception {
     List<Peer> peers = new ArrayList<>();
     for (String id : List.of("a", "b", "c")) {
       peers.add(new Peer(id, "127.0.0.1:" + Ports.next()));

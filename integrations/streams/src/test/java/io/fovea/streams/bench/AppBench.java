@@ -23,13 +23,14 @@ import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * An application of Kafka Streams with a broker: it keeps the last value of each key, which takes a
- * get and a put for a record. Arguments: type of the store, broker, folder, topic, its partitions,
- * and after how many records it says so.
+ * A Kafka Streams application with a broker that keeps the last value of each key: a get and a put
+ * per record. Arguments: store type, broker, folder, topic, its partitions, and the number of
+ * records to report.
  *
- * <p>It says {@code state S}; {@code restored SECONDS RECORDS} when all partitions are; {@code
- * records SECONDS} when it has seen so many, counted from the first; and {@code got} as soon as its
- * store has answered for a key, which it asks for from the beginning. {@code stop} closes it.
+ * <p>Its messages: {@code state S}; {@code restored SECONDS RECORDS} when all partitions are
+ * restored; {@code records SECONDS} after that number of records, from the first one on; {@code
+ * got} as soon as its store answers for a key, which it queries from the start. {@code stop} closes
+ * it.
  */
 final class AppBench {
   private static final String STORE = "last";
@@ -55,7 +56,7 @@ final class AppBench {
     p.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
     p.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, "1000");
     p.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
-    // A process that follows a killed one need not wait until the group misses that.
+    // The successor of a killed process need not wait for the group's session timeout.
     p.put("main.consumer.group.instance.id", "one");
     type.configure(p);
     KafkaStreams streams = new KafkaStreams(topology(topic), p);
@@ -113,7 +114,7 @@ final class AppBench {
     }
   }
 
-  /** Asks until the store answers. */
+  /** Queries until the store answers. */
   private void awaitAnswer(KafkaStreams streams) {
     for (; ; ) {
       try {
@@ -125,7 +126,7 @@ final class AppBench {
           return;
         }
       } catch (InvalidStateStoreException e) {
-        // Not yet.
+        // not yet
       }
       try {
         Thread.sleep(5);

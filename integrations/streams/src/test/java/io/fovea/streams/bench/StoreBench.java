@@ -28,21 +28,21 @@ import org.apache.kafka.streams.state.TimestampedKeyValueStore;
 import org.apache.kafka.streams.state.ValueAndTimestamp;
 
 /**
- * Stores in a task of Kafka Streams, without a broker: what a put and a get cost, what memory that
- * takes, and what two hundred stores take, and how long to close.
+ * Stores in a task of Kafka Streams, without a broker: cost of puts and gets, their memory, and
+ * memory and closing time of two hundred stores.
  *
- * <p>The stores are those that Kafka Streams makes, with its meters and serializers around them.
- * Their changes are not logged, because the driver would keep the log in memory. A commit comes
- * after every fifty thousand puts. Arguments: type of the store, folder, number of records, {@code
- * many} or a word that comes before the names of the figures, and how many seconds it reads for
- * what is measured; it writes for one and a half times as long before, to warm up.
+ * <p>The stores are wrapped by Kafka Streams' meters and serializers. Changes are not logged,
+ * because the driver would keep the log in memory. A commit follows every fifty thousand puts.
+ * Arguments: store type, folder, number of records, {@code many} or a prefix for the names of the
+ * figures, and seconds of measured reads; it first writes for one and a half times as long, to warm
+ * up.
  */
 final class StoreBench {
   private static final int COMMIT = 50_000;
   private static final int VALUE = 100;
   private static final int MANY = 200;
 
-  /** Records of the store that is written and read before, until the JVM has compiled all. */
+  /** Records of the store used for warm-up, until the JVM has compiled everything. */
   private static final int WARM = 50_000;
 
   private static final String TOPIC = "orders";
@@ -81,7 +81,7 @@ final class StoreBench {
     }
   }
 
-  /** Sixteen bytes, scattered. */
+  /** Sixteen scattered bytes. */
   static byte[] key(int i) {
     long mixed = i * 0x9E3779B97F4A7C15L;
     mixed = (mixed ^ (mixed >>> 32)) * 0xD6E8FEB86659FD93L;
@@ -126,7 +126,7 @@ final class StoreBench {
             TOPIC, Serdes.ByteArray().serializer(), Serdes.ByteArray().serializer());
   }
 
-  /** Puts so many records, and commits after each fifty thousand. */
+  /** Puts the records, and commits after every fifty thousand. */
   private Rate put(int count, boolean inOrder, long seed) {
     long cpu = cpuNanos();
     long start = System.nanoTime();
@@ -141,21 +141,21 @@ final class StoreBench {
   }
 
   /**
-   * How fast something went.
+   * The speed of an operation.
    *
-   * @param perSecond how often in a second
-   * @param cpuMicros processor time of each, of all threads
-   * @param p99Micros the 99th percentile of how long it took
+   * @param perSecond operations per second
+   * @param cpuMicros processor time per operation, of all threads
+   * @param p99Micros the 99th percentile of its latency
    */
   private record Rate(double perSecond, double cpuMicros, double p99Micros) {}
 
-  /** Processor time of this process, the compiler's included. */
+  /** Processor time of this process, including the compiler. */
   private static long cpuNanos() {
     return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
         .getProcessCpuTime();
   }
 
-  /** Gets at random for a time. */
+  /** Gets random keys for a time. */
   private Rate get(Duration time) {
     KeyValueStore<byte[], ValueAndTimestamp<byte[]>> store =
         driver.getTimestampedKeyValueStore(name(0));
@@ -178,7 +178,7 @@ final class StoreBench {
     return new Rate(n / ((last - start) / 1e9), cpuMicros, nanos[(int) (n * 0.99)] / 1e3);
   }
 
-  /** What Linux says of this process, in MiB. */
+  /** A memory figure of this process according to Linux, in MiB. */
   static double memory(String what) throws IOException {
     for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
       if (line.startsWith(what + ":")) {
@@ -188,7 +188,7 @@ final class StoreBench {
     throw new IOException("no " + what);
   }
 
-  /** Uses another store, which is closed then. */
+  /** Uses another store, which is closed afterward. */
   private static void warmUp(StoreType type, Path folder, int records, Duration time) {
     StoreBench bench = new StoreBench(type, folder, records, 1);
     bench.put(records, true, 1);

@@ -14,13 +14,13 @@ import org.rocksdb.Options;
 import org.rocksdb.RocksDB;
 import org.rocksdb.WriteBufferManager;
 
-/** What stores state, and how that is configured. */
+/** The kinds of state stores, and their configuration. */
 enum StoreType {
   FOVEA("Fovea", FoveaStores.class),
   ROCKSDB("RocksDB, default", RocksDBDslStoreSuppliers.class),
   ROCKSDB_BOUNDED("RocksDB, bounded", RocksDBDslStoreSuppliers.class);
 
-  /** Memory of all stores together, of Fovea and of the bounded RocksDB. */
+  /** Memory for all stores together, for Fovea and for the bounded RocksDB. */
   static final long BUDGET = Long.getLong("streams.budget", 128L << 20);
 
   final String title;
@@ -39,7 +39,7 @@ enum StoreType {
     }
   }
 
-  /** Adds what this needs to an application's properties. */
+  /** Adds the configuration to an application's properties. */
   void configure(Properties p) {
     p.put(StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG, suppliers.getName());
     switch (this) {
@@ -51,20 +51,20 @@ enum StoreType {
   }
 
   /**
-   * The way to bound memory that Kafka's documentation shows: one cache for all stores, which also
-   * counts their memtables, indexes and filters.
+   * Bounds memory as Kafka's documentation shows: one cache for all stores, which also counts their
+   * memtables, indexes and filters.
    */
   public static final class Bounded implements RocksDBConfigSetter {
     private static final Cache CACHE;
     private static final WriteBufferManager BUFFERS;
 
     static {
-      RocksDB.loadLibrary(); // this class may be there before any store is
+      RocksDB.loadLibrary(); // this class may be loaded before any store
       CACHE = new LRUCache(BUDGET, -1, false, 0.1);
       BUFFERS = new WriteBufferManager(BUDGET / 2, CACHE);
     }
 
-    /** Made by Kafka Streams. */
+    /** Called by Kafka Streams. */
     public Bounded() {}
 
     @Override
@@ -80,7 +80,7 @@ enum StoreType {
 
     @Override
     public void close(String store, Options options) {
-      // Cache and buffers are of all stores.
+      // cache and buffers are shared by all stores
     }
   }
 }

@@ -23,12 +23,12 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Fovea's stores beside RocksDB's with its default settings and with bounded memory: prints the
+ * Compares Fovea's stores with RocksDB's, with default settings and with bounded memory; prints the
  * table of docs/benchmarks/streams.md.
  *
- * <p>The three take turns, each measurement in a process of its own. Arguments: a folder, rounds
- * (as many as fit into the minutes), minutes, records in a store, records through the broker, and
- * for how many seconds gets are measured. A run that fails prints what it has.
+ * <p>The three alternate, each measurement in its own process. Arguments: folder, rounds (as many
+ * as fit into the minutes), minutes, records in a store, records through the broker, and seconds
+ * for measuring gets. A run that fails prints the figures it has.
  */
 public final class StreamsBench {
   private static final String TOPIC = "records";
@@ -38,7 +38,7 @@ public final class StreamsBench {
   private static final List<String> JVM =
       List.of("-XX:TieredStopAtLevel=4", "-da", "-Xms384m", "-Xmx384m", "-XX:+AlwaysPreTouch");
 
-  /** A line of the table: its name, and how it is written. */
+  /** A line of the table: name and format. */
   private enum Figure {
     LOAD("in-load", "**fits into the memory:** puts of new keys a second", "%,.0f"),
     PUTS("in-puts", "puts of old keys a second", "%,.0f"),
@@ -95,7 +95,7 @@ public final class StreamsBench {
     figures.get(type).computeIfAbsent(figure, f -> new ArrayList<>()).add(value);
   }
 
-  /** Without a broker: each line that the child says is a figure. */
+  /** Without a broker: each line of the child is a figure. */
   private void stores(StoreType type, String work, int records) throws Exception {
     Path state = Files.createDirectories(folder.resolve("state"));
     try (Child child =
@@ -154,7 +154,7 @@ public final class StreamsBench {
     }
   }
 
-  /** With a broker: all records, restoration without what was stored, and a kill at work. */
+  /** With a broker: all records, full restoration, and a kill under load. */
   private void application(StoreType type, Broker broker) throws Exception {
     Path state = folder.resolve("state");
     try (Child child = app(type, broker, state)) {
@@ -168,7 +168,7 @@ public final class StreamsBench {
       String[] words = child.await("restored", PATIENCE, l -> true).split(" ");
       add(type, Figure.RESTORE, Double.parseDouble(words[2]) / Double.parseDouble(words[1]));
       child.await("state RUNNING", PATIENCE, l -> true);
-      // So long that the intervals of commits have passed.
+      // until commit intervals have passed
       for (long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(3); System.nanoTime() < end; ) {
         child.next(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
       }
@@ -215,7 +215,7 @@ public final class StreamsBench {
     Broker.delete(files);
   }
 
-  /** The median, and the least and the most. */
+  /** The median, minimum and maximum. */
   private static String text(Figure figure, List<Double> values) {
     double[] sorted = values.stream().mapToDouble(v -> v).sorted().toArray();
     int last = sorted.length - 1;
@@ -253,7 +253,7 @@ public final class StreamsBench {
               + Arrays.toString(args));
       System.exit(2);
     }
-    // Loggers of Kafka write to standard output.
+    // Kafka's loggers write to standard output.
     PrintStream out = System.out;
     System.setOut(System.err);
     Path folder = Files.createDirectories(Path.of(args[0])).toAbsolutePath();
@@ -264,7 +264,7 @@ public final class StreamsBench {
     long start = System.nanoTime();
     int done = 0;
     try {
-      // One more only where one as long as those before ends in time.
+      // Starts another round only if one of average length would end in time.
       while (done < rounds
           && (System.nanoTime() - start) * (done + 1.0) / Math.max(1, done) <= nanos) {
         bench.round();

@@ -22,10 +22,10 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.Uuid;
 
 /**
- * A broker of Kafka in a JVM of its own: one node that is its own controller, on the loopback
- * address, with ports that are free and a heap of 512 MiB.
+ * A Kafka broker in a separate JVM: one node that is its own controller, on free ports of the
+ * loopback address, with a heap of 512 MiB.
  *
- * <p>It ends with {@link #close()}, and also when the JVM that started it dies.
+ * <p>It ends with {@link #close()}, or when the JVM that started it dies.
  */
 public final class Broker implements AutoCloseable {
   private static final Duration UP = Duration.ofSeconds(60);
@@ -47,7 +47,7 @@ public final class Broker implements AutoCloseable {
       try {
         return new Broker(Files.createDirectories(folder.resolve("broker-" + i)));
       } catch (AssertionError e) {
-        // Another program has taken a port between our look and the broker's.
+        // Another program took a port before the broker did.
         last = e;
       }
     }
@@ -114,7 +114,7 @@ public final class Broker implements AutoCloseable {
           return;
         }
       } catch (ExecutionException | TimeoutException e) {
-        // Not yet.
+        // not yet
       }
       if (!child.alive() || System.nanoTime() > end) {
         throw new AssertionError("the broker does not answer: " + child.tail());
@@ -122,7 +122,7 @@ public final class Broker implements AutoCloseable {
     }
   }
 
-  /** Where clients find it. */
+  /** The address for clients. */
   public String address() {
     return address;
   }
@@ -153,7 +153,7 @@ public final class Broker implements AutoCloseable {
     }
   }
 
-  /** Deletes a folder with all that is in it. */
+  /** Deletes a folder recursively. */
   public static void delete(Path folder) throws IOException {
     List<Path> all = new ArrayList<>();
     try (Stream<Path> files = Files.walk(folder)) {
@@ -164,7 +164,7 @@ public final class Broker implements AutoCloseable {
     }
   }
 
-  /** The broker's JVM. Its argument is the file of its properties. */
+  /** The broker's JVM. Argument: the properties file. */
   public static void main(String[] args) throws IOException {
     Mouth mouth = new Mouth();
     String[] format = {"format", "-t", Uuid.randomUuid().toString(), "-c", args[0]};

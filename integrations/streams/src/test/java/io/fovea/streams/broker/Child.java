@@ -16,11 +16,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
 /**
- * A JVM that a test starts, talks to in lines, and kills.
+ * A JVM that a test starts, exchanges lines with, and kills.
  *
- * <p>Lines that the child says through {@link Mouth} come here in order; everything else that it
- * writes goes to its log. The child ends when its standard input does, so none is left when the
- * test's JVM dies.
+ * <p>Lines that the child sends through {@link Mouth} arrive in order; its other output goes to its
+ * log. The child ends with its standard input, so no process remains when the test's JVM dies.
  *
  * <p>One thread talks to a child; any thread may kill it.
  */
@@ -36,7 +35,7 @@ public final class Child implements AutoCloseable {
   /**
    * Starts a JVM with the class path of this one.
    *
-   * @param log where its output goes; appended to
+   * @param log the file for its output; appended to
    * @param options of the JVM
    * @param main its main class
    * @param args its arguments
@@ -51,7 +50,7 @@ public final class Child implements AutoCloseable {
       throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    // Processes that last seconds: the second compiler would not be done before they are.
+    // Short-lived processes: C2 would not finish in time.
     command.addAll(List.of("-ea", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"));
     command.addAll(
         List.of(
@@ -79,7 +78,7 @@ public final class Child implements AutoCloseable {
               try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
                 out.lines().forEach(lines::add);
               } catch (IOException | RuntimeException e) {
-                // The pipe of a process that was killed.
+                // the pipe of a killed process
               }
               lines.add(END);
             },
@@ -88,7 +87,7 @@ public final class Child implements AutoCloseable {
     reader.start();
   }
 
-  /** The class path of this JVM, one entry after the other; surefire hides it in a jar. */
+  /** The entries of this JVM's class path, which surefire hides in a jar. */
   static List<String> classPath() {
     String path =
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
@@ -101,9 +100,9 @@ public final class Child implements AutoCloseable {
   }
 
   /**
-   * The next line.
+   * Returns the next line.
    *
-   * @return the line, or null if none came in time
+   * @return the line; null on timeout
    * @throws AssertionError if the child has ended
    */
   public String next(Duration atMost) throws InterruptedException {
@@ -115,7 +114,7 @@ public final class Child implements AutoCloseable {
     return line;
   }
 
-  /** Waits for a line and returns it; those before it are passed to {@code others}. */
+  /** Waits for a line and returns it; passes earlier ones to {@code others}. */
   public String await(String prefix, Duration atMost, Predicate<String> others)
       throws InterruptedException {
     long end = System.nanoTime() + atMost.toNanos();
@@ -131,7 +130,7 @@ public final class Child implements AutoCloseable {
     }
   }
 
-  /** Lines that are there and were not taken. */
+  /** Returns the lines that were not read yet. */
   public List<String> rest() {
     List<String> all = new ArrayList<>();
     lines.drainTo(all);
@@ -143,12 +142,11 @@ public final class Child implements AutoCloseable {
     return process.isAlive();
   }
 
-  /** Number of the process. */
   public long pid() {
     return process.pid();
   }
 
-  /** SIGKILL, and waits until the process is gone. */
+  /** Sends SIGKILL and waits until the process is gone. */
   public void kill() throws InterruptedException {
     process.destroyForcibly();
     if (!process.waitFor(1, TimeUnit.MINUTES)) {
@@ -156,7 +154,7 @@ public final class Child implements AutoCloseable {
     }
   }
 
-  /** Waits until the process ends by itself; returns its status. */
+  /** Waits until the process ends; returns its status. */
   public int ended(Duration atMost) throws InterruptedException {
     if (!process.waitFor(atMost.toNanos(), TimeUnit.NANOSECONDS)) {
       throw new AssertionError(name + " does not end: " + tail());
@@ -164,7 +162,7 @@ public final class Child implements AutoCloseable {
     return process.exitValue();
   }
 
-  /** The end of what the child wrote. */
+  /** The end of the child's log. */
   String tail() {
     try {
       String text = Files.readString(log);

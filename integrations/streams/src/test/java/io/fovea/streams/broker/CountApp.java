@@ -30,15 +30,15 @@ import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * An application of Kafka Streams that counts, in a process that is made to be killed.
+ * A Kafka Streams application that counts, in a process that tests kill.
  *
- * <p>It says {@code state S} when its state is another, {@code restore TOPIC PARTITION FROM TO} and
- * {@code restored TOPIC PARTITION RECORDS}, and {@code error E}. It is told:
+ * <p>Its messages: {@code state S} on a change of state, {@code restore TOPIC PARTITION FROM TO},
+ * {@code restored TOPIC PARTITION RECORDS}, and {@code error E}. Its requests:
  *
  * <ul>
- *   <li>{@code dump}: it answers with {@code entry KEY COUNT} for each key, and {@code end};
- *   <li>{@code first KEY}: it answers {@code got COUNT} as soon as its store answers;
- *   <li>{@code stop}: it closes and says {@code stopped}.
+ *   <li>{@code dump}: answers {@code entry KEY COUNT} for each key, then {@code end};
+ *   <li>{@code first KEY}: answers {@code got COUNT} as soon as its store answers;
+ *   <li>{@code stop}: closes and answers {@code stopped}.
  * </ul>
  */
 public final class CountApp {
@@ -49,13 +49,13 @@ public final class CountApp {
 
   /** What is counted. */
   public enum Counted {
-    /** Words of the values, as in Kafka's tutorial: the words are partitioned anew. */
+    /** Words of the values, as in Kafka's tutorial; repartitioned by word. */
     WORDS,
-    /** Keys of the records: what is stored has offsets of the input topic itself. */
+    /** Keys of the records: the store has offsets of the input topic itself. */
     KEYS
   }
 
-  /** Counts what comes from a topic into another. */
+  /** Counts records of one topic into another. */
   public static Topology topology(Counted counted, String in, String out) {
     StreamsBuilder builder = new StreamsBuilder();
     KStream<String, String> lines =
@@ -77,12 +77,12 @@ public final class CountApp {
     return builder.build();
   }
 
-  /** The topic of the changes of the store. */
+  /** The changelog topic of the store. */
   public static String changelog(String application) {
     return application + "-" + STORE + "-changelog";
   }
 
-  /** What all applications here have in common. */
+  /** Properties common to all applications. */
   public static Properties properties(
       String address, String application, Path state, String suppliers, String guarantee) {
     Properties p = new Properties();
@@ -94,7 +94,7 @@ public final class CountApp {
     p.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class.getName());
     p.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class.getName());
     p.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, "1");
-    // Each count comes out, so that the output says whether one was lost or counted twice.
+    // Emit each count, so that the output shows lost or repeated ones.
     p.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
     p.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, "100");
     p.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
@@ -102,7 +102,7 @@ public final class CountApp {
     return p;
   }
 
-  /** Arguments: the file of the properties, what is counted, topics in and out. */
+  /** Arguments: properties file, what is counted, input and output topic. */
   public static void main(String[] args) throws IOException, InterruptedException {
     Mouth mouth = new Mouth();
     Properties p = new Properties();

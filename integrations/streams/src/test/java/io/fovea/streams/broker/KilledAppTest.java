@@ -29,12 +29,12 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A word count is killed with SIGKILL at random moments, while lines come without a pause. What it
- * gives out and what it has in its store equal an oracle.
+ * A word count is killed with SIGKILL at random times, while lines arrive continuously. Its output
+ * and its store must match an oracle.
  *
- * <p>{@code -Dstreams.kills=N} kills so often, {@code -Dstreams.seconds=N} only for so long, {@code
- * -Dstreams.seed=N} at other moments. The moments are times of a clock, so a seed repeats the test
- * and not the interleaving.
+ * <p>{@code -Dstreams.kills=N} sets the number of kills, {@code -Dstreams.seconds=N} the maximum
+ * duration, {@code -Dstreams.seed=N} the seed. Kills are timed by the clock, so a seed repeats the
+ * test but not the interleaving.
  */
 @Tag("slow")
 @Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -66,7 +66,10 @@ class KilledAppTest {
   private Properties properties;
   private Path file;
 
-  /** What an application restores of a partition: the first offset, the last and how many. */
+  /**
+   * What an application restores of a partition: the first offset, the last, and the number of
+   * records.
+   */
   private record Restore(long from, long end, long records) {}
 
   private void configure(Broker broker, String application, String guarantee) throws IOException {
@@ -75,11 +78,11 @@ class KilledAppTest {
             broker.address(), application, dir.resolve("state"), SUPPLIERS, guarantee);
     properties.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, "2");
     if (guarantee.equals(StreamsConfig.AT_LEAST_ONCE)) {
-      // Changes reach the changelog long before they are committed: there is a tail to restore.
+      // Changes reach the changelog long before they are committed, so there is a tail to restore.
       properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, "500");
       properties.put("producer.linger.ms", "0");
     }
-    // The process that comes after one that was killed is the same member of the group.
+    // The successor of a killed process is the same member of the group.
     properties.put("main.consumer.group.instance.id", "one");
     file = dir.resolve("app.properties");
     broker.create(application + "-in", PARTITIONS);
@@ -91,11 +94,11 @@ class KilledAppTest {
         properties.getProperty(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
   }
 
-  /** Starts the application; if it spills, its stores write much that is not committed. */
+  /** Starts the application; if it spills, its stores write many uncommitted rows. */
   private Child app(boolean spills) throws IOException {
     properties.put("fovea.pending.bytes", Integer.toString(spills ? 64 << 10 : 8 << 20));
     if (isOnce()) {
-      // So long that most of what was spilled is not committed when the process is killed.
+      // long enough that most spilled rows are uncommitted at the kill
       properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, spills ? "1000" : "100");
     }
     try (OutputStream out = Files.newOutputStream(file)) {
@@ -112,7 +115,7 @@ class KilledAppTest {
         application + "-out");
   }
 
-  /** Notes what a child says while it is awaited to run, or for a time. */
+  /** Records the messages of a child until it runs, or for a time. */
   private final class Heard {
     final Map<Integer, Long> from = new HashMap<>();
     final Map<Integer, Long> end = new HashMap<>();
@@ -136,7 +139,7 @@ class KilledAppTest {
     }
   }
 
-  /** Lets a child live for a time, counted from when it runs. */
+  /** Lets a child run for a time, from when it is RUNNING. */
   private void live(Child child, Heard heard, long nanos) throws InterruptedException {
     long end = System.nanoTime() + nanos;
     for (long left = nanos; left > 0; left = end - System.nanoTime()) {
@@ -147,7 +150,7 @@ class KilledAppTest {
     }
   }
 
-  /** What a run has restored is what its predecessor has not left, and no more. */
+  /** Checks that a run restored exactly what its predecessor had not left. */
   private void checkRestored(Heard heard, Map<Integer, Long> durable) {
     heard.restored.forEach(
         (partition, r) -> {
@@ -159,10 +162,10 @@ class KilledAppTest {
         });
   }
 
-  /** What was left at a kill, and up to where its changelog was committed by then. */
+  /** What was left at a kill, and the committed end of its changelog at that time. */
   private record Seen(int kill, Left left, long committed) {}
 
-  /** Offsets by partition, of those that have one. */
+  /** Offsets by partition, without partitions that have none. */
   private static Map<Integer, Long> offsets(List<Left> lefts) {
     Map<Integer, Long> offsets = new HashMap<>();
     for (Left left : lefts) {
@@ -171,12 +174,12 @@ class KilledAppTest {
     return offsets;
   }
 
-  /** Kills the application again and again, then lets it finish and tells what it has. */
+  /** Kills the application repeatedly, then lets it finish and checks its store. */
   private void run(Broker broker, String application, String guarantee) throws Exception {
     configure(broker, application, guarantee);
     boolean once = isOnce();
     List<Seen> seen = new ArrayList<>();
-    Map<String, Long> last = new HashMap<>(); // what came out last, by word
+    Map<String, Long> last = new HashMap<>(); // the last output, by word
     Map<Integer, Long> durable = new HashMap<>();
     long restored = 0;
     long tails = 0;
@@ -195,7 +198,7 @@ class KilledAppTest {
         Topic out = new Topic(broker, application + "-out", PARTITIONS)) {
       long end = System.nanoTime() + TIME.toNanos();
       for (int kill = 0; kill < KILLS; kill++) {
-        // A run in which nothing could have gone wrong shows nothing: it goes on then.
+        // A run in which nothing could have gone wrong proves nothing, so it continues.
         boolean shown = once ? with > 0 && spilled > 0 : tails > 0;
         if (kill >= KILLS_LEAST && (shown || !OURS) && System.nanoTime() > end) {
           break;
@@ -203,7 +206,7 @@ class KilledAppTest {
         Heard heard = new Heard();
         try (Child child = app(kill % 2 == 1)) {
           starts++;
-          // Most are killed at work, some while they start, restore or join their group.
+          // Most are killed while processing, some while they start, restore or join their group.
           if (kill % 3 != 2) {
             child.await("state RUNNING", PATIENCE, heard::line);
             awaitAtWork(child, out, last, once);
@@ -235,12 +238,13 @@ class KilledAppTest {
         checkRestored(heard, durable);
         awaitAll(out, last, oracle, once);
         if (!once) {
-          awaitQuiet(out, last); // it counts twice what was not committed, after all is there
+          awaitQuiet(
+              out, last); // uncommitted records are counted twice, after all output has arrived
         }
         Map<String, Long> stored = dump(child, heard);
         for (long until = System.nanoTime() + PATIENCE.toNanos();
             !once && !stored.equals(last) && System.nanoTime() < until; ) {
-          awaitQuiet(out, last); // it was not at rest yet
+          awaitQuiet(out, last); // it was not idle yet
           stored = dump(child, heard);
         }
         child.say("stop");
@@ -284,21 +288,21 @@ class KilledAppTest {
             + " with rows and one");
   }
 
-  /** Where the changelog's committed part ends now: transactions of the killed are open. */
+  /** The ends of the changelog's committed part; transactions of killed processes may be open. */
   private static Map<Integer, Long> committed(Broker broker, String application) {
     try (Topic log = new Topic(broker, CountApp.changelog(application), PARTITIONS)) {
       return log.ends();
     }
   }
 
-  /** Reads what has come out since the last time; returns how much that is. */
+  /** Reads new output; returns the number of records. */
   private int take(Topic out, Map<String, Long> last, boolean once) {
     List<ConsumerRecord<byte[], byte[]>> more = out.more();
     for (ConsumerRecord<byte[], byte[]> r : more) {
       String word = Topic.text(r.key());
       long count = Topic.number(r.value());
       if (once) {
-        // Not one was lost, given twice, or out of turn.
+        // none was lost, repeated or reordered
         assertEquals(last.getOrDefault(word, 0L) + 1, count, () -> about + ": " + word);
       }
       last.put(word, count);
@@ -306,7 +310,7 @@ class KilledAppTest {
     return more.size();
   }
 
-  /** Waits until a process gives out something. */
+  /** Waits until a process produces output. */
   private void awaitAtWork(Child child, Topic out, Map<String, Long> last, boolean once) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     take(out, last, once);
@@ -328,7 +332,7 @@ class KilledAppTest {
     }
   }
 
-  /** Reads the output until nothing has come for four intervals of commits. */
+  /** Reads the output until nothing has arrived for four commit intervals. */
   private void awaitQuiet(Topic out, Map<String, Long> last) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     long quiet = System.nanoTime();
@@ -358,7 +362,7 @@ class KilledAppTest {
   }
 
   /**
-   * The stores after each kill and after the orderly end, beside the changelog, of which all
+   * Compares the stores after each kill and after the orderly end with the changelog, all of whose
    * transactions have ended by now.
    */
   private void checkLeft(Broker broker, String application, List<Seen> seen, boolean once)
@@ -377,7 +381,7 @@ class KilledAppTest {
             () -> about + ": " + p + " and its changelog");
       }
       for (Seen s : seen) {
-        // What comes out again is the same, so what was not committed then looks as if it were.
+        // Output is repeated identically, so what was uncommitted then looks committed now.
         List<ConsumerRecord<byte[], byte[]>> then =
             once ? records.stream().filter(r -> r.offset() < s.committed).toList() : records;
         s.left.check(then, about + ", kill " + s.kill, !once);

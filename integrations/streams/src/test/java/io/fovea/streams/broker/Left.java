@@ -32,24 +32,23 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * What an application has left of one partition of its store: the changelog's offset that is
- * committed with it, and the entries.
+ * What an application left of one partition of its store: the entries, and the changelog offset
+ * committed with them.
  *
  * @param changelog the partition of the changelog
- * @param offset of the last record of the changelog that the store says it has; null if it says
- *     none
+ * @param offset the offset of the last changelog record that the store claims to have; null if none
  * @param entries timestamp and count by word
  */
 record Left(TopicPartition changelog, Long offset, Map<String, Value> entries) {
 
-  /** A count, and when it was. */
+  /** A count and its time. */
   record Value(long timestamp, long count) {}
 
   /**
-   * Opens a copy of the folder of an application that was killed, or closed.
+   * Opens a copy of the folder of an application that was killed or closed.
    *
    * @param p the application's properties
-   * @param copy a folder that is not there
+   * @param copy a folder that does not exist
    */
   static List<Left> in(Properties p, Path copy) throws Exception {
     Path state = Path.of(p.getProperty(StreamsConfig.STATE_DIR_CONFIG));
@@ -116,12 +115,12 @@ record Left(TopicPartition changelog, Long offset, Map<String, Value> entries) {
   }
 
   /**
-   * A store that says an offset has what the committed records of the changelog up to that one say.
-   * It may have those of some later records as well, all up to one of them, since a restoration
-   * that was killed writes ahead of its offset. It has nothing that was not committed.
+   * A store with an offset must have the contents of the committed changelog up to that offset. It
+   * may also have later records, all up to one of them, because a killed restoration writes ahead
+   * of its offset. It must have nothing uncommitted.
    *
    * @param spilled whether rows may have been spilled before the changelog had them, as with at
-   *     least once: then none of them is older than what the changelog says up to the offset
+   *     least once: then no row may be older than the changelog up to the offset
    */
   void check(List<ConsumerRecord<byte[], byte[]>> log, String about, boolean spilled) {
     if (offset == null) {
@@ -160,7 +159,7 @@ record Left(TopicPartition changelog, Long offset, Map<String, Value> entries) {
     }
   }
 
-  /** What a changelog says, up to an offset and with that. */
+  /** The contents of a changelog up to and including an offset. */
   static Map<String, Value> entries(
       List<ConsumerRecord<byte[], byte[]>> log, int partition, long offset) {
     Map<String, Value> entries = new HashMap<>();

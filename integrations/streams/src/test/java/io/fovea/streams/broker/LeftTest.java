@@ -17,11 +17,11 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 import org.junit.jupiter.api.Test;
 
-/** What {@link KilledAppTest} holds against a store that was left is able to find something. */
+/** The checks of {@link KilledAppTest} detect wrong stores. */
 class LeftTest {
   private static final TopicPartition CHANGELOG = new TopicPartition("counts", 0);
 
-  /** Words and counts, in order: offsets are 0, 1, 2 and so on, and timestamps a hundred more. */
+  /** Words and counts, in order: offsets are 0, 1, 2 and so on; timestamps are offset + 100. */
   private final List<ConsumerRecord<byte[], byte[]>> log = new ArrayList<>();
 
   private void say(String word, long count) {
@@ -66,18 +66,18 @@ class LeftTest {
   }
 
   @Test
-  void aPrefixFromTheOffsetOnIsGood() {
+  void acceptsPrefixAfterOffset() {
     write();
     for (boolean spilled : new boolean[] {false, true}) {
       good(2L, rows("a", 2, 2, "b", 1, 1), spilled);
       good(2L, rows("a", 2, 2, "b", 1, 1, "c", 3, 1), spilled);
       good(2L, rows("a", 4, 3, "b", 1, 1, "c", 3, 1), spilled);
-      good(null, rows("a", 0, 77), spilled); // it is restored in full
+      good(null, rows("a", 0, 77), spilled); // it is restored completely
     }
   }
 
   @Test
-  void whatIsLostIsFound() {
+  void detectsLoss() {
     write();
     for (boolean spilled : new boolean[] {false, true}) {
       bad(2L, rows("a", 0, 1, "b", 1, 1), spilled); // the offset is ahead of a row
@@ -87,16 +87,16 @@ class LeftTest {
     }
   }
 
-  /** Exactly once it is an error; at least once it is what a spill leaves. */
+  /** An error under exactly-once; under at-least-once a spill leaves this. */
   @Test
-  void whatTheChangelogNeverHadIsFoundExactlyOnce() {
+  void detectsUncommittedRows() {
     write();
     for (Map<String, Value> ahead :
         List.of(
-            rows("a", 9, 3, "b", 1, 1), // counted, and not in the changelog by that time
+            rows("a", 9, 3, "b", 1, 1), // counted, but not in the changelog by that time
             rows("a", 4, 4, "b", 1, 1, "c", 3, 1),
             rows("a", 2, 2, "b", 1, 1, "d", 9, 1),
-            rows("a", 4, 3, "b", 1, 1))) { // no prefix: c was before
+            rows("a", 4, 3, "b", 1, 1))) { // not a prefix: c was earlier
       bad(2L, ahead, false);
       good(2L, ahead, true);
     }

@@ -9,14 +9,13 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * The child's side of {@link Child}: lines in, lines out, and the end of the process at the end of
- * the lines.
+ * The child's side of {@link Child}: lines in, lines out; ends the process at the end of the input.
  */
 public final class Mouth {
   private final PrintStream out;
   private final BlockingQueue<String> in = new LinkedBlockingQueue<>();
 
-  /** Takes standard output for itself; what else is written to it goes to standard error. */
+  /** Takes over standard output; other output goes to standard error. */
   public Mouth() {
     out = System.out;
     System.setOut(System.err);
@@ -27,9 +26,9 @@ public final class Mouth {
                   new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
                 lines.lines().forEach(in::add);
               } catch (IOException | RuntimeException e) {
-                // As good as the end.
+                // the same as the end
               }
-              // Whoever started this process is gone: nobody reads what it does.
+              // The parent process is gone.
               Runtime.getRuntime().halt(3);
             },
             "parent");
@@ -43,7 +42,7 @@ public final class Mouth {
     out.flush();
   }
 
-  /** The next line of the parent. */
+  /** Returns the next line of the parent. */
   public String next() throws InterruptedException {
     return in.take();
   }

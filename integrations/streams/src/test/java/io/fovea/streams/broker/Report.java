@@ -6,7 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** A line for each test that tries something often: {@code target/soak-report.txt}. */
+/** Writes a line for each repeated test to {@code target/soak-report.txt}. */
 final class Report {
   private static final Path FILE = Path.of("target", "soak-report.txt");
 

@@ -37,15 +37,15 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Two instances share four partitions, each is the other's standby, and one is killed. The other
- * answers queries all the while, and each answer is what its position says.
+ * keeps answering queries, and each answer matches its position.
  *
- * <p>An answer is checked both ways. It is not behind the bound that was asked for. And its count
- * is how often the key is in its partition up to the offset that the answer's position names: not a
- * record less and not a record more.
+ * <p>An answer is checked both ways: it is not behind the requested bound, and its count is how
+ * often the key occurs in its partition up to the offset in the answer's position, not one record
+ * less or more.
  *
- * <p>{@code -Dstreams.suppliers=CLASS} takes other stores. Those of Kafka Streams 4.3.1 on RocksDB
- * do not get through: a put holds the monitor of its store and waits for that of its position, a
- * query holds the second and waits for the first, and both wait for ever.
+ * <p>{@code -Dstreams.suppliers=CLASS} uses other stores. Those of Kafka Streams 4.3.1 on RocksDB
+ * deadlock: a put holds the monitor of its store and waits for that of its position, a query holds
+ * the second and waits for the first.
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -79,7 +79,7 @@ class StandbyTest {
             SUPPLIERS,
             StreamsConfig.EXACTLY_ONCE_V2);
     p.put(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, "1");
-    // Records of the changelog carry positions: what a standby's position is made of.
+    // Changelog records carry positions, from which a standby's position is computed.
     p.put(StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED, true);
     p.put("session.timeout.ms", "5000");
     p.put("heartbeat.interval.ms", "500");
@@ -104,7 +104,7 @@ class StandbyTest {
         OUT);
   }
 
-  /** What a round of queries has seen. */
+  /** Statistics of a round of queries. */
   private static final class Answers {
     int answered;
     int behind;
@@ -116,13 +116,13 @@ class StandbyTest {
     }
   }
 
-  /** Asks for a key with a bound that is on the way, and checks the answer. */
+  /** Queries a key with a bound that may not be reached yet, and checks the answer. */
   private void query(KafkaStreams streams, Writer writer, Answers answers) {
     double d = random.nextDouble();
     String key = Writer.word((int) (d * d * d * WORDS));
     int partition = writer.partition(key);
     long newest = writer.acknowledged(partition) - 1;
-    // Mostly new: some are not there yet.
+    // Mostly recent bounds; some are not reached yet.
     double back = random.nextDouble();
     long bound = newest - (long) (back * back * newest);
     LockSupport.parkNanos(BETWEEN_QUERIES.toNanos());
@@ -151,7 +151,7 @@ class StandbyTest {
     assertTrue(at >= bound, () -> about + ": asked for " + bound + ", got " + result.getPosition());
     Long value = result.getResult();
     long count = value == null ? 0 : value;
-    // The answer may know of a line that the writer has not yet heard of.
+    // The answer may include a line whose acknowledgment the writer has not received yet.
     awaitTrue(() -> writer.acknowledged(partition) > at, () -> "line " + at);
     assertEquals(
         writer.count(key, at),
@@ -166,11 +166,10 @@ class StandbyTest {
             .withPartitions(Set.of(partition))
             .withPositionBound(
                 PositionBound.at(Position.emptyPosition().withComponent(IN, partition, bound)));
-    // Kafka Streams drops the bound where a request asks for the active store.
+    // Kafka Streams drops the bound if a request asks for the active store.
     return streams.query(request).getPartitionResults().get(partition);
   }
 
-  /** Waits for what another thread or process does. */
   private void awaitTrue(BooleanSupplier condition, Supplier<String> what) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     while (!condition.getAsBoolean()) {
@@ -184,7 +183,7 @@ class StandbyTest {
     }
   }
 
-  /** The partitions that an instance answers for: its own, or those of its standbys as well. */
+  /** The partitions that an instance answers for: its active ones, optionally also its standbys. */
   private static Set<Integer> partitions(KafkaStreams streams, boolean active) {
     StateQueryRequest<Long> request =
         StateQueryRequest.inStore(CountApp.STORE)
@@ -205,7 +204,7 @@ class StandbyTest {
   }
 
   @Test
-  void oneOfTwoIsKilled(Broker broker) throws Exception {
+  void survivesKillOfOneInstance(Broker broker) throws Exception {
     broker.create(IN, PARTITIONS);
     broker.create(OUT, PARTITIONS);
     try (Child other = other(broker);
@@ -234,7 +233,7 @@ class StandbyTest {
       taken.removeAll(partitions(here, true));
       Answers beside = new Answers();
       Answers both = new Answers();
-      // Of partitions here and of those that the other has.
+      // partitions here, and partitions of the other instance
       while (beside.answered < QUERIES) {
         query(here, writer, beside);
         if (died != null || !other.alive()) {

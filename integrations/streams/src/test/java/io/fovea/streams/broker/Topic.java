@@ -15,7 +15,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
-/** Reads all of a topic, committed records only, in the order of each partition. */
+/** Reads all committed records of a topic, in the order of each partition. */
 final class Topic implements AutoCloseable {
   private final KafkaConsumer<byte[], byte[]> consumer;
   private final List<TopicPartition> partitions;
@@ -30,14 +30,14 @@ final class Topic implements AutoCloseable {
     consumer.seekToBeginning(this.partitions);
   }
 
-  /** Up to where each partition can be read by who reads what is committed. */
+  /** The end of the committed part of each partition. */
   Map<Integer, Long> ends() {
     Map<Integer, Long> ends = new HashMap<>();
     consumer.endOffsets(partitions).forEach((p, end) -> ends.put(p.partition(), end));
     return ends;
   }
 
-  /** What has come since the last call. */
+  /** Records since the last call. */
   List<ConsumerRecord<byte[], byte[]>> more() {
     List<ConsumerRecord<byte[], byte[]>> all = new ArrayList<>();
     Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);

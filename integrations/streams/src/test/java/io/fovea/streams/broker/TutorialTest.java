@@ -26,7 +26,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The word count of Kafka's own tutorial, from Kafka's jar, with the one line of the guide in its
+ * The word count of Kafka's tutorial, from Kafka's jar, with the one line of the guide in its
  * configuration. The second run has no RocksDB on its class path.
  */
 @Tag("slow")
@@ -37,7 +37,6 @@ class TutorialTest {
       System.getProperty("streams.suppliers", "io.fovea.streams.FoveaStores");
   private static final Duration PATIENCE = Duration.ofMinutes(2);
 
-  /** The lines of the tutorial. */
   private static final List<String> LINES =
       List.of("all streams lead to kafka", "hello kafka streams", "join kafka summit");
 
@@ -48,14 +47,13 @@ class TutorialTest {
 
   @TempDir Path dir;
 
-  /** A run of the demo; what it is called, and what it has on its class path. */
   private void run(Broker broker, String application, List<String> classPath, long times)
       throws Exception {
     Properties p = new Properties();
     p.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, broker.address());
     p.put(StreamsConfig.STATE_DIR_CONFIG, dir.resolve("state").toString());
     p.put(StreamsConfig.APPLICATION_ID_CONFIG, application);
-    // The line.
+    // the one line
     p.put("dsl.store.suppliers.class", SUPPLIERS);
     Path file = dir.resolve(application + ".properties");
     try (OutputStream out = Files.newOutputStream(file)) {
@@ -75,7 +73,7 @@ class TutorialTest {
         Child demo =
             Child.start(
                 log, classPath, List.of(), WordCountDemo.class.getName(), file.toString())) {
-      // Each run counts all there is, from the beginning: after the old counts come its own.
+      // Each run counts everything from the beginning: its counts come after the old ones.
       long records = times * (times + 1) / 2 * COUNTS.values().stream().mapToLong(n -> n).sum();
       long seen = 0;
       long end = System.nanoTime() + PATIENCE.toNanos();

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
 import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
-/** Gives tests a broker: one for all of them, started for the first and ended after the last. */
+/** Provides one broker for all tests, started for the first and stopped after the last. */
 public final class WithBroker implements ParameterResolver {
   private record Shared(Broker broker, Path folder) implements AutoCloseable {
     @Override

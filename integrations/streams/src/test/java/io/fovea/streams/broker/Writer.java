@@ -13,10 +13,10 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Writes lines of words into a topic, at an even rate, and knows which line has which offset.
+ * Writes lines of words to a topic, at a constant rate, and records the offset of each line.
  *
- * <p>The key of a line is its first word, and decides over its partition. The writer has a thread
- * of its own; all methods may be called by any thread.
+ * <p>The key of a line is its first word, which determines the partition. The writer has its own
+ * thread; all methods are thread-safe.
  */
 final class Writer implements AutoCloseable {
   private static final int LINES_AT_ONCE = 20;
@@ -76,7 +76,7 @@ final class Writer implements AutoCloseable {
             });
       }
       next += LINES_AT_ONCE * 1_000_000_000L / linesPerSecond;
-      // A pace, not a wait for something: the writer never says when it is done.
+      // A rate limit, not a wait for an event.
       LockSupport.parkNanos(next - System.nanoTime());
     }
     producer.flush();
@@ -92,7 +92,7 @@ final class Writer implements AutoCloseable {
     }
   }
 
-  /** How many lines of a partition are acknowledged; their offsets are those below. */
+  /** The number of acknowledged lines of a partition; their offsets are all lower ones. */
   long acknowledged(int partition) {
     List<String> lines = partitions.get(partition);
     synchronized (lines) {
@@ -100,7 +100,7 @@ final class Writer implements AutoCloseable {
     }
   }
 
-  /** How often a key is among the lines of its partition with offsets up to and with this one. */
+  /** How often a key occurs in its partition up to and including an offset. */
   long count(String key, long offset) {
     List<String> lines = partitions.get(partition(key));
     synchronized (lines) {
@@ -114,7 +114,7 @@ final class Writer implements AutoCloseable {
     }
   }
 
-  /** Writes no more; waits until all is acknowledged. */
+  /** Stops writing; waits until all lines are acknowledged. */
   void stop() throws InterruptedException {
     stopped = true;
     thread.join();
@@ -123,7 +123,7 @@ final class Writer implements AutoCloseable {
     }
   }
 
-  /** How often each word is in the lines. After {@link #stop}. */
+  /** Occurrences of each word; after {@link #stop}. */
   Map<String, Long> words() {
     Map<String, Long> counts = new HashMap<>();
     for (List<String> lines : partitions) {
@@ -136,7 +136,7 @@ final class Writer implements AutoCloseable {
     return counts;
   }
 
-  /** How often each key is in the lines. After {@link #stop}. */
+  /** Occurrences of each key; after {@link #stop}. */
   Map<String, Long> keys() {
     Map<String, Long> counts = new HashMap<>();
     for (List<String> lines : partitions) {

@@ -17,7 +17,7 @@ import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.TimeWindows;
 
 /**
- * The word count of Kafka's tutorial, with its stores in Fovea: the example of
+ * The word count of Kafka's tutorial with Fovea's stores: the example of
  * docs/guide/kafka-streams.md.
  *
  * <p>{@code java io.fovea.streams.example.WordCount localhost:9092} runs it against a broker with
@@ -26,7 +26,7 @@ import org.apache.kafka.streams.kstream.TimeWindows;
 public final class WordCount {
   private WordCount() {}
 
-  /** Counts words, in all and by the minute. */
+  /** Counts words, in total and per minute. */
   static Topology topology() {
     StreamsBuilder builder = new StreamsBuilder();
     var words =
@@ -46,7 +46,7 @@ public final class WordCount {
     return builder.build();
   }
 
-  /** What is Fovea's of the configuration. */
+  /** The configuration of Fovea. */
   static Properties fovea() {
     Properties props = new Properties();
     props.put(StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG, FoveaStores.class);
@@ -55,7 +55,7 @@ public final class WordCount {
   }
 
   /**
-   * Runs it until the process is ended.
+   * Runs until the process is ended.
    *
    * @param arguments the address of a broker
    */

@@ -21,7 +21,7 @@ import org.apache.kafka.streams.state.WindowStore;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The example counts; PagesTest compares it with docs/guide/kafka-streams.md. */
+/** Tests the example; PagesTest compares it with docs/guide/kafka-streams.md. */
 class WordCountTest {
   @TempDir Path directory;
 
@@ -49,7 +49,7 @@ class WordCountTest {
     }
   }
 
-  /** What {@link #withoutRocksDb} runs. */
+  /** The process of {@link #withoutRocksDb}. */
   static final class Counting {
     public static void main(String[] arguments) {
       Properties props = WordCount.fovea();
@@ -65,7 +65,7 @@ class WordCountTest {
     }
   }
 
-  /** The guide says that the library of RocksDB can be left out. */
+  /** The guide says that RocksDB's library may be excluded. */
   @Test
   void withoutRocksDb() throws Exception {
     String path =

@@ -6,7 +6,9 @@ import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 
-/** Kafka's own tests of key-value stores. In its package, since that is where it has its hooks. */
+/**
+ * Kafka's own tests of key-value stores; in Kafka's package because the hooks are package-private.
+ */
 class FoveaKeyValueStoreTest extends AbstractKeyValueStoreTest {
   @Override
   @SuppressWarnings("unchecked")

@@ -6,7 +6,9 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.Stores;
 
-/** Kafka's own tests of session stores. In its package, since that is where it has its hooks. */
+/**
+ * Kafka's own tests of session stores; in Kafka's package because the hooks are package-private.
+ */
 public class FoveaSessionStoreTest extends AbstractSessionBytesStoreTest {
   @Override
   <K, V> SessionStore<K, V> buildSessionStore(
@@ -18,7 +20,7 @@ public class FoveaSessionStoreTest extends AbstractSessionBytesStoreTest {
         .build();
   }
 
-  /** Retention is exact, as it is of the store in memory. */
+  /** Retention is exact, as in the in-memory store. */
   @Override
   StoreType storeType() {
     return StoreType.InMemoryStore;

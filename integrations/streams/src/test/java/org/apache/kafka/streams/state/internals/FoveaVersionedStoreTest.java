@@ -27,13 +27,13 @@ import org.apache.kafka.test.InternalMockProcessorContext;
 import org.junit.jupiter.api.BeforeEach;
 
 /**
- * Kafka's own tests of its versioned store. They make the store that they test by its class, so
- * they are given one of that class which hands everything to ours.
+ * Kafka's own tests of its versioned store. They create the store by its class, so they get a
+ * subclass that delegates to ours.
  */
 class FoveaVersionedStoreTest extends RocksDBVersionedStoreTest {
   private static final long RETENTION = 300_000;
 
-  /** After that of the superclass. */
+  /** Runs after that of the superclass. */
   @BeforeEach
   void replace() throws ReflectiveOperationException {
     Field context = RocksDBVersionedStoreTest.class.getDeclaredField("context");
@@ -47,7 +47,7 @@ class FoveaVersionedStoreTest extends RocksDBVersionedStoreTest {
     store.set(this, ours);
   }
 
-  /** Ours in the clothes of Kafka's. */
+  /** Delegates to our store. */
   private static final class Ours extends RocksDBVersionedStore {
     private final VersionedBytesStore store =
         (VersionedBytesStore)

@@ -6,7 +6,7 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.WindowStore;
 
-/** Kafka's own tests of window stores. In its package, since that is where it has its hooks. */
+/** Kafka's own tests of window stores; in Kafka's package because the hooks are package-private. */
 public class FoveaWindowStoreTest extends AbstractWindowBytesStoreTest {
   @Override
   <K, V> WindowStore<K, V> buildWindowStore(
