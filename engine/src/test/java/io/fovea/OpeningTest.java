@@ -296,6 +296,7 @@ class OpeningTest {
     public static void main(String[] args) throws IOException {
       Path folder = Path.of(args[0]);
       create(folder.resolve("warm"), 0); // loads classes, which needs descriptors
+      System.getLogger("io.fovea").log(System.Logger.Level.INFO, "so does the first line of a log");
       Files.createDirectory(folder.resolve("directory"));
       try {
         Database.open(folder.resolve("directory/missing/db"), small()).close();

@@ -1,10 +1,6 @@
 package io.fovea.bindings;
 
 import io.fovea.bindings.generated.LibUring;
-import io.fovea.bindings.generated.io_uring;
-import io.fovea.bindings.generated.io_uring_cq;
-import io.fovea.bindings.generated.io_uring_cqe;
-import io.fovea.bindings.generated.io_uring_sq;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -43,9 +39,6 @@ import java.lang.invoke.VarHandle;
  * a lent ring.
  */
 final class CompletionQueue {
-  private static final long CQE_BYTES = io_uring_cqe.layout().byteSize();
-  private static final long USER_DATA = io_uring_cqe.user_data$offset();
-  private static final long RESULT = io_uring_cqe.res$offset();
   private static final int MORE = LibUring.IORING_SQ_CQ_OVERFLOW() | LibUring.IORING_SQ_TASKRUN();
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
@@ -65,14 +58,19 @@ final class CompletionQueue {
    * @param arena the arena of the ring's memory
    */
   CompletionQueue(MemorySegment ring, Arena arena) {
-    MemorySegment cq = io_uring.cq(ring);
     this.ring = ring;
-    khead = io_uring_cq.khead(cq).reinterpret(Integer.BYTES, arena, null);
-    ktail = io_uring_cq.ktail(cq).reinterpret(Integer.BYTES, arena, null);
-    kflags = io_uring_sq.kflags(io_uring.sq(ring)).reinterpret(Integer.BYTES, arena, null);
-    mask = io_uring_cq.kring_mask(cq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
-    entries = io_uring_cq.kring_entries(cq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
-    cqes = io_uring_cq.cqes(cq).reinterpret(entries * CQE_BYTES, arena, null);
+    long cq = UringLayout.CQ;
+    khead = RingSetup.pointer(ring, cq + UringLayout.CQ_KHEAD, Integer.BYTES, arena);
+    ktail = RingSetup.pointer(ring, cq + UringLayout.CQ_KTAIL, Integer.BYTES, arena);
+    kflags = RingSetup.pointer(ring, UringLayout.SQ + UringLayout.SQ_KFLAGS, Integer.BYTES, arena);
+    mask =
+        RingSetup.pointer(ring, cq + UringLayout.CQ_KRING_MASK, Integer.BYTES, arena)
+            .get(ValueLayout.JAVA_INT, 0);
+    entries =
+        RingSetup.pointer(ring, cq + UringLayout.CQ_KRING_ENTRIES, Integer.BYTES, arena)
+            .get(ValueLayout.JAVA_INT, 0);
+    cqes =
+        RingSetup.pointer(ring, cq + UringLayout.CQ_CQES, entries * UringLayout.CQE_BYTES, arena);
     head = (int) INT.getAcquire(khead, 0L);
   }
 
@@ -92,7 +90,7 @@ final class CompletionQueue {
   int ready() {
     int ready = (int) INT.getAcquire(ktail, 0L) - head;
     if (ready == 0 && ((int) INT.getOpaque(kflags, 0L) & MORE) != 0) {
-      int error = LibUring.io_uring_get_events(ring);
+      int error = UringCalls.GET_EVENTS.callPlain(ring.address(), 0, 0, 0, 0);
       ready = (int) INT.getAcquire(ktail, 0L) - head;
       if (ready == 0
           && error < 0
@@ -114,9 +112,9 @@ final class CompletionQueue {
     int n = Math.min(ready, max);
     int first = head;
     for (int i = 0; i < n; i++) {
-      long at = ((first + i) & mask) * CQE_BYTES;
-      userData[i] = cqes.get(ValueLayout.JAVA_LONG, at + USER_DATA);
-      results[i] = cqes.get(ValueLayout.JAVA_INT, at + RESULT);
+      long at = ((first + i) & mask) * UringLayout.CQE_BYTES;
+      userData[i] = cqes.get(ValueLayout.JAVA_LONG, at + UringLayout.CQE_USER_DATA);
+      results[i] = cqes.get(ValueLayout.JAVA_INT, at + UringLayout.CQE_RES);
     }
     head = first + n;
     INT.setRelease(khead, 0L, head);
@@ -135,9 +133,9 @@ final class CompletionQueue {
     int end = head + ready;
     int n = 0;
     while (end - head > 0) {
-      long at = (head & mask) * CQE_BYTES;
-      long userData = cqes.get(ValueLayout.JAVA_LONG, at + USER_DATA);
-      int result = cqes.get(ValueLayout.JAVA_INT, at + RESULT);
+      long at = (head & mask) * UringLayout.CQE_BYTES;
+      long userData = cqes.get(ValueLayout.JAVA_LONG, at + UringLayout.CQE_USER_DATA);
+      int result = cqes.get(ValueLayout.JAVA_INT, at + UringLayout.CQE_RES);
       head++;
       INT.setRelease(khead, 0L, head);
       n++;

@@ -1,8 +1,6 @@
 package io.fovea.bindings;
 
-import io.fovea.bindings.generated.LibC;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 
 /**
  * A counter behind a descriptor. With it, one thread wakes another that waits in the kernel, for
@@ -29,15 +27,7 @@ public final class EventFd {
    * @since 0.1.0
    */
   public static int open(int initial, int flags) {
-    CallState state = CallState.acquire();
-    try {
-      int result = (int) Calls.EVENTFD.invokeExact(state.captured, initial, flags);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    return Calls.EVENTFD.callInt(initial, flags, 0, 0);
   }
 
   /**
@@ -54,11 +44,9 @@ public final class EventFd {
       state.scratch.set(ValueLayout.JAVA_LONG, 0, count);
       long result;
       do {
-        result = (long) Calls.WRITE.invokeExact(state.captured, fd, state.scratch.address(), 8L);
+        result = Calls.WRITE.call(state, fd, state.scratch.address(), Long.BYTES);
       } while (result < 0 && state.errno() == Errno.EINTR);
       return result < 0 ? -state.errno() : 0;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
     } finally {
       state.release();
     }
@@ -77,11 +65,9 @@ public final class EventFd {
     try {
       long result;
       do {
-        result = (long) Calls.READ.invokeExact(state.captured, fd, state.scratch.address(), 8L);
+        result = Calls.READ.call(state, fd, state.scratch.address(), Long.BYTES);
       } while (result < 0 && state.errno() == Errno.EINTR);
       return result < 0 ? -state.errno() : state.scratch.get(ValueLayout.JAVA_LONG, 0);
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
     } finally {
       state.release();
     }
@@ -89,10 +75,9 @@ public final class EventFd {
 
   /** Linked by the first call, so that {@code Libc.probe} links nothing. */
   private static final class Calls {
-    static final MethodHandle EVENTFD =
-        Downcall.link(LibC.eventfd$address(), LibC.eventfd$descriptor());
-    static final MethodHandle WRITE = Downcall.link(LibC.write$address(), LibC.write$descriptor());
-    static final MethodHandle READ = Downcall.link(LibC.read$address(), LibC.read$descriptor());
+    static final NativeFunction EVENTFD = NativeFunction.libc("eventfd");
+    static final NativeFunction WRITE = NativeFunction.libc("write");
+    static final NativeFunction READ = NativeFunction.libc("read");
 
     private Calls() {}
   }

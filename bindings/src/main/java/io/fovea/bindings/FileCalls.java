@@ -1,12 +1,8 @@
 package io.fovea.bindings;
 
-import io.fovea.bindings.generated.LibC;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.lang.ref.Reference;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
@@ -109,18 +105,8 @@ public final class FileCalls {
     if (path.indexOf('\0') >= 0) {
       throw new IllegalArgumentException("A file name cannot contain NUL: " + path + ".");
     }
-    CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
-      long name = arena.allocateFrom(path, NAMES).address();
-      int result;
-      do {
-        result = (int) Calls.OPEN.invokeExact(state.captured, name, flags, mode);
-      } while (result < 0 && state.errno() == Errno.EINTR);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
+      return Calls.OPEN.retryInt(arena.allocateFrom(path, NAMES).address(), flags, mode, 0);
     }
   }
 
@@ -133,7 +119,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static int close(int fd) {
-    int result = Downcall.call(Calls.CLOSE, fd, false);
+    int result = Calls.CLOSE.callInt(fd, 0, 0, 0);
     return result == -Errno.EINTR ? 0 : result;
   }
 
@@ -149,18 +135,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static long pread(int fd, long address, long count, long offset) {
-    CallState state = CallState.acquire();
-    try {
-      long result;
-      do {
-        result = (long) Calls.PREAD.invokeExact(state.captured, fd, address, count, offset);
-      } while (result < 0 && state.errno() == Errno.EINTR);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    return Calls.PREAD.retryLong(fd, address, count, offset);
   }
 
   /**
@@ -183,7 +158,7 @@ public final class FileCalls {
       throw new IllegalArgumentException(
           "The target of a read is read-only. Pass a writable segment.");
     }
-    long address = Downcall.address(segment, start, count);
+    long address = NativeFunction.address(segment, start, count);
     try {
       return pread(fd, address, count, offset);
     } finally {
@@ -228,18 +203,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static long pwrite(int fd, long address, long count, long offset) {
-    CallState state = CallState.acquire();
-    try {
-      long result;
-      do {
-        result = (long) Calls.PWRITE.invokeExact(state.captured, fd, address, count, offset);
-      } while (result < 0 && state.errno() == Errno.EINTR);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    return Calls.PWRITE.retryLong(fd, address, count, offset);
   }
 
   /**
@@ -258,7 +222,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static long pwrite(int fd, MemorySegment segment, long start, long count, long offset) {
-    long address = Downcall.address(segment, start, count);
+    long address = NativeFunction.address(segment, start, count);
     try {
       return pwrite(fd, address, count, offset);
     } finally {
@@ -300,15 +264,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static long size(int fd) {
-    CallState state = CallState.acquire();
-    try {
-      long result = (long) Calls.LSEEK.invokeExact(state.captured, fd, 0L, SEEK_END);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    return Calls.LSEEK.callLong(fd, 0, SEEK_END, 0, 0, 0);
   }
 
   /**
@@ -320,7 +276,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static int fsync(int fd) {
-    return Downcall.call(Calls.FSYNC, fd, true);
+    return Calls.FSYNC.retryInt(fd, 0, 0, 0);
   }
 
   /**
@@ -332,7 +288,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static int fdatasync(int fd) {
-    return Downcall.call(Calls.FDATASYNC, fd, true);
+    return Calls.FDATASYNC.retryInt(fd, 0, 0, 0);
   }
 
   /**
@@ -344,18 +300,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static int ftruncate(int fd, long length) {
-    CallState state = CallState.acquire();
-    try {
-      int result;
-      do {
-        result = (int) Calls.FTRUNCATE.invokeExact(state.captured, fd, length);
-      } while (result < 0 && state.errno() == Errno.EINTR);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    return Calls.FTRUNCATE.retryInt(fd, length, 0, 0);
   }
 
   /**
@@ -370,18 +315,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static int fallocate(int fd, int mode, long offset, long length) {
-    CallState state = CallState.acquire();
-    try {
-      int result;
-      do {
-        result = (int) Calls.FALLOCATE.invokeExact(state.captured, fd, mode, offset, length);
-      } while (result < 0 && state.errno() == Errno.EINTR);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    return Calls.FALLOCATE.retryInt(fd, mode, offset, length);
   }
 
   /**
@@ -396,18 +330,7 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static int flock(int fd, int operation) {
-    CallState state = CallState.acquire();
-    try {
-      int result;
-      do {
-        result = (int) Calls.FLOCK.invokeExact(state.captured, fd, operation);
-      } while (result < 0 && state.errno() == Errno.EINTR);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    return Calls.FLOCK.retryInt(fd, operation, 0, 0);
   }
 
   /**
@@ -438,20 +361,12 @@ public final class FileCalls {
   }
 
   private static int setRecordLock(int fd, short type) {
-    CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
       // l_type, l_whence = SEEK_SET, l_start = 0, l_len = 0 for the whole file, l_pid = 0
       MemorySegment lock = arena.allocate(STRUCT_FLOCK_BYTES, 8);
       lock.set(ValueLayout.JAVA_SHORT, 0, type);
-      int result;
-      do {
-        result = (int) Calls.FCNTL.invokeExact(state.captured, fd, F_OFD_SETLK, lock.address());
-      } while (result < 0 && state.errno() == Errno.EINTR);
-      return result < 0 ? -state.errno() : 0;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
+      int result = Calls.FCNTL.retryInt(fd, F_OFD_SETLK, lock.address(), 0);
+      return Math.min(result, 0);
     }
   }
 
@@ -468,15 +383,8 @@ public final class FileCalls {
     if (name.indexOf('\0') >= 0) {
       throw new IllegalArgumentException("A file name cannot contain NUL: " + name + ".");
     }
-    CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
-      long address = arena.allocateFrom(name, NAMES).address();
-      int result = (int) Calls.MEMFD_CREATE.invokeExact(state.captured, address, flags);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
+      return Calls.MEMFD_CREATE.callInt(arena.allocateFrom(name, NAMES).address(), flags, 0, 0);
     }
   }
 
@@ -490,39 +398,18 @@ public final class FileCalls {
 
   /** Linked by the first call, so that {@code Libc.probe} links nothing. */
   private static final class Calls {
-    static final MethodHandle OPEN =
-        Downcall.link(
-            LibC.open.address(),
-            FunctionDescriptor.of(
-                ValueLayout.JAVA_INT,
-                ValueLayout.ADDRESS,
-                ValueLayout.JAVA_INT,
-                ValueLayout.JAVA_INT),
-            Linker.Option.firstVariadicArg(2));
-    static final MethodHandle CLOSE = Downcall.link(LibC.close$address(), LibC.close$descriptor());
-    static final MethodHandle PREAD = Downcall.link(LibC.pread$address(), LibC.pread$descriptor());
-    static final MethodHandle PWRITE =
-        Downcall.link(LibC.pwrite$address(), LibC.pwrite$descriptor());
-    static final MethodHandle LSEEK = Downcall.link(LibC.lseek$address(), LibC.lseek$descriptor());
-    static final MethodHandle FSYNC = Downcall.link(LibC.fsync$address(), LibC.fsync$descriptor());
-    static final MethodHandle FDATASYNC =
-        Downcall.link(LibC.fdatasync$address(), LibC.fdatasync$descriptor());
-    static final MethodHandle FTRUNCATE =
-        Downcall.link(LibC.ftruncate$address(), LibC.ftruncate$descriptor());
-    static final MethodHandle FALLOCATE =
-        Downcall.link(LibC.fallocate$address(), LibC.fallocate$descriptor());
-    static final MethodHandle FLOCK = Downcall.link(LibC.flock$address(), LibC.flock$descriptor());
-    static final MethodHandle FCNTL =
-        Downcall.link(
-            Linker.nativeLinker().defaultLookup().find("fcntl").orElseThrow(),
-            FunctionDescriptor.of(
-                ValueLayout.JAVA_INT,
-                ValueLayout.JAVA_INT,
-                ValueLayout.JAVA_INT,
-                ValueLayout.ADDRESS),
-            Linker.Option.firstVariadicArg(2));
-    static final MethodHandle MEMFD_CREATE =
-        Downcall.link(LibC.memfd_create$address(), LibC.memfd_create$descriptor());
+    static final NativeFunction OPEN = NativeFunction.libc("open");
+    static final NativeFunction CLOSE = NativeFunction.libc("close");
+    static final NativeFunction PREAD = NativeFunction.libc("pread");
+    static final NativeFunction PWRITE = NativeFunction.libc("pwrite");
+    static final NativeFunction LSEEK = NativeFunction.libc("lseek");
+    static final NativeFunction FSYNC = NativeFunction.libc("fsync");
+    static final NativeFunction FDATASYNC = NativeFunction.libc("fdatasync");
+    static final NativeFunction FTRUNCATE = NativeFunction.libc("ftruncate");
+    static final NativeFunction FALLOCATE = NativeFunction.libc("fallocate");
+    static final NativeFunction FLOCK = NativeFunction.libc("flock");
+    static final NativeFunction FCNTL = NativeFunction.libc("fcntl");
+    static final NativeFunction MEMFD_CREATE = NativeFunction.libc("memfd_create");
 
     private Calls() {}
   }

@@ -1,13 +1,9 @@
 package io.fovea.bindings;
 
-import io.fovea.bindings.generated.LibC;
-import io.fovea.bindings.generated.rlimit;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.util.List;
 
 /**
@@ -90,7 +86,9 @@ public final class Libc {
           return new Availability.Unavailable("libc has no function " + function, 0);
         }
       }
-      linker.downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_INT));
+      if (!NativeAccess.granted()) {
+        throw new IllegalCallerException();
+      }
     } catch (IllegalCallerException e) {
       return new Availability.Unavailable(
           "native access is denied, start the JVM with "
@@ -109,7 +107,7 @@ public final class Libc {
    * @since 0.1.0
    */
   public static int getpid() {
-    return LibC.getpid();
+    return Calls.GETPID.callPlain(0, 0, 0, 0, 0);
   }
 
   /**
@@ -119,7 +117,7 @@ public final class Libc {
    * @since 0.1.0
    */
   public static int pageSize() {
-    return LibC.getpagesize();
+    return Calls.GETPAGESIZE.callPlain(0, 0, 0, 0, 0);
   }
 
   /**
@@ -130,26 +128,22 @@ public final class Libc {
    * @since 0.1.0
    */
   public static long rlimit(int resource) {
-    CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment limits = rlimit.allocate(arena);
-      int result = (int) Calls.GETRLIMIT.invokeExact(state.captured, resource, limits.address());
+      MemorySegment limits = arena.allocate(2 * Long.BYTES, Long.BYTES); // rlim_cur, rlim_max
+      int result = Calls.GETRLIMIT.callInt(resource, limits.address(), 0, 0);
       if (result < 0) {
-        return -state.errno();
+        return result;
       }
-      long soft = rlimit.rlim_cur(limits);
+      long soft = limits.get(ValueLayout.JAVA_LONG, 0);
       return soft < 0 ? Long.MAX_VALUE : soft; // RLIM_INFINITY is all ones
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
     }
   }
 
   /** Linked by the first call, so that {@code Libc.probe} links nothing. */
   private static final class Calls {
-    static final MethodHandle GETRLIMIT =
-        Downcall.link(LibC.getrlimit$address(), LibC.getrlimit$descriptor());
+    static final NativeFunction GETPID = NativeFunction.libc("getpid");
+    static final NativeFunction GETPAGESIZE = NativeFunction.libc("getpagesize");
+    static final NativeFunction GETRLIMIT = NativeFunction.libc("getrlimit");
 
     private Calls() {}
   }

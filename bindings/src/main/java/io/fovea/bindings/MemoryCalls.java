@@ -1,10 +1,5 @@
 package io.fovea.bindings;
 
-import io.fovea.bindings.generated.LibC;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -101,11 +96,8 @@ public final class MemoryCalls {
   public static long mmap(long address, long length, int prot, int flags, int fd, long offset) {
     CallState state = CallState.acquire();
     try {
-      long result =
-          (long) Calls.MMAP.invokeExact(state.captured, address, length, prot, flags, fd, offset);
+      long result = Calls.MMAP.call(state, address, length, prot, flags, fd, offset);
       return result == -1 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
     } finally {
       state.release();
     }
@@ -120,15 +112,7 @@ public final class MemoryCalls {
    * @since 0.1.0
    */
   public static int munmap(long address, long length) {
-    CallState state = CallState.acquire();
-    try {
-      int result = (int) Calls.MUNMAP.invokeExact(state.captured, address, length);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    return Calls.MUNMAP.callInt(address, length, 0, 0);
   }
 
   /**
@@ -142,7 +126,7 @@ public final class MemoryCalls {
    * @since 0.1.0
    */
   public static int madvise(long address, long length, int advice) {
-    return Downcall.range(Calls.MADVISE, address, length, advice);
+    return Calls.MADVISE.retryInt(address, length, advice, 0);
   }
 
   /**
@@ -155,7 +139,7 @@ public final class MemoryCalls {
    * @since 0.1.0
    */
   public static int mprotect(long address, long length, int prot) {
-    return Downcall.range(Calls.MPROTECT, address, length, prot);
+    return Calls.MPROTECT.retryInt(address, length, prot, 0);
   }
 
   /**
@@ -167,19 +151,8 @@ public final class MemoryCalls {
    * @since 0.1.0
    */
   public static int pidfdOpen(int pid) {
-    MethodHandle open = Vectors.PIDFD_OPEN;
-    if (open == null) {
-      return -Errno.ENOSYS;
-    }
-    CallState state = CallState.acquire();
-    try {
-      int result = (int) open.invokeExact(state.captured, pid, 0);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    NativeFunction open = Calls.PIDFD_OPEN;
+    return open == null ? -Errno.ENOSYS : open.callInt(pid, 0, 0, 0);
   }
 
   /**
@@ -199,19 +172,8 @@ public final class MemoryCalls {
    * @since 0.1.0
    */
   public static long processMadvise(int pidfd, long vector, long count, int advice) {
-    MethodHandle call = Vectors.PROCESS_MADVISE;
-    if (call == null) {
-      return -Errno.ENOSYS;
-    }
-    CallState state = CallState.acquire();
-    try {
-      long result = (long) call.invokeExact(state.captured, pidfd, vector, count, advice, 0);
-      return result < 0 ? -state.errno() : result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    NativeFunction call = Calls.PROCESS_MADVISE;
+    return call == null ? -Errno.ENOSYS : call.callLong(pidfd, vector, count, advice, 0, 0);
   }
 
   /**
@@ -239,19 +201,8 @@ public final class MemoryCalls {
   }
 
   private static int membarrier(long command) {
-    MethodHandle call = Barriers.SYSCALL;
-    if (call == null) {
-      return -Errno.ENOSYS;
-    }
-    CallState state = CallState.acquire();
-    try {
-      long result = (long) call.invokeExact(state.captured, Barriers.NUMBER, command, 0L);
-      return result < 0 ? -state.errno() : (int) result;
-    } catch (Throwable t) {
-      throw Downcall.unexpected(t);
-    } finally {
-      state.release();
-    }
+    NativeFunction call = Barriers.SYSCALL;
+    return call == null ? -Errno.ENOSYS : (int) call.callLong(Barriers.NUMBER, command, 0, 0, 0, 0);
   }
 
   /** Linked by the first call, if libc has {@code syscall}. */
@@ -263,58 +214,20 @@ public final class MemoryCalls {
     static final long REGISTER_PRIVATE_EXPEDITED = 1 << 4;
 
     /** {@code long syscall(long number, ...)}. */
-    static final @Nullable MethodHandle SYSCALL =
-        Vectors.optional(
-            "syscall",
-            FunctionDescriptor.of(
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG),
-            Linker.Option.firstVariadicArg(1));
+    static final @Nullable NativeFunction SYSCALL = NativeFunction.optional("syscall");
 
     private Barriers() {}
   }
 
-  /** Linked by the first call, if libc has the functions. */
-  private static final class Vectors {
-    static final @Nullable MethodHandle PIDFD_OPEN =
-        optional(
-            "pidfd_open",
-            FunctionDescriptor.of(
-                ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT));
-    static final @Nullable MethodHandle PROCESS_MADVISE =
-        optional(
-            "process_madvise",
-            FunctionDescriptor.of(
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_INT,
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_INT,
-                ValueLayout.JAVA_INT));
-
-    private Vectors() {}
-
-    static @Nullable MethodHandle optional(
-        String name, FunctionDescriptor descriptor, Linker.Option... options) {
-      return Linker.nativeLinker()
-          .defaultLookup()
-          .find(name)
-          .map(function -> Downcall.link(function, descriptor, options))
-          .orElse(null);
-    }
-  }
-
   /** Linked by the first call, so that {@code Libc.probe} links nothing. */
   private static final class Calls {
-    static final MethodHandle MMAP = Downcall.link(LibC.mmap$address(), LibC.mmap$descriptor());
-    static final MethodHandle MUNMAP =
-        Downcall.link(LibC.munmap$address(), LibC.munmap$descriptor());
-    static final MethodHandle MADVISE =
-        Downcall.link(LibC.madvise$address(), LibC.madvise$descriptor());
-    static final MethodHandle MPROTECT =
-        Downcall.link(LibC.mprotect$address(), LibC.mprotect$descriptor());
+    static final NativeFunction MMAP = NativeFunction.libc("mmap");
+    static final NativeFunction MUNMAP = NativeFunction.libc("munmap");
+    static final NativeFunction MADVISE = NativeFunction.libc("madvise");
+    static final NativeFunction MPROTECT = NativeFunction.libc("mprotect");
+    static final @Nullable NativeFunction PIDFD_OPEN = NativeFunction.optional("pidfd_open");
+    static final @Nullable NativeFunction PROCESS_MADVISE =
+        NativeFunction.optional("process_madvise");
 
     private Calls() {}
   }

@@ -1,9 +1,6 @@
 package io.fovea.bindings;
 
 import io.fovea.bindings.generated.LibUring;
-import io.fovea.bindings.generated.__kernel_timespec;
-import io.fovea.bindings.generated.io_uring_params;
-import io.fovea.bindings.generated.iovec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -81,12 +78,12 @@ public final class Ring implements AutoCloseable {
   private Ring(RingSetup setup) {
     arena = setup.arena();
     ring = setup.ring();
-    timeout = __kernel_timespec.allocate(arena);
+    timeout = arena.allocate(UringLayout.TIMESPEC_BYTES, Long.BYTES);
     firstCompletion = arena.allocate(ValueLayout.ADDRESS);
     submissions = new SubmissionQueue(ring, arena);
     completions = new CompletionQueue(ring, arena);
-    features = io_uring_params.features(setup.params());
-    setupFlags = io_uring_params.flags(setup.params());
+    features = setup.params().get(ValueLayout.JAVA_INT, UringLayout.PARAMS_FEATURES);
+    setupFlags = setup.params().get(ValueLayout.JAVA_INT, UringLayout.PARAMS_FLAGS);
   }
 
   /**
@@ -304,7 +301,7 @@ public final class Ring implements AutoCloseable {
     checkOpen();
     int result;
     do {
-      result = LibUring.io_uring_submit(ring);
+      result = UringCalls.SUBMIT.callPlain(address(), 0, 0, 0, 0);
     } while (result == -Errno.EINTR);
     return result;
   }
@@ -323,7 +320,7 @@ public final class Ring implements AutoCloseable {
     checkOpen();
     int result;
     do {
-      result = LibUring.io_uring_submit_and_wait(ring, possible(completions));
+      result = UringCalls.SUBMIT_AND_WAIT.callPlain(address(), possible(completions), 0, 0, 0);
     } while (result == -Errno.EINTR);
     return result;
   }
@@ -342,11 +339,11 @@ public final class Ring implements AutoCloseable {
   public int submitAndWait(int completions, long timeoutNanos) {
     checkOpen();
     int before = submissions.head();
-    __kernel_timespec.tv_sec(timeout, timeoutNanos / NANOS_PER_SECOND);
-    __kernel_timespec.tv_nsec(timeout, timeoutNanos % NANOS_PER_SECOND);
+    timeout.set(ValueLayout.JAVA_LONG, UringLayout.TIMESPEC_SEC, timeoutNanos / NANOS_PER_SECOND);
+    timeout.set(ValueLayout.JAVA_LONG, UringLayout.TIMESPEC_NSEC, timeoutNanos % NANOS_PER_SECOND);
     int result =
-        LibUring.io_uring_submit_and_wait_timeout(
-            ring, firstCompletion, possible(completions), timeout, MemorySegment.NULL);
+        UringCalls.SUBMIT_AND_WAIT_TIMEOUT.callPlain(
+            address(), firstCompletion.address(), possible(completions), timeout.address(), 0);
     // liburing's result on success differs between versions, and -ETIME may hide a submission.
     int taken = submissions.head() - before;
     return taken > 0 || result >= 0 || result == -Errno.ETIME || result == -Errno.EINTR
@@ -406,7 +403,7 @@ public final class Ring implements AutoCloseable {
     checkOpen();
     try (Arena temporary = Arena.ofConfined()) {
       MemorySegment array = temporary.allocateFrom(ValueLayout.JAVA_INT, fds);
-      return LibUring.io_uring_register_files(ring, array, fds.length);
+      return UringCalls.REGISTER_FILES.callPlain(address(), array.address(), fds.length, 0, 0);
     }
   }
 
@@ -423,7 +420,8 @@ public final class Ring implements AutoCloseable {
     checkOpen();
     try (Arena temporary = Arena.ofConfined()) {
       MemorySegment array = temporary.allocateFrom(ValueLayout.JAVA_INT, fd);
-      int result = LibUring.io_uring_register_files_update(ring, index, array, 1);
+      int result =
+          UringCalls.REGISTER_FILES_UPDATE.callPlain(address(), index, array.address(), 1, 0);
       return result < 0 ? result : 0;
     }
   }
@@ -437,7 +435,7 @@ public final class Ring implements AutoCloseable {
    */
   public int unregisterFiles() {
     checkOpen();
-    return LibUring.io_uring_unregister_files(ring);
+    return UringCalls.UNREGISTER_FILES.callPlain(address(), 0, 0, 0, 0);
   }
 
   /**
@@ -459,13 +457,15 @@ public final class Ring implements AutoCloseable {
           addresses.length + " addresses and " + lengths.length + " lengths.");
     }
     try (Arena temporary = Arena.ofConfined()) {
-      MemorySegment array = iovec.allocateArray(addresses.length, temporary);
+      MemorySegment array =
+          temporary.allocate(UringLayout.IOVEC_BYTES * addresses.length, Long.BYTES);
       for (int i = 0; i < addresses.length; i++) {
-        MemorySegment element = iovec.asSlice(array, i);
-        iovec.iov_base(element, MemorySegment.ofAddress(addresses[i]));
-        iovec.iov_len(element, lengths[i]);
+        long at = i * UringLayout.IOVEC_BYTES;
+        array.set(ValueLayout.JAVA_LONG, at + UringLayout.IOVEC_BASE, addresses[i]);
+        array.set(ValueLayout.JAVA_LONG, at + UringLayout.IOVEC_LEN, lengths[i]);
       }
-      return LibUring.io_uring_register_buffers(ring, array, addresses.length);
+      return UringCalls.REGISTER_BUFFERS.callPlain(
+          address(), array.address(), addresses.length, 0, 0);
     }
   }
 
@@ -478,7 +478,7 @@ public final class Ring implements AutoCloseable {
    */
   public int unregisterBuffers() {
     checkOpen();
-    return LibUring.io_uring_unregister_buffers(ring);
+    return UringCalls.UNREGISTER_BUFFERS.callPlain(address(), 0, 0, 0, 0);
   }
 
   // ---------------------------------------------------------------- facts
@@ -577,7 +577,7 @@ public final class Ring implements AutoCloseable {
     }
     drain();
     closed = true;
-    LibUring.io_uring_queue_exit(ring);
+    UringCalls.QUEUE_EXIT.callPlain(ring.address(), 0, 0, 0, 0);
     arena.close();
   }
 
@@ -611,6 +611,12 @@ public final class Ring implements AutoCloseable {
         error = reaped;
       }
     }
+  }
+
+  /** Returns the address of {@code struct io_uring}; throws if the thread may not use it. */
+  private long address() {
+    ring.get(ValueLayout.JAVA_BYTE, 0); // the arena checks thread and liveness
+    return ring.address();
   }
 
   private void checkOpen() {

@@ -1,12 +1,9 @@
 package io.fovea.bindings;
 
 import io.fovea.bindings.generated.LibUring;
-import io.fovea.bindings.generated.io_uring;
-import io.fovea.bindings.generated.io_uring_params;
-import io.fovea.bindings.generated.io_uring_probe;
-import io.fovea.bindings.generated.io_uring_probe_op;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 
 /**
  * Sets up a ring: which setup flags are tried in which order, and which features and operations a
@@ -46,6 +43,9 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
   };
   private static final int ENTRIES_MAX = 32768;
 
+  /** Enough of a {@code struct io_uring_probe} for any operation code. */
+  private static final long PROBE_BYTES = UringLayout.PROBE_OPS + 256 * UringLayout.PROBE_OP_BYTES;
+
   /** Opens a ring with the best flags that the kernel accepts. */
   static RingSetup best(int entries, boolean lent) {
     int[] wishes = lent ? WISHES_LENT : WISHES;
@@ -79,19 +79,20 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
     }
     Arena arena = lent ? Arena.ofShared() : Arena.ofConfined();
     try {
-      MemorySegment ring = io_uring.allocate(arena);
-      MemorySegment params = io_uring_params.allocate(arena);
+      MemorySegment ring = arena.allocate(UringLayout.RING_BYTES, Long.BYTES);
+      MemorySegment params = arena.allocate(UringLayout.PARAMS_BYTES, Long.BYTES);
       int flags = setupFlags;
       if (completionEntries != 0) {
         flags |= LibUring.IORING_SETUP_CQSIZE();
-        io_uring_params.cq_entries(params, completionEntries);
+        params.set(ValueLayout.JAVA_INT, UringLayout.PARAMS_CQ_ENTRIES, completionEntries);
       }
-      io_uring_params.flags(params, flags);
-      int error = LibUring.io_uring_queue_init_params(entries, ring, params);
+      params.set(ValueLayout.JAVA_INT, UringLayout.PARAMS_FLAGS, flags);
+      int error =
+          UringCalls.QUEUE_INIT_PARAMS.callPlain(entries, ring.address(), params.address(), 0, 0);
       if (error < 0) {
         throw new NativeException("io_uring_queue_init_params", error);
       }
-      LibUring.io_uring_ring_dontfork(ring); // best effort
+      UringCalls.RING_DONTFORK.callPlain(ring.address(), 0, 0, 0, 0); // best effort
       return new RingSetup(arena, ring, params);
     } catch (Throwable t) {
       arena.close();
@@ -99,33 +100,39 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
     }
   }
 
+  /** Returns the memory to which a pointer in a structure leads. */
+  static MemorySegment pointer(MemorySegment struct, long offset, long bytes, Arena arena) {
+    long address = struct.get(ValueLayout.JAVA_LONG, offset);
+    return MemorySegment.ofAddress(address).reinterpret(bytes, arena, null);
+  }
+
   /** Returns what this kernel lacks, or an empty string. */
   static String missing(MemorySegment ring, int features) {
     if ((features & NEEDED_FEATURES) != NEEDED_FEATURES) {
       return "the kernel's io_uring is older than Linux 5.11";
     }
-    MemorySegment probe = LibUring.io_uring_get_probe_ring(ring);
-    if (probe.address() == 0) {
+    long address = UringCalls.probe(ring);
+    if (address == 0) {
       return "the kernel's io_uring does not say which operations it has";
     }
     try {
-      int length = io_uring_probe.ops_len(probe) & 0xFF;
+      MemorySegment probe = MemorySegment.ofAddress(address).reinterpret(PROBE_BYTES);
+      int length = probe.get(ValueLayout.JAVA_BYTE, UringLayout.PROBE_OPS_LEN) & 0xFF;
       for (int operation : NEEDED_OPERATIONS) {
+        long flags =
+            UringLayout.PROBE_OPS
+                + operation * UringLayout.PROBE_OP_BYTES
+                + UringLayout.PROBE_OP_FLAGS;
         boolean supported =
             operation < length
-                && (io_uring_probe_op.flags(
-                            probe.asSlice(
-                                io_uring_probe.ops$offset()
-                                    + operation * io_uring_probe_op.layout().byteSize(),
-                                io_uring_probe_op.layout()))
-                        & LibUring.IO_URING_OP_SUPPORTED())
+                && (probe.get(ValueLayout.JAVA_SHORT, flags) & LibUring.IO_URING_OP_SUPPORTED())
                     != 0;
         if (!supported) {
           return "the kernel's io_uring lacks operation " + operation;
         }
       }
     } finally {
-      LibUring.io_uring_free_probe(probe);
+      UringCalls.FREE_PROBE.callPlain(address, 0, 0, 0, 0);
     }
     return "";
   }

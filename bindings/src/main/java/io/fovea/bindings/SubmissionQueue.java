@@ -1,9 +1,6 @@
 package io.fovea.bindings;
 
 import io.fovea.bindings.generated.LibUring;
-import io.fovea.bindings.generated.io_uring;
-import io.fovea.bindings.generated.io_uring_sq;
-import io.fovea.bindings.generated.io_uring_sqe;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -40,23 +37,7 @@ import java.util.Objects;
  * a lent ring.
  */
 final class SubmissionQueue {
-  private static final long SQ = io_uring.sq$offset();
-  private static final long TAIL = SQ + io_uring_sq.sqe_tail$offset();
-  private static final long SQE_BYTES = io_uring_sqe.layout().byteSize();
-  private static final long OPCODE = io_uring_sqe.opcode$offset();
-  private static final long FLAGS = io_uring_sqe.flags$offset();
-  private static final long IOPRIO = io_uring_sqe.ioprio$offset();
-  private static final long FD = io_uring_sqe.fd$offset();
-  private static final long OFF = io_uring_sqe.off$offset();
-  private static final long ADDR = io_uring_sqe.addr$offset();
-  private static final long LEN = io_uring_sqe.len$offset();
-  private static final long OP_FLAGS = io_uring_sqe.rw_flags$offset();
-  private static final long USER_DATA = io_uring_sqe.user_data$offset();
-  private static final long BUF_INDEX = io_uring_sqe.buf_index$offset();
-  private static final long PERSONALITY = io_uring_sqe.personality$offset();
-  private static final long FILE_INDEX = io_uring_sqe.file_index$offset();
-  private static final long ADDR3 = io_uring_sqe.addr3$offset();
-  private static final long PAD = io_uring_sqe.__pad2$offset();
+  private static final long TAIL = UringLayout.SQ + UringLayout.SQ_SQE_TAIL;
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
   private static final byte FIXED_FILE = (byte) LibUring.IOSQE_FIXED_FILE();
@@ -84,13 +65,18 @@ final class SubmissionQueue {
    * @param arena the arena of the ring's memory
    */
   SubmissionQueue(MemorySegment ring, Arena arena) {
-    MemorySegment sq = io_uring.sq(ring);
     this.ring = ring;
-    khead = io_uring_sq.khead(sq).reinterpret(Integer.BYTES, arena, null);
+    long sq = UringLayout.SQ;
+    khead = RingSetup.pointer(ring, sq + UringLayout.SQ_KHEAD, Integer.BYTES, arena);
     // Read through the pointers: the fields that hold the values are padding before liburing 2.3.
-    mask = io_uring_sq.kring_mask(sq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
-    entries = io_uring_sq.kring_entries(sq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
-    sqes = io_uring_sq.sqes(sq).reinterpret(entries * SQE_BYTES, arena, null);
+    mask =
+        RingSetup.pointer(ring, sq + UringLayout.SQ_KRING_MASK, Integer.BYTES, arena)
+            .get(ValueLayout.JAVA_INT, 0);
+    entries =
+        RingSetup.pointer(ring, sq + UringLayout.SQ_KRING_ENTRIES, Integer.BYTES, arena)
+            .get(ValueLayout.JAVA_INT, 0);
+    sqes =
+        RingSetup.pointer(ring, sq + UringLayout.SQ_SQES, entries * UringLayout.SQE_BYTES, arena);
     tail = ring.get(ValueLayout.JAVA_INT, TAIL);
   }
 
@@ -132,23 +118,23 @@ final class SubmissionQueue {
     if (position - head() >= entries) {
       return false;
     }
-    long at = (position & mask) * SQE_BYTES;
+    long at = (position & mask) * UringLayout.SQE_BYTES;
     boolean fixed = fd < REGISTERED + REGISTERED_MAX;
     MemorySegment s = sqes;
-    s.set(ValueLayout.JAVA_BYTE, at + OPCODE, (byte) opcode);
-    s.set(ValueLayout.JAVA_BYTE, at + FLAGS, fixed ? FIXED_FILE : 0);
-    s.set(ValueLayout.JAVA_SHORT, at + IOPRIO, (short) 0);
-    s.set(ValueLayout.JAVA_INT, at + FD, fixed ? fd - REGISTERED : fd);
-    s.set(ValueLayout.JAVA_LONG, at + OFF, offset);
-    s.set(ValueLayout.JAVA_LONG, at + ADDR, address);
-    s.set(ValueLayout.JAVA_INT, at + LEN, length);
-    s.set(ValueLayout.JAVA_INT, at + OP_FLAGS, opFlags);
-    s.set(ValueLayout.JAVA_LONG, at + USER_DATA, userData);
-    s.set(ValueLayout.JAVA_SHORT, at + BUF_INDEX, (short) bufferIndex);
-    s.set(ValueLayout.JAVA_SHORT, at + PERSONALITY, (short) 0);
-    s.set(ValueLayout.JAVA_INT, at + FILE_INDEX, 0);
-    s.set(ValueLayout.JAVA_LONG, at + ADDR3, 0L);
-    s.set(ValueLayout.JAVA_LONG, at + PAD, 0L);
+    s.set(ValueLayout.JAVA_BYTE, at + UringLayout.SQE_OPCODE, (byte) opcode);
+    s.set(ValueLayout.JAVA_BYTE, at + UringLayout.SQE_FLAGS, fixed ? FIXED_FILE : 0);
+    s.set(ValueLayout.JAVA_SHORT, at + UringLayout.SQE_IOPRIO, (short) 0);
+    s.set(ValueLayout.JAVA_INT, at + UringLayout.SQE_FD, fixed ? fd - REGISTERED : fd);
+    s.set(ValueLayout.JAVA_LONG, at + UringLayout.SQE_OFF, offset);
+    s.set(ValueLayout.JAVA_LONG, at + UringLayout.SQE_ADDR, address);
+    s.set(ValueLayout.JAVA_INT, at + UringLayout.SQE_LEN, length);
+    s.set(ValueLayout.JAVA_INT, at + UringLayout.SQE_RW_FLAGS, opFlags);
+    s.set(ValueLayout.JAVA_LONG, at + UringLayout.SQE_USER_DATA, userData);
+    s.set(ValueLayout.JAVA_SHORT, at + UringLayout.SQE_BUF_INDEX, (short) bufferIndex);
+    s.set(ValueLayout.JAVA_SHORT, at + UringLayout.SQE_PERSONALITY, (short) 0);
+    s.set(ValueLayout.JAVA_INT, at + UringLayout.SQE_FILE_INDEX, 0);
+    s.set(ValueLayout.JAVA_LONG, at + UringLayout.SQE_ADDR3, 0L);
+    s.set(ValueLayout.JAVA_LONG, at + UringLayout.SQE_PAD2, 0L);
     tail = position + 1;
     ring.set(ValueLayout.JAVA_INT, TAIL, tail);
     return true;
@@ -160,7 +146,7 @@ final class SubmissionQueue {
       throw new IllegalStateException(
           "There is no pending request to link from. Add one before you call linkNext().");
     }
-    long at = ((tail - 1) & mask) * SQE_BYTES + FLAGS;
+    long at = ((tail - 1) & mask) * UringLayout.SQE_BYTES + UringLayout.SQE_FLAGS;
     sqes.set(ValueLayout.JAVA_BYTE, at, (byte) (sqes.get(ValueLayout.JAVA_BYTE, at) | LINK));
   }
 
@@ -168,9 +154,9 @@ final class SubmissionQueue {
   void defuse() {
     int end = tail;
     for (int position = head(); position != end; position++) {
-      long at = (position & mask) * SQE_BYTES;
-      sqes.asSlice(at, SQE_BYTES).fill((byte) 0);
-      sqes.set(ValueLayout.JAVA_BYTE, at + OPCODE, (byte) LibUring.IORING_OP_NOP());
+      long at = (position & mask) * UringLayout.SQE_BYTES;
+      sqes.asSlice(at, UringLayout.SQE_BYTES).fill((byte) 0);
+      sqes.set(ValueLayout.JAVA_BYTE, at + UringLayout.SQE_OPCODE, (byte) LibUring.IORING_OP_NOP());
     }
   }
 }

@@ -19,6 +19,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
+import io.fovea.recovery.TablesLog;
 import io.fovea.store.SchemaHooks;
 import io.fovea.store.Store;
 import io.fovea.txn.Tx;
@@ -117,13 +118,37 @@ public final class Schema {
     CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
     DeferredDrops.forEach(catalog, (id, root, from, to) -> drops.addRest(id, root));
     store.attach(
-        new SchemaHooks(
-            () -> orphanPages.free(trees()),
-            this::listTables,
-            this::counted,
-            this::saveAtClose,
-            drops::run,
-            this::join));
+        new SchemaHooks() {
+          @Override
+          public void freeStrays() {
+            orphanPages.free(trees());
+          }
+
+          @Override
+          public TablesLog.Tables tables() {
+            return Schema.this::listTables;
+          }
+
+          @Override
+          public List<BTree> counted() {
+            return Schema.this.counted();
+          }
+
+          @Override
+          public long saveCounts() {
+            return saveAtClose();
+          }
+
+          @Override
+          public void onMarked() {
+            drops.run();
+          }
+
+          @Override
+          public void join() {
+            Schema.this.join();
+          }
+        });
   }
 
   /** Continues interrupted drops and starts background work. */

@@ -12,7 +12,18 @@ public final class RecoveredRowCounts {
    * @param records the number of records
    * @param bytes the bytes of their keys and values
    */
-  public record Counts(long records, long bytes) {}
+  public record Counts(long records, long bytes) {
+    // Written out: the JVM would generate classes for them, at each first opening.
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return other instanceof Counts c && records == c.records && bytes == c.bytes;
+    }
+
+    @Override
+    public int hashCode() {
+      return Long.hashCode(records) * 31 + Long.hashCode(bytes);
+    }
+  }
 
   private final Map<Integer, Counts> trees = new HashMap<>();
   private final Map<Integer, Counts> changes = new HashMap<>();

@@ -3,10 +3,9 @@ package io.fovea.recovery;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.wal.LogIdentity;
 import io.fovea.wal.Watermark;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
-import java.util.function.Consumer;
-import java.util.stream.Stream;
 
 /**
  * The description of a database file.
@@ -111,17 +110,16 @@ public record Superblock(
 
   /** Returns a copy that is in use, or complete, without a log; the log's end stays the same. */
   public Superblock with(boolean nowClean, int treeId, AllocatorState pages) {
-    return with(
-        s -> {
-          s.state = nowClean ? CLEAN : IN_USE;
-          s.nextTreeId = treeId;
-          s.allocator = pages;
-          if (!nowClean) {
-            s.unlogged++;
-            s.changes = 0;
-            s.follow(LogIdentity.newSession());
-          }
-        });
+    Fields fields = new Fields(this);
+    fields.state = nowClean ? CLEAN : IN_USE;
+    fields.nextTreeId = treeId;
+    fields.allocator = pages;
+    if (!nowClean) {
+      fields.unlogged++;
+      fields.changes = 0;
+      fields.follow(LogIdentity.newSession());
+    }
+    return fields.superblock();
   }
 
   /**
@@ -135,48 +133,49 @@ public record Superblock(
    */
   public Superblock logged(
       long redo, AllocatorState pages, long snapshot, int treeId, Watermark log) {
-    return with(
-        s -> {
-          s.state = LOGGED;
-          s.nextTreeId = treeId;
-          s.allocator = pages;
-          s.redoLsn = redo;
-          s.snapshotLsn = snapshot;
-          s.durable = log;
-        });
+    Fields fields = new Fields(this);
+    fields.state = LOGGED;
+    fields.nextTreeId = treeId;
+    fields.allocator = pages;
+    fields.redoLsn = redo;
+    fields.snapshotLsn = snapshot;
+    fields.durable = log;
+    return fields.superblock();
   }
 
   /** Returns a complete copy with the end of its log and the highest possible segment number. */
   public Superblock closed(AllocatorState pages, int treeId, long end, long lastSegment) {
-    return with(
-        s -> {
-          s.state = CLEAN;
-          s.nextTreeId = treeId;
-          s.allocator = pages;
-          s.redoLsn = end;
-          s.snapshotLsn = end;
-          s.endLsn = end;
-          s.durable = new Watermark(end, lastSegment);
-        });
+    Fields fields = new Fields(this);
+    fields.state = CLEAN;
+    fields.nextTreeId = treeId;
+    fields.allocator = pages;
+    fields.redoLsn = end;
+    fields.snapshotLsn = end;
+    fields.endLsn = end;
+    fields.durable = new Watermark(end, lastSegment);
+    return fields.superblock();
   }
 
   /** Returns a copy whose log was opened once more, with a segment size. */
   public Superblock opened(long newIncarnation, long segmentBytes) {
-    return with(
-        s -> {
-          s.incarnation = newIncarnation;
-          s.logSegmentBytes = segmentBytes;
-        });
+    Fields fields = new Fields(this);
+    fields.incarnation = newIncarnation;
+    fields.logSegmentBytes = segmentBytes;
+    return fields.superblock();
   }
 
   /** Returns a copy that is changed by an opening whose log durably has a segment. */
   public Superblock session(long of) {
-    return with(s -> s.follow(of));
+    Fields fields = new Fields(this);
+    fields.follow(of);
+    return fields.superblock();
   }
 
   /** Returns a copy with the commits of sessions recovered from the log, the latest last. */
   public Superblock recovered(List<Long> sessions) {
-    return with(s -> sessions.forEach(s::follow));
+    Fields fields = new Fields(this);
+    sessions.forEach(fields::follow);
+    return fields.superblock();
   }
 
   /** Returns whether a session is this one or an earlier one. */
@@ -186,37 +185,38 @@ public record Superblock(
 
   /** Returns a copy with the durable position of its log. */
   public Superblock durable(Watermark log) {
-    return with(s -> s.durable = log);
+    Fields fields = new Fields(this);
+    fields.durable = log;
+    return fields.superblock();
   }
 
   /** Returns a copy with the number of the counts in the catalog, 0 for none. */
   public Superblock counted(long number) {
-    return with(s -> s.counted = number);
+    Fields fields = new Fields(this);
+    fields.counted = number;
+    return fields.superblock();
   }
 
   /** Returns a copy with the start of the changes retained by the log, 0 for none. */
   public Superblock changes(long from) {
-    return with(s -> s.changes = from);
+    Fields fields = new Fields(this);
+    fields.changes = from;
+    return fields.superblock();
   }
 
   /** Returns a copy of a clean file's superblock that is another database from here on. */
   public Superblock identified(UUID as) {
-    return with(
-        s -> {
-          s.id = as;
-          s.changes = 0;
-          s.session = LogIdentity.newSession();
-          s.ancestors = List.of();
-        });
+    Fields fields = new Fields(this);
+    fields.id = as;
+    fields.changes = 0;
+    fields.session = LogIdentity.newSession();
+    fields.ancestors = List.of();
+    return fields.superblock();
   }
 
   Superblock withSequence(long newer) {
-    return with(s -> s.sequence = newer);
-  }
-
-  private Superblock with(Consumer<Fields> change) {
     Fields fields = new Fields(this);
-    change.accept(fields);
+    fields.sequence = newer;
     return fields.superblock();
   }
 
@@ -263,12 +263,19 @@ public record Superblock(
     /** Makes a session the successor of the current one. */
     private void follow(long next) {
       if (next != session) {
-        ancestors =
-            Stream.concat(Stream.of(session), ancestors.stream())
-                .filter(a -> a != 0 && a != next)
-                .limit(ANCESTORS_MAX)
-                .toList();
+        List<Long> all = new ArrayList<>();
+        addAncestor(all, session, next);
+        for (long ancestor : ancestors) {
+          addAncestor(all, ancestor, next);
+        }
+        ancestors = List.copyOf(all);
         session = next;
+      }
+    }
+
+    private static void addAncestor(List<Long> all, long ancestor, long next) {
+      if (ancestor != 0 && ancestor != next && all.size() < ANCESTORS_MAX) {
+        all.add(ancestor);
       }
     }
 

@@ -157,10 +157,10 @@ final class Closing {
             CUT_NANOS,
             Long.MAX_VALUE);
     if (journal != null) {
-      journal.finish(storeComponents.pool(), storeComponents.treeIds().get(), hooks.saveCounts());
+      journal.finish(storeComponents.pool(), storeComponents.treeIds().get(), hooks::saveCounts);
     } else {
-      hooks.freeStrays().run();
-      long number = hooks.saveCounts().getAsLong();
+      hooks.freeStrays();
+      long number = hooks.saveCounts();
       end.cut(() -> false);
       storeComponents.pool().flushAll();
       storeComponents.writeSuperblock(superblocks, true, number);
@@ -172,15 +172,15 @@ final class Closing {
    * Releases all resources without writing. Every step is taken even if one before it fails: memory
    * may leak, but the files are free.
    *
-   * @param join waits for the schema's threads, which were told to end
+   * @param hooks of the schema, whose threads were told to end
    */
-  static void giveBack(StoreComponents storeComponents, Runnable join) {
+  static void giveBack(StoreComponents storeComponents, SchemaHooks hooks) {
     List<Runnable> steps = new ArrayList<>();
     Journal journal = storeComponents.journal();
     if (journal != null) {
       steps.add(journal::stop);
     }
-    steps.add(join);
+    steps.add(hooks::join);
     steps.add(storeComponents.pool()::abandon);
     steps.add(storeComponents.engine()::close);
     steps.add(storeComponents.keyLocations()::close);

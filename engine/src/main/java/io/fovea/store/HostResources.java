@@ -8,8 +8,6 @@ import java.util.List;
 
 /** The resources that the machine or container grants this process. */
 public final class HostResources {
-  private static final System.Logger LOG = System.getLogger("io.fovea");
-
   /** The least memory at which defaults are as documented. */
   private static final long ROOMY_BYTES = 2L << 30;
 
@@ -45,7 +43,8 @@ public final class HostResources {
     long limit = Long.MAX_VALUE;
     for (String line : lines("/proc/meminfo")) {
       if (line.startsWith("MemTotal:")) {
-        limit = Math.min(limit, number(line.replaceAll("[^0-9]", "")) << 10);
+        int end = line.lastIndexOf(' '); // "MemTotal:       24000000 kB"
+        limit = Math.min(limit, number(line.substring("MemTotal:".length(), end).trim()) << 10);
       }
     }
     for (String line : lines("/proc/self/cgroup")) {
@@ -88,11 +87,11 @@ public final class HostResources {
     }
   }
 
+  /** The lines of a file; none where it can't be read. */
   private static List<String> lines(String file) {
     try {
       return Files.readAllLines(Path.of(file));
     } catch (IOException | RuntimeException e) {
-      LOG.log(System.Logger.Level.TRACE, file, e);
       return List.of();
     }
   }

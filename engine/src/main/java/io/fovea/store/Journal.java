@@ -27,8 +27,8 @@ import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -311,8 +311,8 @@ public final class Journal {
         pool,
         superblocks,
         nextTreeId,
-        () -> hooks.freeStrays().run(),
-        () -> hooks.counted().get(),
+        () -> hooks.freeStrays(),
+        () -> hooks.counted(),
         tables,
         config.log().keepBytes(),
         config.checkpointNanos(),
@@ -468,7 +468,7 @@ public final class Journal {
   /**
    * Writes everything and marks the file clean. Nothing may change any more.
    *
-   * @param save puts the counts of trees into the catalog; see {@link SchemaHooks}
+   * @param save saves the counts in the catalog; see {@link SchemaHooks#saveCounts}
    * @throws DurabilityLostException if pages outside all trees could not be freed, which recovery
    *     does; or if a full log cannot be written to its end: the rest was never acknowledged and is
    *     lost
@@ -478,7 +478,7 @@ public final class Journal {
     c.close();
     Log l = log();
     l.requireAlive();
-    hooks.freeStrays().run();
+    hooks.freeStrays();
     if (taken.stream().anyMatch(LogSession::begun)) {
       persist();
       throw new DurabilityLostException(

@@ -74,6 +74,20 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
     return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
   }
 
+  // Written out: the JVM would generate classes for them, at each first opening.
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof LogSizes s
+        && bufferBytes == s.bufferBytes
+        && segmentBytes == s.segmentBytes
+        && maxBytes == s.maxBytes;
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(bufferBytes + 31 * segmentBytes + 961 * maxBytes);
+  }
+
   private static long bufferMin(int pageSize) {
     return Math.max(BUFFER_MIN, (long) PAGES * pageSize);
   }

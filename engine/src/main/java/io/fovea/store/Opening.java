@@ -472,7 +472,7 @@ public final class Opening {
             counts);
     Store store = new Store(storeComponents, marked);
     LOG.log(
-        store.isSnapshot() || beside ? Level.DEBUG : Level.INFO,
+        Level.DEBUG,
         () ->
             "Opened "
                 + place.name

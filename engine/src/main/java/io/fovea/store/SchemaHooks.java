@@ -3,27 +3,59 @@ package io.fovea.store;
 import io.fovea.btree.BTree;
 import io.fovea.recovery.TablesLog;
 import java.util.List;
-import java.util.function.LongSupplier;
-import java.util.function.Supplier;
 
 /**
  * Calls from a store to the schema above it, which attaches them once ({@link Store#attach}).
  * Thread-safe.
- *
- * @param freeStrays frees pages that could not be freed when they were released
- * @param tables lists the tables, for change subscribers
- * @param counted the trees whose records are counted
- * @param saveCounts saves the counts in the catalog, and returns their number, or 0 on failure
- * @param onMarked runs once the file is marked as in use
- * @param join waits for the schema's background threads, which were told to end
  */
-public record SchemaHooks(
-    Runnable freeStrays,
-    TablesLog.Tables tables,
-    Supplier<List<BTree>> counted,
-    LongSupplier saveCounts,
-    Runnable onMarked,
-    Runnable join) {
-  static final SchemaHooks NONE =
-      new SchemaHooks(() -> {}, (wait, use) -> false, List::of, () -> 0, () -> {}, () -> {});
+public interface SchemaHooks {
+  /** The hooks of a store without a schema. */
+  SchemaHooks NONE = new None();
+
+  /** Frees pages that could not be freed when they were released. */
+  void freeStrays();
+
+  /** The tables, for change subscribers. */
+  TablesLog.Tables tables();
+
+  /** The trees whose records are counted. */
+  List<BTree> counted();
+
+  /** Saves the counts in the catalog, and returns their number, or 0 on failure. */
+  long saveCounts();
+
+  /** Called once the file is marked as in use. */
+  void onMarked();
+
+  /** Waits for the schema's background threads, which were told to end. */
+  void join();
+
+  /** Does nothing. */
+  final class None implements SchemaHooks {
+    private None() {}
+
+    @Override
+    public void freeStrays() {}
+
+    @Override
+    public TablesLog.Tables tables() {
+      return (wait, use) -> false;
+    }
+
+    @Override
+    public List<BTree> counted() {
+      return List.of();
+    }
+
+    @Override
+    public long saveCounts() {
+      return 0;
+    }
+
+    @Override
+    public void onMarked() {}
+
+    @Override
+    public void join() {}
+  }
 }

@@ -218,7 +218,7 @@ public final class Store {
 
   /** Returns the trees whose records are counted. */
   List<BTree> counted() {
-    return hooks.counted().get();
+    return hooks.counted();
   }
 
   /** Returns the counts that override the catalog's; null if the catalog's are valid. */
@@ -376,7 +376,7 @@ public final class Store {
         journal.counts();
         journal.noteTables();
       }
-      hooks.onMarked().run(); // last, because it may fail: the steps above must not be skipped
+      hooks.onMarked(); // last, because it may fail: the steps above must not be skipped
     }
   }
 
@@ -593,7 +593,7 @@ public final class Store {
     try {
       Closing.finish(storeComponents, marked, quiet, hooks);
     } finally {
-      Closing.giveBack(storeComponents, hooks.join());
+      Closing.giveBack(storeComponents, hooks);
     }
   }
 
@@ -607,7 +607,7 @@ public final class Store {
       // Wait for a mark in progress; a later one sees that the store is closed. It may be on a
       // thread that is joined below.
     }
-    Closing.giveBack(storeComponents, hooks.join());
+    Closing.giveBack(storeComponents, hooks);
   }
 
   public DatabaseClosedException closedException() {

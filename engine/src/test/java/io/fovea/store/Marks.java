@@ -1,6 +1,8 @@
 package io.fovea.store;
 
-import io.fovea.support.Records;
+import io.fovea.btree.BTree;
+import io.fovea.recovery.TablesLog;
+import java.util.List;
 
 /** Replaces the action that follows marking a file as in use, for tests of other packages. */
 public final class Marks {
@@ -8,6 +10,38 @@ public final class Marks {
 
   /** Sets the action. */
   public static void then(Store store, Runnable what) {
-    store.hooks = Records.with(store.hooks, "onMarked", what);
+    SchemaHooks hooks = store.hooks;
+    store.hooks =
+        new SchemaHooks() {
+          @Override
+          public void freeStrays() {
+            hooks.freeStrays();
+          }
+
+          @Override
+          public TablesLog.Tables tables() {
+            return hooks.tables();
+          }
+
+          @Override
+          public List<BTree> counted() {
+            return hooks.counted();
+          }
+
+          @Override
+          public long saveCounts() {
+            return hooks.saveCounts();
+          }
+
+          @Override
+          public void onMarked() {
+            what.run();
+          }
+
+          @Override
+          public void join() {
+            hooks.join();
+          }
+        };
   }
 }
