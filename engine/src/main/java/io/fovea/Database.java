@@ -613,22 +613,27 @@ public final class Database extends Catalog implements AutoCloseable {
       }
       closed = true;
       boolean[] quiet = new boolean[2]; // not marked clean if something fails on the way there
-      Store.closeAll(
-          listeners::tell,
-          onClose,
-          snapshots::close,
-          schema.expirations()::cancel,
-          () -> quiet[0] = store.quiesce(options.transactions().closeTimeout()),
-          () -> {
-            schema.end();
-            quiet[1] = true;
-          },
-          firstCount::end,
-          this::endFollowing,
-          () -> schema.closing(alone -> store.close(quiet[0] && quiet[1] && alone)));
+      Store.closeAll(9, step -> closeStep(step, quiet));
     } finally {
       closing.unlock();
       Leaks.endIfUnused();
+    }
+  }
+
+  private void closeStep(int step, boolean[] quiet) {
+    switch (step) {
+      case 0 -> listeners.tell();
+      case 1 -> onClose.run();
+      case 2 -> snapshots.close();
+      case 3 -> schema.expirations().cancel();
+      case 4 -> quiet[0] = store.quiesce(options.transactions().closeTimeout());
+      case 5 -> {
+        schema.end();
+        quiet[1] = true;
+      }
+      case 6 -> firstCount.end();
+      case 7 -> endFollowing();
+      default -> schema.closing(alone -> store.close(quiet[0] && quiet[1] && alone));
     }
   }
 

@@ -9,6 +9,7 @@ import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
@@ -214,6 +215,7 @@ final class Loads {
 
   /** Ends all loads and frees their unpublished pages; the store is already closing. */
   void end() {
-    Store.closeAll(active.stream().map(w -> (Runnable) w::giveUp).toArray(Runnable[]::new));
+    List<Work> all = List.copyOf(active);
+    Store.closeAll(all.size(), i -> all.get(i).giveUp());
   }
 }

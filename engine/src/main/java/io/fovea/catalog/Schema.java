@@ -14,12 +14,12 @@ import io.fovea.memory.Waits;
 import io.fovea.object.ObjectEntries;
 import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.Recovery;
+import io.fovea.recovery.TablesLog;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
-import io.fovea.recovery.TablesLog;
 import io.fovea.store.SchemaHooks;
 import io.fovea.store.Store;
 import io.fovea.txn.Tx;
@@ -168,11 +168,29 @@ public final class Schema {
 
   /** Stops background work, and waits for it to end. */
   public void end() {
-    Store.closeAll(sequences::close, loads::end, expirations::cancel, drops::cancel, this::join);
+    Store.closeAll(
+        5,
+        step -> {
+          switch (step) {
+            case 0 -> sequences.close();
+            case 1 -> loads.end();
+            case 2 -> expirations.cancel();
+            case 3 -> drops.cancel();
+            default -> join();
+          }
+        });
   }
 
   private void join() {
-    Store.closeAll(expirations::join, drops::join, compaction::end);
+    Store.closeAll(
+        3,
+        step -> {
+          switch (step) {
+            case 0 -> expirations.join();
+            case 1 -> drops.join();
+            default -> compaction.end();
+          }
+        });
   }
 
   /** Returns the sequences. */

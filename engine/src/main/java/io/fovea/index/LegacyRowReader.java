@@ -74,12 +74,15 @@ public final class LegacyRowReader {
     this.history = history;
     this.size = history.length();
     this.packed = PackedRows.of(history, layout);
-    this.newest =
-        layout.fields().stream()
-            .map(f -> RowHistory.Part.of(f.ordinal(), f))
-            .toArray(RowHistory.Part[]::new);
-    this.recipes =
-        history.old().stream().map(s -> recipe(s, layout, history.fields())).toArray(Recipe[]::new);
+    this.newest = new RowHistory.Part[layout.fields().size()];
+    for (int i = 0; i < newest.length; i++) {
+      Field field = layout.fields().get(i);
+      newest[i] = RowHistory.Part.of(field.ordinal(), field);
+    }
+    this.recipes = new Recipe[history.old().size()];
+    for (int i = 0; i < recipes.length; i++) {
+      recipes[i] = recipe(history.old().get(i), layout, history.fields());
+    }
   }
 
   private static Recipe recipe(RowHistory.Shape shape, Layout layout, List<RowHistory.Origin> ids) {

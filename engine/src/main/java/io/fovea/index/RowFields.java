@@ -2,6 +2,7 @@ package io.fovea.index;
 
 import io.fovea.schema.Field;
 import io.fovea.schema.Layout;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -28,9 +29,15 @@ public final class RowFields {
   /** Those of a layout. */
   public RowFields(Layout layout) {
     List<Field> fields = layout.fields();
-    this.all = fields.toArray(Field[]::new);
-    this.plain = fields.toArray(Field[]::new);
-    this.variable = fields.stream().filter(Field::variable).toArray(Field[]::new);
+    this.all = fields.toArray(new Field[0]);
+    this.plain = fields.toArray(new Field[0]);
+    List<Field> varying = new ArrayList<>();
+    for (Field field : all) {
+      if (field.variable()) {
+        varying.add(field);
+      }
+    }
+    this.variable = varying.toArray(new Field[0]);
     this.starts = new int[all.length];
     for (int i = 0; i < all.length; i++) {
       starts[i] = all[i].start();

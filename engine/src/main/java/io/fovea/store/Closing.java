@@ -10,8 +10,7 @@ import io.fovea.txn.TxEngine;
 import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.function.IntConsumer;
 
 /**
  * Closes a store.
@@ -41,13 +40,17 @@ final class Closing {
   /**
    * Runs all steps in order, even if some fail.
    *
+   * <p>One function of the step's number, and not a list of functions: each would be a class that
+   * the JVM generates at the first close.
+   *
+   * @param step gets 0 up to {@code count - 1}
    * @throws RuntimeException the first failure, of any type, with the others suppressed
    */
-  static void all(List<Runnable> steps) {
+  static void all(int count, IntConsumer step) {
     Throwable first = null;
-    for (Runnable step : steps) {
+    for (int i = 0; i < count; i++) {
       try {
-        step.run();
+        step.accept(i);
       } catch (Throwable t) {
         if (first == null) {
           first = t;
@@ -175,27 +178,39 @@ final class Closing {
    * @param hooks of the schema, whose threads were told to end
    */
   static void giveBack(StoreComponents storeComponents, SchemaHooks hooks) {
-    List<Runnable> steps = new ArrayList<>();
+    all(9, step -> giveBack(storeComponents, hooks, step));
+  }
+
+  private static void giveBack(StoreComponents storeComponents, SchemaHooks hooks, int step) {
     Journal journal = storeComponents.journal();
-    if (journal != null) {
-      steps.add(journal::stop);
-    }
-    steps.add(hooks::join);
-    steps.add(storeComponents.pool()::abandon);
-    steps.add(storeComponents.engine()::close);
-    steps.add(storeComponents.keyLocations()::close);
     TimestampFile timestamps = storeComponents.timestamps();
-    if (timestamps != null) {
-      steps.add(timestamps::close);
-    }
-    steps.add(storeComponents.device()::close);
-    if (journal != null) {
-      steps.add(journal::closeFiles);
-    }
     FileLock lock = storeComponents.lock();
-    if (lock != null) {
-      steps.add(lock::close);
+    switch (step) {
+      case 0 -> {
+        if (journal != null) {
+          journal.stop();
+        }
+      }
+      case 1 -> hooks.join();
+      case 2 -> storeComponents.pool().abandon();
+      case 3 -> storeComponents.engine().close();
+      case 4 -> storeComponents.keyLocations().close();
+      case 5 -> {
+        if (timestamps != null) {
+          timestamps.close();
+        }
+      }
+      case 6 -> storeComponents.device().close();
+      case 7 -> {
+        if (journal != null) {
+          journal.closeFiles();
+        }
+      }
+      default -> {
+        if (lock != null) {
+          lock.close();
+        }
+      }
     }
-    all(steps);
   }
 }

@@ -295,6 +295,6 @@ public final class SnapshotOpening {
       closed = true;
       all = List.copyOf(open);
     }
-    Closing.all(all.stream().map(o -> (Runnable) o::close).toList());
+    Closing.all(all.size(), i -> all.get(i).close());
   }
 }

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -566,8 +567,8 @@ public final class Store {
    *
    * @throws RuntimeException the first failure; an {@link Error} likewise
    */
-  public static void closeAll(Runnable... steps) {
-    Closing.all(List.of(steps));
+  public static void closeAll(int count, IntConsumer step) {
+    Closing.all(count, step);
   }
 
   /** Stops admission, lets transactions end, then refuses their operations. */

@@ -603,9 +603,9 @@ class BrokenStepsTest {
           Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY, Step.WORDS_BEFORE_COPIES);
 
   /**
-   * Excludes the two steps of the log, which {@code BrokenTest} and {@code InFlightGroupsTest} test;
-   * the steps of scans by leaves and of single reads, which were not tried at random; and steps
-   * whose omission random load detects rarely or never: ITEM_OF_A_BLIND_WRITE, SECOND_LOOK,
+   * Excludes the two steps of the log, which {@code BrokenTest} and {@code InFlightGroupsTest}
+   * test; the steps of scans by leaves and of single reads, which were not tried at random; and
+   * steps whose omission random load detects rarely or never: ITEM_OF_A_BLIND_WRITE, SECOND_LOOK,
    * LEAF_OF_THE_GAP and UPPER_LOOK.
    */
   @ParameterizedTest

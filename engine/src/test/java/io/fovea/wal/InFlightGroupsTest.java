@@ -360,7 +360,7 @@ class InFlightGroupsTest {
       all.get(i).letGo();
       all.get(i)
           .join(); // one that first finds the log ended, with an earlier group in flight, is in
-                   // doubt
+      // doubt
     }
     all.forEach(Client::join);
     for (int i = 0; i < 4; i++) {
