@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.TreeWalk;
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
@@ -36,11 +37,14 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** The retry loop around a body, and the legal and illegal uses of a transaction. */
 class TransactionTest {
@@ -895,5 +899,47 @@ class TransactionTest {
           assertTrue(ended.getMessage().contains("was rolled back"), ended.getMessage());
         });
     assertThrows(InvalidUseException.class, () -> db.read(tx -> increment(1)));
+  }
+
+  /** The locks of a transaction that the close refuses stay; who waits for them is refused, too. */
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  void aCloseEndsWaitsForLocksOfOpenTransactions(Protocol protocol, @TempDir Path dir)
+      throws InterruptedException {
+    Database closed =
+        Database.open(
+            dir.resolve("db"),
+            Options.defaults()
+                .bufferBytes(4 << 20)
+                .transactions(txs -> txs.closeTimeout(Duration.ZERO))
+                .experiments(exp -> exp.protocol(protocol)));
+    Table<byte[], byte[]> table = closed.table(TableSpec.bytes("t", 10)).bytes();
+    byte[] key = {1};
+    Transaction holder = closed.begin();
+    table.put(holder, key, new byte[1]);
+    AtomicReference<Throwable> thrown = new AtomicReference<>();
+    Thread waiter =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    closed.run(
+                        TxOptions.defaults().pessimisticAfterAborts(0),
+                        tx -> table.put(tx, key, new byte[2]));
+                  } catch (Throwable t) {
+                    thrown.set(t);
+                  }
+                });
+    while (waiter.isAlive()
+        && Stream.of(waiter.getStackTrace()).noneMatch(f -> f.getMethodName().equals("pause"))) {
+      Thread.onSpinWait();
+    }
+    closed.close();
+    waiter.join();
+    assertTrue(
+        thrown.get() == null || thrown.get() instanceof DatabaseClosedException,
+        () -> protocol + ": " + thrown.get());
+    assertThrows(DatabaseClosedException.class, holder::commit);
+    assertTrue(FileReport.verify(dir.resolve("db"), Options.defaults()).ok());
   }
 }

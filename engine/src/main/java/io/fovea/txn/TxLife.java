@@ -191,13 +191,19 @@ final class TxLife {
 
   // ---------------------------------------------------------------- waits
 
-  /** One step of waiting: first spins, then yields to the holder. */
+  /**
+   * One step of waiting: first spins, then yields to the holder. A close ends the wait, since the
+   * holder may be a transaction that the close has refused: its locks stay.
+   */
   void pause(int attempt) {
     if (attempt < 32) {
       Thread.onSpinWait();
     } else {
       Waits.giveWay();
       if ((attempt & 63) == 63) {
+        if (health.refuses()) {
+          throw new DatabaseClosedException();
+        }
         checkDeadline();
       }
     }
