@@ -127,7 +127,7 @@ class ExpiryCrashTest {
                         .index(IndexSpec.unique("by_code", CODE2))
                         .index(IndexSpec.on("expires", DUE))
                         .build()
-                    : SECOND.expireAfter(DUE, by.spec.after()));
+                    : SECOND.expireAfter(DUE, by.spec().after()));
     long removed = ROWS - t.count();
     assertTrue(done < 2 || removed == EXPIRED, removed + " are removed, and the sweep has ended");
     boolean hides = by != null;
@@ -149,7 +149,7 @@ class ExpiryCrashTest {
           assertEquals(700 + ROWS, row.getLong(DUE));
         });
     sound(db);
-    return removed + " of " + (by != null ? by.spec.after().toMillis() : first ? 1 : 2);
+    return removed + " of " + (by != null ? by.spec().after().toMillis() : first ? 1 : 2);
   }
 
   private static List<Integer> keys(RowTable t, Transaction tx) {

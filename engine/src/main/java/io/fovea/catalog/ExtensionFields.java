@@ -29,13 +29,16 @@ final class ExtensionFields {
   /** How rows expire. */
   static final int EXPIRY = 30;
 
+  /** How objects or byte strings expire. */
+  static final int TIME = 31;
+
   /** Which components indexes of a table of objects are by: {@link ObjectIndexCodec}. */
   static final int COMPONENTS = 51;
 
   /** The versions of a table's objects: {@link ObjectVersions}. */
   static final int OBJECTS = 50;
 
-  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, OBJECTS, COMPONENTS);
+  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, TIME, OBJECTS, COMPONENTS);
 
   private final TreeMap<Integer, byte[]> all = new TreeMap<>();
 

@@ -354,7 +354,7 @@ public final class Schema {
                   i.unique(),
                   i.fields(),
                   i.extractedKey(),
-                  null,
+                  SchemaChanges.byTime(e.extras().expiry(), i.name(), i.extractedKey()),
                   e.key(),
                   e.layout(),
                   tree,

@@ -1,11 +1,13 @@
 package io.fovea.object;
 
+import io.fovea.encoding.Times;
 import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Component;
 import io.fovea.schema.Shape.Composite;
 import io.fovea.schema.Shape.Maybe;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -241,6 +243,12 @@ public final class ObjectEntries {
     return paths;
   }
 
+  /** The same by the first part alone. */
+  public ObjectEntries first() {
+    List<Composite> shapes = Arrays.stream(versions).map(v -> v.shape).toList();
+    return new ObjectEntries(shapes, List.of(parts.getFirst()), List.of(paths.getFirst()));
+  }
+
   /** How many versions it knows. */
   public int versions() {
     return versions.length;
@@ -342,6 +350,28 @@ public final class ObjectEntries {
           "An object of version " + v + "; there are " + versions.length + ".");
     }
     return versions[v - 1].write(in, out, places);
+  }
+
+  /**
+   * The time that a stored object has in the first part, an INT64 or INSTANT.
+   *
+   * @param in has the object, and nothing else
+   * @param out empty
+   * @param places of the caller's, one for each part
+   * @return milliseconds since 1970, rounded up; 0 for null
+   * @throws IllegalArgumentException as {@link #write}
+   * @throws IndexOutOfBoundsException likewise
+   */
+  public long millis(ObjectReader in, ObjectWriter out, int[] places) {
+    write(in, out, places);
+    byte[] part = out.array();
+    if (part[0] == EntryParts.NULL) {
+      return 0;
+    }
+    long value = KeyParts.getLong(part, 1);
+    return parts.getFirst().type == Shape.Scalar.INSTANT
+        ? Times.millis(value, KeyParts.getInt(part, 1 + Long.BYTES))
+        : value;
   }
 
   /** Objects of a version. */
