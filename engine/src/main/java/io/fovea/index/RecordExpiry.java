@@ -77,6 +77,9 @@ public final class RecordExpiry {
   /** Whether a byte before the time says if it is there, in the index by time. */
   private final boolean nullable;
 
+  /** In entries of objects the nanoseconds of an instant are an integer with a sign. */
+  private final int nanosMask;
+
   /** How far the sweep in the background believes the clock. */
   public final ClockGuard guard = new ClockGuard(System::nanoTime);
 
@@ -95,6 +98,7 @@ public final class RecordExpiry {
     this.clock = clock;
     this.passed = passed;
     this.afterMillis = spec.after().toMillis();
+    this.nanosMask = spec instanceof Expiry.OfObjects ? Integer.MIN_VALUE : 0;
     switch (spec) {
       case Expiry.OfRows by -> {
         field = by.field();
@@ -251,7 +255,7 @@ public final class RecordExpiry {
   /** The bytes of the lowest entry that may have expired, in the index by time. */
   public int oldest(MemorySegment out, int off) {
     int at = value(out, off);
-    return instants ? Tuple.putInstant(out, at, 0, 1) : Tuple.putInt64(out, at, 1);
+    return instants ? Tuple.putInstant(out, at, 0, 1 ^ nanosMask) : Tuple.putInt64(out, at, 1);
   }
 
   /**
@@ -263,7 +267,7 @@ public final class RecordExpiry {
       return Tuple.putInt64(out, at, upTo + 1); // no time is that large but one that never comes
     }
     int nanos = (int) Math.floorMod(upTo, 1000L) * 1_000_000 + 1;
-    return Tuple.putInstant(out, at, Math.floorDiv(upTo, 1000L), nanos);
+    return Tuple.putInstant(out, at, Math.floorDiv(upTo, 1000L), nanos ^ nanosMask);
   }
 
   private int value(MemorySegment out, int off) {
@@ -273,7 +277,9 @@ public final class RecordExpiry {
   /** The time of an entry of that index. */
   public long entryMillis(MemorySegment key, long off) {
     int at = (int) off + (nullable ? 1 : 0);
-    return instants ? Tuple.getInstantMillis(key, at) : Tuple.getInt64(key, at);
+    return instants
+        ? Times.millis(Tuple.getInt64(key, at), Mem.getIntBE(key, at + Long.BYTES) ^ nanosMask)
+        : Tuple.getInt64(key, at);
   }
 
   /** The most bytes of {@link #oldest} and {@link #behind}. */
