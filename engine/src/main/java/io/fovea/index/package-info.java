@@ -8,9 +8,9 @@
  * and says who may touch the engine while it closes.
  *
  * <pre>
- *   IndexMaintenance    statements that change tables with indexes
+ *   IndexMaintenance   statements that change tables with indexes
  *   EntryPlan      an entry from a record               EntryMaker    an entry from a user's code
- *   ObjectMaintenance, ObjectPlan   the same for objects, and for byte strings by an EntryMaker
+ *   ObjectPlan     an entry from an object              RecordExpiry  records that have expired
  *   IndexStage     how indexes come and go              IndexHints    hints: set, used, repaired
  *   Filling        what is done for one that is built   UniqueBuildJournal   and noted of a unique one
  *   HintCodec      the bytes of a hint                  RepairPolicy  whether repairs are worth it
