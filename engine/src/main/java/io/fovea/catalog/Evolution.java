@@ -114,7 +114,7 @@ final class Evolution {
       throw refused(
           "field "
               + field
-              + " is dropped, and rows expire by it. Let records stay before, with"
+              + " is dropped, and rows expire by it. Let rows stay before, with"
               + " Database.dropExpiry");
     }
     if (spec.expiry() == null) {

@@ -173,6 +173,11 @@ public final class Expirations {
     if (core.isDropped() || expiry == null && core.expiry() == null) {
       return -1;
     }
+    if (expiry instanceof Expiry.OfBytes by
+        && core.readable().stream().noneMatch(i -> RecordExpiry.isBy(i, by))) {
+      throw new InvalidUseException(
+          "Table " + core.shown() + " has got another expiry meanwhile: open it again.");
+    }
     CatalogChange change = new CatalogChange(store);
     List<IndexCore> all = new ArrayList<>(core.readable());
     List<IndexCore> gone = new ArrayList<>();
@@ -212,10 +217,10 @@ public final class Expirations {
     String other =
         switch (by.spec()) {
           case Expiry.OfRows rows ->
-              " before, or make another index that begins with " + rows.field().name() + ".";
+              " before, or make another index that begins with " + rows.field().name();
           case Expiry.OfObjects objects ->
-              " before, or make another index that begins with " + objects.component() + ".";
-          case Expiry.OfBytes _ -> ", which drops the index, too.";
+              " before, or make another index that begins with " + objects.component();
+          case Expiry.OfBytes _ -> ", which drops the index, too";
         };
     throw new InvalidUseException(
         "Index "
@@ -223,7 +228,8 @@ public final class Expirations {
             + " of table "
             + core.shown()
             + " can't be dropped: what has expired is found by it. Let records stay with dropExpiry"
-            + other);
+            + other
+            + ".");
   }
 
   // ----------------------------------------------------------------------------------- the sweep

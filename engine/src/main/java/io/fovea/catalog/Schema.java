@@ -454,6 +454,7 @@ public final class Schema {
     }
     SpecCheck.check(store, core, spec);
     objectVersions.adapt(core, spec); // likewise; before indexes that are by its components
+    indexChanges.dropLeftByTime(core, spec); // likewise
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.lockedIn(tx, "open table " + core.shown(), () -> adoptExtractors(core, spec));
     }
@@ -571,6 +572,7 @@ public final class Schema {
     }
     SpecCheck.check(store, core, spec);
     objectVersions.adapt(core, spec);
+    indexChanges.dropLeftByTime(core, spec);
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.locked("open table " + core.shown(), () -> adoptExtractors(core, spec));
     }

@@ -1,5 +1,6 @@
 package io.fovea.index;
 
+import io.fovea.encoding.Times;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.object.ObjectEntries;
@@ -118,15 +119,25 @@ public final class ObjectPlan {
   }
 
   /**
-   * The time that an object has in the first part, which is one.
+   * The time that an object has in the first part.
    *
+   * @param instants whether that is an INSTANT; else it is an INT64
    * @return milliseconds since 1970; 0 for null, and where the bytes are no object
    */
   long millis(
-      StatementContext statementContext, MemorySegment object, long objectOff, int objectLen) {
+      StatementContext statementContext,
+      boolean instants,
+      MemorySegment object,
+      long objectOff,
+      int objectLen) {
     Scratch s = load(statementContext, object, objectOff, objectLen);
     try {
-      return entries.millis(s.in, s.out, s.places);
+      if (!entries.write(s.in, s.out, s.places)) {
+        return 0;
+      }
+      byte[] time = s.out.array();
+      long number = ObjectEntries.number(time);
+      return instants ? Times.millis(number, ObjectEntries.nanos(time)) : number;
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
       return 0; // whoever reads it finds out
     }

@@ -238,7 +238,7 @@ public final class RecordExpiry {
       return time(record, recordOff);
     }
     if (component != null) {
-      return component.millis(statementContext, record, recordOff, length);
+      return component.millis(statementContext, instants, record, recordOff, length);
     }
     // One that is too short is damaged: whoever reads it gets it as it is.
     return length < end ? 0 : Mem.getLongBE(record, recordOff + offset);
@@ -355,6 +355,11 @@ public final class RecordExpiry {
               && index.objects.entries().paths().getFirst().equals(objects.component());
       case Expiry.OfBytes bytes -> isOwn(index);
     };
+  }
+
+  /** Whether an index has the times of byte strings that expire so. */
+  public static boolean isBy(IndexCore index, Expiry.OfBytes expiry) {
+    return index.maker instanceof TimeEntry e && e.by().offset() == expiry.offset();
   }
 
   /** Whether an index belongs to the expiry of byte strings, with which it comes and goes. */

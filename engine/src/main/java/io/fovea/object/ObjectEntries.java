@@ -1,6 +1,5 @@
 package io.fovea.object;
 
-import io.fovea.encoding.Times;
 import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Component;
 import io.fovea.schema.Shape.Composite;
@@ -352,26 +351,14 @@ public final class ObjectEntries {
     return versions[v - 1].write(in, out, places);
   }
 
-  /**
-   * The time that a stored object has in the first part, an INT64 or INSTANT.
-   *
-   * @param in has the object, and nothing else
-   * @param out empty
-   * @param places of the caller's, one for each part
-   * @return milliseconds since 1970, rounded up; 0 for null
-   * @throws IllegalArgumentException as {@link #write}
-   * @throws IndexOutOfBoundsException likewise
-   */
-  public long millis(ObjectReader in, ObjectWriter out, int[] places) {
-    write(in, out, places);
-    byte[] part = out.array();
-    if (part[0] == EntryParts.NULL) {
-      return 0;
-    }
-    long value = KeyParts.getLong(part, 1);
-    return parts.getFirst().type == Shape.Scalar.INSTANT
-        ? Times.millis(value, KeyParts.getInt(part, 1 + Long.BYTES))
-        : value;
+  /** The number of a first part that is there: an INT64, or the seconds of an INSTANT. */
+  public static long number(byte[] parts) {
+    return KeyParts.getLong(parts, 1);
+  }
+
+  /** The nanoseconds of a first part that is there and an INSTANT. */
+  public static int nanos(byte[] parts) {
+    return KeyParts.getInt(parts, 1 + Long.BYTES);
   }
 
   /** Objects of a version. */
