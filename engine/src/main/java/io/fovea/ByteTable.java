@@ -5,7 +5,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.ByteReads;
 import io.fovea.index.ByteStage;
-import io.fovea.index.ObjectMaintenance;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.txn.Tx;
@@ -55,7 +55,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     try {
       StatementContext statementContext = tx.statementContext();
       MemorySegment k = stage.key(statementContext, key);
-      int n = ByteReads.value(t, statementContext, core.tree, k, 0, key.length);
+      int n = ByteReads.value(t, statementContext, core, k, key.length);
       if (n < 0) {
         return null;
       }
@@ -74,7 +74,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     try {
       StatementContext statementContext = tx.statementContext();
       MemorySegment k = stage.key(statementContext, key);
-      int n = ByteReads.value(t, statementContext, core.tree, k, 0, (int) key.byteSize());
+      int n = ByteReads.value(t, statementContext, core, k, (int) key.byteSize());
       if (n >= 0) {
         MemorySegment.copy(statementContext.valueStage(n), 0, out, 0, Math.min(n, out.byteSize()));
       }
@@ -114,7 +114,7 @@ final class ByteTable extends Table<byte[], byte[]> {
         for (int i = from; i < to; i++) {
           stage.requireKey(Objects.requireNonNull(all[i], "key").length);
         }
-        ByteReads.readAll(t, tx.statementContext(), core.tree, all, values, from, to);
+        ByteReads.readAll(t, tx.statementContext(), core, all, values, from, to);
       } catch (TransactionAbortedException e) {
         throw tx.doom(e);
       } finally {
@@ -128,8 +128,10 @@ final class ByteTable extends Table<byte[], byte[]> {
   public boolean exists(Transaction tx, byte[] key) {
     Tx t = tx.enter(database, core);
     try {
-      MemorySegment k = stage.key(tx.statementContext(), key);
-      return t.getAlone(core.tree, k, 0, key.length, k, 0, 0) >= 0;
+      StatementContext statementContext = tx.statementContext();
+      MemorySegment k = stage.key(statementContext, key);
+      int n = t.getAlone(core.tree, k, 0, key.length, k, 0, 0);
+      return n >= 0 && !RecordExpiry.isHidden(statementContext, t, core, k, 0, key.length);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -185,7 +187,7 @@ final class ByteTable extends Table<byte[], byte[]> {
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
     Tx t = tx.enter(database, core);
     try {
-      if (isIndexed()) {
+      if (core.maintains(core.indexes())) {
         write(tx, t, key, value, true);
         return;
       }
@@ -213,7 +215,7 @@ final class ByteTable extends Table<byte[], byte[]> {
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
     Tx t = tx.enter(database, core);
     try {
-      if (isIndexed()) {
+      if (core.maintains(core.indexes())) {
         write(tx, t, key, value, false);
         return;
       }
@@ -228,10 +230,6 @@ final class ByteTable extends Table<byte[], byte[]> {
     }
   }
 
-  private boolean isIndexed() {
-    return core.indexes().length > 0;
-  }
-
   /** Writes a record and the entries of indexes. */
   private void write(Transaction tx, Tx t, MemorySegment key, MemorySegment value, boolean insert) {
     StatementContext statementContext = tx.statementContext();
@@ -239,11 +237,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     MemorySegment v = stage.value(statementContext, value);
     int length = (int) value.byteSize();
     core.requireChangeable();
-    if (insert) {
-      ObjectMaintenance.insert(statementContext, t, core, core.indexes(), key, v, length);
-    } else {
-      ObjectMaintenance.put(statementContext, t, core, core.indexes(), key, v, length);
-    }
+    stage.write(statementContext, t, core.indexes(), key, v, length, insert);
   }
 
   @Override
@@ -255,10 +249,10 @@ final class ByteTable extends Table<byte[], byte[]> {
   public boolean delete(Transaction tx, MemorySegment key) {
     Tx t = tx.enter(database, core);
     try {
-      if (isIndexed()) {
+      if (core.looks(core.indexes())) {
         stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
         core.requireChangeable();
-        return ObjectMaintenance.delete(tx.statementContext(), t, core, core.indexes(), key);
+        return stage.delete(tx.statementContext(), t, core.indexes(), key);
       }
       MemorySegment k = stage.key(tx.statementContext(), key);
       core.requireChangeable();

@@ -177,12 +177,13 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Lets the rows of a table stay: takes away what {@link TableSpec#expireAfter} said. Rows that
-   * have expired and were not removed yet are there again. The index by time stays, and can be
-   * dropped then. Waits until no transaction is active, and lets none begin meanwhile.
+   * Lets the records of a table stay: takes away what {@code expireAfter} said. Records that have
+   * expired and were not removed yet are there again. The index by time stays, and can be dropped
+   * then; that of byte strings is dropped with the option. Waits until no transaction is active,
+   * and lets none begin meanwhile.
    *
    * @param table the table's name
-   * @return whether there was a table of that name whose rows expired
+   * @return whether there was a table of that name whose records expired
    * @throws InvalidUseException in a transaction of this thread
    * @throws TransactionAbortedException if transactions don't end within a minute
    * @throws OperationInterruptedException if the thread is interrupted meanwhile

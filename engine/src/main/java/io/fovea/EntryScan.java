@@ -26,6 +26,10 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   private final @Nullable IndexCore index;
   private final Database database;
   private final TableCore table;
+
+  /** Passes over records that have expired; null where they don't. */
+  private final @Nullable VisibleRecords visible;
+
   private @Nullable TxScan scan;
   private boolean closed;
   private boolean on;
@@ -50,6 +54,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     this.index = index;
     this.database = table.database();
     this.table = table.core();
+    this.visible = VisibleRecords.of(tx, this.table, index);
     this.scan = scan;
   }
 
@@ -76,10 +81,9 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   public boolean next() {
     enter();
     try {
-      on = false;
-      key = null;
-      on = scan != null && scan.next();
-      return on;
+      boolean again = visible != null && visible.again(false);
+      leave();
+      return arrive(again || scan != null && scan.next(), false);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -87,19 +91,36 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     }
   }
 
+  /** It stands on nothing while it moves, also if the scan throws. */
+  private void leave() {
+    on = false;
+    key = null;
+    if (visible != null) {
+      visible.leave();
+    }
+  }
+
+  /** Goes on, or back, until it stands on a record that the transaction sees. */
+  private boolean arrive(boolean found, boolean back) {
+    boolean there = visible == null ? found : visible.arrive(scan, found, back);
+    on = there;
+    return there;
+  }
+
   @Override
   public boolean previous() {
-    return move(TxScan::previous);
+    boolean again = visible != null && visible.again(true);
+    return move(true, again ? s -> true : TxScan::previous);
   }
 
   @Override
   public boolean first() {
-    return move(TxScan::first);
+    return move(false, TxScan::first);
   }
 
   @Override
   public boolean last() {
-    return move(TxScan::last);
+    return move(true, TxScan::last);
   }
 
   @Override
@@ -118,15 +139,14 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       if (to.length > longest()) {
         throw index == null ? table.keyTooLong(to.length) : index.keyTooLong(to.length);
       }
-      on = false;
-      key = null;
+      leave();
       TxScan s = scan;
-      if (s != null) {
-        MemorySegment stage = tx.statementContext().keyStage(to.length);
-        Mem.putBytes(stage, 0, to, 0, to.length);
-        on = s.seek(stage, 0, to.length, inclusive);
+      if (s == null) {
+        return false;
       }
-      return on;
+      MemorySegment stage = tx.statementContext().keyStage(to.length);
+      Mem.putBytes(stage, 0, to, 0, to.length);
+      return arrive(s.seek(stage, 0, to.length, inclusive), false);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -167,13 +187,11 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   }
 
   /** A move to a record that a key does not name; {@link #next} is the hot one, and stays apart. */
-  private boolean move(Predicate<TxScan> how) {
+  private boolean move(boolean back, Predicate<TxScan> how) {
     enter();
     try {
-      on = false;
-      key = null;
-      on = scan != null && how.test(scan);
-      return on;
+      leave();
+      return arrive(scan != null && how.test(scan), back);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

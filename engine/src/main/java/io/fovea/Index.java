@@ -6,6 +6,7 @@ import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.ByteReads;
 import io.fovea.index.IndexCore;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -183,12 +184,13 @@ public final class Index<I, K, V> {
       StatementContext statementContext = tx.statementContext();
       MemorySegment pk = statementContext.keyStage(table.keyBytesMax + core.hints.bytes());
       int length = find(t, statementContext, key, pk);
-      if (length < 0) {
+      int entry = t.lastRead();
+      if (length < 0 || RecordExpiry.isHidden(statementContext, t, table, pk, 0, length)) {
         return null;
       }
       byte[] found = EntryScan.copy(pk, 0, length);
       return new byte[][] {
-        found, EntryReads.value(statementContext, t, table, core, pk, length, t.lastRead())
+        found, EntryReads.value(statementContext, t, table, core, pk, length, entry)
       };
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -246,7 +248,7 @@ public final class Index<I, K, V> {
       Tx t = tx.enter(index.table().database(), table);
       try {
         requireThere(table, core);
-        readAll(t, tx.statementContext(), all, primary, values, from, to);
+        readAll(tx, t, tx.statementContext(), all, primary, values, from, to);
       } catch (TransactionAbortedException e) {
         throw tx.doom(e);
       } finally {
@@ -264,6 +266,7 @@ public final class Index<I, K, V> {
   }
 
   private void readAll(
+      Transaction tx,
       Tx t,
       StatementContext statementContext,
       List<IndexKeys.Encoded> all,
@@ -275,7 +278,7 @@ public final class Index<I, K, V> {
     int[] places = new int[to - from];
     int n = 0;
     for (int i = from; i < to; i++) {
-      byte[] pk = primaryKey(t, statementContext, all.get(i));
+      byte[] pk = primaryKey(tx, t, statementContext, all.get(i));
       if (pk != null) {
         primary[i] = pk;
         there[n] = pk;
@@ -286,7 +289,7 @@ public final class Index<I, K, V> {
       return;
     }
     byte[] @Nullable [] read = new byte[n][];
-    ByteReads.readAll(t, statementContext, table.tree, there, read, 0, n);
+    ByteReads.readAll(t, statementContext, table, there, read, 0, n);
     for (int i = 0; i < n; i++) {
       byte[] value = read[i];
       if (value == null) {
@@ -300,18 +303,22 @@ public final class Index<I, K, V> {
 
   /** The primary key of the first entry that begins with a key; null for none. */
   private byte @Nullable [] primaryKey(
-      Tx t, StatementContext statementContext, IndexKeys.Encoded key) {
+      Transaction tx, Tx t, StatementContext statementContext, IndexKeys.Encoded key) {
     if (key.exact()) {
       MemorySegment pk = statementContext.keyStage(table.keyBytesMax + core.hints.bytes());
       int length = find(t, statementContext, key.bytes(), pk);
-      return length < 0 ? null : EntryScan.copy(pk, 0, length);
+      return length < 0 || RecordExpiry.isHidden(statementContext, t, table, pk, 0, length)
+          ? null
+          : EntryScan.copy(pk, 0, length);
     }
     TxScan scan = open(t, statementContext, core, at(key), ScanOrder.ASCENDING);
     if (scan == null) {
       return null;
     }
     try {
-      return scan.next()
+      VisibleRecords visible = VisibleRecords.of(tx, table, core);
+      boolean found = scan.next();
+      return (visible == null ? found : visible.arrive(scan, found, false))
           ? EntryScan.copy(
               scan.valueSegment(), scan.valueOffset(), EntryReads.keyLength(table, core, scan))
           : null;

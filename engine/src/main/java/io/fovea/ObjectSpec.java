@@ -1,12 +1,14 @@
 package io.fovea;
 
 import io.fovea.object.ObjectCodec;
+import io.fovea.schema.Expiry;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.ObjectShapes;
 import io.fovea.schema.Shape;
 import io.fovea.schema.TableSpec;
 import java.lang.invoke.MethodHandles;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -162,6 +164,35 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
+   * The same with objects that expire: one whose time lies {@code after} back, or further, is
+   * hidden from who reads, at once, and removed in the background. An insert over it behaves as if
+   * it were not there.
+   *
+   * <p>The table needs an index that begins with the component, by which what has expired is found.
+   * If the specification has none, this adds one, {@code "expires"}, which can be used like any
+   * other.
+   *
+   * <p>A table that is there already gets the option when it is opened with it, or another
+   * component or duration. No object is written for that; it waits until no transaction is active.
+   * {@link Database#dropExpiry} takes the option away, and nothing else does.
+   *
+   * @param component an {@link java.time.Instant}, or a {@code long}: milliseconds since
+   *     1970-01-01T00:00Z, as {@link System#currentTimeMillis} counts them; it may be null or
+   *     {@link java.util.Optional}. An object in which it is null, or no later than
+   *     1970-01-01T00:00Z, never expires. A component of a record is named behind it, as in {@code
+   *     "session.end"}
+   * @param after how long after that moment an object expires, in whole milliseconds; zero where
+   *     the component says the end itself
+   * @return another specification
+   * @throws IllegalArgumentException if there is no such component, it is something else or the
+   *     {@link io.fovea.schema.Id}, if the duration is negative, or if there is another index
+   *     {@code "expires"}
+   */
+  public ObjectSpec<K, V> expireAfter(String component, Duration after) {
+    return new ObjectSpec<>(codec, table.expireAfter(component, after));
+  }
+
+  /**
    * The same, of a table whose reads by key begin where a key was seen last: {@link
    * TableSpec#cacheLocations}. Indexes as they are.
    *
@@ -185,6 +216,9 @@ public final class ObjectSpec<K, V> {
         TableSpec.objects(table.name(), bytes, Objects.requireNonNull(table.objects()));
     for (IndexSpec index : table.indexes()) {
       other = other.with(index);
+    }
+    if (table.expiry() instanceof Expiry.OfObjects by) {
+      other = other.expireAfter(by.component(), by.after());
     }
     return new ObjectSpec<>(codec, table.cachesLocations() ? other.cacheLocations() : other);
   }

@@ -6,7 +6,6 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.LegacyRowReader;
 import io.fovea.index.RecordBuffer;
-import io.fovea.index.RowExpiry;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -56,23 +55,14 @@ public final class RowCursor implements AutoCloseable {
   private final @Nullable IndexCore index;
   private final MemorySegment memory;
 
-  /** How rows expire; null where they don't, and a step looks no further. */
-  private final @Nullable RowExpiry expiry;
+  /** Passes over rows that have expired; null where they don't. */
+  private final @Nullable VisibleRecords visible;
 
   private @Nullable TxScan scan;
   private boolean closed;
 
   /** Whether it stands on a record. */
   private boolean on;
-
-  /** The scan is on a record of which a device has not told whether it is hidden: from a move. */
-  private Unsure unsure = Unsure.NO;
-
-  private enum Unsure {
-    NO,
-    ON,
-    BACK
-  }
 
   private @Nullable Row row;
   private boolean rowRead;
@@ -94,7 +84,7 @@ public final class RowCursor implements AutoCloseable {
     this.table = of.core();
     this.index = index;
     this.memory = memory;
-    this.expiry = table.expiry();
+    this.visible = VisibleRecords.of(tx, table, index);
     this.site = of.database().leaks().siteOfCursor();
   }
 
@@ -182,7 +172,7 @@ public final class RowCursor implements AutoCloseable {
 
   /** Moves on, within an operation. */
   boolean advance() {
-    boolean again = unsure == Unsure.ON;
+    boolean again = visible != null && visible.again(false);
     leave();
     return arrive(again || scan != null && scan.next(), false);
   }
@@ -195,50 +185,16 @@ public final class RowCursor implements AutoCloseable {
     rowRead = false;
     keyRead = false;
     on = false;
-    unsure = Unsure.NO;
+    if (visible != null) {
+      visible.leave();
+    }
   }
 
-  /**
-   * Goes on, or back, until it stands on a record that the transaction sees. Where a device refuses
-   * to tell, the move has not happened: the next one the same way looks at that record once more.
-   */
+  /** Goes on, or back, until it stands on a record that the transaction sees. */
   private boolean arrive(boolean found, boolean back) {
-    if (expiry != null) {
-      return arriveAtSeen(expiry, found, back);
-    }
-    on = found;
-    return found;
-  }
-
-  private boolean arriveAtSeen(RowExpiry by, boolean moved, boolean back) {
-    boolean found = moved;
-    TxScan s = scan;
-    unsure = back ? Unsure.BACK : Unsure.ON;
-    while (found && s != null && isHidden(s, by)) {
-      unsure = Unsure.NO; // for this one is done with
-      found = back ? s.previous() : s.next();
-      unsure = back ? Unsure.BACK : Unsure.ON;
-    }
-    unsure = Unsure.NO;
-    on = found;
-    return found;
-  }
-
-  /**
-   * Whether the record has expired. In a scan of an index it is read for that; one that is not
-   * there, or has a wrong size, is for {@link #row} to speak of.
-   */
-  private boolean isHidden(TxScan s, RowExpiry by) {
-    StatementContext statementContext = tx.statementContext();
-    Tx t = tx.context();
-    if (index == null) {
-      return by.hides(
-          statementContext, t, table, s.valueLength(), s.valueSegment(), s.valueOffset());
-    }
-    int length = keyLength(s);
-    MemorySegment pk = statementContext.keyStage(table.keyBytesMax + index.hints.bytes());
-    Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, length);
-    return RowExpiry.isHidden(statementContext, t, table, pk, 0, length);
+    boolean there = visible == null ? found : visible.arrive(scan, found, back);
+    on = there;
+    return there;
   }
 
   /**
@@ -329,7 +285,7 @@ public final class RowCursor implements AutoCloseable {
   public boolean previous() {
     enter();
     try {
-      boolean again = unsure == Unsure.BACK;
+      boolean again = visible != null && visible.again(true);
       leave();
       return arrive(again || scan != null && scan.previous(), true);
     } catch (TransactionAbortedException e) {

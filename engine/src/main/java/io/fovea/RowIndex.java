@@ -10,7 +10,7 @@ import io.fovea.index.EntryMaker;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.LegacyRowReader;
-import io.fovea.index.RowExpiry;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.RowFields;
 import io.fovea.index.SlotLocal;
 import io.fovea.index.StatementContext;
@@ -173,7 +173,7 @@ public final class RowIndex extends OrderedRows {
 
   /** Whether a record that was found has expired; then the row is void. */
   private boolean isExpired(StatementContext statementContext, Tx t, Row out) {
-    RowExpiry expiry = tableCore.expiry();
+    RecordExpiry expiry = tableCore.expiry();
     boolean is = expiry != null && expiry.hides(statementContext, t, out.segment(), out.base());
     if (is) {
       out.invalidate();
@@ -239,7 +239,8 @@ public final class RowIndex extends OrderedRows {
               statementContext, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base());
     }
     MemorySegment entry = statementContext.entries(core.entryBytesMax());
-    int len = core.build(statementContext, pk, 0, pkLen, out.segment(), out.base(), entry, 0);
+    int len =
+        core.build(statementContext, pk, 0, pkLen, out.segment(), out.base(), out.size(), entry, 0);
     if (len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len)) {
       return false;
     }
@@ -378,7 +379,7 @@ public final class RowIndex extends OrderedRows {
   }
 
   private void requireRows() {
-    if (core.ofBytes) {
+    if (tableCore.layout == null) {
       throw new InvalidUseException(
           "Index "
               + core.shown()

@@ -8,7 +8,7 @@ import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.Maintenance;
+import io.fovea.index.IndexMaintenance;
 import io.fovea.index.RecordBuffer;
 import io.fovea.index.RowFields;
 import io.fovea.index.TableCore;
@@ -300,7 +300,7 @@ public final class RowTable extends OrderedRows {
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
       if (core.maintains(indexes)) {
-        Maintenance.insert(
+        IndexMaintenance.insert(
             tx.statementContext(),
             t,
             core,
@@ -309,7 +309,8 @@ public final class RowTable extends OrderedRows {
             key.base(),
             key.length(),
             row.segment(),
-            row.base());
+            row.base(),
+            row.size());
         return;
       }
       core.insert(
@@ -339,7 +340,7 @@ public final class RowTable extends OrderedRows {
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
       if (core.maintains(indexes)) {
-        Maintenance.put(
+        IndexMaintenance.put(
             tx.statementContext(),
             t,
             core,
@@ -348,7 +349,8 @@ public final class RowTable extends OrderedRows {
             key.base(),
             key.length(),
             row.segment(),
-            row.base());
+            row.base(),
+            row.size());
         return;
       }
       t.put(
@@ -395,7 +397,7 @@ public final class RowTable extends OrderedRows {
       if (plain) {
         t.requireWritable();
         try {
-          Maintenance.patch(t, core, record);
+          IndexMaintenance.patch(t, core, record);
         } catch (TransactionAbortedException | InvalidUseException e) {
           throw e; // the transaction is doomed, or nothing was written
         } catch (Throwable e) {
@@ -403,7 +405,7 @@ public final class RowTable extends OrderedRows {
           throw e;
         }
       } else {
-        Maintenance.update(tx.statementContext(), t, core, indexes, record);
+        IndexMaintenance.update(tx.statementContext(), t, core, indexes, record);
       }
       record.unchanged();
     } catch (TransactionAbortedException e) {
@@ -428,7 +430,7 @@ public final class RowTable extends OrderedRows {
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
       return core.looks(indexes)
-          ? Maintenance.delete(
+          ? IndexMaintenance.delete(
               tx.statementContext(), t, core, indexes, key.segment(), key.base(), key.length())
           : t.delete(core.tree, key.segment(), key.base(), key.length());
     } catch (TransactionAbortedException e) {

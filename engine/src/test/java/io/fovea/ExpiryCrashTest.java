@@ -15,6 +15,7 @@ import io.fovea.support.PowerCuts;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -127,7 +128,7 @@ class ExpiryCrashTest {
                         .index(IndexSpec.unique("by_code", CODE2))
                         .index(IndexSpec.on("expires", DUE))
                         .build()
-                    : SECOND.expireAfter(DUE, by.spec.after()));
+                    : SECOND.expireAfter(DUE, by.spec().after()));
     long removed = ROWS - t.count();
     assertTrue(done < 2 || removed == EXPIRED, removed + " are removed, and the sweep has ended");
     boolean hides = by != null;
@@ -149,7 +150,69 @@ class ExpiryCrashTest {
           assertEquals(700 + ROWS, row.getLong(DUE));
         });
     sound(db);
-    return removed + " of " + (by != null ? by.spec.after().toMillis() : first ? 1 : 2);
+    return removed + " of " + (by != null ? by.spec().after().toMillis() : first ? 1 : 2);
+  }
+
+  private static final TableSpec BYTES = TableSpec.bytes("bytes", 4);
+  private static final TableSpec BRIEF = BYTES.expireAfter(4, Duration.ofMillis(100));
+
+  /** The index by time of byte strings comes before the option, and goes with it. */
+  @Test
+  void anyMomentOfByteStringsIsOneOnTheWay() {
+    SimDisk disk = new SimDisk(1);
+    int[] done = {0};
+    PowerCuts<Integer> cuts = new PowerCuts<>(disk, () -> done[0]);
+    List<Consumer<Database>> steps =
+        List.of(
+            db -> db.table(BRIEF),
+            db -> {
+              assertEquals(EXPIRED, db.sweepExpired());
+              db.checkpoint();
+            },
+            db -> assertTrue(db.dropExpiry("bytes")),
+            Database::checkpoint);
+    try (Database db = open(disk)) {
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
+      db.run(
+          tx -> {
+            for (int i = 1; i <= ROWS; i++) {
+              byte[] key = ByteBuffer.allocate(4).putInt(i).array();
+              t.insert(tx, key, ByteBuffer.allocate(12).putInt(i).putLong(700 + i).array());
+            }
+          });
+      db.checkpoint();
+      cuts.during(
+          () -> {
+            for (var step : steps) {
+              step.accept(db);
+              done[0]++;
+            }
+          });
+    }
+    Set<String> found = new TreeSet<>();
+    cuts.forEach(
+        (left, finished) -> {
+          try (Database db = open(left)) {
+            sound(db);
+            TableSpec spec = db.describe("bytes");
+            boolean expires = spec.expiry() != null;
+            assertEquals(expires ? BRIEF.expiry() : null, spec.expiry());
+            boolean indexed = !spec.indexes().isEmpty();
+            assertTrue(indexed || !expires);
+            assertTrue(finished < 1 || expires == indexed, "an index is left");
+            assertTrue(finished < 3 || !expires, "the drop of the option is lost");
+            RowTable t = db.table(BRIEF); // drops the index that a crash has left
+            long removed = ROWS - t.count();
+            found.add(removed + (expires ? " expiring" : indexed ? " indexed" : ""));
+            assertEquals(EXPIRED - removed, db.sweepExpired());
+            assertEquals(ROWS - EXPIRED, t.index("expires").count());
+            sound(db);
+          }
+        });
+    Set<String> expected = Set.of("0", "0 expiring", "200 expiring", "200");
+    assertTrue(found.containsAll(expected), found::toString);
+    found.removeAll(expected);
+    assertTrue(Set.of("128 expiring", "0 indexed").containsAll(found), found::toString);
   }
 
   private static List<Integer> keys(RowTable t, Transaction tx) {

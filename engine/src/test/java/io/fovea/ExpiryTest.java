@@ -665,7 +665,7 @@ class ExpiryTest {
         IllegalArgumentException.class,
         () -> t.with(IndexSpec.on("expires", COLOUR)).expireAfter(AT, hour));
     TableSpec with = t.expireAfter(AT, hour.plusNanos(1));
-    assertEquals(new Expiry(AT, hour), with.expiry());
+    assertEquals(new Expiry.OfRows(AT, hour), with.expiry());
     assertNotNull(with.with(IndexSpec.on("more", COLOUR)).expiry());
     assertTrue(with.toString().contains("rows expire PT1H after at"), with.toString());
     assertNull(t.expiry());

@@ -15,8 +15,10 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.SetClock;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Modifier;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -44,7 +46,11 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class TableOperationsTest {
   /** What is stored in a table of objects. */
-  public record Note(@Id String name, String text) {}
+  public record Note(@Id String name, String text, long until) {
+    Note(String name, String text) {
+      this(name, text, 0);
+    }
+  }
 
   private static final Layout.Definition FIELDS = Layout.define();
   private static final Field TEXT = FIELDS.text("text", 200);
@@ -63,6 +69,16 @@ class TableOperationsTest {
   private static final TableSpec INDEXED = BYTES.with(BY_TEXT);
   private static final ObjectSpec<String, Note> NOTES =
       ObjectSpec.of("notes", String.class, Note.class).unique("by_text", "text");
+
+  /** How long a note is there after its time, which tables of {@link Form#expiring} have. */
+  private static final Duration AFTER = Duration.ofMillis(100);
+
+  private static final TableSpec BRIEF = TableSpec.bytes("brief", 40).expireAfter(0, AFTER);
+  private static final Layout.Definition BRIEF_FIELDS = Layout.define();
+  private static final Field BRIEF_TEXT = BRIEF_FIELDS.text("text", 200);
+  private static final Field UNTIL = BRIEF_FIELDS.int64("until");
+  private static final TableSpec BRIEF_ROWS =
+      TableSpec.of("brief", ROWS.key(), BRIEF_FIELDS.build()).expireAfter(UNTIL, AFTER);
 
   /** A form of a table: how names and texts become keys and values of it. */
   private abstract static class Form<K, V> {
@@ -85,6 +101,12 @@ class TableOperationsTest {
 
     abstract String text(V value);
 
+    /** A table whose notes expire. */
+    abstract Table<K, V> expiring(Database db);
+
+    /** A note with a time, of which each byte is a character of ASCII. */
+    abstract V expiring(String name, String text, int until);
+
     /** Whether it has memory of its own, to be read and written as it is stored. */
     boolean isStored() {
       return true;
@@ -93,6 +115,17 @@ class TableOperationsTest {
     /** Whether values know their keys. */
     boolean knowsKeys() {
       return false;
+    }
+
+    /** Whether tables of the form have the index by text. */
+    boolean hasIndex() {
+      return false;
+    }
+
+    /** The key of a note of {@link #expiring} in the index by text. */
+    @SuppressWarnings("unchecked") // by the class of the index's keys
+    <I> I indexKey(Index<I, K, V> index, int i, int until) {
+      return (I) String.valueOf(i);
     }
 
     /** The index by text; null where indexes belong to what the form is a view of. */
@@ -143,6 +176,27 @@ class TableOperationsTest {
     }
 
     @Override
+    Table<byte[], byte[]> expiring(Database db) {
+      return db.table(BRIEF.with(BY_TEXT)).bytes();
+    }
+
+    @Override
+    byte[] expiring(String name, String text, int until) {
+      return bytes(timed(text, until));
+    }
+
+    @Override
+    boolean hasIndex() {
+      return true;
+    }
+
+    @Override
+    @SuppressWarnings("unchecked") // keys of these are made of parts
+    <I> I indexKey(Index<I, byte[], byte[]> index, int i, int until) {
+      return (I) index.key().text(timed(String.valueOf(i), until));
+    }
+
+    @Override
     Index<?, byte[], byte[]> index(Table<byte[], byte[]> table) {
       return table.index("by_text", Key.class);
     }
@@ -180,6 +234,11 @@ class TableOperationsTest {
     String text(String value) {
       return value;
     }
+
+    @Override
+    String expiring(String name, String text, int until) {
+      return timed(text, until);
+    }
   }
 
   private static final class CodedBytes extends Coded implements ByteCodec<String> {
@@ -195,6 +254,11 @@ class TableOperationsTest {
     @Override
     Table<String, String> table(FileChanges changes) {
       return changes.table(BYTES).as(this, this);
+    }
+
+    @Override
+    Table<String, String> expiring(Database db) {
+      return db.table(BRIEF).as(this, this);
     }
 
     @Override
@@ -223,19 +287,41 @@ class TableOperationsTest {
       return coded(changes.table(ROWS));
     }
 
+    @Override
+    Table<String, String> expiring(Database db) {
+      return db.table(BRIEF_ROWS)
+          .as(
+              NAMES,
+              new Codec<>() {
+                @Override
+                public void encode(String text, Row row) {
+                  row.setText(BRIEF_TEXT, text)
+                      .setLong(UNTIL, ByteBuffer.wrap(bytes(text)).getLong());
+                }
+
+                @Override
+                public String decode(Row row) {
+                  return row.getText(BRIEF_TEXT);
+                }
+              });
+    }
+
+    private static final KeyCodec<String> NAMES =
+        new KeyCodec<>() {
+          @Override
+          public void encode(String name, Key key) {
+            key.text(name);
+          }
+
+          @Override
+          public String decode(Key key) {
+            return key.getText(0);
+          }
+        };
+
     private static Table<String, String> coded(RowTable table) {
       return table.as(
-          new KeyCodec<>() {
-            @Override
-            public void encode(String name, Key key) {
-              key.text(name);
-            }
-
-            @Override
-            public String decode(Key key) {
-              return key.getText(0);
-            }
-          },
+          NAMES,
           new Codec<>() {
             @Override
             public void encode(String text, Row row) {
@@ -284,7 +370,25 @@ class TableOperationsTest {
     }
 
     @Override
+    Table<String, Note> expiring(Database db) {
+      return db.table(
+          ObjectSpec.of("brief", String.class, Note.class)
+              .unique("by_text", "text")
+              .expireAfter("until", AFTER));
+    }
+
+    @Override
+    Note expiring(String name, String text, int until) {
+      return new Note(name, text, until);
+    }
+
+    @Override
     boolean knowsKeys() {
+      return true;
+    }
+
+    @Override
+    boolean hasIndex() {
       return true;
     }
 
@@ -292,6 +396,12 @@ class TableOperationsTest {
     Index<?, String, Note> index(Table<String, Note> table) {
       return table.index("by_text", String.class);
     }
+  }
+
+  /** A text behind 8 characters that are the bytes of a time. */
+  private static String timed(String text, int until) {
+    byte[] time = ByteBuffer.allocate(Long.BYTES).putLong(until).array();
+    return new String(time, StandardCharsets.US_ASCII) + text;
   }
 
   private static byte[] bytes(String s) {
@@ -795,6 +905,133 @@ class TableOperationsTest {
     Change delete = batch.changes().get(1);
     assertEquals("a2", f.form.name(delete.key(by)));
     assertNull(delete.value(by));
+  }
+
+  /** Notes a1 to a9, of which those with odd numbers have expired: no operation meets one. */
+  @ParameterizedTest
+  @MethodSource("forms")
+  <K, V> void expiry(Form<K, V> form) {
+    SetClock clock = new SetClock(300);
+    try (Database db =
+        Database.open(
+            dir.resolve("brief.fovea"),
+            Options.defaults()
+                .bufferBytes(4 << 20)
+                .expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO)))) {
+      Table<K, V> t = form.expiring(db);
+      db.run(
+          tx -> {
+            for (int i = 1; i <= 9; i++) {
+              t.insert(tx, form.key("a" + i), brief(form, "a" + i, i, i % 2 == 1 ? EARLY : LATE));
+            }
+            assertEquals(9, t.stream(tx).count());
+          });
+      clock.set(10_000);
+      List<String> there = List.of("a2", "a4", "a6", "a8");
+      db.run(
+          tx -> {
+            K a1 = form.key("a1");
+            K a5 = form.key("a5");
+            assertNull(t.get(tx, a1));
+            assertNull(t.getForUpdate(tx, a1));
+            assertEquals(Optional.empty(), t.find(tx, a1));
+            assertFalse(t.exists(tx, a1));
+            assertTrue(t.exists(tx, form.key("a2")));
+            List<@Nullable V> some = t.getAll(tx, List.of(a1, form.key("a2")));
+            assertNull(some.get(0));
+            assertEquals("2", tail(form, Objects.requireNonNull(some.get(1))));
+            assertEquals(there, names(form, t.stream(tx)));
+            assertEquals(
+                there.reversed(), names(form, t.stream(tx, null, null, ScanOrder.DESCENDING)));
+            List<String> visited = new ArrayList<>();
+            t.forEach(tx, (k, v) -> visited.add(form.name(k)));
+            assertEquals(there, visited);
+            assertEquals("a2", name(form, t.first(tx)));
+            assertEquals("a8", name(form, t.last(tx)));
+            assertEquals("a4", name(form, t.floor(tx, a5)));
+            assertEquals("a6", name(form, t.ceiling(tx, a5)));
+            assertEquals("a4", name(form, t.lower(tx, form.key("a6"))));
+            assertEquals("a8", name(form, t.higher(tx, form.key("a6"))));
+            try (Cursor<K, V> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+              assertTrue(c.seek(a5));
+              assertEquals("a6", form.name(c.key()));
+              assertTrue(c.previous());
+              assertEquals("a4", form.name(c.key()));
+              assertTrue(c.last());
+              assertEquals("a8", form.name(c.key()));
+              assertFalse(c.next());
+              assertTrue(c.first());
+              assertEquals("a2", form.name(c.key()));
+            }
+            Page<Map.Entry<K, V>> page = t.page(tx, null, null, ScanOrder.ASCENDING, null, 3);
+            assertEquals(there.subList(0, 3), names(form, page.items().stream()));
+            page = t.page(tx, null, null, ScanOrder.ASCENDING, page.next(), 3);
+            assertEquals(there.subList(3, 4), names(form, page.items().stream()));
+            assertFalse(t.delete(tx, a1));
+            assertNull(t.updateIfPresent(tx, a1, v -> v));
+            assertThrows(RecordNotFoundException.class, () -> t.update(tx, a1, v -> v));
+          });
+      Index<?, K, V> index = form.hasIndex() ? form.index(t) : null;
+      if (index != null) {
+        db.run(tx -> hidden(tx, form, index));
+      }
+      assertEquals(new ArrayList<>(there), t.asMap().keySet().stream().map(form::name).toList());
+      assertEquals(9, t.count()); // they go with the sweep
+      db.run(
+          tx -> {
+            t.insert(tx, form.key("a1"), brief(form, "a1", 1, LATE));
+            t.put(tx, form.key("a3"), brief(form, "a3", 3, LATE));
+            // The text of a5, which has expired.
+            t.insert(tx, form.key("c5"), brief(form, "c5", 5, LATE));
+            assertThrows(
+                DuplicateKeyException.class,
+                () -> t.insert(tx, form.key("a1"), brief(form, "a1", 1, LATE)));
+            assertEquals(3, t.deleteRange(tx, form.key("a2"), form.key("a5"))); // a2, a3, a4
+          });
+      assertEquals(List.of(), db.verify().problems());
+      long hidden = t.count() - 4;
+      assertEquals(hidden, db.sweepExpired());
+      assertEquals(List.of("a1", "a6", "a8", "c5"), db.read(tx -> names(form, t.stream(tx))));
+      assertEquals(4, t.count());
+      assertEquals(List.of(), db.verify().problems());
+    }
+  }
+
+  private static final int EARLY = 0x0200;
+  private static final int LATE = 0x7F00;
+
+  private static <K, V> V brief(Form<K, V> form, String name, int i, int until) {
+    return form.expiring(name, String.valueOf(i), until);
+  }
+
+  private static <K, V> String tail(Form<K, V> form, V value) {
+    String text = form.text(value);
+    return text.substring(text.length() - 1);
+  }
+
+  private static <K, V> String name(Form<K, V> form, Map.@Nullable Entry<K, V> e) {
+    return e == null ? "none" : form.name(e.getKey());
+  }
+
+  private static <K, V> List<String> names(Form<K, V> form, Stream<Map.Entry<K, V>> of) {
+    return of.map(e -> form.name(e.getKey())).toList();
+  }
+
+  private static <I, K, V> void hidden(Transaction tx, Form<K, V> form, Index<I, K, V> index) {
+    List<String> there = List.of("a2", "a4", "a6", "a8");
+    I one = form.indexKey(index, 1, EARLY);
+    I two = form.indexKey(index, 2, LATE);
+    assertNull(index.get(tx, one));
+    assertEquals("a2", name(form, index.get(tx, two)));
+    List<Map.@Nullable Entry<K, V>> both = index.getAll(tx, List.of(one, two));
+    assertNull(both.get(0));
+    assertEquals("a2", name(form, both.get(1)));
+    assertEquals("a2", name(form, index.first(tx)));
+    assertEquals("a8", name(form, index.last(tx)));
+    assertEquals(there, names(form, index.stream(tx, null, null, ScanOrder.ASCENDING)));
+    assertEquals(0, index.stream(tx, one, ScanOrder.ASCENDING).count());
+    assertEquals(there.reversed(), names(form, index.stream(tx, null, null, ScanOrder.DESCENDING)));
+    assertEquals(9, index.count());
   }
 
   @Test

@@ -101,7 +101,13 @@ final class SchemaLine {
       if (schema.has("indexes")) {
         schema.getAsJsonArray("indexes").forEach(i -> requireNotComputed(i.getAsJsonObject()));
       }
-      return TableSpec.bytes(name, keyParts.get(0).getAsJsonObject().get("bytes").getAsInt());
+      TableSpec bytes =
+          TableSpec.bytes(name, keyParts.get(0).getAsJsonObject().get("bytes").getAsInt());
+      JsonObject expires = schema.getAsJsonObject("expires");
+      return expires == null
+          ? bytes
+          : bytes.expireAfter(
+              expires.get("offset").getAsInt(), Duration.parse(expires.get("after").getAsString()));
     }
     KeySpec.Definition key = KeySpec.define();
     keyParts.forEach(f -> add(key, f.getAsJsonObject()));

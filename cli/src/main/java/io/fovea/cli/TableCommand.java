@@ -59,7 +59,7 @@ abstract class TableCommand extends FileCommand {
       return; // records() reports it
     }
     for (IndexSpec i : found.indexes()) {
-      if (i.extractedKey() != null) {
+      if (TableFile.isComputed(found, i)) {
         throw mistake(
             "the index "
                 + NameText.of(i.name())

@@ -3,6 +3,7 @@ package io.fovea.cli;
 import io.fovea.Database;
 import io.fovea.Options;
 import io.fovea.Sequence;
+import io.fovea.schema.Expiry;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -37,9 +38,19 @@ final class TableFile {
     if (objects != null) {
       return TableSpec.objects(spec.name(), spec.key().maxBytes(), objects);
     }
-    return spec.isBytes()
-        ? TableSpec.bytes(spec.name(), spec.key().maxBytes())
-        : TableSpec.of(spec.name(), spec.key(), spec.layout());
+    if (!spec.isBytes()) {
+      return TableSpec.of(spec.name(), spec.key(), spec.layout());
+    }
+    TableSpec bytes = TableSpec.bytes(spec.name(), spec.key().maxBytes());
+    return spec.expiry() instanceof Expiry.OfBytes by // which refuses values that are too short
+        ? bytes.expireAfter(by.offset(), by.after())
+        : bytes;
+  }
+
+  /** Whether an index of a table is by a key that its application computes. */
+  static boolean isComputed(TableSpec table, IndexSpec index) {
+    boolean byTime = table.expiry() instanceof Expiry.OfBytes && index.name().equals(Expiry.INDEX);
+    return index.extractedKey() != null && !byTime;
   }
 
   /** The existing tables, for a message about a missing one. */
@@ -68,7 +79,7 @@ final class TableFile {
       Map<String, @Nullable Object> index = new LinkedHashMap<>();
       index.put("index", i.name());
       index.put("unique", i.isUnique());
-      index.put("computed", i.extractedKey() != null);
+      index.put("computed", isComputed(spec, i));
       if (i.components().isEmpty()) {
         index.put("key", fields(parts(i), i.extractedKey() == null));
       } else {
@@ -79,8 +90,14 @@ final class TableFile {
     }
     m.put("indexes", indexes);
     if (spec.expiry() != null) {
-      m.put(
-          "expires", Map.of("field", spec.expiry().field().name(), "after", spec.expiry().after()));
+      Map<String, @Nullable Object> expires = new LinkedHashMap<>();
+      switch (spec.expiry()) {
+        case Expiry.OfRows by -> expires.put("field", by.field().name());
+        case Expiry.OfObjects by -> expires.put("component", by.component());
+        case Expiry.OfBytes by -> expires.put("offset", by.offset());
+      }
+      expires.put("after", spec.expiry().after());
+      m.put("expires", expires);
     }
     return m;
   }
@@ -161,7 +178,7 @@ final class TableFile {
               + (i.isUnique() ? "unique " : "index  ")
               + NameText.of(i.name())
               + " by "
-              + (i.extractedKey() == null ? "" : "a computed key of ")
+              + (isComputed(spec, i) ? "a computed key of " : "")
               + (i.components().isEmpty() ? text(parts(i)) : String.join(", ", i.components())));
     }
     if (spec.expiry() != null) {

@@ -125,6 +125,49 @@ class SchemaLineTest {
     run(0, "verify", to);
   }
 
+  /** The schema line says how byte strings expire, and the command keeps their index. */
+  @ParameterizedTest
+  @EnumSource(Format.class)
+  void byteStringsThatExpire(Format format) {
+    TableSpec spec = TableSpec.bytes("brief", 7).expireAfter(0, Duration.ofHours(1));
+    Path from = dir.resolve("from");
+    try (Database db = Database.open(from, SMALL)) {
+      var t = db.table(spec).bytes();
+      db.run(
+          tx -> {
+            t.put(tx, new byte[] {1}, new byte[8]); // never expires
+            t.put(tx, new byte[] {2}, late());
+          });
+    }
+    Path to = dir.resolve("to");
+    Database.open(to, SMALL).close();
+    Path out = dir.resolve("out");
+    run(0, "export", from, "brief", "--schema", "--format", format, "--output", out);
+    List<String> two = List.of("2 records");
+    assertEquals(
+        two,
+        lines("import", "--write", to, "brief", "--dry-run", "--format", format, "--input", out));
+    assertEquals(two, lines("import", "--write", to, "brief", "--format", format, "--input", out));
+    List<String> schema = lines("schema", to, "brief");
+    assertEquals(lines("schema", from, "brief"), schema);
+    assertTrue(
+        schema.contains("  byte strings expire PT1H after the time at byte 0"), schema::toString);
+    // A record of 1970, and one that is too short for a time.
+    run(0, "put", "--write", to, "brief", "0x03", "0x0000000000000001");
+    String err = run(2, "put", "--write", to, "brief", "k", "short").err();
+    assertTrue(err.contains("expire by the time in bytes 0 to 7"), err);
+    try (Database db = Database.open(to, SMALL)) {
+      assertEquals(spec.expiry(), db.describe("brief").expiry());
+      db.sweepExpired(); // unless the background of the command has done so
+      assertEquals(2, db.table(spec).count());
+      assertEquals(List.of(), db.verify().problems());
+    }
+  }
+
+  private static byte[] late() {
+    return new byte[] {0, 0, 0x70, 0, 0, 0, 0, 0, 'x'};
+  }
+
   @Test
   void tablesOnlyApplicationsCreate() throws IOException {
     Path from = from();

@@ -6,7 +6,7 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectHistory;
-import io.fovea.index.RowExpiry;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -24,6 +24,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,7 +50,9 @@ import org.jspecify.annotations.Nullable;
  *   key      raw (1) · fields
  *   fields   number (2) · each: name · type (1) · size (4), see {@link FieldCodec}
  *   name     length (2) · UTF-8 as in {@link DataOutputStream#writeUTF}
- *   extension field EXPIRY   ordinal of the field (2) · milliseconds after it (8)
+ *   extension field EXPIRY   of rows: ordinal of the field (2) · milliseconds after it (8)
+ *   extension field TIME     of objects: milliseconds (8) · path of the component, in UTF-8;
+ *                            of byte strings: milliseconds (8) · offset of the time (4)
  *   an index of a table of objects has no fields: {@link ObjectIndexCodec}; one of byte strings is
  *   extracted
  * </pre>
@@ -94,7 +97,7 @@ public record CatalogEntry(
    * of the file format.
    *
    * @param history the versions of its rows; null if there has been only one
-   * @param expiry how rows expire; null if they do not
+   * @param expiry how records expire; null if they do not
    * @param objects the versions of its objects; null if it holds none
    */
   public record Extras(
@@ -104,10 +107,10 @@ public record CatalogEntry(
     public static final Extras NONE = new Extras(null, null, null);
 
     static Extras of(TableCore core) {
-      RowExpiry by = core.expiry();
+      RecordExpiry by = core.expiry();
       return new Extras(
           core.history().isFirst() ? null : core.history(),
-          by == null ? null : by.spec,
+          by == null ? null : by.spec(),
           core.objects());
     }
 
@@ -115,8 +118,9 @@ public record CatalogEntry(
       return new Extras(history, other, objects);
     }
 
-    Extras with(ObjectHistory others) {
-      return new Extras(history, expiry, others);
+    /** Returns a copy with other object versions, in which the time may have another name. */
+    Extras with(ObjectHistory others, @Nullable Expiry other) {
+      return new Extras(history, other, others);
     }
 
     void write(ExtensionFields to) {
@@ -126,36 +130,58 @@ public record CatalogEntry(
       if (objects != null) {
         to.put(ExtensionFields.OBJECTS, ObjectVersions.encode(objects));
       }
-      if (expiry != null) {
-        to.put(
-            ExtensionFields.EXPIRY,
-            ByteBuffer.allocate(EXPIRY_BYTES)
-                .putShort((short) expiry.field().ordinal())
-                .putLong(expiry.after().toMillis())
-                .array());
+      switch (expiry) {
+        case null -> {}
+        case Expiry.OfRows by ->
+            to.put(
+                ExtensionFields.EXPIRY,
+                ByteBuffer.allocate(EXPIRY_BYTES)
+                    .putShort((short) by.field().ordinal())
+                    .putLong(by.after().toMillis())
+                    .array());
+        case Expiry.OfObjects by ->
+            to.put(ExtensionFields.TIME, time(by, by.component().getBytes(StandardCharsets.UTF_8)));
+        case Expiry.OfBytes by ->
+            to.put(
+                ExtensionFields.TIME,
+                time(by, ByteBuffer.allocate(Integer.BYTES).putInt(by.offset()).array()));
       }
+    }
+
+    /** Whether objects or byte strings that have expired are found by an index. */
+    boolean isByTime(IndexEntry index) {
+      return expiry instanceof Expiry.OfObjects by
+          ? index.objects != null && index.objects.paths().getFirst().equals(by.component())
+          : SchemaChanges.byTime(expiry, index.name, index.extractedKey) != null;
+    }
+
+    private static byte[] time(Expiry by, byte[] of) {
+      return ByteBuffer.allocate(Long.BYTES + of.length)
+          .putLong(by.after().toMillis())
+          .put(of)
+          .array();
     }
 
     static Extras read(ExtensionFields from, @Nullable Layout layout) throws IOException {
       byte[] objects = from.get(ExtensionFields.OBJECTS);
-      if (objects != null) {
-        if (layout != null || from.get(ExtensionFields.ROWS) != null) {
-          throw new IOException("objects in a table of rows");
-        }
-        return new Extras(null, null, ObjectVersions.decode(objects));
-      }
       byte[] rows = from.get(ExtensionFields.ROWS);
       byte[] expiry = from.get(ExtensionFields.EXPIRY);
-      if (rows == null && expiry == null) {
+      byte[] time = from.get(ExtensionFields.TIME);
+      if (objects != null && (layout != null || rows != null)) {
+        throw new IOException("objects in a table of rows");
+      }
+      if (layout == null ? rows != null || expiry != null : time != null) {
+        throw new IOException("versions or expiry of records of another form");
+      }
+      if (rows == null && expiry == null && objects == null && time == null) {
         return NONE;
       }
-      if (layout == null) {
-        throw new IOException("versions or expiry of rows of a table without");
-      }
       return new Extras(
-          rows == null ? null : RowHistoryCodec.decode(rows, layout),
-          expiry == null ? null : expiry(expiry, layout),
-          null);
+          rows == null || layout == null ? null : RowHistoryCodec.decode(rows, layout),
+          time != null
+              ? expiry(time, objects != null)
+              : expiry == null || layout == null ? null : expiry(expiry, layout),
+          objects == null ? null : ObjectVersions.decode(objects));
     }
 
     private static Expiry expiry(byte[] bytes, Layout layout) throws IOException {
@@ -164,7 +190,19 @@ public record CatalogEntry(
       }
       ByteBuffer in = ByteBuffer.wrap(bytes);
       Field field = layout.fields().get(Short.toUnsignedInt(in.getShort()));
-      return new Expiry(field, Duration.ofMillis(in.getLong()));
+      return new Expiry.OfRows(field, Duration.ofMillis(in.getLong()));
+    }
+
+    private static Expiry expiry(byte[] bytes, boolean objects) throws IOException {
+      int of = bytes.length - Long.BYTES;
+      if (of < 1 || !objects && of != Integer.BYTES) {
+        throw new IOException("the expiry of records has " + bytes.length + " bytes");
+      }
+      ByteBuffer in = ByteBuffer.wrap(bytes);
+      Duration after = Duration.ofMillis(in.getLong());
+      return objects
+          ? new Expiry.OfObjects(new String(bytes, Long.BYTES, of, StandardCharsets.UTF_8), after)
+          : new Expiry.OfBytes(in.getInt(), after);
     }
   }
 
@@ -419,6 +457,9 @@ public record CatalogEntry(
       List<IndexEntry> all =
           ObjectIndexCodec.decode(
               extensionFields.get(ExtensionFields.COMPONENTS), indexes, extras.objects);
+      if (layout == null && extras.expiry != null && all.stream().noneMatch(extras::isByTime)) {
+        throw new IOException("records that expire without an index by time");
+      }
       return new CatalogEntry(name, treeId, rootPid, parts, layout, all, extras);
     } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException e) {
       CorruptionException c =
@@ -512,6 +553,15 @@ public record CatalogEntry(
           + fields(layout, spec.layout())
           + ". A changed layout is another version, with steps to it";
     }
+    if (extras.expiry instanceof Expiry.OfBytes file
+        && spec.expiry() instanceof Expiry.OfBytes here
+        && file.offset() != here.offset()) {
+      return "its byte strings expire by the time at byte "
+          + file.offset()
+          + " in the file, and at byte "
+          + here.offset()
+          + " here. Let them stay before, with Database.dropExpiry";
+    }
     return extras.expiry != null && spec.expiry() == null ? unsaid(extras.expiry) : null;
   }
 
@@ -519,7 +569,7 @@ public record CatalogEntry(
   static String unsaid(Expiry expiry) {
     return "its "
         + expiry
-        + ", which the specification does not say. Say it with expireAfter, or let rows stay for"
+        + ", which the specification does not say. Say it with expireAfter, or let records stay for"
         + " ever with Database.dropExpiry";
   }
 

@@ -2,9 +2,10 @@ package io.fovea.catalog;
 
 import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectHistory;
-import io.fovea.index.RowExpiry;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.TableCore;
 import io.fovea.object.ObjectEntries;
+import io.fovea.schema.Expiry;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
@@ -25,10 +26,17 @@ public final class Description {
           objects == null
               ? TableSpec.bytes(core.name, maxBytes)
               : TableSpec.objects(core.name, maxBytes, objects.shapes());
+      RecordExpiry by = core.expiry();
+      Expiry expiry = by == null ? null : by.spec();
       for (IndexCore i : core.readable()) {
-        spec = spec.with(of(CatalogEntry.IndexEntry.of(i)));
+        spec =
+            expiry instanceof Expiry.OfBytes bytes && RecordExpiry.isOwn(i)
+                ? spec.expireAfter(bytes.offset(), bytes.after())
+                : spec.with(of(CatalogEntry.IndexEntry.of(i)));
       }
-      return spec;
+      return expiry instanceof Expiry.OfObjects own
+          ? spec.expireAfter(own.component(), own.after())
+          : spec;
     }
     TableSpec.Builder spec = TableSpec.builder(core.name, core.key, layout);
     int version = core.history().version();
@@ -38,10 +46,10 @@ public final class Description {
     for (IndexCore i : core.readable()) {
       spec.index(of(CatalogEntry.IndexEntry.of(i)));
     }
-    RowExpiry expiry = core.expiry();
-    return expiry == null
-        ? spec.build()
-        : spec.build().expireAfter(expiry.spec.field(), expiry.spec.after());
+    RecordExpiry by = core.expiry();
+    return by != null && by.spec() instanceof Expiry.OfRows rows
+        ? spec.build().expireAfter(rows.field(), rows.after())
+        : spec.build();
   }
 
   private static IndexSpec of(CatalogEntry.IndexEntry i) {

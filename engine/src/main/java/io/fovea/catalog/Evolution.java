@@ -2,7 +2,7 @@ package io.fovea.catalog;
 
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.RowExpiry;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.RowHistory;
 import io.fovea.index.RowHistory.Part;
 import io.fovea.index.TableCore;
@@ -102,19 +102,20 @@ final class Evolution {
   }
 
   private void checkExpiry() {
-    RowExpiry by = core.expiry();
-    if (by == null) {
+    RecordExpiry by = core.expiry();
+    Field field = by == null ? null : by.field();
+    if (by == null || field == null) {
       return;
     }
-    if (now[by.spec.field().ordinal()] == null) {
+    if (now[field.ordinal()] == null) {
       throw refused(
           "field "
-              + by.spec.field()
+              + field
               + " is dropped, and rows expire by it. Let rows stay before, with"
               + " Database.dropExpiry");
     }
     if (spec.expiry() == null) {
-      throw refused(CatalogEntry.unsaid(by.spec));
+      throw refused(CatalogEntry.unsaid(by.spec()));
     }
   }
 

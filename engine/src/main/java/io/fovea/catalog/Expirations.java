@@ -5,7 +5,7 @@ import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.RowExpiry;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -21,8 +21,8 @@ import io.fovea.txn.TxScan;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
@@ -30,7 +30,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows that expire: which tables have them, and the sweep that removes them.
+ * Records that expire: which tables have them, and the sweep that removes them.
  *
  * <pre>
  *   index by time:   0 and less │ 1 ... now − after │ later
@@ -42,7 +42,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Pieces are transactions</b> like any other: logs, indexes, snapshots and backups follow by
  * themselves, and serializability is all that is needed to see that they are right ({@link
- * RowExpiry}). A piece that is in conflict is done again, and is half as large each time.
+ * RecordExpiry}). A piece that is in conflict is done again, and is half as large each time.
  *
  * <p><b>The thread</b> {@code fovea-sweep} is there while there are tables whose rows expire. It
  * looks once an interval, goes on while there is something to remove, and looks again later after
@@ -115,16 +115,16 @@ public final class Expirations {
 
   // ---------------------------------------------------------------------------------- the option
 
-  /** How rows of a table expire that is made, or found in the catalog; returns it. */
+  /** How records of a table expire that is made, or found in the catalog; returns it. */
   TableCore expire(TableCore core, @Nullable Expiry expiry) {
-    core.expire(expiry == null ? null : new RowExpiry(expiry, timing.clock, passed));
+    core.expire(expiry == null ? null : new RecordExpiry(core, expiry, timing.clock, passed));
     return core;
   }
 
   /** Whether nothing is to be changed to open a table with a specification. */
   static boolean isAs(TableCore core, TableSpec spec) {
-    RowExpiry known = core.expiry();
-    return Objects.equals(known == null ? null : known.spec, spec.expiry());
+    RecordExpiry known = core.expiry();
+    return known == null ? spec.expiry() == null : known.is(spec.expiry(), core, spec.objects());
   }
 
   /** Gives a table the option that a specification has; its index by time is there. */
@@ -143,12 +143,13 @@ public final class Expirations {
               + expiry
               + ".");
     }
-    set(core, expiry, "let rows of table " + core.shown() + " expire");
+    set(core, expiry, "let records of table " + core.shown() + " expire");
   }
 
-  /** Lets the rows of a table stay; false if they do already. */
+  /** Lets the records of a table stay; false if they do already. */
   boolean drop(TableCore core) {
-    return core.expiry() != null && set(core, null, "let rows of table " + core.shown() + " stay");
+    return core.expiry() != null
+        && set(core, null, "let records of table " + core.shown() + " stay");
   }
 
   private boolean set(TableCore core, @Nullable Expiry expiry, String what) {
@@ -163,6 +164,7 @@ public final class Expirations {
     }
     if (end[0] >= 0) {
       store.awaitDurable(end[0]);
+      changes.drops.run();
     }
     return end[0] >= 0;
   }
@@ -171,9 +173,30 @@ public final class Expirations {
     if (core.isDropped() || expiry == null && core.expiry() == null) {
       return -1;
     }
+    if (expiry instanceof Expiry.OfBytes by
+        && core.readable().stream().noneMatch(i -> RecordExpiry.isBy(i, by))) {
+      throw new InvalidUseException(
+          "Table " + core.shown() + " has got another expiry meanwhile: open it again.");
+    }
     CatalogChange change = new CatalogChange(store);
-    SchemaChanges.expiring(core, expiry, change);
-    return change.run(() -> expire(core, expiry));
+    List<IndexCore> all = new ArrayList<>(core.readable());
+    List<IndexCore> gone = new ArrayList<>();
+    if (expiry == null) {
+      gone.addAll(all.stream().filter(RecordExpiry::isOwn).toList());
+      all.removeAll(gone);
+    }
+    SchemaChanges.expiring(core, expiry, all, change);
+    for (IndexCore i : gone) {
+      change.drops(i.tree).put(DeferredDrops.key(i.tree.treeId()), DeferredDrops.value(i.tree));
+    }
+    return change.run(
+        () -> {
+          expire(core, expiry);
+          for (IndexCore i : gone) {
+            core.remove(i.tree); // at once: no statement knows it
+            changes.drops.add(i.tree, null);
+          }
+        });
   }
 
   /**
@@ -182,23 +205,30 @@ public final class Expirations {
    * @throws InvalidUseException if it is the one by which expired rows are found
    */
   static void requireNotNeeded(TableCore core, IndexCore index) {
-    RowExpiry by = core.expiry();
-    if (by == null || RowExpiry.index(core, by.spec.field()) != index) {
+    RecordExpiry by = core.expiry();
+    if (by == null || by.index(core) != index) {
       return;
     }
     for (IndexCore i : core.readable()) {
-      if (i != index && !i.isExtracted() && i.fields.getFirst().equals(by.spec.field())) {
+      if (i != index && by.isByTime(i)) {
         return;
       }
     }
+    String other =
+        switch (by.spec()) {
+          case Expiry.OfRows rows ->
+              " before, or make another index that begins with " + rows.field().name();
+          case Expiry.OfObjects objects ->
+              " before, or make another index that begins with " + objects.component();
+          case Expiry.OfBytes _ -> ", which drops the index, too";
+        };
     throw new InvalidUseException(
         "Index "
             + index.shown()
             + " of table "
             + core.shown()
-            + " can't be dropped: what has expired is found by it. Let rows stay with dropExpiry"
-            + " before, or make another index that begins with "
-            + by.spec.field().name()
+            + " can't be dropped: what has expired is found by it. Let records stay with dropExpiry"
+            + other
             + ".");
   }
 
@@ -259,8 +289,8 @@ public final class Expirations {
     public void run(StatementContext statementContext, Tx t, int attempt) {
       removed = 0;
       more = false;
-      RowExpiry expiry = core.expiry();
-      IndexCore index = expiry == null ? null : RowExpiry.index(core, expiry.spec.field());
+      RecordExpiry expiry = core.expiry();
+      IndexCore index = expiry == null ? null : expiry.index(core);
       if (expiry == null || index == null || core.isLeaving() || !mayChange(t)) {
         return;
       }
@@ -298,7 +328,7 @@ public final class Expirations {
 
     /** Up to which time of a row it removes, by as much of the clock as is believed. */
     private long believed(
-        StatementContext statementContext, Tx t, RowExpiry expiry, IndexCore index) {
+        StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
       long now = expiry.moment(statementContext, t);
       long newest = expiry.guard.isNew() ? newest(statementContext, t, expiry, index) : 0;
       return expiry.hiddenUpTo(expiry.guard.believed(now, newest, core.shown()));
@@ -306,7 +336,7 @@ public final class Expirations {
 
     /** The latest time of a row; 0 where there is none. */
     private long newest(
-        StatementContext statementContext, Tx t, RowExpiry expiry, IndexCore index) {
+        StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
       MemorySegment key = statementContext.take(expiry.entryBytes());
       try {
         expiry.oldest(key, 0);
@@ -336,7 +366,7 @@ public final class Expirations {
         StatementContext statementContext,
         Tx t,
         IndexCore index,
-        RowExpiry expiry,
+        RecordExpiry expiry,
         TxScan scan,
         MemorySegment key,
         int most,
@@ -358,7 +388,7 @@ public final class Expirations {
           expiry.lagMillis = Math.max(0, upTo - oldest);
         }
         Mem.copy(scan.valueSegment(), scan.valueOffset(), key, 0, length);
-        if (RowExpiry.removeHidden(statementContext, t, core, key, 0, length)) {
+        if (RecordExpiry.removeHidden(statementContext, t, core, key, 0, length)) {
           removed++;
         }
       }
@@ -485,7 +515,7 @@ public final class Expirations {
   public long lagMillis() {
     long most = 0;
     for (TableCore core : expiring.get()) {
-      RowExpiry by = core.expiry();
+      RecordExpiry by = core.expiry();
       most = by == null ? most : Math.max(most, by.lagMillis);
     }
     return most;

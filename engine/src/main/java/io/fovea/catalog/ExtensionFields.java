@@ -28,13 +28,16 @@ final class ExtensionFields {
 
   static final int EXPIRY = 30;
 
+  /** How objects or byte strings expire. */
+  static final int TIME = 31;
+
   /** The components in indexes of a table of objects: {@link ObjectIndexCodec}. */
   static final int COMPONENTS = 51;
 
   /** The object versions: {@link ObjectVersions}. */
   static final int OBJECTS = 50;
 
-  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, OBJECTS, COMPONENTS);
+  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, TIME, OBJECTS, COMPONENTS);
 
   private final TreeMap<Integer, byte[]> all = new TreeMap<>();
 

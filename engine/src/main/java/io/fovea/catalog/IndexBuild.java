@@ -7,7 +7,6 @@ import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.Filling;
 import io.fovea.index.IndexCore;
-import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.store.Store;
@@ -141,11 +140,7 @@ public final class IndexBuild {
     while (left > 0 && scan.load()) {
       for (int slot = scan.from(); slot < scan.to() && left > 0; slot++, left--) {
         length = scan.copyKey(slot, next, 0);
-        if (!index.ofBytes) {
-          Filling.fill(scratch, tx, core, index, next, 0, length);
-        } else {
-          ObjectMaintenance.fill(scratch, tx, core, index, next, length);
-        }
+        Filling.fill(scratch, tx, core, index, next, 0, length);
       }
     }
     return length;

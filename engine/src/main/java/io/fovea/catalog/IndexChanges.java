@@ -3,13 +3,16 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexStage;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.TableCore;
+import io.fovea.schema.Expiry;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -179,8 +182,30 @@ final class IndexChanges {
     changes.drops.add(stage.tree, () -> core.remove(stage.tree));
   }
 
+  /**
+   * Drops the index by time of byte strings that remains when a table did not get its expiry: which
+   * bytes it is by is unknown, or not what a specification says.
+   */
+  void dropLeftByTime(TableCore core, TableSpec spec) {
+    if (!store.isReadOnly() && isLeftByTime(core, spec)) {
+      drop(core, Expiry.INDEX, () -> isLeftByTime(core, spec));
+    }
+  }
+
+  private static boolean isLeftByTime(TableCore core, TableSpec spec) {
+    IndexCore index = core.index(Expiry.INDEX);
+    return core.expiry() == null
+        && index != null
+        && spec.expiry() instanceof Expiry.OfBytes by
+        && !RecordExpiry.isBy(index, by);
+  }
+
   /** Drops an index; returns false if there is none. */
   boolean drop(TableCore core, String name) {
+    return drop(core, name, () -> true);
+  }
+
+  private boolean drop(TableCore core, String name, BooleanSupplier still) {
     String what = "drop index " + NameText.of(name) + " of table " + core.shown();
     if (core.index(name) == null && !core.changing.isLocked()) {
       return false;
@@ -190,7 +215,7 @@ final class IndexChanges {
     core.changing.lock(what, store::checkWaiting);
     try {
       IndexCore index = core.index(name);
-      if (index == null || core.isDropped()) {
+      if (index == null || core.isDropped() || !still.getAsBoolean()) {
         return false;
       }
       Expirations.requireNotNeeded(core, index);

@@ -8,9 +8,9 @@ import io.fovea.encoding.KeyText;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.IndexMaintenance;
 import io.fovea.index.LegacyRowReader;
-import io.fovea.index.Maintenance;
-import io.fovea.index.RowExpiry;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -69,7 +69,7 @@ final class LoadTrees implements AutoCloseable {
   private final BulkLoader loader;
   private final OldRecords old;
   private boolean hasOld;
-  private final @Nullable RowExpiry expiry;
+  private final @Nullable RecordExpiry expiry;
 
   /** Rows with expiry times up to this one have expired. */
   private final long expiredUpTo;
@@ -270,7 +270,7 @@ final class LoadTrees implements AutoCloseable {
   }
 
   private boolean isExpired(int length, MemorySegment record, long off) {
-    return expiry != null && expiry.isExpired(expiredUpTo, core, length, record, off);
+    return expiry != null && expiry.isExpired(expiredUpTo, scratch, core, length, record, off);
   }
 
   private void put(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
@@ -379,7 +379,7 @@ final class LoadTrees implements AutoCloseable {
       int length = from.keyLength();
       // Entries of non-unique indexes contain the primary key, so they differ.
       if (to.loader.endsWith(s, from.keyOffset(), length)) {
-        throw Maintenance.duplicate(core, to.index, s, from.keyOffset(), length, false);
+        throw IndexMaintenance.duplicate(core, to.index, s, from.keyOffset(), length, false);
       }
       to.loader.add(s, from.keyOffset(), length, s, from.valueOffset(), from.valueLength());
       to.records++;

@@ -4,9 +4,11 @@ import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.ObjectPlan;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.TableCore;
 import io.fovea.object.ObjectEntries;
 import io.fovea.object.Shapes;
+import io.fovea.schema.Expiry;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.ObjectShapes;
 import io.fovea.schema.Shape;
@@ -91,22 +93,30 @@ final class ObjectVersions {
     SpecCheck.check(store, core, spec);
     ObjectHistory next = known.next(shapes.value());
     // No index is being built: a build would hold the table lock.
+    RecordExpiry expiry = core.expiry();
+    ObjectEntries byTime = null;
     Map<ObjectPlan, ObjectEntries> more = new LinkedHashMap<>();
     List<CatalogEntry.IndexEntry> indexes = new ArrayList<>();
     for (IndexCore i : core.readable()) {
       List<String> paths = SpecCheck.named(store, core, spec, i).components();
       ObjectEntries by = ObjectEntries.of(next.versions(), shapes.value(), paths);
       more.put(Objects.requireNonNull(i.objects), by);
+      byTime = expiry != null && expiry.isByTime(i) ? by : byTime;
       indexes.add(CatalogEntry.IndexEntry.of(i).with(by));
     }
     CatalogChange change = new CatalogChange(store);
-    SchemaChanges.objects(core, next, indexes, change);
+    ObjectEntries time = byTime;
+    Expiry expires = expiry == null || time == null ? null : expiry.by(time);
+    SchemaChanges.objects(core, next, expires, indexes, change);
     store.willWrite();
     long end =
         change.run(
             () -> {
               // Before any thread can write an object of the version.
               more.forEach(ObjectPlan::extend);
+              if (expiry != null && time != null) {
+                expiry.extend(time);
+              }
               core.objects(next);
             });
     store.awaitDurable(end);

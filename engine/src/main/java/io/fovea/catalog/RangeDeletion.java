@@ -3,9 +3,7 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.btree.KeyRange;
 import io.fovea.btree.RangeCount;
-import io.fovea.index.IndexCore;
-import io.fovea.index.Maintenance;
-import io.fovea.index.ObjectMaintenance;
+import io.fovea.index.IndexMaintenance;
 import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.txn.Tx;
@@ -83,10 +81,7 @@ public final class RangeDeletion {
   /** Reads the list of indexes once, because it may change at any time. */
   private static long oneByOne(
       StatementContext statementContext, Tx t, TableCore core, TxScan scan, long most) {
-    IndexCore[] indexes = core.indexes();
-    return core.layout == null && indexes.length > 0
-        ? ObjectMaintenance.deleteRange(statementContext, t, core, indexes, scan, most)
-        : Maintenance.deleteRange(statementContext, t, core, indexes, scan, most);
+    return IndexMaintenance.deleteRange(statementContext, t, core, core.indexes(), scan, most);
   }
 
   private static boolean mayCut(Tx t, TableCore core) {

@@ -2,6 +2,7 @@ package io.fovea.catalog;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.TableCore;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
@@ -80,6 +81,10 @@ final class Renames {
           }
           if (from.equals(to)) {
             return true;
+          }
+          if (RecordExpiry.isOwn(index)) {
+            throw new InvalidUseException(
+                "Can't " + what + ": it belongs to the expiry of the table's byte strings.");
           }
           if (core.index(to) != null) {
             throw taken(what, "index", to);

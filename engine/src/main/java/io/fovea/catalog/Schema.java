@@ -389,7 +389,7 @@ public final class Schema {
                   i.unique(),
                   i.fields(),
                   i.extractedKey(),
-                  null,
+                  SchemaChanges.byTime(e.extras().expiry(), i.name(), i.extractedKey()),
                   e.key(),
                   e.layout(),
                   tree,
@@ -489,6 +489,7 @@ public final class Schema {
     }
     SpecCheck.check(store, core, spec);
     objectVersions.adapt(core, spec); // likewise; before indexes by its components
+    indexChanges.dropLeftByTime(core, spec); // likewise
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.lockedIn(tx, "open table " + core.shown(), () -> adoptExtractors(core, spec));
     }
@@ -601,6 +602,7 @@ public final class Schema {
     }
     SpecCheck.check(store, core, spec);
     objectVersions.adapt(core, spec);
+    indexChanges.dropLeftByTime(core, spec);
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.locked("open table " + core.shown(), () -> adoptExtractors(core, spec));
     }

@@ -7,16 +7,19 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.EntryMaker;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.ObjectPlan;
 import io.fovea.index.TableCore;
+import io.fovea.index.TimeEntry;
 import io.fovea.memory.OperationLock;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
@@ -339,7 +342,8 @@ final class SchemaChanges {
   }
 
   IndexCore index(TableSpec table, IndexSpec spec, BTree tree, IndexHints hints) {
-    if (spec.extractedKey() != null && spec.isDescribed()) {
+    EntryMaker byTime = byTime(table.expiry(), spec.name(), spec.extractedKey());
+    if (byTime == null && spec.extractedKey() != null && spec.isDescribed()) {
       throw new InvalidUseException(
           "The specification of index "
               + NameText.of(spec.name())
@@ -353,11 +357,24 @@ final class SchemaChanges {
         spec.isUnique(),
         spec.fields(),
         spec.extractedKey(),
-        catalogCallbacks.maker(table, spec),
+        byTime != null ? byTime : catalogCallbacks.maker(table, spec),
         table.key(),
         table.isBytes() ? null : table.layout(),
         tree,
         hints);
+  }
+
+  /**
+   * Returns what makes the entries of the index by which expired byte strings are found; null for
+   * another index.
+   */
+  static @Nullable EntryMaker byTime(
+      @Nullable Expiry expiry, String name, @Nullable KeySpec extractedKey) {
+    return expiry instanceof Expiry.OfBytes by
+            && name.equals(Expiry.INDEX)
+            && Expiry.OfBytes.KEY.equals(extractedKey)
+        ? new TimeEntry(by)
+        : null;
   }
 
   static void save(TableCore core, List<IndexCore> indexes, CatalogChange change) {
@@ -418,9 +435,11 @@ final class SchemaChanges {
     return entry(core, core.name, indexes);
   }
 
-  static void expiring(TableCore core, @Nullable Expiry expiry, CatalogChange change) {
+  /** Puts a table into the catalog whose records expire in another way, or no longer. */
+  static void expiring(
+      TableCore core, @Nullable Expiry expiry, List<IndexCore> indexes, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
-        core.readable().stream().map(CatalogEntry.IndexEntry::of).toList();
+        indexes.stream().map(CatalogEntry.IndexEntry::of).toList();
     CatalogEntry.Extras extras = CatalogEntry.Extras.of(core).with(expiry);
     change.put(CatalogKey.of(core.name), entry(core, core.name, entries, extras).encode());
   }
@@ -428,9 +447,10 @@ final class SchemaChanges {
   static void objects(
       TableCore core,
       ObjectHistory versions,
+      @Nullable Expiry expiry,
       List<CatalogEntry.IndexEntry> indexes,
       CatalogChange change) {
-    CatalogEntry.Extras extras = CatalogEntry.Extras.of(core).with(versions);
+    CatalogEntry.Extras extras = CatalogEntry.Extras.of(core).with(versions, expiry);
     change.put(CatalogKey.of(core.name), entry(core, core.name, indexes, extras).encode());
   }
 

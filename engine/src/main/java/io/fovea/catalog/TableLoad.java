@@ -4,7 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.config.LoadProgress;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.RowExpiry;
+import io.fovea.index.RecordExpiry;
 import io.fovea.index.TableCore;
 import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
@@ -163,7 +163,7 @@ final class TableLoad implements Loads.Work {
   }
 
   private void begin() {
-    RowExpiry expiry = core.expiry();
+    RecordExpiry expiry = core.expiry();
     expiredUpTo = expiry == null ? 0 : expiry.hiddenUpToNow();
     if (how.ascending()) {
       build();

@@ -18,7 +18,7 @@ public final class ByteReads extends GroupedReads {
   public static final int KEYS_MAX = 1024;
 
   private final StatementContext statementContext;
-  private final BTree tree;
+  private final TableCore core;
   private final byte[][] keys;
   private final byte[] @Nullable [] values;
   private final int from;
@@ -29,12 +29,12 @@ public final class ByteReads extends GroupedReads {
 
   private ByteReads(
       StatementContext statementContext,
-      BTree tree,
+      TableCore core,
       byte[][] keys,
       byte[] @Nullable [] values,
       int from) {
     this.statementContext = statementContext;
-    this.tree = tree;
+    this.core = core;
     this.keys = keys;
     this.values = values;
     this.from = from;
@@ -43,9 +43,15 @@ public final class ByteReads extends GroupedReads {
   /**
    * Reads a value as a whole into the stage.
    *
-   * @return its length, negative where there is none
+   * @return its length, negative where there is none, or one that has expired
    */
   public static int value(
+      Tx t, StatementContext statementContext, TableCore core, MemorySegment key, int keyLength) {
+    int n = read(t, statementContext, core.tree, key, 0, keyLength);
+    return n >= 0 && core.hides(statementContext, t, statementContext.valueStage(n), 0, n) ? -1 : n;
+  }
+
+  private static int read(
       Tx t,
       StatementContext statementContext,
       BTree tree,
@@ -73,7 +79,7 @@ public final class ByteReads extends GroupedReads {
   }
 
   /**
-   * Reads the values of some keys at once.
+   * Reads the values of some keys at once that have not expired.
    *
    * @param keys of which those from {@code from} on are read
    * @param values where they go, each in the place of its key; null where there is none
@@ -82,12 +88,12 @@ public final class ByteReads extends GroupedReads {
   public static void readAll(
       Tx t,
       StatementContext statementContext,
-      BTree tree,
+      TableCore core,
       byte[][] keys,
       byte[] @Nullable [] values,
       int from,
       int to) {
-    new ByteReads(statementContext, tree, keys, values, from).read(t, to - from);
+    new ByteReads(statementContext, core, keys, values, from).read(t, to - from);
   }
 
   private void read(Tx t, int n) {
@@ -101,7 +107,7 @@ public final class ByteReads extends GroupedReads {
       for (int i = 0; i < n; i++) {
         Mem.putBytes(room, offsets[i], keys[from + i], 0, keys[from + i].length);
       }
-      read(t, tree, n, Integer.MAX_VALUE);
+      read(t, core.tree, n, Integer.MAX_VALUE);
     } finally {
       statementContext.give(room);
     }
@@ -116,10 +122,13 @@ public final class ByteReads extends GroupedReads {
   protected boolean get(Tx t, int expected, int i) {
     int length = keys[from + i].length;
     MemorySegment v = statementContext.valueStage(0);
-    int n = t.get(expected, tree, room, offsets[i], length, v, 0, room(v));
+    int n = t.get(expected, core.tree, room, offsets[i], length, v, 0, room(v));
     if (n > v.byteSize()) {
       statementContext.valueStage(n); // room for all of it, so that it is read once more, not twice
-      n = value(t, statementContext, tree, room, offsets[i], length);
+      n = read(t, statementContext, core.tree, room, offsets[i], length);
+    }
+    if (n >= 0 && core.hides(statementContext, t, statementContext.valueStage(n), 0, n)) {
+      n = -1;
     }
     if (n >= 0) {
       values[from + i] = taken(statementContext, n);

@@ -5,6 +5,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -73,6 +74,61 @@ public final class ByteStage {
     }
     MemorySegment stage = statementContext.valueStage(bytes);
     MemorySegment.copy(value, 0, stage, 0, bytes);
+    return stage;
+  }
+
+  /**
+   * Writes a record with its entries in indexes: {@link IndexMaintenance#insert} or {@link
+   * IndexMaintenance#put}.
+   *
+   * @param key its key, of any memory; no longer than one may be
+   * @param value native memory that holds it, from its beginning
+   */
+  public void write(
+      StatementContext statementContext,
+      Tx t,
+      IndexCore[] indexes,
+      MemorySegment key,
+      MemorySegment value,
+      int valueLen,
+      boolean insert) {
+    int keyLen = (int) key.byteSize();
+    MemorySegment k = apart(statementContext, key);
+    try {
+      if (insert) {
+        IndexMaintenance.insert(
+            statementContext, t, core, indexes, k, 0, keyLen, value, 0, valueLen);
+      } else {
+        IndexMaintenance.put(statementContext, t, core, indexes, k, 0, keyLen, value, 0, valueLen);
+      }
+    } finally {
+      statementContext.shrinkRecord();
+      statementContext.give(k);
+    }
+  }
+
+  /**
+   * Removes a record with its entries in indexes.
+   *
+   * @param key its key, of any memory; no longer than one may be
+   * @return whether there was one
+   */
+  public boolean delete(
+      StatementContext statementContext, Tx t, IndexCore[] indexes, MemorySegment key) {
+    MemorySegment k = apart(statementContext, key);
+    try {
+      return IndexMaintenance.delete(
+          statementContext, t, core, indexes, k, 0, (int) key.byteSize());
+    } finally {
+      statementContext.shrinkRecord();
+      statementContext.give(k);
+    }
+  }
+
+  /** A key in memory of its own: {@link StatementContext#keyStage} is used for entries. */
+  private MemorySegment apart(StatementContext statementContext, MemorySegment key) {
+    MemorySegment stage = statementContext.take(core.keyBytesMax);
+    MemorySegment.copy(key, 0, stage, 0, key.byteSize());
     return stage;
   }
 

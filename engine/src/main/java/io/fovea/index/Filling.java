@@ -28,40 +28,56 @@ public final class Filling {
       MemorySegment key,
       long keyOff,
       int keyLen) {
-    int size = core.recordBytes();
-    MemorySegment record = statementContext.record(2L * size);
-    int n = t.get(core.tree, key, keyOff, keyLen, record, 0, size);
-    if (n < 0) {
-      return;
+    try {
+      int n = IndexMaintenance.read(statementContext, t, core, key, keyOff, keyLen);
+      if (n >= 0) {
+        fill(statementContext, t, core, index, key, keyOff, keyLen, n);
+      }
+    } finally {
+      statementContext.shrinkRecord();
     }
-    LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, record, 0);
-    RowExpiry expiry = core.expiry();
+  }
+
+  private static void fill(
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      int n) {
+    MemorySegment record = statementContext.record(0);
+    RecordExpiry expiry = core.expiry();
     if (expiry != null && index.unique) {
       // Two records may have one entry where one of them has expired.
-      if (expiry.isExpired(expiry.hiddenUpTo(statementContext, t), record, 0)) {
-        Maintenance.remove(
-            statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, 0);
+      if (expiry.isExpired(statementContext, t, record, 0, n)) {
+        IndexMaintenance.remove(
+            statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, n);
         return;
       }
       IndexCore[] only = {index};
-      RowExpiry.makeWay(statementContext, t, core, only, key, keyOff, keyLen, record, 0, false);
+      RecordExpiry.makeWay(
+          statementContext, t, core, only, key, keyOff, keyLen, record, 0, n, false);
     }
     MemorySegment entries = statementContext.entries(index.entryBytesMax());
     int len =
-        Maintenance.entry(statementContext, index, key, keyOff, keyLen, record, 0, entries, 0);
-    if (len == Maintenance.NONE) {
+        IndexMaintenance.entry(
+            statementContext, core, index, key, keyOff, keyLen, record, 0, n, entries, 0);
+    if (len == IndexMaintenance.NONE) {
       return;
     }
     if (index.unique) {
-      int own = Maintenance.isOf(statementContext, t, index, entries, 0, len, key, keyOff, keyLen);
+      int own =
+          IndexMaintenance.isOf(statementContext, t, index, entries, 0, len, key, keyOff, keyLen);
       if (own == 0) {
-        throw Maintenance.duplicate(core, index, entries, 0, len, true);
+        throw IndexMaintenance.duplicate(core, index, entries, 0, len, true);
       }
       if (own > 0) {
         return;
       }
     }
-    Maintenance.add(statementContext, t, core, index, entries, 0, len, key, keyOff, keyLen);
+    IndexMaintenance.add(statementContext, t, core, index, entries, 0, len, key, keyOff, keyLen);
   }
 
   /**
@@ -84,15 +100,12 @@ public final class Filling {
     MemorySegment key = statementContext.take(core.keyBytesMax);
     try {
       Mem.copy(from, keyAt, key, 0, keyLen);
-      int n =
-          !index.ofBytes
-              ? entryNow(statementContext, t, core, index, key, keyLen)
-              : ObjectMaintenance.entryNow(statementContext, t, core, index, key, keyLen);
+      int n = entryNow(statementContext, t, core, index, key, keyLen);
       MemorySegment entries = statementContext.entries(index.entryBytesMax());
       boolean wanted = n == entryLen && Mem.equal(entries, 0, n, from, entryAt, entryLen);
       int own =
           index.unique
-              ? Maintenance.isOf(
+              ? IndexMaintenance.isOf(
                   statementContext, t, index, from, (int) entryAt, entryLen, key, 0, keyLen)
               : t.get(index.tree, from, entryAt, entryLen, from, entryAt, 0) >= 0 ? 1 : -1;
       if (!wanted) {
@@ -102,7 +115,8 @@ public final class Filling {
       } else if (own < 0
           || own == 0
               && makesWay(statementContext, t, core, index, from, (int) entryAt, n, key, keyLen)) {
-        Maintenance.add(statementContext, t, core, index, from, (int) entryAt, n, key, 0, keyLen);
+        IndexMaintenance.add(
+            statementContext, t, core, index, from, (int) entryAt, n, key, 0, keyLen);
       }
     } finally {
       statementContext.give(key);
@@ -134,14 +148,14 @@ public final class Filling {
         return true;
       }
       if (core.expiry() != null) {
-        if (RowExpiry.removeHidden(statementContext, t, core, key, 0, keyLen)) {
+        if (RecordExpiry.removeHidden(statementContext, t, core, key, 0, keyLen)) {
           return false;
         }
-        if (RowExpiry.removeHidden(statementContext, t, core, other, 0, otherLen)) {
+        if (RecordExpiry.removeHidden(statementContext, t, core, other, 0, otherLen)) {
           return true;
         }
       }
-      throw Maintenance.duplicate(core, index, entries, at, len, true);
+      throw IndexMaintenance.duplicate(core, index, entries, at, len, true);
     } finally {
       statementContext.give(other);
     }
@@ -162,7 +176,7 @@ public final class Filling {
       int at,
       int len) {
     if (index.exact) {
-      throw Maintenance.duplicate(core, index, entries, at, len, false);
+      throw IndexMaintenance.duplicate(core, index, entries, at, len, false);
     }
     int room = core.keyBytesMax + index.hints.bytes();
     MemorySegment other = statementContext.take(room);
@@ -170,7 +184,7 @@ public final class Filling {
       int n = t.get(index.tree, entries, at, len, other, 0, room);
       if (has(
           statementContext, t, core, index, entries, at, len, other, index.hints.keyLength(n))) {
-        throw Maintenance.duplicate(core, index, entries, at, len, true);
+        throw IndexMaintenance.duplicate(core, index, entries, at, len, true);
       }
     } finally {
       statementContext.give(other);
@@ -192,31 +206,16 @@ public final class Filling {
       t.requireReadsValid();
       throw core.longKey(t.page(), core.keyBytesMax, keyLen);
     }
-    int size = Math.max(1, core.recordBytes());
-    MemorySegment record = statementContext.take(size);
+    MemorySegment record = IndexMaintenance.readApart(statementContext, t, core, key, 0, keyLen);
+    int n = statementContext.lengthApart;
     MemorySegment entry = statementContext.take(index.entryBytesMax());
     try {
-      int n = t.get(core.tree, key, 0, keyLen, record, 0, size);
-      while (index.ofBytes && n > size) {
-        MemorySegment larger = statementContext.take(n);
-        statementContext.give(
-            record); // not before: what was given is not to be given again, whatever fails
-        record = larger;
-        size = n;
-        n = t.get(core.tree, key, 0, keyLen, record, 0, size);
-      }
       if (n < 0) {
         return false;
       }
-      int m;
-      if (!index.ofBytes) {
-        LegacyRowReader.settle(statementContext, t, core, key, 0, keyLen, n, record, 0);
-        m = Maintenance.entry(statementContext, index, key, 0, keyLen, record, 0, entry, 0);
-      } else {
-        m =
-            ObjectMaintenance.entryOf(
-                statementContext, core, index, key, 0, keyLen, record, 0, n, entry);
-      }
+      int m =
+          IndexMaintenance.entry(
+              statementContext, core, index, key, 0, keyLen, record, 0, n, entry, 0);
       return m == len && Mem.equal(entry, 0, len, entries, at, len);
     } finally {
       statementContext.give(entry);
@@ -225,8 +224,8 @@ public final class Filling {
   }
 
   /**
-   * The entry of a row as it is now, into {@link StatementContext#entries}; {@link
-   * Maintenance#NONE} for none.
+   * The entry of a record as it is now, into {@link StatementContext#entries}; {@link
+   * IndexMaintenance#NONE} for none.
    */
   private static int entryNow(
       StatementContext statementContext,
@@ -235,15 +234,18 @@ public final class Filling {
       IndexCore index,
       MemorySegment key,
       int keyLen) {
-    int size = core.recordBytes();
-    MemorySegment record = statementContext.record(2L * size);
-    int n = t.get(core.tree, key, 0, keyLen, record, 0, size);
-    if (n < 0) {
-      return Maintenance.NONE;
+    try {
+      int n = IndexMaintenance.read(statementContext, t, core, key, 0, keyLen);
+      if (n < 0) {
+        return IndexMaintenance.NONE;
+      }
+      MemorySegment record = statementContext.record(0);
+      MemorySegment entries = statementContext.entries(index.entryBytesMax());
+      return IndexMaintenance.entry(
+          statementContext, core, index, key, 0, keyLen, record, 0, n, entries, 0);
+    } finally {
+      statementContext.shrinkRecord();
     }
-    LegacyRowReader.settle(statementContext, t, core, key, 0, keyLen, n, record, 0);
-    MemorySegment entries = statementContext.entries(index.entryBytesMax());
-    return Maintenance.entry(statementContext, index, key, 0, keyLen, record, 0, entries, 0);
   }
 
   /** An entry goes that may be in a tree which is being built: it is looked at again at the end. */

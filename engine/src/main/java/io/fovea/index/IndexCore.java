@@ -68,16 +68,7 @@ public final class IndexCore {
   /** Of a table of objects; null for another one. */
   public final @Nullable ObjectPlan objects;
 
-  /**
-   * Whether the table's values are byte strings of any length, which {@link ObjectMaintenance} is
-   * for: those of objects, and those that only programs know.
-   */
-  public final boolean ofBytes;
-
   private final int entryBytesMax;
-
-  /** The bytes of a row, as the extractor's author wrote it; 0 where they differ. */
-  private final int rowBytes;
 
   private final @Nullable EntryPlan plan;
 
@@ -111,8 +102,6 @@ public final class IndexCore {
     this.tree = tree;
     this.maker = maker;
     this.objects = null;
-    this.ofBytes = tableLayout == null;
-    this.rowBytes = tableLayout == null ? 0 : tableLayout.size();
     if (extractedKey == null) {
       List<Field> sources = new ArrayList<>(fields);
       if (!unique) {
@@ -179,8 +168,6 @@ public final class IndexCore {
     this.objects = objects;
     this.key = KeySpec.ofBytes(objects.maxBytes(keyBytesMax, tree.maxKeySize()));
     this.entry = key;
-    this.ofBytes = true;
-    this.rowBytes = 0;
     this.entryBytesMax = key.maxBytes();
     this.plan = null;
     this.dependsOn = null;
@@ -198,8 +185,6 @@ public final class IndexCore {
     this.tree = tree;
     this.maker = of.maker;
     this.objects = of.objects;
-    this.ofBytes = of.ofBytes;
-    this.rowBytes = of.rowBytes;
     this.entryBytesMax = of.entryBytesMax;
     this.key = of.key;
     this.entry = of.entry;
@@ -266,9 +251,15 @@ public final class IndexCore {
   }
 
   /**
-   * Makes the key of a row's entry.
+   * Makes the key of a record's entry.
    *
-   * @return its length, or -1 if the row has no entry
+   * @param record as memory has it: a row of the newest layout, an object or a byte string
+   * @param out where to, {@link #entryBytesMax} bytes
+   * @return its length, or -1 if the record has no entry
+   * @throws KeyTooLargeException if it has more bytes than an entry may have
+   * @throws IllegalArgumentException if the record is to be an object and is none; or an extractor
+   *     throws it, as it may throw anything
+   * @throws IndexOutOfBoundsException likewise
    */
   public int build(
       StatementContext statementContext,
@@ -277,12 +268,22 @@ public final class IndexCore {
       int pkLen,
       MemorySegment record,
       long recordOff,
+      int recordLen,
       MemorySegment out,
       long outOff) {
+    int len;
     if (plan != null) {
-      return plan.build(pk, (int) pkOff, pkLen, record, recordOff, out, (int) outOff);
+      len = plan.build(pk, (int) pkOff, pkLen, record, recordOff, out, (int) outOff);
+    } else if (objects != null) {
+      return objects.build(
+          statementContext, this, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
+    } else {
+      len = make(statementContext, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
     }
-    return make(statementContext, pk, pkOff, pkLen, record, recordOff, rowBytes, out, outOff);
+    if (len > tree.maxKeySize()) {
+      throw keyTooLong(len);
+    }
+    return len;
   }
 
   private int make(
@@ -292,12 +293,12 @@ public final class IndexCore {
       int pkLen,
       MemorySegment record,
       long recordOff,
-      int length,
+      int recordLen,
       MemorySegment out,
       long outOff) {
     int len =
         Objects.requireNonNull(maker, "maker")
-            .make(statementContext, pk, pkOff, pkLen, record, recordOff, length, out, outOff);
+            .make(statementContext, pk, pkOff, pkLen, record, recordOff, recordLen, out, outOff);
     if (len < 0) {
       return -1;
     }
@@ -309,38 +310,7 @@ public final class IndexCore {
   }
 
   /**
-   * Makes the key of the entry of a value of any length.
-   *
-   * @return its length, or -1 if the value has no entry
-   * @throws KeyTooLargeException if it has more bytes than an entry may have
-   * @throws IllegalArgumentException if the value is to be an object and is none; or an extractor
-   *     throws it, as it may throw anything
-   * @throws IndexOutOfBoundsException likewise
-   */
-  int build(
-      StatementContext statementContext,
-      MemorySegment pk,
-      long pkOff,
-      int pkLen,
-      MemorySegment value,
-      long valueOff,
-      int length,
-      MemorySegment out,
-      long outOff) {
-    if (objects != null) {
-      return objects.build(
-          statementContext, this, pk, pkOff, pkLen, value, valueOff, length, out, outOff);
-    }
-    int len = make(statementContext, pk, pkOff, pkLen, value, valueOff, length, out, outOff);
-    if (len > tree.maxKeySize()) {
-      throw keyTooLong(len);
-    }
-    return len;
-  }
-
-  /**
-   * Makes the key of an entry of a row, an object or a byte string, for who reads the table without
-   * transactions.
+   * Makes the key of an entry of a record, for who reads the table without transactions.
    *
    * @param length of the record; a row is one of the present layout
    * @param out {@link #entryBytesMax} bytes
@@ -356,10 +326,8 @@ public final class IndexCore {
       long recordOff,
       int length,
       MemorySegment out) {
-    return !ofBytes
-        ? build(statementContext, pk, pkOff, pkLen, record, recordOff, out, 0)
-        : ObjectMaintenance.entryOf(
-            statementContext, table, this, pk, pkOff, pkLen, record, recordOff, length, out);
+    return IndexMaintenance.entry(
+        statementContext, table, this, pk, pkOff, pkLen, record, recordOff, length, out, 0);
   }
 
   /** The name in a message. */

@@ -1,5 +1,6 @@
 package io.fovea.index;
 
+import io.fovea.encoding.Times;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.object.ObjectEntries;
@@ -80,24 +81,8 @@ public final class ObjectPlan {
       int objectLen,
       MemorySegment out,
       long outOff) {
-    Scratch s = scratches.get(statementContext);
-    if (s == null) {
-      s = new Scratch();
-      scratches.set(statementContext, s);
-    }
-    ObjectEntries by = entries;
-    int parts = by.parts().size();
-    if (s.places.length < parts) {
-      s.places = new int[parts];
-    }
-    byte[] bytes = s.in.buffer();
-    if (bytes.length < objectLen) {
-      bytes = s.in.buffer(objectLen);
-    }
-    Mem.getBytes(object, objectOff, bytes, 0, objectLen);
-    s.in.load(objectLen);
-    s.out.clear();
-    boolean whole = by.write(s.in, s.out, s.places);
+    Scratch s = load(statementContext, object, objectOff, objectLen);
+    boolean whole = entries.write(s.in, s.out, s.places);
     int len = s.out.length();
     boolean alone = index.unique && whole;
     long total = alone ? len : (long) len + pkLen;
@@ -109,5 +94,52 @@ public final class ObjectPlan {
       Mem.copy(pk, pkOff, out, outOff + len, pkLen);
     }
     return (int) total;
+  }
+
+  /** Has an object in scratch memory, and room for its parts. */
+  private Scratch load(
+      StatementContext statementContext, MemorySegment object, long objectOff, int objectLen) {
+    Scratch s = scratches.get(statementContext);
+    if (s == null) {
+      s = new Scratch();
+      scratches.set(statementContext, s);
+    }
+    int parts = entries.parts().size();
+    if (s.places.length < parts) {
+      s.places = new int[parts];
+    }
+    byte[] bytes = s.in.buffer();
+    if (bytes.length < objectLen) {
+      bytes = s.in.buffer(objectLen);
+    }
+    Mem.getBytes(object, objectOff, bytes, 0, objectLen);
+    s.in.load(objectLen);
+    s.out.clear();
+    return s;
+  }
+
+  /**
+   * The time that an object has in the first part.
+   *
+   * @param instants whether that is an INSTANT; else it is an INT64
+   * @return milliseconds since 1970; 0 for null, and where the bytes are no object
+   */
+  long millis(
+      StatementContext statementContext,
+      boolean instants,
+      MemorySegment object,
+      long objectOff,
+      int objectLen) {
+    Scratch s = load(statementContext, object, objectOff, objectLen);
+    try {
+      if (!entries.write(s.in, s.out, s.places)) {
+        return 0;
+      }
+      byte[] time = s.out.array();
+      long number = ObjectEntries.number(time);
+      return instants ? Times.millis(number, ObjectEntries.nanos(time)) : number;
+    } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
+      return 0; // whoever reads it finds out
+    }
   }
 }

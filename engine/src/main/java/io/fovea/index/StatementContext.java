@@ -88,6 +88,9 @@ public final class StatementContext {
   /** Room for a hint as it is stored. */
   final MemorySegment hint;
 
+  /** The length of what {@link IndexMaintenance#readApart} has read last. */
+  int lengthApart;
+
   private final int[][] lengths = {new int[4], new int[4]};
 
   /** The transaction whose {@link #moment} is known, and what that is. */

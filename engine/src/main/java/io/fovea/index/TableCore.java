@@ -53,10 +53,10 @@ public final class TableCore {
   public int plainBytes;
 
   /**
-   * How rows expire; null where they don't. Like {@link #plainBytes} it changes while no
+   * How records expire; null where they don't. Like {@link #plainBytes} it changes while no
    * transaction is active, and beginning one orders what it sees.
    */
-  private @Nullable RowExpiry expiry;
+  private @Nullable RecordExpiry expiry;
 
   /** The versions of a table of objects; null for another one. It only gets longer. */
   private volatile @Nullable ObjectHistory objects;
@@ -144,13 +144,13 @@ public final class TableCore {
     objects = versions;
   }
 
-  /** How rows expire; null where they don't. */
-  public @Nullable RowExpiry expiry() {
+  /** How records expire; null where they don't. */
+  public @Nullable RecordExpiry expiry() {
     return expiry;
   }
 
-  /** Lets rows expire, or not. Before the table is used, or while no transaction is active. */
-  public void expire(@Nullable RowExpiry by) {
+  /** Lets records expire, or not. Before the table is used, or while no transaction is active. */
+  public void expire(@Nullable RecordExpiry by) {
     expiry = by;
     plainBytes = by == null ? storedBytes : -1;
   }
@@ -220,14 +220,21 @@ public final class TableCore {
       MemorySegment record,
       long recordOff,
       int bytes) {
-    RowExpiry by = expiry;
+    RecordExpiry by = expiry;
     if (by == null) {
       return false;
     }
-    boolean inPlace = old.isInPlace(length, by.end());
+    boolean inPlace = layout != null && old.isInPlace(length, by.end());
     return inPlace && bytes >= by.end()
         ? by.hides(statementContext, t, record, recordOff)
-        : RowExpiry.isHidden(statementContext, t, this, key, keyOff, keyLen);
+        : RecordExpiry.isHidden(statementContext, t, this, key, keyOff, keyLen);
+  }
+
+  /** Whether a transaction does not see an object or a byte string that was read as a whole. */
+  public boolean hides(
+      StatementContext statementContext, Tx t, MemorySegment value, long valueOff, int length) {
+    RecordExpiry by = expiry;
+    return by != null && by.hides(statementContext, t, value, valueOff, length);
   }
 
   /** Whether a transaction sees a record of which only the length was read. */

@@ -1,16 +1,16 @@
 /**
  * Tables with secondary indexes, below the API.
  *
- * <p>Purpose: keeps entries where records change ({@link io.fovea.index.Maintenance}), and knows
- * the places of records that entries remember ({@link io.fovea.index.IndexHints}). {@link
+ * <p>Purpose: keeps entries where records change ({@link io.fovea.index.IndexMaintenance}), and
+ * knows the places of records that entries remember ({@link io.fovea.index.IndexHints}). {@link
  * io.fovea.index.TableCore} and {@link io.fovea.index.IndexCore} are what all handles of a table or
  * an index share; {@link io.fovea.index.StatementContext} is the scratch memory of a transaction,
  * and says who may touch the engine while it closes.
  *
  * <pre>
- *   Maintenance    statements that change tables with indexes
+ *   IndexMaintenance   statements that change tables with indexes
  *   EntryPlan      an entry from a record               EntryMaker    an entry from a user's code
- *   ObjectMaintenance, ObjectPlan   the same for objects, and for byte strings by an EntryMaker
+ *   ObjectPlan     an entry from an object              RecordExpiry  records that have expired
  *   IndexStage     how indexes come and go              IndexHints    hints: set, used, repaired
  *   Filling        what is done for one that is built   UniqueBuildJournal   and noted of a unique one
  *   HintCodec      the bytes of a hint                  RepairPolicy  whether repairs are worth it

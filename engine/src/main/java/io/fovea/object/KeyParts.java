@@ -114,6 +114,16 @@ final class KeyParts {
     return (long) LONG.get(in.array(), from) ^ Long.MIN_VALUE;
   }
 
+  /** The integer that begins at a place of a part. */
+  static long getLong(byte[] part, int at) {
+    return (long) LONG.get(part, at) ^ Long.MIN_VALUE;
+  }
+
+  /** The same of 4 bytes. */
+  static int getInt(byte[] part, int at) {
+    return (int) INT.get(part, at) ^ Integer.MIN_VALUE;
+  }
+
   static void putFloat(ObjectWriter out, float value) {
     int bits = Float.floatToIntBits(value);
     putInt(out, bits < 0 ? bits ^ Integer.MAX_VALUE : bits);

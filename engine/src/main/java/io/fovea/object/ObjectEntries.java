@@ -6,6 +6,7 @@ import io.fovea.schema.Shape.Composite;
 import io.fovea.schema.Shape.Maybe;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -241,6 +242,12 @@ public final class ObjectEntries {
     return paths;
   }
 
+  /** The same by the first part alone. */
+  public ObjectEntries first() {
+    List<Composite> shapes = Arrays.stream(versions).map(v -> v.shape).toList();
+    return new ObjectEntries(shapes, List.of(parts.getFirst()), List.of(paths.getFirst()));
+  }
+
   /** How many versions it knows. */
   public int versions() {
     return versions.length;
@@ -342,6 +349,16 @@ public final class ObjectEntries {
           "An object of version " + v + "; there are " + versions.length + ".");
     }
     return versions[v - 1].write(in, out, places);
+  }
+
+  /** The number of a first part that is there: an INT64, or the seconds of an INSTANT. */
+  public static long number(byte[] parts) {
+    return KeyParts.getLong(parts, 1);
+  }
+
+  /** The nanoseconds of a first part that is there and an INSTANT. */
+  public static int nanos(byte[] parts) {
+    return KeyParts.getInt(parts, 1 + Long.BYTES);
   }
 
   /** Objects of a version. */

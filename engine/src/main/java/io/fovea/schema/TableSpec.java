@@ -193,16 +193,21 @@ public final class TableSpec {
           "Table " + name + " holds objects: " + index + " is not by components of them.");
     }
     for (String path : index.components()) {
-      @Nullable Shape at = Objects.requireNonNull(objects).value();
-      for (String part : path.split("\\.", -1)) {
-        Shape in = at instanceof Shape.Maybe m ? m.of() : at;
-        at = in instanceof Shape.Composite c ? c.component(part) : null;
-      }
-      if (at == null) {
+      if (shape(Objects.requireNonNull(objects), path) == null) {
         throw new IllegalArgumentException(
             "Component " + path + " of " + index + " is not one of table " + name + ".");
       }
     }
+  }
+
+  /** What a component is; null if there is none of that path. */
+  private static @Nullable Shape shape(ObjectShapes objects, String path) {
+    @Nullable Shape at = objects.value();
+    for (String part : path.split("\\.", -1)) {
+      Shape in = at instanceof Shape.Maybe m ? m.of() : at;
+      at = in instanceof Shape.Composite c ? c.component(part) : null;
+    }
+    return at;
   }
 
   /**
@@ -225,26 +230,94 @@ public final class TableSpec {
    * @param after the time from the field's value to the expiry, in whole milliseconds; may be zero
    * @return a new specification
    * @throws IllegalArgumentException if the field is not one of the layout or has another type, if
-   *     the duration is negative, if this is a table of byte strings, or if another index is called
+   *     the duration is negative, if this is not a table of rows, or if another index is called
    *     {@code "expires"}
    */
   public TableSpec expireAfter(Field field, Duration after) {
-    if (layout == null) {
-      throw new IllegalArgumentException(
-          "Values of table "
-              + name
-              + " are byte strings, which have no field with a time: they can't expire.");
-    }
-    Expiry made = new Expiry(field, after);
-    if (!layout.contains(field)) {
+    Expiry made = new Expiry.OfRows(field, after);
+    if (layout == null || !layout.contains(field)) {
       throw new IllegalArgumentException(
           "Field " + field.name() + " is not one of table " + name + ".");
     }
-    TableSpec with = this;
-    if (indexes.stream().noneMatch(i -> beginsWith(i, field))) {
-      with = with(IndexSpec.on("expires", field));
+    return expiring(
+        indexes.stream().anyMatch(i -> beginsWith(i, field))
+            ? this
+            : with(IndexSpec.on(Expiry.INDEX, field)),
+        made);
+  }
+
+  /**
+   * Lets objects expire, as {@link #expireAfter(Field, Duration)} does with rows. Programs use
+   * {@link io.fovea.ObjectSpec#expireAfter}.
+   *
+   * @param component an {@link java.time.Instant}, or a {@code long}: milliseconds since
+   *     1970-01-01T00:00Z; its name, behind those of the records in which it lies, with dots
+   *     between
+   * @param after how long after that moment an object expires, in whole milliseconds
+   * @return a new specification
+   * @throws IllegalArgumentException if there is no such component, or it is something else, if the
+   *     duration is negative, if this is no table of objects, or if there is another index {@code
+   *     "expires"}
+   */
+  public TableSpec expireAfter(String component, Duration after) {
+    Expiry made = new Expiry.OfObjects(component, after);
+    Shape shape = objects == null ? null : shape(objects, component);
+    if (shape == null) {
+      throw new IllegalArgumentException(
+          "Component " + component + " is not one of table " + name + ".");
     }
-    return new TableSpec(name, key, layout, with.indexes, made, objects, steps, cacheLocations);
+    Shape time = shape instanceof Shape.Maybe m ? m.of() : shape;
+    if (time != Shape.Scalar.INT64 && time != Shape.Scalar.INSTANT) {
+      throw new IllegalArgumentException(
+          "Objects expire by an Instant, or a long with milliseconds since 1970-01-01T00:00Z;"
+              + " component "
+              + component
+              + " is "
+              + shape
+              + ".");
+    }
+    return expiring(
+        indexes.stream().anyMatch(i -> i.components().getFirst().equals(component))
+            ? this
+            : with(IndexSpec.components(Expiry.INDEX, false, List.of(component))),
+        made);
+  }
+
+  /**
+   * Lets byte strings expire, as {@link #expireAfter(Field, Duration)} does with rows. Each value
+   * has its time in 8 bytes, the most significant one first: milliseconds since 1970-01-01T00:00Z.
+   * A value that is too short for them is refused when it is written.
+   *
+   * <p>This adds an index {@code "expires"} by that time, of one part of type INT64. It belongs to
+   * the option: {@link io.fovea.Database#dropExpiry} drops it, too. A table that is there already
+   * gets the option when it is opened with it, if no value is too short, or another duration; for
+   * another offset, drop the option before.
+   *
+   * @param offset where in a value the time begins, 0 to {@link Expiry.OfBytes#OFFSET_MAX}
+   * @param after how long after that moment a value expires, in whole milliseconds; zero where it
+   *     says the end itself
+   * @return a new specification
+   * @throws IllegalArgumentException for another offset, if the duration is negative, if this is no
+   *     table of byte strings, or if there is another index {@code "expires"}
+   */
+  public TableSpec expireAfter(int offset, Duration after) {
+    Expiry made = new Expiry.OfBytes(offset, after);
+    if (layout != null || objects != null) {
+      throw new IllegalArgumentException(
+          "Table "
+              + name
+              + " holds "
+              + (layout != null
+                  ? "rows, which expire by a field."
+                  : "objects, which expire by a component."));
+    }
+    return expiring(
+        expiry != null ? this : with(IndexSpec.described(Expiry.INDEX, Expiry.OfBytes.KEY, false)),
+        made);
+  }
+
+  private TableSpec expiring(TableSpec indexed, Expiry by) {
+    return new TableSpec(name, key, layout, indexed.indexes, by, objects, steps, cacheLocations);
   }
 
   private static boolean beginsWith(IndexSpec index, Field field) {
@@ -256,7 +329,7 @@ public final class TableSpec {
     return objects;
   }
 
-  /** {@return the expiry of rows, or null if they do not expire} */
+  /** {@return the expiry of records, or null if they do not expire} */
   public @Nullable Expiry expiry() {
     return expiry;
   }

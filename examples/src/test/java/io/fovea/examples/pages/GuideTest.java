@@ -68,6 +68,7 @@ import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
 import java.math.BigDecimal;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -213,6 +214,14 @@ class GuideTest {
 
   static final ObjectSpec<Long, Invoice> INVOICES =
       ObjectSpec.of("invoices", Long.class, Invoice.class);
+
+  // end
+
+  // begin docs/guide/objects.md
+  record Login(@Id long user, String device, Instant used) {}
+
+  static final ObjectSpec<Long, Login> LOGINS =
+      ObjectSpec.of("logins", Long.class, Login.class).expireAfter("used", Duration.ofMinutes(30));
 
   // end
 
@@ -814,6 +823,27 @@ class GuideTest {
     Options options =
         Options.defaults().expiry(e -> e.clock(() -> Instant.ofEpochSecond(1_000_000)));
     assertEquals(1_000_000_000, options.expiry().clock().millis());
+  }
+
+  @Test
+  void objectsAndByteStringsThatExpire() {
+    Table<Long, Login> logins = db.table(LOGINS);
+    db.run(tx -> logins.put(tx, new Login(1, "phone", Instant.now())));
+    db.run(tx -> logins.put(tx, new Login(2, "phone", Instant.EPOCH.plusMillis(1))));
+    assertEquals(true, db.read(tx -> logins.exists(tx, 1L)));
+    assertEquals(false, db.read(tx -> logins.exists(tx, 2L)));
+    // begin docs/guide/objects.md
+    Table<byte[], byte[]> pages =
+        db.table(TableSpec.bytes("pages", 64).expireAfter(0, Duration.ofHours(1))).bytes();
+    byte[] url = "/index.html".getBytes(StandardCharsets.UTF_8);
+    byte[] page = "<html>".getBytes(StandardCharsets.UTF_8);
+    ByteBuffer stored = ByteBuffer.allocate(8 + page.length);
+    stored.putLong(System.currentTimeMillis()).put(page); // the time first
+    db.run(tx -> pages.put(tx, url, stored.array()));
+    // end
+    assertEquals(true, db.read(tx -> pages.exists(tx, url)));
+    db.run(tx -> pages.put(tx, url, new byte[] {0, 0, 0, 0, 0, 0, 0, 1}));
+    assertEquals(false, db.read(tx -> pages.exists(tx, url)));
   }
 
   @Test

@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The statements that change tables with secondary indexes.
+ * The statements that change tables with secondary indexes, of rows, objects and byte strings.
  *
  * <pre>
  *   1. read the old record, where there is one        (own changes included)
@@ -30,11 +30,20 @@ import org.jspecify.annotations.Nullable;
  * <p>The old record is read again even where a row of the API holds it: another row may have
  * changed the record in this transaction, and entries made from stale fields would stay behind for
  * ever. The read finds its place in the read set; a wrong entry would be found by nobody.
+ *
+ * <p>The forms differ in two places. {@link #read} makes a row of an older layout one of the
+ * newest, and reads an object or a byte string as a whole, whatever its size. {@link
+ * IndexCore#build} makes an entry from a record: from fields ({@link EntryPlan}), from components
+ * ({@link ObjectPlan}), or by an {@link EntryMaker}. What an extractor throws goes to the caller of
+ * the statement.
+ *
+ * <p>Keys and records are native memory, and not the scratch memory that {@link StatementContext}
+ * has for entries and for the old record.
  */
-public final class Maintenance {
+public final class IndexMaintenance {
   static final int NONE = -1;
 
-  private Maintenance() {}
+  private IndexMaintenance() {}
 
   public static void insert(
       StatementContext statementContext,
@@ -45,21 +54,43 @@ public final class Maintenance {
       long keyOff,
       int keyLen,
       MemorySegment record,
-      long recordOff) {
+      long recordOff,
+      int recordLen) {
     t.requireWritable();
-    RowExpiry.makeWay(
-        statementContext, t, core, indexes, key, keyOff, keyLen, record, recordOff, true);
+    RecordExpiry.makeWay(
+        statementContext,
+        t,
+        core,
+        indexes,
+        key,
+        keyOff,
+        keyLen,
+        record,
+        recordOff,
+        recordLen,
+        true);
     MemorySegment entries = room(statementContext, indexes);
     int[] after = statementContext.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
+      IndexCore index = indexes[i];
       after[i] =
           newEntry(
-              statementContext, indexes[i], key, keyOff, keyLen, record, recordOff, entries, at);
-      requireAbsent(statementContext, t, core, indexes[i], entries, at, after[i]);
-      at += 2 * indexes[i].entryBytesMax();
+              statementContext,
+              core,
+              index,
+              key,
+              keyOff,
+              keyLen,
+              record,
+              recordOff,
+              recordLen,
+              entries,
+              at);
+      requireAbsent(statementContext, t, core, index, entries, at, after[i]);
+      at += 2 * index.entryBytesMax();
     }
-    write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, true);
+    write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, true);
     try {
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
@@ -83,22 +114,30 @@ public final class Maintenance {
       long keyOff,
       int keyLen,
       MemorySegment record,
-      long recordOff) {
+      long recordOff,
+      int recordLen) {
     t.requireWritable();
     if (!core.looks(indexes)) {
-      write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, false);
+      write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
       return;
     }
-    RowExpiry.makeWay(
-        statementContext, t, core, indexes, key, keyOff, keyLen, record, recordOff, false);
-    int size = core.recordBytes();
-    MemorySegment old = statementContext.record(2L * size);
-    int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
+    RecordExpiry.makeWay(
+        statementContext,
+        t,
+        core,
+        indexes,
+        key,
+        keyOff,
+        keyLen,
+        record,
+        recordOff,
+        recordLen,
+        false);
+    int n = read(statementContext, t, core, key, keyOff, keyLen);
     if (n < 0) {
-      insert(statementContext, t, core, indexes, key, keyOff, keyLen, record, recordOff);
+      insert(statementContext, t, core, indexes, key, keyOff, keyLen, record, recordOff, recordLen);
       return;
     }
-    LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, old, 0);
     replace(
         statementContext,
         t,
@@ -107,14 +146,16 @@ public final class Maintenance {
         key,
         keyOff,
         keyLen,
-        old,
+        statementContext.record(0),
+        n,
         record,
         recordOff,
+        recordLen,
         null,
         true);
   }
 
-  /** Writes the changed fields of a record that was read; all of it where it is an old one. */
+  /** Writes the changed fields of a row that was read; all of it where it is an old one. */
   public static void update(
       StatementContext statementContext,
       Tx t,
@@ -142,8 +183,8 @@ public final class Maintenance {
       int from = changed.start(f);
       Mem.copy(key, changed.base() + from, records, size + from, changed.end(f) - from);
     }
-    RowExpiry.makeWay(
-        statementContext, t, core, indexes, key, keyOff, keyLen, records, size, false);
+    RecordExpiry.makeWay(
+        statementContext, t, core, indexes, key, keyOff, keyLen, records, size, size, false);
     changed.form(form);
     boolean whole = !changed.isPlain() && !core.patches(changed);
     replace(
@@ -155,7 +196,9 @@ public final class Maintenance {
         keyOff,
         keyLen,
         records,
+        size,
         records,
+        size,
         size,
         changed,
         whole);
@@ -164,6 +207,7 @@ public final class Maintenance {
   /**
    * Writes a record in the place of one.
    *
+   * @param old the one that is there, from the beginning
    * @param patches what is different of it, where that is known
    * @param whole whether it is to be written as a whole all the same
    */
@@ -176,8 +220,10 @@ public final class Maintenance {
       long keyOff,
       int keyLen,
       MemorySegment old,
+      int oldLen,
       MemorySegment record,
       long recordOff,
+      int recordLen,
       @Nullable RecordBuffer patches,
       boolean whole) {
     MemorySegment entries = room(statementContext, indexes);
@@ -192,9 +238,31 @@ public final class Maintenance {
         after[i] = NONE;
       } else {
         after[i] =
-            newEntry(statementContext, index, key, keyOff, keyLen, record, recordOff, entries, at);
+            newEntry(
+                statementContext,
+                core,
+                index,
+                key,
+                keyOff,
+                keyLen,
+                record,
+                recordOff,
+                recordLen,
+                entries,
+                at);
         before[i] =
-            oldEntry(statementContext, index, key, keyOff, keyLen, old, 0, entries, at + max);
+            oldEntry(
+                statementContext,
+                core,
+                index,
+                key,
+                keyOff,
+                keyLen,
+                old,
+                0,
+                oldLen,
+                entries,
+                at + max);
         if (before[i] == after[i]
             && (before[i] < 0 || Mem.equal(entries, at, after[i], entries, at + max, before[i]))) {
           before[i] = NONE;
@@ -208,7 +276,7 @@ public final class Maintenance {
       if (patches != null && !whole) {
         patch(t, core, patches);
       } else {
-        write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, false);
+        write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
       }
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
@@ -238,11 +306,12 @@ public final class Maintenance {
       int keyLen,
       MemorySegment record,
       long recordOff,
+      int recordLen,
       boolean insert) {
     PackedRows packed = core.packed();
     MemorySegment stored = record;
     long storedOff = recordOff;
-    int bytes = core.recordBytes();
+    int bytes = recordLen;
     if (packed != null) {
       stored = statementContext.valueStage(bytes);
       storedOff = 0;
@@ -289,22 +358,20 @@ public final class Maintenance {
       long keyOff,
       int keyLen) {
     t.requireWritable();
-    int size = core.recordBytes();
-    MemorySegment old = statementContext.record(2L * size);
-    int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
+    int n = read(statementContext, t, core, key, keyOff, keyLen);
     if (n < 0) {
       return false;
     }
-    LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, old, 0);
-    RowExpiry expiry = core.expiry();
-    if (expiry != null && expiry.hides(statementContext, t, old, 0)) {
+    MemorySegment old = statementContext.record(0);
+    RecordExpiry expiry = core.expiry();
+    if (expiry != null && expiry.hides(statementContext, t, old, 0, n)) {
       return false;
     }
-    remove(statementContext, t, core, indexes, key, keyOff, keyLen, old, 0);
+    remove(statementContext, t, core, indexes, key, keyOff, keyLen, old, n);
     return true;
   }
 
-  /** Removes a record that was read, and made one of the newest layout, with its entries. */
+  /** Removes a record that was read as memory has it, with its entries. */
   static void remove(
       StatementContext statementContext,
       Tx t,
@@ -314,15 +381,10 @@ public final class Maintenance {
       long keyOff,
       int keyLen,
       MemorySegment old,
-      long oldOff) {
-    MemorySegment entries = room(statementContext, indexes);
+      int oldLen) {
     int[] before = statementContext.lengths(0, indexes.length);
-    int at = 0;
-    for (int i = 0; i < indexes.length; i++) {
-      before[i] =
-          oldEntry(statementContext, indexes[i], key, keyOff, keyLen, old, oldOff, entries, at);
-      at += 2 * indexes[i].entryBytesMax();
-    }
+    MemorySegment entries =
+        oldEntries(statementContext, core, indexes, key, keyOff, keyLen, old, 0, oldLen, before);
     try {
       t.delete(core.tree, key, keyOff, keyLen);
       removeAll(statementContext, t, indexes, entries, before, key, keyOff, keyLen);
@@ -334,11 +396,12 @@ public final class Maintenance {
 
   /**
    * Removes the records that a scan meets, with their entries, and closes it. If it fails after the
-   * first one, the transaction can't commit any more. Rows that have expired stay, for the sweep.
+   * first one, the transaction can't commit any more. Records that have expired stay, for the
+   * sweep.
    *
    * @param scan of the table's tree, before its first record
    * @param most how many records at most
-   * @return how many it were
+   * @return the number of records removed
    */
   public static long deleteRange(
       StatementContext statementContext,
@@ -352,7 +415,7 @@ public final class Maintenance {
     try {
       t.requireWritable();
       boolean indexed = indexes.length > 0;
-      RowExpiry expiry = core.expiry();
+      RecordExpiry expiry = core.expiry();
       if (indexed) {
         key = statementContext.take(core.keyBytesMax);
       }
@@ -406,25 +469,31 @@ public final class Maintenance {
       throw core.longKey(scan.page(), core.keyBytesMax, keyLen);
     }
     Mem.copy(scan.keySegment(), scan.keyOffset(), stage, 0, keyLen);
-    MemorySegment entries = room(statementContext, indexes);
-    int[] before = statementContext.lengths(0, indexes.length);
     MemorySegment record = scan.valueSegment();
     long recordOff = scan.valueOffset();
-    if (scan.valueLength() != core.storedBytes) {
+    int recordLen = scan.valueLength();
+    if (core.layout != null && recordLen != core.storedBytes) {
       MemorySegment made = statementContext.record(core.recordBytes());
-      if (core.old.renew(scan.valueLength(), record, recordOff, made, 0)
-          == LegacyRowReader.UNKNOWN) {
-        throw core.wrongSize(scan.page(), scan.valueLength());
+      if (core.old.renew(recordLen, record, recordOff, made, 0) == LegacyRowReader.UNKNOWN) {
+        throw core.wrongSize(scan.page(), recordLen);
       }
       record = made;
       recordOff = 0;
+      recordLen = core.recordBytes();
     }
-    int at = 0;
-    for (int i = 0; i < indexes.length; i++) {
-      before[i] =
-          oldEntry(statementContext, indexes[i], stage, 0, keyLen, record, recordOff, entries, at);
-      at += 2 * indexes[i].entryBytesMax();
-    }
+    int[] before = statementContext.lengths(0, indexes.length);
+    MemorySegment entries =
+        oldEntries(
+            statementContext,
+            core,
+            indexes,
+            stage,
+            0,
+            keyLen,
+            record,
+            recordOff,
+            recordLen,
+            before);
     try {
       t.delete(scan);
       removeAll(statementContext, t, indexes, entries, before, stage, 0, keyLen);
@@ -435,7 +504,7 @@ public final class Maintenance {
   }
 
   /** Removes the entries of a record that has gone. */
-  static void removeAll(
+  private static void removeAll(
       StatementContext statementContext,
       Tx t,
       IndexCore[] indexes,
@@ -453,10 +522,99 @@ public final class Maintenance {
     }
   }
 
-  // -------------------------------------------------------------------------------------- support
+  // -------------------------------------------------------------------------------------- reading
+
+  /**
+   * Reads a record as memory has it into {@link StatementContext#record}, own changes included: a
+   * row of the newest layout, or an object or a byte string as a whole.
+   *
+   * @return its length, or -1 if there is none
+   */
+  static int read(
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    if (core.layout == null) {
+      return readWhole(statementContext, t, core, key, keyOff, keyLen);
+    }
+    int size = core.recordBytes();
+    MemorySegment old = statementContext.record(2L * size);
+    int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
+    if (n < 0) {
+      return -1;
+    }
+    LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, old, 0);
+    return size;
+  }
+
+  /** An object of an older version may have any of its components anywhere. */
+  private static int readWhole(
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    MemorySegment old = statementContext.record(1);
+    int n = t.get(core.tree, key, keyOff, keyLen, old, 0, bytes(old));
+    while (n > old.byteSize()) {
+      old = statementContext.record(n);
+      n = t.get(core.tree, key, keyOff, keyLen, old, 0, bytes(old));
+    }
+    return n;
+  }
+
+  /**
+   * The same into memory that is {@linkplain StatementContext#take taken}, where that of {@link
+   * #read} is in use. The caller gives it back, whatever the length is.
+   *
+   * @return the memory; {@link StatementContext#lengthApart} is the length, or -1 if there is none
+   */
+  static MemorySegment readApart(
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    boolean rows = core.layout != null;
+    MemorySegment record = statementContext.take(core.recordBytes());
+    boolean read = false;
+    try {
+      int room = rows ? core.recordBytes() : bytes(record);
+      int n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
+      while (!rows && n > room) {
+        MemorySegment larger = statementContext.take(n);
+        statementContext.give(record); // not before: nothing is given back twice, whatever fails
+        record = larger;
+        room = bytes(record);
+        n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
+      }
+      if (rows && n >= 0) {
+        LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, record, 0);
+        n = core.recordBytes();
+      }
+      statementContext.lengthApart = n;
+      read = true;
+      return record;
+    } finally {
+      if (!read) {
+        statementContext.give(record);
+      }
+    }
+  }
+
+  private static int bytes(MemorySegment room) {
+    return (int) Math.min(room.byteSize(), Integer.MAX_VALUE);
+  }
+
+  // -------------------------------------------------------------------------------------- entries
 
   /** Room for an entry before and one after, for each index. */
-  static MemorySegment room(StatementContext statementContext, IndexCore[] indexes) {
+  private static MemorySegment room(StatementContext statementContext, IndexCore[] indexes) {
     long bytes = 0;
     for (IndexCore i : indexes) {
       bytes += 2L * i.entryBytesMax();
@@ -464,37 +622,67 @@ public final class Maintenance {
     return statementContext.entries(bytes);
   }
 
+  /**
+   * The entry of a record that is stored; {@link #NONE} for none.
+   *
+   * @param record as memory has it
+   * @param entries has {@link IndexCore#entryBytesMax} bytes from {@code at} on
+   */
   static int entry(
       StatementContext statementContext,
+      TableCore core,
       IndexCore index,
       MemorySegment key,
       long keyOff,
       int keyLen,
       MemorySegment record,
       long recordOff,
+      int recordLen,
       MemorySegment entries,
       int at) {
-    int len = index.build(statementContext, key, keyOff, keyLen, record, recordOff, entries, at);
-    if (len > index.tree.maxKeySize()) {
-      throw index.keyTooLong(len);
+    try {
+      return index.build(
+          statementContext, key, keyOff, keyLen, record, recordOff, recordLen, entries, at);
+    } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
+      if (index.objects == null) {
+        throw e;
+      }
+      RuntimeException damage =
+          core.damaged("an object of table " + core.shown() + ": " + e.getMessage(), -1, 0, 1);
+      damage.initCause(e);
+      throw damage;
     }
-    return len;
   }
 
   /** The entry of a record as it will be, where the index takes new ones. */
   static int newEntry(
       StatementContext statementContext,
+      TableCore core,
       IndexCore index,
       MemorySegment key,
       long keyOff,
       int keyLen,
       MemorySegment record,
       long recordOff,
+      int recordLen,
       MemorySegment entries,
       int at) {
-    return index.stage == IndexStage.DELETE_ONLY
-        ? NONE
-        : entry(statementContext, index, key, keyOff, keyLen, record, recordOff, entries, at);
+    if (index.stage == IndexStage.DELETE_ONLY) {
+      return NONE;
+    }
+    try {
+      return index.build(
+          statementContext, key, keyOff, keyLen, record, recordOff, recordLen, entries, at);
+    } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
+      if (index.objects == null) {
+        throw e;
+      }
+      throw new InvalidUseException(
+          "The value is no object of table "
+              + core.shown()
+              + ", which has indexes by components: "
+              + e.getMessage());
+    }
   }
 
   /**
@@ -503,22 +691,59 @@ public final class Maintenance {
    */
   private static int oldEntry(
       StatementContext statementContext,
+      TableCore core,
       IndexCore index,
       MemorySegment key,
       long keyOff,
       int keyLen,
-      MemorySegment record,
-      long recordOff,
+      MemorySegment old,
+      long oldOff,
+      int oldLen,
       MemorySegment entries,
       int at) {
     if (index.stage == IndexStage.READABLE) {
-      return entry(statementContext, index, key, keyOff, keyLen, record, recordOff, entries, at);
+      return entry(
+          statementContext, core, index, key, keyOff, keyLen, old, oldOff, oldLen, entries, at);
     }
     try {
-      return entry(statementContext, index, key, keyOff, keyLen, record, recordOff, entries, at);
+      return entry(
+          statementContext, core, index, key, keyOff, keyLen, old, oldOff, oldLen, entries, at);
     } catch (RuntimeException e) {
       return NONE;
     }
+  }
+
+  /** The entries of a record that goes. */
+  private static MemorySegment oldEntries(
+      StatementContext statementContext,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment old,
+      long oldOff,
+      int oldLen,
+      int[] before) {
+    MemorySegment entries = room(statementContext, indexes);
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      before[i] =
+          oldEntry(
+              statementContext,
+              core,
+              indexes[i],
+              key,
+              keyOff,
+              keyLen,
+              old,
+              oldOff,
+              oldLen,
+              entries,
+              at);
+      at += 2 * indexes[i].entryBytesMax();
+    }
+    return entries;
   }
 
   /** Removes an entry, if it is that of the record. */
