@@ -1,26 +1,25 @@
 package io.fovea;
 
 /**
- * Turns Java objects into byte strings and back, for tables of byte strings.
- *
- * <p>Must be safe for every thread. A codec of keys decides their order: unsigned, byte by byte.
+ * Converts Java objects to byte strings and back, for tables of byte strings. Must be thread-safe.
+ * A codec for keys determines their order: unsigned, byte by byte.
  *
  * @param <T> the class of the objects
  * @since 0.1.0
  */
 public interface ByteCodec<T> {
   /**
-   * Writes an object.
+   * Encodes an object.
    *
-   * @param object what to write
+   * @param object the object
    * @return a new array
    */
   byte[] encode(T object);
 
   /**
-   * Reads an object.
+   * Decodes an object.
    *
-   * @param bytes what to read; belongs to the callee
+   * @param bytes its encoding; may be kept or changed
    * @return a new object
    */
   T decode(byte[] bytes);
