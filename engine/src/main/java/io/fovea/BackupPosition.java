@@ -15,9 +15,8 @@ import org.jspecify.annotations.Nullable;
  * BackupOptions#since} the next backup contains only later changes.
  *
  * <p>A backup returns its position ({@link BackupReport#position}). Keep it as text ({@link
- * #toString}, {@link #parse}), or read it from the backup ({@link #of}).
- *
- * <p>A value; safe for any thread.
+ * #toString}, {@link #parse}), or read it from the backup ({@link #of}). A value; safe for any
+ * thread.
  *
  * @since 0.1.0
  */
@@ -88,11 +87,7 @@ public final class BackupPosition {
     return point.hashCode();
   }
 
-  /**
-   * Returns the position as text, for {@link #parse}.
-   *
-   * @return a line without spaces
-   */
+  /** {@return the position as text, for {@link #parse}: a line without spaces} */
   @Override
   public String toString() {
     return point.text();

@@ -10,9 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The result of a backup. Every page of the database, copied or not, was verified by its checksum
- * and page id, and so was every log record.
- *
- * <p>A value; safe for any thread.
+ * and page id, and so was every log record. A value; safe for any thread.
  *
  * @param pages pages of the data file
  * @param pagesCopied pages in the backup: all, or those changed since {@link BackupOptions#since}

@@ -8,11 +8,9 @@ import io.fovea.txn.Tx;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A reusable set of keys to read at once, with the rows read. Owned by the caller.
- *
- * <p>For one thread at a time. Its rows belong to the transaction in which they were read, see
- * {@link Row}. Methods with an index throw {@link IndexOutOfBoundsException} unless it is less than
- * {@link #size}.
+ * A reusable set of keys to read at once, with the rows read. Owned by the caller. For one thread
+ * at a time. Its rows belong to the transaction in which they were read, see {@link Row}. Methods
+ * with an index throw {@link IndexOutOfBoundsException} unless it is less than {@link #size}.
  *
  * @since 0.1.0
  */
@@ -126,30 +124,27 @@ public final class Batch {
   }
 
   /**
-   * Returns a key.
+   * {@return a key}
    *
    * @param i its index, from 0
-   * @return the key
    */
   public Key key(int i) {
     return require(keys[java.util.Objects.checkIndex(i, size)]);
   }
 
   /**
-   * Returns whether a key had a record when the batch was read.
+   * {@return whether a key had a record when the batch was read}
    *
    * @param i the key's index, from 0
-   * @return true if it had
    */
   public boolean found(int i) {
     return found[java.util.Objects.checkIndex(i, size)];
   }
 
   /**
-   * Returns the record of a key.
+   * {@return the record of a key; void if there is none, or the batch was not read}
    *
    * @param i the key's index, from 0
-   * @return its row; void if there is no record, or the batch was not read
    */
   public Row row(int i) {
     return require(rows[java.util.Objects.checkIndex(i, size)]);

@@ -5,7 +5,8 @@ import io.fovea.config.Pretouch;
 
 /**
  * Memory for the buffers of several databases in this process, with a hard limit on their total:
- * for tenants, partitions or tests whose individual needs are unknown.
+ * for tenants, partitions or tests whose individual needs are unknown. Safe for any thread; needs
+ * no closing.
  *
  * <pre>{@code
  * BufferShare share = BufferShare.of(1L << 30);
@@ -18,7 +19,7 @@ import io.fovea.config.Pretouch;
  * Options#bufferShare(BufferShare, long)}), and grows page by page as needed, up to its {@link
  * Options#bufferBytes}. At the limit, a database with less than its fair share (the limit divided
  * by the number of databases) takes memory from those with more, within about a second. One at its
- * fair share takes what others have not used for a second or longer. Otherwise a database that
+ * fair share takes memory that others left unused for a second or longer. Otherwise a database that
  * needs a page evicts one of its pages.
  *
  * <p><b>Limit.</b> It counts what {@link Options#bufferBytes} counts: frames, their headers, write
@@ -29,12 +30,8 @@ import io.fovea.config.Pretouch;
  *
  * <p><b>Cost.</b> Accesses to pages in memory cost nothing extra. A shared buffer has no huge
  * pages, which slows a large database by a few percent, and {@link Pretouch} has no effect. A
- * database of up to 64 MiB takes about 2 MiB in addition to its pages.
- *
- * <p>If the JVM denies native access, memory can't move between databases, and each counts with all
- * of its {@code bufferBytes}.
- *
- * <p>Safe for any thread. It needs no closing.
+ * database of up to 64 MiB takes about 2 MiB in addition to its pages. If the JVM denies native
+ * access, memory can't move between databases, and each counts with all of its {@code bufferBytes}.
  *
  * @since 0.1.0
  */

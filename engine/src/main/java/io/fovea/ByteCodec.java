@@ -9,18 +9,16 @@ package io.fovea;
  */
 public interface ByteCodec<T> {
   /**
-   * Encodes an object.
+   * {@return the encoding of an object, in a new array}
    *
    * @param object the object
-   * @return a new array
    */
   byte[] encode(T object);
 
   /**
-   * Decodes an object.
+   * {@return a new object}
    *
    * @param bytes its encoding; may be kept or changed
-   * @return a new object
    */
   T decode(byte[] bytes);
 }

@@ -27,9 +27,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>Methods that return a key, row or value throw {@link InvalidUseException} if the change is not
- * of a record, or does not belong to the given table.
- *
- * <p>A value on the Java heap; safe for any thread.
+ * of a record, or does not belong to the given table. A value on the Java heap; safe for any
+ * thread.
  *
  * @since 0.1.0
  */
@@ -77,9 +76,8 @@ public final class Change {
   }
 
   /**
-   * Returns the record's key as stored: in a table of byte strings the key itself.
+   * {@return the record's key as stored, in a new array; in a table of byte strings the key itself}
    *
-   * @return a new array
    * @throws InvalidUseException if the change is not of a record
    */
   public byte[] keyBytes() {
@@ -87,9 +85,9 @@ public final class Change {
   }
 
   /**
-   * Returns the record as stored: in a table of byte strings the value itself.
+   * {@return the record as stored, in a new array; null if it was deleted. In a table of byte
+   * strings the value itself}
    *
-   * @return a new array; null if the record was deleted
    * @throws InvalidUseException if the change is not of a record
    */
   public byte @Nullable [] valueBytes() {
@@ -106,13 +104,10 @@ public final class Change {
     return key;
   }
 
-  // ------------------------------------------------------------------------- rows and objects
-
   /**
-   * Decodes the key in a table of rows.
+   * {@return the key in a table of rows, as a new object}
    *
    * @param table the table of this change
-   * @return a new key
    */
   public Key key(RowTable table) {
     byte[] key = keyOfRecord();
@@ -121,7 +116,7 @@ public final class Change {
 
   /**
    * Decodes the record as a row, which belongs to no transaction. A row of an older layout is
-   * converted to the table's.
+   * converted.
    *
    * @param table the table of this change
    * @return a new row; null if the record was deleted
@@ -134,11 +129,10 @@ public final class Change {
   }
 
   /**
-   * Decodes the key in a table of objects.
+   * {@return the key in a table of objects, as a new object}
    *
    * @param <K> the class of the keys
    * @param table the table of this change
-   * @return a new object
    */
   public <K> K key(Table<K, ?> table) {
     byte[] key = keyOfRecord();
@@ -146,7 +140,7 @@ public final class Change {
   }
 
   /**
-   * Decodes the record as an object. One written by an older class is converted to the table's.
+   * Decodes the record as an object. One written by an older class is converted.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values

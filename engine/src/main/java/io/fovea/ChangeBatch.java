@@ -12,12 +12,7 @@ import java.util.Objects;
  * @since 0.1.0
  */
 public record ChangeBatch(List<Change> changes, ChangePosition position) {
-  /**
-   * Creates a batch.
-   *
-   * @param changes the changes
-   * @param position where to continue after this batch
-   */
+  /** Copies the list. */
   public ChangeBatch {
     changes = List.copyOf(changes);
     Objects.requireNonNull(position, "position");

@@ -11,9 +11,7 @@ import org.jspecify.annotations.Nullable;
  * <p>{@link Database#changesPosition} and each batch ({@link ChangeBatch#position}) return one.
  * Store it as text ({@link #toString}, {@link #parse}), best in the same transaction as the results
  * of the batch. It stays valid across closes and crashes as long as the log keeps the changes after
- * it, and only for its database: a restored backup is another one.
- *
- * <p>A value; safe for any thread.
+ * it, and only for its database: a restored backup is another one. A value; safe for any thread.
  *
  * @since 0.1.0
  */
@@ -38,8 +36,8 @@ public final class ChangePosition {
       throw new IllegalArgumentException(
           "\""
               + text
-              + "\" is not a change position: the database's id, \"changes\" and two LSNs, separated"
-              + " by slashes.");
+              + "\" is not a change position: the database's id, \"changes\" and two LSNs,"
+              + " separated by slashes.");
     }
     return new ChangePosition(point);
   }
@@ -74,11 +72,7 @@ public final class ChangePosition {
     return Objects.hash(point.id(), point.lsn());
   }
 
-  /**
-   * Returns the position as text, for {@link #parse}.
-   *
-   * @return a line without spaces, of less than 100 characters
-   */
+  /** {@return the position as text, for {@link #parse}: less than 100 characters without spaces} */
   @Override
   public String toString() {
     return point.text();

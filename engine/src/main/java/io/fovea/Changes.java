@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Committed changes of a database, one commit after the other: for an outbox, a cache or a replica.
+ * Safe for any thread, platform or virtual; each batch goes to one caller. Closed with the database
+ * at the latest.
  *
  * <p><b>Contents.</b> Each commit that has changed records or tables arrives whole and exactly
  * once, when it is durable. Expired records arrive as deleted when they are removed. Not included
@@ -36,12 +38,9 @@ import org.jspecify.annotations.Nullable;
  * the results of processing it, in one transaction if they are in a database. Processing then
  * resumes there after a crash of either side, without gaps or repetitions.
  *
- * <p><b>Cost.</b> Changes are read from the log file. Readers never block writers, and do not
- * extend how long changes are kept ({@link LogOptions#changeRetentionBytes}). A whole batch is on
- * the Java heap. There may be any number of readers.
- *
- * <p>Safe for any thread, platform or virtual; each batch goes to one caller. Closed with the
- * database at the latest.
+ * <p><b>Cost.</b> Changes are read from the log file, by any number of readers. These never block
+ * writers, and do not extend how long changes are kept ({@link LogOptions#changeRetentionBytes}). A
+ * whole batch is on the Java heap.
  *
  * @since 0.1.0
  */
@@ -66,15 +65,15 @@ public final class Changes implements AutoCloseable {
   }
 
   /**
-   * Takes the next batch, waiting for it if necessary.
+   * Takes the next batch, waiting for it if necessary. Also throws {@link StorageException} if the
+   * log can't be read, after which the next call tries again, and {@link CorruptionException} if it
+   * is damaged.
    *
    * @param timeout the longest time to wait; zero not to wait
    * @return the batch; null if there was none in that time
    * @throws IllegalArgumentException if the timeout is negative
    * @throws ChangesLostException if it is no longer kept: the reader was too slow for {@link
    *     LogOptions#changeRetentionBytes}
-   * @throws StorageException if the log can't be read; the next call tries again
-   * @throws CorruptionException if the log is damaged
    * @throws OperationInterruptedException if the thread is interrupted while it waits
    * @throws DurabilityLostException if there was none, and none can become durable any more
    * @throws InvalidUseException if this was closed
@@ -127,15 +126,14 @@ public final class Changes implements AutoCloseable {
       throw store.closedException();
     }
     if (closed) {
-      throw new InvalidUseException("This subscription to changes of database " + store.name() + " is closed.");
+      throw new InvalidUseException(
+          "This subscription to changes of database " + store.name() + " is closed.");
     }
   }
 
   /**
-   * Returns the position after the last batch taken and after commits that changed no table. If
+   * {@return the position after the last batch taken and after commits that changed no table} If
    * batches are rare, store it from time to time, so that it stays within what the log keeps.
-   *
-   * @return the position; after {@link #close} the last one
    */
   public ChangePosition position() {
     lock.lock();

@@ -17,10 +17,9 @@ public interface Codec<V> {
   void encode(V object, Row row);
 
   /**
-   * Decodes an object.
+   * {@return a new object}
    *
    * @param row its encoding; belongs to the caller and is reused
-   * @return a new object
    */
   V decode(Row row);
 }

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A transaction that has committed but may not be durable yet, from {@link Database#runPipelined}
- * or {@link Transaction#commitAhead}.
+ * or {@link Transaction#commitAhead}. Safe for any thread.
  *
  * <p>Other transactions already see its changes, and wait for their durability before they return.
  * The program must not reveal the transaction, or what it has read, before {@link #await} has
@@ -25,13 +25,10 @@ import org.jspecify.annotations.Nullable;
  * answer("done");
  * }</pre>
  *
- * <p>So one thread can serve many clients that share the syncs of the device. Source: flush
- * pipelining, R. Johnson et al., Aether: A Scalable Approach to Logging, PVLDB 3, 2010.
- *
- * <p>There is nothing to wait for with {@link Durability#ASYNC} and {@link Durability#NONE}, or if
- * the transaction has written nothing and read nothing that is not durable yet.
- *
- * <p>Safe for any thread.
+ * <p>So one thread can serve many clients that share the syncs of the device. There is nothing to
+ * wait for with {@link Durability#ASYNC} and {@link Durability#NONE}, or if the transaction has
+ * written nothing and read nothing that is not durable yet. Source: flush pipelining, R. Johnson et
+ * al., Aether: A Scalable Approach to Logging, PVLDB 3, 2010.
  *
  * @since 0.1.0
  */
@@ -52,8 +49,8 @@ public final class CommitHandle {
    *
    * @return whether it is durable; once true, always true
    * @throws DurabilityLostException if it can't become durable any more; {@link
-   *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be present
-   *     after the next opening
+   *     DurabilityLostException#mayHaveCommitted} tells whether the next opening may find it
+   *     committed
    * @throws DatabaseClosedException if the database was closed before it became durable
    */
   public boolean isDurable() {
@@ -73,11 +70,9 @@ public final class CommitHandle {
 
   /**
    * Returns a stage that completes when everything that the transaction has changed or read is
-   * durable. No thread waits meanwhile. The stage completes exceptionally where {@link #isDurable}
-   * would throw.
-   *
-   * <p>A virtual thread completes it and runs dependent actions, which may block, unless they have
-   * an executor. If there is nothing to wait for, the stage is complete already.
+   * durable, at once if it is. It completes exceptionally where {@link #isDurable} would throw. No
+   * thread waits. A virtual thread completes it and runs dependent actions without an executor,
+   * which may block.
    *
    * @return the stage, a {@link CompletableFuture}
    */

@@ -111,7 +111,7 @@ public final class CompactOptions {
    * continue as long as pages fit into the buffer, and after that wait or fail with {@link
    * io.fovea.error.StorageFullException}. No data is lost. Without holes the file keeps its space.
    *
-   * <p>If the file system does not support it, nothing is punched and one warning is logged. Linux
+   * <p>If the file system does not support it, nothing is punched, and the log says so once. Linux
    * supports it on ext4, XFS, Btrfs and tmpfs.
    *
    * @param punch whether to punch holes; the default is true

@@ -3,17 +3,14 @@ package io.fovea;
 import io.fovea.catalog.Compaction;
 
 /**
- * The progress or result of {@link Database#compact(CompactOptions)}.
- *
- * <p>A value; safe for any thread.
+ * The progress or result of {@link Database#compact(CompactOptions)}. A value; safe for any thread.
  *
  * @param bytesMoved bytes of pages moved
  * @param bytesBefore bytes of pages in the file at the beginning, including free ones
- * @param bytesAfter bytes of pages in the file now. The file is slightly longer, since it grows and
- *     shrinks in steps
+ * @param bytesAfter bytes of pages in the file now, which grows and shrinks in larger steps
  * @param bytesUsed bytes in use among these
- * @param bytesPunched bytes of free pages in the middle of the file whose space was returned to the
- *     file system: part of {@code bytesAfter}, but not of the space on disk
+ * @param bytesPunched bytes of free pages punched out: part of {@code bytesAfter}, but not of the
+ *     space on disk
  * @since 0.1.0
  */
 public record CompactReport(

@@ -5,18 +5,14 @@ import io.fovea.error.TransactionAbortedException;
 
 /**
  * A scan of a table in progress. It starts before the first record and moves like a {@link
- * RowCursor}.
+ * RowCursor}. It belongs to its transaction and the transaction's thread. Close it when it is no
+ * longer needed; the end of the transaction closes it too.
  *
- * <p>It belongs to its transaction and the transaction's thread. Close it when it is no longer needed;
- * at the latest the end of the transaction closes it. Every method except {@link #close} throws
- *
- * <ul>
- *   <li>{@link TransactionAbortedException} if the transaction can't continue,
- *   <li>{@link InvalidUseException} if the cursor or its transaction has ended or belongs to
- *       another thread,
- *   <li>{@link io.fovea.error.DatabaseClosedException} if the database is closed,
- *   <li>the exceptions of {@link RowCursor}, and those of the codecs and constructors of records.
- * </ul>
+ * <p>Every method except {@link #close} throws {@link TransactionAbortedException} if the
+ * transaction can't continue, {@link InvalidUseException} if the cursor or its transaction has
+ * ended or belongs to another thread, {@link io.fovea.error.DatabaseClosedException} if the
+ * database is closed, and the exceptions of {@link RowCursor} and of the codecs and constructors of
+ * records.
  *
  * @param <K> the class of the table's keys
  * @param <V> the class of the values
@@ -71,17 +67,15 @@ public abstract sealed class Cursor<K, V> implements AutoCloseable
   abstract byte[] position();
 
   /**
-   * Returns the key of the current record.
+   * {@return the key of the current record, an object that the next move may reuse}
    *
-   * @return an object, which may be reused by the next move
    * @throws InvalidUseException if there is no current record
    */
   public abstract K key();
 
   /**
-   * Returns the value of the current record.
+   * {@return the value of the current record, a new object}
    *
-   * @return a new object
    * @throws InvalidUseException if there is no current record, or the transaction has deleted it
    */
   public abstract V value();

@@ -62,9 +62,19 @@ import java.util.concurrent.locks.ReentrantLock;
  * the body's reads are consistent. Otherwise the data may not explain the exception, and the body
  * is repeated instead.
  *
- * <p>Safe for any thread, platform or virtual. After {@link #close}, operations of the database and
- * of everything obtained from it throw {@link DatabaseClosedException}, even where their
- * documentation does not say so.
+ * <p>Safe for any thread, platform or virtual. Close what {@link #open}, {@link #inMemory}, {@link
+ * #snapshot} and {@link #changes} return. All operations may throw the following exceptions,
+ * whether their documentation says so or not:
+ *
+ * <ul>
+ *   <li>{@link DatabaseClosedException} if the database is closed, before or meanwhile. This
+ *       includes operations of everything obtained from the database.
+ *   <li>{@link StorageException} if the operating system reports an error, and {@link
+ *       CorruptionException} if a page or the log is damaged.
+ *   <li>{@link DurabilityLostException} if they write or wait for durability, and nothing can
+ *       become durable any more.
+ *   <li>{@link OperationInterruptedException} if the thread is interrupted while they wait.
+ * </ul>
  *
  * @since 0.1.0
  */
@@ -123,7 +133,7 @@ public final class Database extends Catalog implements AutoCloseable {
    * Opens or creates a database with default options, as {@link #open(Path, Options)}.
    *
    * @param file the data file
-   * @return the database, to be closed by the caller
+   * @return the database
    */
   public static Database open(Path file) {
     return open(file, Options.defaults());
@@ -136,13 +146,11 @@ public final class Database extends Catalog implements AutoCloseable {
    *
    * <p>A database with a log ({@link Options#durability}) has two more files next to the data file,
    * with its name and the suffixes {@code .log} and {@code .dwb}. Copy, move and delete all three
-   * together.
-   *
-   * <p>With {@link Options#readOnly}, several processes may have the file open for reading.
+   * together. With {@link Options#readOnly}, several processes may have the file open for reading.
    *
    * @param file the data file
    * @param options the options
-   * @return the database, to be closed by the caller
+   * @return the database
    * @throws DatabaseLockedException if it is already open, in this process or another
    * @throws IncompatibleFormatException if the file is not a database (an empty file is not), has
    *     another page size or a newer format, or does not exist and must not be created
@@ -152,7 +160,6 @@ public final class Database extends Catalog implements AutoCloseable {
    * @throws PoolTooSmallException if the buffer is smaller than the minimum
    * @throws InvalidUseException if buffer and heap together exceed the memory of the machine or the
    *     container, or an option is not supported here
-   * @throws StorageException if the operating system reports an error
    */
   public static Database open(Path file, Options options) {
     Objects.requireNonNull(file, "file");
@@ -164,7 +171,7 @@ public final class Database extends Catalog implements AutoCloseable {
   /**
    * Creates a database in memory with default options, as {@link #inMemory(Options)}.
    *
-   * @return the database, to be closed by the caller
+   * @return the database
    */
   public static Database inMemory() {
     return inMemory(Options.defaults());
@@ -175,7 +182,7 @@ public final class Database extends Catalog implements AutoCloseable {
    * All data is discarded when the database is closed.
    *
    * @param options the options; those about files have no effect
-   * @return the database, to be closed by the caller
+   * @return the database
    * @throws PoolTooSmallException if the buffer is smaller than the minimum
    * @throws InvalidUseException as {@link #open(Path, Options)}
    */
@@ -258,7 +265,9 @@ public final class Database extends Catalog implements AutoCloseable {
     return firstCount.known(tree, source.isInBody());
   }
 
-  /** The check of operations in a body, which may continue while {@link #close} waits for them. */
+  /**
+   * Like {@link #requireOpen}, but passes for active bodies while {@link #close} waits for them.
+   */
   void requireServing() {
     store.requireServing();
   }
@@ -273,10 +282,8 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Returns the identity of this database, 128 bits that are new for each database created or
-   * restored.
-   *
-   * @return the id, stored in the file; a snapshot has the id of its database
+   * {@return the identity of this database, stored in the file and shared with its snapshots: 128
+   * bits, new for each database created or restored}
    */
   public UUID id() {
     return store.id();
@@ -292,11 +299,7 @@ public final class Database extends Catalog implements AutoCloseable {
     return store.isOpen();
   }
 
-  /**
-   * Returns counters since the opening, and current sizes. Cheap enough to be polled.
-   *
-   * @return the statistics
-   */
+  /** {@return counters since the opening, and current sizes; cheap enough to be polled} */
   public DatabaseStats stats() {
     requireOpen();
     return DatabaseStats.of(options, store, schema, source.retries());
@@ -323,13 +326,11 @@ public final class Database extends Catalog implements AutoCloseable {
    * is active meanwhile and has read data changed since is aborted once, with a retryable cause.
    * With {@link Durability#SYNC}, everything in the snapshot is durable when this returns.
    *
-   * @return the snapshot, to be closed by the caller
+   * @return the snapshot
    * @throws TransactionAbortedException if a commit that is waiting for the disk, and is partly
    *     visible, does not finish within a minute
    * @throws InvalidUseException in the body of a transaction of this database
    * @throws PoolTooSmallException if {@link SnapshotOptions#bufferBytes} is too small for the pages
-   * @throws OperationInterruptedException if the thread is interrupted while it waits
-   * @throws DurabilityLostException if the contents can no longer become durable
    */
   public Database snapshot() {
     if (source.isInBody()) {
@@ -362,7 +363,7 @@ public final class Database extends Catalog implements AutoCloseable {
    *
    * @param from where to begin: {@link #changesPosition} of this database or of a snapshot, or the
    *     position of the last batch processed, however long ago
-   * @return the changes, to be closed by the caller
+   * @return the changes
    * @throws ChangesLostException if some of them are no longer kept, or the position belongs to
    *     another database
    * @throws InvalidUseException if this is a snapshot, has no log, or was opened read-only or
@@ -391,12 +392,9 @@ public final class Database extends Catalog implements AutoCloseable {
    * use a snapshot.
    *
    * @return the position, valid for this database as long as its changes are kept
-   * @throws InvalidUseException if the database has no log, or was opened read-only or without
-   *     {@link LogOptions#changeRetentionBytes}; in a transaction of this thread; for a snapshot
-   *     also if it was opened while the log was full
-   * @throws StorageException if the log can't be written
+   * @throws InvalidUseException as {@link #changes}, but not for every snapshot: only if it was
+   *     opened while the log was full; also in a transaction of this thread
    * @throws StorageFullException if the log is full
-   * @throws DurabilityLostException if earlier commits can no longer become durable
    */
   public ChangePosition changesPosition() {
     requireOpen();
@@ -408,11 +406,9 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Counts the pages in the buffer pool by their placement. Unlike {@link #stats} it reads the
-   * header of every frame, which takes milliseconds per gigabyte of buffer. For measurements, not
-   * for polling.
-   *
-   * @return the counts; pages that move meanwhile may be counted twice or not at all
+   * {@return the counts of pages in the buffer pool by placement; pages that move meanwhile may
+   * count twice or not at all} Unlike {@link #stats} this reads the header of every frame, which
+   * takes milliseconds per gigabyte of buffer. For measurements, not for polling.
    */
   public DatabaseStats.Placement placement() {
     requireOpen();
@@ -425,10 +421,8 @@ public final class Database extends Catalog implements AutoCloseable {
    * Makes a checkpoint and waits for it. Everything committed before is then in the data file, and
    * needs no recovery after a crash. Checkpoints also happen automatically ({@link
    * LogOptions#maxBytes}, {@link LogOptions#checkpointInterval}); call this at times that suit the
-   * application. Transactions continue meanwhile. Does nothing without a log.
-   *
-   * @throws StorageException if the operating system reports an error; the next checkpoint retries
-   * @throws DurabilityLostException if nothing can become durable any more
+   * application. Transactions continue meanwhile. After an error the next checkpoint retries. Does
+   * nothing without a log.
    */
   public void checkpoint() {
     requireOpen();
@@ -443,14 +437,9 @@ public final class Database extends Catalog implements AutoCloseable {
    * @param how the speed, and the progress listener
    * @return the result
    * @throws InvalidUseException where {@link CompactOptions} excludes it
-   * @throws OperationInterruptedException if the thread is interrupted meanwhile
-   * @throws CorruptionException if a page is damaged
-   * @throws StorageException on a read or write error
    * @throws StorageFullException if there is no space to move pages into holes punched earlier.
    *     Pages already moved stay moved; {@link CompactOptions#movePages movePages(false)} needs no
    *     space
-   * @throws DurabilityLostException if nothing can become durable any more
-   * @throws DatabaseClosedException if the database is closed, before or meanwhile
    */
   public CompactReport compact(CompactOptions how) {
     return CompactReport.of(schema.compaction(), Objects.requireNonNull(how, "how"));
@@ -461,15 +450,14 @@ public final class Database extends Catalog implements AutoCloseable {
    * or free, and every index entry has its record. Waits until no transaction is active, and delays
    * new ones until it ends. In a snapshot everything reachable is checked, but free pages are not.
    *
-   * <p>First it waits for loads of tables, which may take as long as their sources, and for trees
-   * of indexes being written, which takes seconds, or longer during a backup. New loads and index
-   * builds then wait, but transactions do not. To check without stopping transactions, call this on
-   * a snapshot, or {@link FileReport#verify} on a backup.
+   * <p>First, while transactions continue, it waits for loads of tables, which may take as long as
+   * their sources, and for trees of indexes being written, which takes seconds, or longer during a
+   * backup. To check without stopping transactions, use a snapshot, or {@link FileReport#verify} on
+   * a backup.
    *
    * @return the findings; damage is reported, not thrown
    * @throws InvalidUseException in a transaction of this thread
    * @throws TransactionAbortedException if transactions do not end within a minute
-   * @throws OperationInterruptedException if the thread is interrupted meanwhile
    */
   public VerifyReport verify() {
     return VerifyReport.of(Verification.run(store, schema));
@@ -493,10 +481,10 @@ public final class Database extends Catalog implements AutoCloseable {
    * Every page and log record is verified. No existing file is overwritten, and a failed backup
    * leaves no files.
    *
-   * <p>Transactions continue meanwhile. The log grows by what they write, since a backup needs it
-   * from its beginning on. Without a log (in memory, or with {@link Durability#NONE}) the backup
-   * waits until no transaction is active, and new ones, as well as creation and removal of tables,
-   * wait until it ends. An interrupt ends such a backup with {@link OperationInterruptedException}.
+   * <p>Transactions continue meanwhile. The log grows by what they write, since the backup needs
+   * it. Without a log (in memory, or with {@link Durability#NONE}) the backup waits until no
+   * transaction is active; new ones, and the creation and removal of tables, wait until it ends or
+   * is interrupted.
    *
    * @param directory the directory; created if it does not exist
    * @param how the speed, and the position of the backup to build on
@@ -505,10 +493,6 @@ public final class Database extends Catalog implements AutoCloseable {
    *     BackupOptions#since since the position} are unknown, in a snapshot, and without a log in a
    *     transaction of this thread
    * @throws TransactionAbortedException without a log, if transactions do not end within a minute
-   * @throws CorruptionException if a page or the log is damaged
-   * @throws StorageException on a read or write error
-   * @throws DurabilityLostException if durability is or gets lost
-   * @throws DatabaseClosedException if the database is closed, before or meanwhile
    */
   public BackupReport backup(Path directory, BackupOptions how) {
     Objects.requireNonNull(directory, "directory");
@@ -540,7 +524,6 @@ public final class Database extends Catalog implements AutoCloseable {
    * @return the report
    * @throws InvalidUseException as {@link #backup(Path, BackupOptions)}, like all other exceptions;
    *     also if the file's name is too long for an archive
-   * @throws StorageException on a read error, or if the stream can't be written
    */
   public BackupReport backup(OutputStream out, BackupOptions how) {
     Objects.requireNonNull(out, "out");
@@ -552,11 +535,9 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Registers an action to run once when the database closes, before anything is closed, in the
-   * closing thread.
+   * Registers an action to run once, in the closing thread, before the database closes anything.
    *
    * @param action the action; exceptions that it throws are logged
-   * @throws DatabaseClosedException if the database is closed or closing
    */
   public void onClose(Runnable action) {
     Objects.requireNonNull(action, "action");
@@ -566,12 +547,11 @@ public final class Database extends Catalog implements AutoCloseable {
   /**
    * Closes the database: admits no more transactions, waits for active ones up to {@link
    * TransactionOptions#closeTimeout}, aborts the others, writes everything and marks the file
-   * clean. A second call waits for the first and does nothing.
+   * clean. A second call waits for the first and does nothing. If not everything could be written,
+   * it throws; with a log the next opening recovers the database, without one it can't be opened
+   * again.
    *
    * @throws InvalidUseException in the body of a transaction of this database
-   * @throws DurabilityLostException if not everything could be written. With a log the next opening
-   *     recovers the database; without one it can't be opened again
-   * @throws StorageException likewise, if the operating system reports an error
    */
   @Override
   public void close() {

@@ -20,12 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Publishes the statistics of a database as an MBean of the JVM, for JMX consoles, monitoring
- * agents and {@code fovea top}.
- *
- * <pre>{@code
- * Database db = Database.open(file, options);
- * DatabaseBean.register(db);
- * }</pre>
+ * agents and {@code fovea top}: {@code DatabaseBean.register(Database.open(file, options))}. Safe
+ * for any thread.
  *
  * <p>The bean is named {@code io.fovea:type=Database,name="shop.fovea",id=...}, with the last
  * element of {@link Database#name}. Its read-only attributes are the figures of {@link
@@ -35,8 +31,6 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Requires the module {@code java.management}. The first bean of a JVM starts its MBean server,
  * which takes a fraction of a second, so databases do not register themselves.
- *
- * <p>Safe for any thread.
  *
  * @since 0.1.0
  */
@@ -77,7 +71,8 @@ public final class DatabaseBean {
         }
       }
     } catch (JMException e) {
-      throw new IllegalStateException("The MBean of database " + database.name() + " can't be registered.", e);
+      throw new IllegalStateException(
+          "The MBean of database " + database.name() + " can't be registered.", e);
     }
   }
 

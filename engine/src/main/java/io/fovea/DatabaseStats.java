@@ -24,10 +24,9 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /**
- * Counters and sizes of a database at one time. Counters start at the opening. They are exact only
- * while the database is idle. Times are in nanoseconds, and totals unless stated otherwise.
- *
- * <p>A value; safe for any thread.
+ * Counters and sizes of a database at one time. Counters start at the opening, and are exact only
+ * while the database is idle. Times are in nanoseconds, and totals unless stated otherwise. A
+ * value; safe for any thread.
  *
  * @param commits committed transactions
  * @param rollbacks transactions rolled back by their own code, by a call or an exception
@@ -81,11 +80,7 @@ public record DatabaseStats(
     HintedLookups hintedLookups,
     ExpiredRows expiredRows,
     Loads loads) {
-  /**
-   * The health of a database.
-   *
-   * @since 0.1.0
-   */
+  /** The health of a database. */
   public enum Health {
     /** The database works. */
     OK,
@@ -124,10 +119,8 @@ public record DatabaseStats(
    * @param framesDirty frames whose page is newer than the file
    * @param hits page accesses without a read from the device
    * @param misses page accesses that read from the device
-   * @param hinted hits found by a hint: in the entry of a child, or in a transaction's read or
-   *     write set. They never promote a page
-   * @param predicted other hits whose predicted frame was right, or whose translation does not
-   *     predict
+   * @param hinted hits by a hint of a child's entry or a read or write set, which promote no page
+   * @param predicted other hits whose predicted frame was right, or that need no prediction
    * @param mispredicted other hits whose page was in another frame and had to be searched
    * @param promotions pages moved to their preferred frame
    * @param evictionsClean pages evicted unchanged
@@ -135,11 +128,10 @@ public record DatabaseStats(
    * @param frameWaits waits for a frame, because no page could be evicted unwritten
    * @param frameWaitNanos the duration of these waits
    * @param readFailures pages that could not be read or had a wrong checksum
-   * @param unswizzled references replaced by page ids so that the page could be evicted; 0 except
-   *     with {@link Translation#SWIZZLED}. {@link Descents#hintRepairs} counts those stored
-   * @param unswizzlingsRefused pages not evicted because of such references: an inner page with one
-   *     to a child, or a page with a latched parent
-   * @since 0.1.0
+   * @param unswizzled references to pages removed to evict these; 0 except with {@link
+   *     Translation#SWIZZLED}. {@link Descents#hintRepairs} counts those stored
+   * @param unswizzlingsRefused pages not evicted because they have such a reference to a child, or
+   *     a latched parent
    */
   public record Buffer(
       long maxBytes,
@@ -177,7 +169,6 @@ public record DatabaseStats(
    * @param cachedLocations accesses to tables and indexes with {@linkplain
    *     io.fovea.schema.TableSpec#cacheLocations() cached key locations}
    * @param cachedLocationsRight those whose key location was known and entirely right
-   * @since 0.1.0
    */
   public record Descents(
       long steps,
@@ -192,15 +183,14 @@ public record DatabaseStats(
       long cachedLocationsRight) {}
 
   /**
-   * The placement of pages in the buffer pool, counted by {@link Database#placement}. Not part of
-   * the statistics.
+   * The placement of pages in the buffer pool, from {@link Database#placement}; not in the
+   * statistics.
    *
    * @param pages frames that hold a page
    * @param pagesInPreferredFrame pages in their preferred frame, which is checked first; 0 if the
    *     {@link Translation} does not predict
    * @param promotions pages copied to their preferred frame since the opening
    * @param demotions pages copied out of their preferred frame to make room for another
-   * @since 0.1.0
    */
   public record Placement(
       long pages, long pagesInPreferredFrame, long promotions, long demotions) {}
@@ -213,13 +203,11 @@ public record DatabaseStats(
    * @param materialised how often a record got exact timestamps
    * @param approximate those that started from a bound that may be another record's
    * @param released how often exact timestamps were dropped
-   * @param suspectedFalseConflicts conflicts after starting from such a bound, which may have
-   *     caused them
+   * @param suspectedFalseConflicts conflicts that such a bound may have caused
    * @param sketchBytes the memory of the sketch, 0 if there is none
    * @param resizes resizes of the sketch
    * @param pageReads pages of timestamps read, if they are on disk
    * @param pageWrites pages of timestamps written, if they are on disk
-   * @since 0.1.0
    */
   public record Timestamps(
       long live,
@@ -245,7 +233,6 @@ public record DatabaseStats(
    * @param readErrors failed reads
    * @param writeErrors failed writes
    * @param syncErrors failed syncs
-   * @since 0.1.0
    */
   public record Device(
       String kind,
@@ -270,7 +257,6 @@ public record DatabaseStats(
    * @param waits waits for durability
    * @param waitNanos the time for which finished transactions waited for durability
    * @param redoBytes how much log a recovery would read now
-   * @since 0.1.0
    */
   public record Log(
       boolean enabled,
@@ -290,7 +276,6 @@ public record DatabaseStats(
    * @param failed failed checkpoints
    * @param nanos the duration of completed checkpoints
    * @param commitWaits waits of commits because checkpoints were behind
-   * @since 0.1.0
    */
   public record Checkpoints(long made, long failed, long nanos, long commitWaits) {}
 
@@ -305,7 +290,6 @@ public record DatabaseStats(
    * @param pagesReclaimed allocated pages without an owner
    * @param treesDropped trees dropped because their creation or removal was incomplete
    * @param nanos the duration
-   * @since 0.1.0
    */
   public record Recovery(
       long logBytes,
@@ -325,9 +309,7 @@ public record DatabaseStats(
    * @param logBytes the size of the log file
    * @param bytesMoved pages moved by {@link Database#compact}
    * @param bytesReclaimed free pages cut off the end of the data file
-   * @param bytesPunched free pages in the middle of it whose space was returned to the file system
-   *     ({@link CompactOptions#punchHoles})
-   * @since 0.1.0
+   * @param bytesPunched free pages within the file punched out ({@link CompactOptions#punchHoles})
    */
   public record Storage(
       long bytes,
@@ -345,7 +327,6 @@ public record DatabaseStats(
    * @param memoryBytes copies in memory now
    * @param fileBytes copies in the file now
    * @param evicted snapshots evicted since the opening, for lack of space
-   * @since 0.1.0
    */
   public record Snapshots(
       long open, long pagesCopied, long memoryBytes, long fileBytes, long evicted) {}
@@ -358,9 +339,8 @@ public record DatabaseStats(
    * @param deferred how often readers met an expired row that was not removed yet
    * @param sweepTransactions transactions of the sweep, including those that found nothing
    * @param sweepFailures how often the background sweep failed and was postponed
-   * @param sweepLagMillis for how long the oldest row that the last sweep met had been expired, in
+   * @param sweepLagMillis how long the oldest row of the last sweep had been expired, in
    *     milliseconds; 0 if it met none
-   * @since 0.1.0
    */
   public record ExpiredRows(
       long swept, long deferred, long sweepTransactions, long sweepFailures, long sweepLagMillis) {}
@@ -368,17 +348,16 @@ public record DatabaseStats(
   /**
    * Loads of tables ({@link RowTable#load(LoadOptions, LoadSource)}), and builds of indexes of
    * tables with records. All figures but the first count since the opening, and include loads and
-   * builds in progress or abandoned. Not counted are builds whose entries are made by transactions,
-   * because eight builds were running already.
+   * builds in progress or abandoned. Builds by transactions, used while eight others run, are not
+   * counted.
    *
    * @param running loads and builds running now
    * @param records records that loads took from their sources, in steps of 256
    * @param indexRecords records that index builds read
    * @param writtenBytes bytes of pages written for new tables and indexes; small ones are logged
    *     instead, and pages in memory are not written
-   * @param runs sorted runs written to a file next to the database, because they did not fit into memory
+   * @param runs sorted runs written to files because they did not fit into memory
    * @param runBytes bytes of these runs
-   * @since 0.1.0
    */
   public record Loads(
       long running, long records, long indexRecords, long writtenBytes, long runs, long runBytes) {}
@@ -393,16 +372,14 @@ public record DatabaseStats(
    *     written
    * @param bufferBytesMax its maximum: {@link Options#bufferBytes()}, less the timestamps
    *     {@linkplain ExperimentOptions#timestampsInBuffer() if they are part of it}
-   * @param timestampBytes exact timestamps, and what is kept for the records without. Memory once
-   *     used stays allocated, up to the maximum
-   * @param timestampBytesMax its maximum: {@link MemoryOptions#timestampBytes()} and the sketch, or
-   *     the pages
+   * @param timestampBytes exact timestamps and bounds; memory once used stays allocated
+   * @param timestampBytesMax its maximum: {@link MemoryOptions#timestampBytes()} and sketch or
+   *     pages
    * @param logBytes the buffer of the log, and what is written from it
    * @param transactionBytes uncommitted writes of transactions, and their copies of pages they scan
    * @param treeBytes what tables and indexes keep for splits
    * @param locationCacheBytes cached key locations
    * @param placeBytesMax their maximum, {@link MemoryOptions#locationCacheBytes()}
-   * @since 0.1.0
    */
   public record Memory(
       long bufferBytes,
@@ -455,9 +432,8 @@ public record DatabaseStats(
    * @param lineRepairs hints of which only the offset of the record in the page was repaired
    * @param repairsMissed repairs omitted because the leaf of the entry was busy
    * @param repairsSuppressed repairs omitted because they were disabled
-   * @param repairsDisabled kinds of hints, summed over the indexes, whose repair is disabled now
-   *     because they go stale too often
-   * @since 0.1.0
+   * @param repairsDisabled kinds of hints, summed over the indexes, that go stale too often for
+   *     repair
    */
   public record HintedLookups(
       long lookups,

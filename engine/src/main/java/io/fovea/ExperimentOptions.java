@@ -11,9 +11,8 @@ import java.util.function.Consumer;
 /**
  * Selects algorithms that benchmarks compare. All choices give the same results and isolation; they
  * differ in speed and memory. The defaults are the fastest known, and an application has no reason
- * to change them. Each may differ at every opening of a file.
- *
- * <p>A value: each setter returns new options. Safe for any thread. Part of {@link Options}.
+ * to change them. Each may differ at every opening of a file. A value: each setter returns new
+ * options. Safe for any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */

@@ -48,7 +48,9 @@ import org.jspecify.annotations.Nullable;
  * last ones in the log file, this class syncs the file. The writing process is affected only by
  * these reads and syncs.
  *
- * <p>For one thread at a time.
+ * <p>For one thread at a time. All methods may throw {@link CorruptionException} if the files are
+ * damaged, {@link StorageException} if they can't be read, and {@link InvalidUseException} after
+ * {@link #close}.
  *
  * @since 0.1.0
  */
@@ -99,8 +101,6 @@ public final class FileChanges implements AutoCloseable {
    * @throws InvalidUseException if the log retains no changes
    * @throws ChangesLostException if some of them are no longer kept, or the position belongs to
    *     another database
-   * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read
    */
   public static FileChanges from(Path file, ChangePosition from) {
     Objects.requireNonNull(from, "from");
@@ -108,43 +108,34 @@ public final class FileChanges implements AutoCloseable {
   }
 
   /**
-   * Follows the changes from the first commit whose tables the log identifies.
+   * Follows the changes from the first commit whose tables the log identifies. Throws the
+   * exceptions of {@link #from(Path, ChangePosition)}, except {@link ChangesLostException}.
    *
    * @param file the data file; its log is next to it
    * @return the changes, to be closed by the caller
-   * @throws IncompatibleFormatException if there is no such file, or it is not a database
-   * @throws InvalidUseException if the log retains no changes
-   * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read
    */
   public static FileChanges first(Path file) {
     return open(file, f -> f.from(true));
   }
 
   /**
-   * Follows the changes that become durable from now on. Reads the whole retained log for the names
-   * of tables.
+   * Follows the changes that become durable from now on. Reads the whole retained log for table
+   * names. Throws the exceptions of {@link #first}.
    *
    * @param file the data file; its log is next to it
    * @return the changes, to be closed by the caller
-   * @throws IncompatibleFormatException if there is no such file, or it is not a database
-   * @throws InvalidUseException if the log retains no changes
-   * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read
    */
   public static FileChanges last(Path file) {
     return open(file, f -> f.from(false));
   }
 
   /**
-   * Takes the next batch, without waiting.
+   * Takes the next batch, without waiting. After a {@link StorageException} the next call tries
+   * again.
    *
    * @return the batch; null if no further commit is durable yet
-   * @throws InvalidUseException if this is closed
    * @throws ChangesLostException if it is no longer kept: the reader was too slow for {@link
    *     LogOptions#changeRetentionBytes}, or the database was opened without it
-   * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read; the next call tries again
    * @throws OperationInterruptedException if the thread is interrupted during a repeated read of
    *     data that was being written
    */
@@ -171,11 +162,9 @@ public final class FileChanges implements AutoCloseable {
    * A checkpoint of the writing process invalidates that, and this retries, up to a hundred times.
    *
    * @return the tables, ordered by name
-   * @throws InvalidUseException if this is closed
    * @throws io.fovea.error.UncleanShutdownException if the file is now being changed without a log
-   * @throws CorruptionException if the catalog is damaged
-   * @throws StorageException if it can't be read, or each attempt met a checkpoint or a change of
-   *     tables. A later call may succeed
+   * @throws StorageException also if each attempt met a checkpoint or a change of tables. A later
+   *     call may succeed
    * @throws OperationInterruptedException if the thread is interrupted
    */
   public SortedMap<String, RowTable> tables() {
@@ -199,7 +188,6 @@ public final class FileChanges implements AutoCloseable {
    *
    * @param spec the application's specification
    * @return the table
-   * @throws InvalidUseException if this is closed
    * @throws IllegalArgumentException if there is no such table
    * @throws io.fovea.error.IncompatibleSchemaException if its keys or rows differ from the
    *     specification
@@ -216,7 +204,6 @@ public final class FileChanges implements AutoCloseable {
    * @param <V> the class of the values
    * @param spec the application's specification
    * @return the table
-   * @throws InvalidUseException if this is closed
    * @throws IllegalArgumentException if there is no such table
    * @throws io.fovea.error.IncompatibleSchemaException if its objects differ from the specification
    */
@@ -255,8 +242,8 @@ public final class FileChanges implements AutoCloseable {
    * The tables in the files of a database that another process may be writing.
    *
    * <pre>
-   *   superblock S ─► recovery in memory, from pages as they are now ─► catalog ─► superblock still S?
-   *                   and the log from S's redo point on                           if not, or damaged: retry
+   *   superblock S ─► recovery in memory, from pages as they are ─► catalog ─► superblock still S?
+   *                   now and the log from S's redo point on                   else retry
    * </pre>
    *
    * <p><b>Why the catalog is consistent</b>, as of the end of the log that was read. As for a copy
@@ -265,9 +252,7 @@ public final class FileChanges implements AutoCloseable {
    * changes from beyond the end of what was read. Its LSN reveals that, and the page is reported as
    * damaged ({@code Loader}). Damage is therefore checked again, and believed only if the files
    * were not written meanwhile. A catalog that changes continuously may never be read consistently;
-   * that is reported as such, not as damage.
-   *
-   * <p>For one thread.
+   * that is reported as such, not as damage. For one thread.
    */
   private static final class TablesBeside implements AutoCloseable {
     private static final int TRIES = 100;

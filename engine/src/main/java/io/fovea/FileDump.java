@@ -22,7 +22,8 @@ import org.jspecify.annotations.Nullable;
  * and maps of these. The names are those of docs/reference/file-format.md. The output is meant for
  * people: a later version may show more, or change it.
  *
- * <p>For one thread at a time.
+ * <p>For one thread at a time. All methods may throw {@link StorageException} if the files can't be
+ * read.
  *
  * @since 0.1.0
  */
@@ -39,7 +40,6 @@ public final class FileDump implements AutoCloseable {
    * @param file the data file; its log is next to it
    * @return the dump, to be closed by the caller
    * @throws IncompatibleFormatException if there is no such file, or it is not a database
-   * @throws StorageException if it can't be read
    */
   public static FileDump open(Path file) {
     return new FileDump(OpenFile.open(Objects.requireNonNull(file, "file")));
@@ -64,19 +64,16 @@ public final class FileDump implements AutoCloseable {
    * @param number the page id, from 0
    * @return its header and contents
    * @throws InvalidUseException if there is no such page
-   * @throws StorageException if it can't be read
    */
   public Map<String, @Nullable Object> page(long number) {
     return file.page(number);
   }
 
   /**
-   * Returns the bytes of a page.
+   * {@return all bytes of a page, in a new array}
    *
    * @param number the page id, from 0
-   * @return all of its bytes
    * @throws InvalidUseException if there is no such page
-   * @throws StorageException if it can't be read
    */
   public byte[] bytes(long number) {
     return file.bytes(number);
@@ -91,7 +88,6 @@ public final class FileDump implements AutoCloseable {
    * @param visitor called with each record
    * @throws InvalidUseException if there is no log
    * @throws CorruptionException after the last intact record, if the log is damaged there
-   * @throws StorageException if it can't be read
    */
   public void log(
       long from, long to, boolean bodies, Consumer<? super Map<String, @Nullable Object>> visitor) {

@@ -16,17 +16,15 @@ import java.util.UUID;
 
 /**
  * Describes the file of a database that no process has open: its properties, its use of space, and
- * its damage. Created by {@link #inspect} and {@link #verify}.
- *
- * <p>A value; safe for any thread.
+ * its damage. Created by {@link #inspect} and {@link #verify}. A value; safe for any thread.
  *
  * @param header the contents of the superblock
  * @param files the sizes of the files
  * @param log the contents of the log
  * @param trees the space of the catalog, of each table and of each index
  * @param freePages free pages
- * @param unwrittenPages pages below the high-water mark that are zeros: never written, or free
- *     pages whose space was returned to the file system
+ * @param unwrittenPages pages below the high-water mark that are zeros: never written, or punched
+ *     out
  * @param records the records of all tables; 0 if they were not counted
  * @param problems descriptions of the first problems found; empty if there are none
  * @since 0.1.0
@@ -66,17 +64,14 @@ public record FileReport(
 
   /**
    * Verifies the file of a database that no process has open: every page, every tree, and the log
-   * as far as recovery would read it. Like {@link #inspect}, it changes nothing on disk. Indexes by
-   * extractors are checked for their structure only, since the file does not contain the
-   * extractors.
+   * as far as recovery would read it. Indexes by extractors are checked for their structure only,
+   * since the file does not contain the extractors. Otherwise as {@link #inspect}, including its
+   * exceptions.
    *
    * @param file the data file
    * @param options the memory to use; the page size is that of the file
    * @return the report; damage is part of it, not an exception
-   * @throws IncompatibleFormatException if there is no such file, or it is not a database
-   * @throws DatabaseLockedException if it is open
    * @throws OperationInterruptedException if the thread is interrupted; the flag stays set
-   * @throws StorageException if it can't be read at all
    */
   public static FileReport verify(Path file, Options options) {
     Objects.requireNonNull(file, "file");

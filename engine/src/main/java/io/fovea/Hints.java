@@ -6,18 +6,17 @@ import io.fovea.schema.EntryHints;
  * Selects where the engine stores physical addresses with logical names, to skip translation.
  *
  * <pre>
- *   stored in                    logical name    hint                     a stale one is detected by
- *   child entry of a tree        page id         frame                    page id of the frame
- *   entry of a secondary index   primary key     page, frame, slot        page's tree, fences, key
- *   read and write sets          key             frame, page, slot        version; fences, key
+ *   stored in                    logical name    hint                a stale one is detected by
+ *   child entry of a tree        page id         frame               page id of the frame
+ *   entry of a secondary index   primary key     page, frame, slot   page's tree, fences, key
+ *   read and write sets          key             frame, page, slot   version; fences, key
  * </pre>
  *
  * <p>A hint is checked before it is used, so all choices give the same results; they differ in
- * speed and in the size of indexes. The hints in the entries of an index are chosen when the index
- * is created. A file can be opened with other hints than it was created with.
- *
- * <p>Source: Otaki et al., Enhancing Transaction Processing through Indirection Skipping, PVLDB 18
- * (11), 2025: logical ids with physical address hints (LIPAH).
+ * speed and in the size of indexes. The hints in index entries are chosen when the index is
+ * created; a file can be opened with any others. Source: Otaki et al., Enhancing Transaction
+ * Processing through Indirection Skipping, PVLDB 18 (11), 2025: logical ids with physical address
+ * hints (LIPAH).
  *
  * @param frames frame hints, in child entries and in entries of secondary indexes with page hints
  * @param pages page and slot hints in entries of secondary indexes
