@@ -85,8 +85,8 @@ public final class Change {
   }
 
   /**
-   * {@return the record as stored, in a new array; null if it was deleted. In a table of byte
-   * strings the value itself}
+   * {@return the record as stored, in a new array (of byte strings the value itself); null if
+   * deleted}
    *
    * @throws InvalidUseException if the change is not of a record
    */

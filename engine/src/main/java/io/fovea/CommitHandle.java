@@ -58,11 +58,9 @@ public final class CommitHandle {
   }
 
   /**
-   * Waits until everything that the transaction has changed or read is durable. An interrupt does
-   * not end the wait; the flag is kept. A virtual thread parks.
-   *
-   * @throws DurabilityLostException as {@link #isDurable}
-   * @throws DatabaseClosedException as {@link #isDurable}
+   * Waits until everything that the transaction has changed or read is durable. Throws the
+   * exceptions of {@link #isDurable}. An interrupt does not end the wait; the flag is kept. A
+   * virtual thread parks.
    */
   public void await() {
     engine.awaitRequested(lsn, wrote);

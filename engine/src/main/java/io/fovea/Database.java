@@ -207,10 +207,7 @@ public final class Database extends Catalog implements AutoCloseable {
     return made(options, Opening.on(storage, options.toStore(), Schema.CATALOG));
   }
 
-  /**
-   * For tests: stops all threads and releases the files without writing anything, which leaves the
-   * files as a killed process does.
-   */
+  /** For tests: stops all threads and releases the files as they are, as a killed process does. */
   void abandon() {
     closing.lock();
     try {

@@ -90,8 +90,7 @@ public record DatabaseStats(
      */
     DURABILITY_LOST,
     /**
-     * A commit failed halfway, and no transaction can begin. With a log, the next opening recovers
-     * the database.
+     * A commit failed halfway, and no transaction can begin. With a log, reopening recovers all.
      */
     STOPPED
   }

@@ -96,7 +96,7 @@ public record FileReport(
    * @param created the time of creation
    * @param formatVersion the version of the file format
    * @param pageSize the size of a page, in bytes
-   * @param pages pages ever allocated, including superblocks; after recovery, if that is needed
+   * @param pages pages ever allocated, including superblocks; after recovery if that is needed
    * @param state the state in which the file was left
    * @param sequence how often the superblock was written
    * @param incarnation how often the log was opened; 0 if there never was one

@@ -30,10 +30,7 @@ public record Hints(boolean frames, boolean pages, boolean sets) {
   /** Frame hints in child entries only: the paper's buffer pool skipping. */
   public static final Hints FRAME = new Hints(true, false, false);
 
-  /**
-   * Page and slot hints in secondary indexes and in read and write sets: the paper's index
-   * skipping.
-   */
+  /** Page and slot hints in indexes and in read and write sets: the paper's index skipping. */
   public static final Hints PAGE = new Hints(false, true, true);
 
   /** {@link #FRAME} and {@link #PAGE} together. */
