@@ -49,8 +49,8 @@ public final class BackupOptions {
 
   /**
    * Selects an incremental backup: the pages changed since an earlier backup, and the log. All
-   * pages are still read and verified. {@link Restore#then} applies the backup to its predecessors,
-   * which must reach its position or a later one. After a full backup on Sunday, for example, each
+   * pages are still read and verified. {@link Restore#then} applies the backup to earlier ones, the
+   * last of which must have the given position or a later one: after a full backup on Sunday, each
    * daily backup may contain the changes since Sunday or since the day before.
    *
    * <p>The backup fails with {@link io.fovea.error.InvalidUseException} if the changed pages are

@@ -131,7 +131,7 @@ public final class CompactOptions {
    * pages, after each 65,536 pages of a search, and before the end is cut off and holes are
    * punched. An exception from it ends the compaction.
    *
-   * @param told the listener
+   * @param told the listener; none by default
    * @return new options
    */
   public CompactOptions progress(Consumer<? super CompactReport> told) {

@@ -62,8 +62,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * the body's reads are consistent. Otherwise the data may not explain the exception, and the body
  * is repeated instead.
  *
- * <p>Safe for any thread, platform or virtual. Close what {@link #open}, {@link #inMemory}, {@link
- * #snapshot} and {@link #changes} return. All operations may throw the following exceptions,
+ * <p>Safe for any thread, platform or virtual. Close what {@link #open(Path)}, {@link #inMemory()},
+ * {@link #snapshot} and {@link #changes} return. All operations may throw the following exceptions,
  * whether their documentation says so or not:
  *
  * <ul>
@@ -379,9 +379,9 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Returns the position of the next change: of a snapshot, the first commit after its opening; of
-   * another database, the next commit from now on. A subscriber starts, or starts over, by reading
-   * a snapshot and then following the changes from the snapshot's position.
+   * Returns the position after the commits that this database contains: of a snapshot the position
+   * at its opening, otherwise the current one. A subscriber starts, or starts over, by reading a
+   * snapshot and then following the {@link #changes} from the snapshot's position.
    *
    * <p>Everything before the position is durable when this returns, so with {@link
    * Durability#ASYNC} it may wait for the log. A commit in progress may lie before the position of
@@ -389,8 +389,9 @@ public final class Database extends Catalog implements AutoCloseable {
    * use a snapshot.
    *
    * @return the position, valid for this database as long as its changes are kept
-   * @throws InvalidUseException as {@link #changes}, but not for every snapshot: only if it was
-   *     opened while the log was full; also in a transaction of this thread
+   * @throws InvalidUseException if the database has no log, or was opened read-only or without
+   *     {@link LogOptions#changeRetentionBytes}; in a transaction of this thread; for a snapshot
+   *     opened while the log was full
    * @throws StorageFullException if the log is full
    */
   public ChangePosition changesPosition() {
