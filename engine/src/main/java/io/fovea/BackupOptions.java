@@ -6,9 +6,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a backup is made.
- *
- * <p>A value: every method with an argument gives a new one. Any thread.
+ * Options of a backup. A value: each setter returns new options. Safe for any thread.
  *
  * @since 0.1.0
  */
@@ -23,20 +21,16 @@ public final class BackupOptions {
     this.since = since;
   }
 
-  /**
-   * All of the database, as fast as it goes.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the default options: a full backup, without a speed limit} */
   public static BackupOptions defaults() {
     return DEFAULTS;
   }
 
   /**
-   * Sets how fast it may be, so that it leaves some of the device to others. The slower it is, the
-   * more log has to be kept meanwhile.
+   * Sets the maximum speed, to leave bandwidth of the device to others. The slower the backup, the
+   * more log is kept meanwhile.
    *
-   * @param bytes bytes a second; 0, the default, for no limit
+   * @param bytes bytes per second; 0, the default, for no limit
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -48,28 +42,23 @@ public final class BackupOptions {
     return new BackupOptions(bytes, since);
   }
 
-  /**
-   * How fast it may be.
-   *
-   * @return bytes a second; 0 for no limit
-   */
+  /** {@return the maximum speed in bytes per second; 0 for no limit} */
   public long bytesPerSecond() {
     return bytesPerSecond;
   }
 
   /**
-   * Asks for an incremental backup: the pages that were changed since an earlier backup, and the
-   * log. All pages are read, and verified. {@link Restore#then} puts the backup onto those before
-   * it. Every backup whose position is this one or later will do as the one before: after a full
-   * backup on Sunday, those of the days may each have what was changed since Sunday, or since the
-   * day before.
+   * Selects an incremental backup: the pages changed since an earlier backup, and the log. All
+   * pages are still read and verified. {@link Restore#then} applies the backup to earlier ones, the
+   * last of which must have the given position or a later one: after a full backup on Sunday, each
+   * daily backup may contain the changes since Sunday or since the day before.
    *
-   * <p>The backup refuses it with {@link io.fovea.error.InvalidUseException} where pages do not
-   * tell what was changed since: if the position is of another database, is later than the database
-   * (of a copy of its files that went on by itself), or if the database was changed without a log
-   * since (in memory, or with {@link Durability#NONE}). Then a full backup is needed.
+   * <p>The backup fails with {@link io.fovea.error.InvalidUseException} if the changed pages are
+   * unknown: the position belongs to another database, is later than the database (to a copy of its
+   * files that has diverged), or the database was changed without a log since (in memory, or with
+   * {@link Durability#NONE}). A full backup is needed then.
    *
-   * @param position of the earlier backup: {@link BackupReport#position}, or {@link
+   * @param position the position of the earlier backup: {@link BackupReport#position}, or {@link
    *     BackupPosition#of}
    * @return new options
    */
@@ -77,11 +66,7 @@ public final class BackupOptions {
     return new BackupOptions(bytesPerSecond, Objects.requireNonNull(position, "position"));
   }
 
-  /**
-   * Since when.
-   *
-   * @return the position; null for a full backup
-   */
+  /** {@return the position of the earlier backup; null for a full backup} */
   public @Nullable BackupPosition since() {
     return since;
   }

@@ -11,13 +11,12 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Up to where a backup has a database: with {@link BackupOptions#since} the next backup has what
- * was changed later, and nothing else.
+ * The position up to which a backup contains the changes of a database. With {@link
+ * BackupOptions#since} the next backup contains only later changes.
  *
- * <p>A position is made by a backup ({@link BackupReport#position}), and is kept as text ({@link
- * #toString}, {@link #parse}), or with the backup itself ({@link #of}).
- *
- * <p>A value; any thread.
+ * <p>A backup returns its position ({@link BackupReport#position}). Keep it as text ({@link
+ * #toString}, {@link #parse}), or read it from the backup ({@link #of}). A value; safe for any
+ * thread.
  *
  * @since 0.1.0
  */
@@ -29,11 +28,11 @@ public final class BackupPosition {
   }
 
   /**
-   * Reads what {@link #toString} wrote.
+   * Parses the result of {@link #toString}.
    *
    * @param text the position as text
    * @return the position
-   * @throws IllegalArgumentException if the text is no position
+   * @throws IllegalArgumentException if the text is not a position
    */
   public static BackupPosition parse(String text) {
     Objects.requireNonNull(text, "text");
@@ -42,8 +41,8 @@ public final class BackupPosition {
       throw new IllegalArgumentException(
           "\""
               + text
-              + "\" is no position of a backup. One is: the database's id, an LSN and a number, with"
-              + " slashes between them.");
+              + "\" is not a backup position: the database's id, an LSN and a number, separated by"
+              + " slashes.");
     }
     return new BackupPosition(point);
   }
@@ -51,11 +50,11 @@ public final class BackupPosition {
   /**
    * Reads the position of a backup from its manifest.
    *
-   * @param backup the directory of the backup, the data file or the file of pages in it, or a file
-   *     with the archive that {@link Database#backup(java.io.OutputStream)} wrote
+   * @param backup the directory of the backup, its data file or file of pages, or an archive from
+   *     {@link Database#backup(java.io.OutputStream)}
    * @return the position
-   * @throws InvalidUseException if there is no backup, or it has no position, as it is of a
-   *     database that was changed without a log, or has no manifest
+   * @throws InvalidUseException if there is no backup, it has no manifest, or it has no position
+   *     because its database was changed without a log
    * @throws CorruptionException if the manifest is damaged
    * @throws StorageException if it can't be read
    */
@@ -68,20 +67,12 @@ public final class BackupPosition {
     return point;
   }
 
-  /**
-   * Whose position it is.
-   *
-   * @return {@link Database#id}
-   */
+  /** {@return the {@linkplain Database#id id} of the database} */
   public UUID database() {
     return point.id();
   }
 
-  /**
-   * Where in the log it is.
-   *
-   * @return an LSN: of two positions of a database the later one has the higher
-   */
+  /** {@return the LSN; of two positions of a database the later one has the higher} */
   public long lsn() {
     return point.lsn();
   }
@@ -96,11 +87,7 @@ public final class BackupPosition {
     return point.hashCode();
   }
 
-  /**
-   * The position as text, for {@link #parse}.
-   *
-   * @return a line without spaces
-   */
+  /** {@return the position as text, for {@link #parse}: a line without spaces} */
   @Override
   public String toString() {
     return point.text();

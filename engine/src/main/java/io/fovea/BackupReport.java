@@ -9,21 +9,18 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The result of a backup, of which all was verified: every page of the database, copied or not, by
- * its checksum and page id, and every record of the log.
+ * The result of a backup. Every page of the database, copied or not, was verified by its checksum
+ * and page id, and so was every log record. A value; safe for any thread.
  *
- * <p>A value; any thread.
- *
- * @param pages pages of the data file, each of them verified
- * @param pagesCopied pages among them that are in the backup: all, or those that were changed since
- *     {@link BackupOptions#since}
- * @param pagesReread pages that were being written when they were read, and were read again
+ * @param pages pages of the data file
+ * @param pagesCopied pages in the backup: all, or those changed since {@link BackupOptions#since}
+ * @param pagesReread pages read again because they were being written
  * @param dataBytes the size of the backup's file of pages
- * @param logBytes the size of the backup's log; 0 where it has none
- * @param logRecords records of that log, each of them verified
- * @param position what a later backup may begin with, as {@link BackupOptions#since}; null for a
+ * @param logBytes the size of the backup's log; 0 if there is none
+ * @param logRecords records of that log
+ * @param position the position for {@link BackupOptions#since} of a later backup; null for a
  *     database that is changed without a log
- * @param duration how long it took
+ * @param duration how long the backup took
  * @since 0.1.0
  */
 public record BackupReport(
@@ -35,13 +32,13 @@ public record BackupReport(
     long logRecords,
     @Nullable BackupPosition position,
     Duration duration) {
-  /** Makes a backup, and says what was copied. */
+  /** Makes a backup. */
   static BackupReport of(Store store, Schema schema, Backup backup) {
     long began = System.nanoTime();
     return of(BackupRun.run(store, schema, backup), began);
   }
 
-  /** What was copied since a moment of {@link System#nanoTime}. */
+  /** Reports a backup that began at a value of {@link System#nanoTime}. */
   static BackupReport of(Backup.Result r, long began) {
     BackupPoint position = r.position();
     return new BackupReport(

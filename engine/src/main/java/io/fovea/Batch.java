@@ -8,17 +8,16 @@ import io.fovea.txn.Tx;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Several keys to be read at once, and the rows read: caller-owned, reusable.
- *
- * <p>Used by one thread at a time; its rows belong to the transaction that they were read in, as
- * {@link Row} says.
+ * A reusable set of keys to read at once, with the rows read. Owned by the caller. For one thread
+ * at a time. Its rows belong to the transaction in which they were read, see {@link Row}. Methods
+ * with an index throw {@link IndexOutOfBoundsException} unless it is less than {@link #size}.
  *
  * @since 0.1.0
  */
 public final class Batch {
   private final RowTable table;
 
-  /** Far more than one transaction reads; a row for each is made beforehand. */
+  /** Far more than one transaction reads; rows are allocated in advance. */
   private static final int CAPACITY_MAX = 1 << 24;
 
   private final @Nullable Key[] keys;
@@ -53,8 +52,8 @@ public final class Batch {
   }
 
   /**
-   * A key of those that are being read: a batch that is cleared meanwhile is in use twice, by
-   * another thread or by a body that is done again and shares it.
+   * Returns a key of the read in progress. A batch cleared meanwhile is shared, with another thread
+   * or with a repeated body.
    */
   Key keyAt(int i) {
     if (i >= size) {
@@ -75,20 +74,12 @@ public final class Batch {
     return t;
   }
 
-  /**
-   * How many keys it takes.
-   *
-   * @return its capacity
-   */
+  /** {@return the maximum number of keys} */
   public int capacity() {
     return keys.length;
   }
 
-  /**
-   * How many keys it has.
-   *
-   * @return 0 to its capacity
-   */
+  /** {@return the number of keys} */
   public int size() {
     return size;
   }
@@ -107,7 +98,7 @@ public final class Batch {
    * Adds a key, to be set by the caller.
    *
    * @return the new key, without parts
-   * @throws InvalidUseException if it is full
+   * @throws InvalidUseException if the batch is full
    */
   public Key add() {
     int n = size;
@@ -123,9 +114,9 @@ public final class Batch {
   /**
    * Adds a copy of a key.
    *
-   * @param key what to copy
+   * @param key the key to copy
    * @return this
-   * @throws InvalidUseException if it is full, or the key has other parts
+   * @throws InvalidUseException if the batch is full, or the key has other parts
    */
   public Batch add(Key key) {
     add().set(key);
@@ -133,33 +124,27 @@ public final class Batch {
   }
 
   /**
-   * A key.
+   * {@return a key}
    *
-   * @param i its place, from 0
-   * @return the key
-   * @throws IndexOutOfBoundsException if there are not so many
+   * @param i its index, from 0
    */
   public Key key(int i) {
     return require(keys[java.util.Objects.checkIndex(i, size)]);
   }
 
   /**
-   * Whether there was a record of a key when the batch was read.
+   * {@return whether a key had a record when the batch was read}
    *
-   * @param i the key's place, from 0
-   * @return true if there was
-   * @throws IndexOutOfBoundsException if there are not so many
+   * @param i the key's index, from 0
    */
   public boolean found(int i) {
     return found[java.util.Objects.checkIndex(i, size)];
   }
 
   /**
-   * The record of a key.
+   * {@return the record of a key; void if there is none, or the batch was not read}
    *
-   * @param i the key's place, from 0
-   * @return its row; void if there is no record, or the batch was not read
-   * @throws IndexOutOfBoundsException if there are not so many
+   * @param i the key's index, from 0
    */
   public Row row(int i) {
     return require(rows[java.util.Objects.checkIndex(i, size)]);
@@ -168,9 +153,10 @@ public final class Batch {
   // -------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads all; returns how many keys have a record. Misses of a group of keys overlap.
+   * Reads all keys, in groups whose cache misses and reads overlap.
    *
    * @param bytes how many of each record
+   * @return the number of keys with a record
    */
   int read(Transaction tx, Tx t, int bytes) {
     reads.tx = tx;

@@ -4,8 +4,9 @@ import io.fovea.buffer.PoolShare;
 import io.fovea.config.Pretouch;
 
 /**
- * Memory for the buffers of several databases of this process, with a hard limit for all of them
- * together: for tenants, partitions, tests, where nobody knows which database will need how much.
+ * Memory for the buffers of several databases in this process, with a hard limit on their total:
+ * for tenants, partitions or tests whose individual needs are unknown. Safe for any thread; needs
+ * no closing.
  *
  * <pre>{@code
  * BufferShare share = BufferShare.of(1L << 30);
@@ -14,28 +15,23 @@ import io.fovea.config.Pretouch;
  * Database b = Database.open(Path.of("b.fovea"), options);
  * }</pre>
  *
- * <p><b>Who gets what.</b> Each database has a part that is always its own ({@link
- * Options#bufferShare(BufferShare, long)}), and grows page by page as it needs more, up to its
- * {@link Options#bufferBytes}. When the limit is reached, one that has less than an equal part of
- * it gets more from those that have more, within a second or so. One that has its equal part gets
- * what others have not used for a second or longer. Otherwise a database that needs a page evicts
- * one of its own, as one without a share does.
+ * <p><b>Distribution.</b> Each database has a guaranteed part ({@link
+ * Options#bufferShare(BufferShare, long)}), and grows page by page as needed, up to its {@link
+ * Options#bufferBytes}. At the limit, a database with less than its fair share (the limit divided
+ * by the number of databases) takes memory from those with more, within about a second. One at its
+ * fair share takes memory that others left unused for a second or longer. Otherwise a database that
+ * needs a page evicts one of its pages.
  *
- * <p><b>The limit</b> counts what {@link Options#bufferBytes} counts: frames, their headers,
- * buffers for writes. It is never exceeded. Memory that a database gives up goes back to the
- * operating system at once. The parts that are the databases' own are promised: opening one more is
- * refused where the limit has no room for its part. Logs, timestamps and what transactions write
- * are beside the limit, as they are beside {@code bufferBytes}; so are the buffers of {@linkplain
- * SnapshotOptions snapshots}.
+ * <p><b>Limit.</b> It counts what {@link Options#bufferBytes} counts: frames, their headers, write
+ * buffers. It is never exceeded. Memory that a database releases returns to the operating system at
+ * once. Guaranteed parts are reserved: a database whose part does not fit is not opened. Logs,
+ * timestamps, writes of transactions and the buffers of {@linkplain SnapshotOptions snapshots} are
+ * not counted.
  *
- * <p><b>Cost.</b> Reads and writes of pages that are in memory pay nothing. There are no huge pages
- * in a shared buffer, which costs a large database some per cent; {@link Pretouch} does nothing. A
- * database of 64 MiB at most takes some 2 MiB beside its pages, whatever it uses.
- *
- * <p>Where the JVM denies native access memory can't go from one to another: then each database
- * counts with all of its {@code bufferBytes}.
- *
- * <p>Any thread. It ends with its databases; there is nothing to close.
+ * <p><b>Cost.</b> Accesses to pages in memory cost nothing extra. A shared buffer has no huge
+ * pages, which slows a large database by a few percent, and {@link Pretouch} has no effect. A
+ * database of up to 64 MiB takes about 2 MiB in addition to its pages. If the JVM denies native
+ * access, memory can't move between databases, and each counts with all of its {@code bufferBytes}.
  *
  * @since 0.1.0
  */
@@ -47,10 +43,10 @@ public final class BufferShare {
   }
 
   /**
-   * Memory to be shared.
+   * Creates a share.
    *
-   * @param bytes a hard limit for all databases that are opened with it
-   * @return the share, of which nobody has anything yet
+   * @param bytes the limit for all databases opened with it
+   * @return the share, still unused
    * @throws IllegalArgumentException if it is not positive
    */
   public static BufferShare of(long bytes) {
@@ -58,28 +54,19 @@ public final class BufferShare {
     return new BufferShare(bytes);
   }
 
-  /**
-   * The limit.
-   *
-   * @return bytes
-   */
+  /** {@return the limit in bytes} */
   public long bytes() {
     return pools.limit();
   }
 
-  /**
-   * How much of it is used, or promised to databases that are open.
-   *
-   * @return bytes, never above the limit
-   */
+  /** {@return the bytes used by, or guaranteed to, open databases; never above the limit} */
   public long used() {
     return pools.used();
   }
 
   /**
-   * How many databases have a part of it.
-   *
-   * @return those that are open; one with timestamps on disk counts twice
+   * {@return the number of open databases with this share; one with timestamps on disk counts
+   * twice}
    */
   public int databases() {
     return pools.members();

@@ -1,27 +1,24 @@
 package io.fovea;
 
 /**
- * Turns Java objects into byte strings and back, for tables of byte strings.
- *
- * <p>Must be safe for every thread. A codec of keys decides their order: unsigned, byte by byte.
+ * Converts Java objects to byte strings and back, for tables of byte strings. Must be thread-safe.
+ * A codec for keys determines their order: unsigned, byte by byte.
  *
  * @param <T> the class of the objects
  * @since 0.1.0
  */
 public interface ByteCodec<T> {
   /**
-   * Writes an object.
+   * {@return the encoding of an object, in a new array}
    *
-   * @param object what to write
-   * @return a new array
+   * @param object the object
    */
   byte[] encode(T object);
 
   /**
-   * Reads an object.
+   * {@return a new object}
    *
-   * @param bytes what to read; belongs to the callee
-   * @return a new object
+   * @param bytes its encoding; may be kept or changed
    */
   T decode(byte[] bytes);
 }

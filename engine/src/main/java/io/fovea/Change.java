@@ -15,7 +15,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a commit has made of a record, or of a table.
+ * A committed change of a record or a table.
  *
  * <pre>{@code
  * for (Change c : batch.changes()) {
@@ -26,27 +26,29 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>A value, of the Java heap; any thread.
+ * <p>Methods that return a key, row or value throw {@link InvalidUseException} if the change is not
+ * of a record, or does not belong to the given table. A value on the Java heap; safe for any
+ * thread.
  *
  * @since 0.1.0
  */
 public final class Change {
-  /** What a change is. */
+  /** The kind of a change. */
   public enum Kind {
-    /** A record has a value: it is new, or was changed. */
+    /** A record was inserted or updated. */
     PUT,
-    /** A record is gone. */
+    /** A record was deleted. */
     DELETE,
-    /** A table was created. Its records come as changes of their own. */
+    /** A table was created. Its records follow as separate changes. */
     CREATED,
     /**
-     * A table was loaded ({@link RowTable#load}): it has records that do not come as changes.
-     * Whoever needs them reads the table, in a snapshot, and goes on from its position.
+     * A table was loaded ({@link RowTable#load}): it has records that are not delivered as changes.
+     * To get them, read the table in a snapshot, and continue from the snapshot's position.
      */
     LOADED,
-    /** A table has another name, {@link #newName}. */
+    /** A table was renamed to {@link #newName}. */
     RENAMED,
-    /** A table was dropped, with all of its records. */
+    /** A table was dropped, with all its records. */
     DROPPED
   }
 
@@ -58,48 +60,35 @@ public final class Change {
     this.change = change;
   }
 
-  /**
-   * What has changed.
-   *
-   * @return the kind
-   */
+  /** {@return the kind of the change} */
   public Kind kind() {
     return KINDS[change.kind().ordinal()];
   }
 
-  /**
-   * Which table.
-   *
-   * @return its name as of the commit; for {@link Kind#RENAMED} the one before
-   */
+  /** {@return the table's name as of the commit; for {@link Kind#RENAMED} the previous one} */
   public String table() {
     return change.table();
   }
 
-  /**
-   * The name that the table has from here on.
-   *
-   * @return null but for {@link Kind#RENAMED}
-   */
+  /** {@return the table's new name; null except for {@link Kind#RENAMED}} */
   public @Nullable String newName() {
     return change.renamed();
   }
 
   /**
-   * The record's key as the table keeps it: of a table of byte strings the key itself.
+   * {@return the record's key as stored, in a new array; in a table of byte strings the key itself}
    *
-   * @return a new array
-   * @throws InvalidUseException if the change is none of a record
+   * @throws InvalidUseException if the change is not of a record
    */
   public byte[] keyBytes() {
     return keyOfRecord().clone();
   }
 
   /**
-   * The record as the table keeps it: of a table of byte strings the value itself.
+   * {@return the record as stored, in a new array (of byte strings the value itself); null if
+   * deleted}
    *
-   * @return a new array; null if the record was deleted
-   * @throws InvalidUseException if the change is none of a record
+   * @throws InvalidUseException if the change is not of a record
    */
   public byte @Nullable [] valueBytes() {
     keyOfRecord();
@@ -110,19 +99,15 @@ public final class Change {
   private byte[] keyOfRecord() {
     byte[] key = change.key();
     if (key == null) {
-      throw new InvalidUseException("The change is of a table, and of no record: " + this + ".");
+      throw new InvalidUseException("The change is of a table, not of a record: " + this + ".");
     }
     return key;
   }
 
-  // ------------------------------------------------------------------------- rows and objects
-
   /**
-   * The record's key in a table of rows.
+   * {@return the key in a table of rows, as a new object}
    *
-   * @param table whose change it is
-   * @return a new key
-   * @throws InvalidUseException if the change is none of a record
+   * @param table the table of this change
    */
   public Key key(RowTable table) {
     byte[] key = keyOfRecord();
@@ -130,13 +115,12 @@ public final class Change {
   }
 
   /**
-   * The record as a row. It is a fresh one, and knows no transaction; a row of an older layout
-   * comes as one of the table's.
+   * Decodes the record as a row, which belongs to no transaction. A row of an older layout is
+   * converted.
    *
-   * @param table whose change it is
+   * @param table the table of this change
    * @return a new row; null if the record was deleted
-   * @throws InvalidUseException if the change is none of a record, or of another table whose rows
-   *     are different, or if the handle is of an older version than the table
+   * @throws InvalidUseException also if the handle is of an older version than the table
    */
   public @Nullable Row row(RowTable table) {
     keyOfRecord();
@@ -145,12 +129,10 @@ public final class Change {
   }
 
   /**
-   * The record's key in a table of objects.
+   * {@return the key in a table of objects, as a new object}
    *
    * @param <K> the class of the keys
-   * @param table whose change it is
-   * @return a new object
-   * @throws InvalidUseException if the change is none of a record
+   * @param table the table of this change
    */
   public <K> K key(Table<K, ?> table) {
     byte[] key = keyOfRecord();
@@ -158,14 +140,13 @@ public final class Change {
   }
 
   /**
-   * The record as an object. One that was written by an older class comes as one of the table's.
+   * Decodes the record as an object. One written by an older class is converted.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
-   * @param table whose change it is
+   * @param table the table of this change
    * @return a new object; null if the record was deleted
-   * @throws InvalidUseException if the change is none of a record, or the handle is of an older
-   *     version than the table
+   * @throws InvalidUseException also if the handle is of an older version than the table
    */
   public <K, V> @Nullable V value(Table<K, V> table) {
     byte[] key = keyOfRecord();
@@ -178,8 +159,8 @@ public final class Change {
   }
 
   /**
-   * Decodes something for a table that may be another one: what comes from the log was checked
-   * before, so what does not fit is not damaged.
+   * Decodes for a table that may be the wrong one. The log was verified, so a failure is not
+   * damage.
    */
   private <T> T fitting(String what, Supplier<T> decoded) {
     try {
@@ -187,17 +168,17 @@ public final class Change {
     } catch (CorruptionException e) {
       InvalidUseException wrong =
           new InvalidUseException(
-              "The table is not the one that has changed, which is "
+              "The change belongs to table "
                   + NameText.of(table())
-                  + ": what the log has is no "
+                  + ", and its bytes are not a "
                   + what
-                  + " of it.");
+                  + " of the table that was passed.");
       wrong.initCause(e);
       throw wrong;
     }
   }
 
-  /** A key of a table, from the bytes in the tree. */
+  /** Decodes a key of a table from the bytes in the tree. */
   static Key key(RowTable table, byte[] stored) {
     Objects.requireNonNull(table, "table");
     try (Arena arena = Arena.ofConfined()) {
@@ -207,7 +188,7 @@ public final class Change {
     }
   }
 
-  /** A row of a table, from the bytes in the tree. */
+  /** Decodes a row of a table from the bytes in the tree. */
   static Row row(RowTable table, byte[] stored) {
     Objects.requireNonNull(table, "table");
     TableCore core = table.core();

@@ -6,15 +6,12 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place in the sequence of a database's commits, from which they are followed ({@link
- * Database#changes}).
+ * A position in the sequence of a database's commits, from which {@link Database#changes} starts.
  *
- * <p>It is told by {@link Database#changesPosition} and by each batch ({@link
- * ChangeBatch#position}), and kept as text ({@link #toString}, {@link #parse}), best in the same
- * transaction as what was made of the batch. It is good over closes and crashes, while the log has
- * what comes behind it, and for its own database only: a restored backup is another one.
- *
- * <p>A value; any thread.
+ * <p>{@link Database#changesPosition} and each batch ({@link ChangeBatch#position}) return one.
+ * Store it as text ({@link #toString}, {@link #parse}), best in the same transaction as the results
+ * of the batch. It stays valid across closes and crashes as long as the log keeps the changes after
+ * it, and only for its database: a restored backup is another one. A value; safe for any thread.
  *
  * @since 0.1.0
  */
@@ -26,11 +23,11 @@ public final class ChangePosition {
   }
 
   /**
-   * Reads what {@link #toString} wrote.
+   * Parses the result of {@link #toString}.
    *
    * @param text the position as text
    * @return the position
-   * @throws IllegalArgumentException if the text is no position
+   * @throws IllegalArgumentException if the text is not a position
    */
   public static ChangePosition parse(String text) {
     Objects.requireNonNull(text, "text");
@@ -39,8 +36,8 @@ public final class ChangePosition {
       throw new IllegalArgumentException(
           "\""
               + text
-              + "\" is no position in the changes of a database. One is: the database's id,"
-              + " \"changes\", and two LSNs, with slashes between them.");
+              + "\" is not a change position: the database's id, \"changes\" and two LSNs,"
+              + " separated by slashes.");
     }
     return new ChangePosition(point);
   }
@@ -49,26 +46,20 @@ public final class ChangePosition {
     return point;
   }
 
-  /**
-   * Whose position it is.
-   *
-   * @return {@link Database#id}
-   */
+  /** {@return the {@linkplain Database#id id} of the database} */
   public UUID database() {
     return point.id();
   }
 
   /**
-   * Where in the log it is.
-   *
-   * @return an LSN: of two positions of a database the later one has the higher, or the same if no
-   *     commit is between them
+   * {@return the LSN; of two positions of a database the later one has the higher, or the same if
+   * no commit is between them}
    */
   public long lsn() {
     return point.lsn();
   }
 
-  /** Whether both are the same place of the same database. */
+  /** Returns whether both are the same position of the same database. */
   @Override
   public boolean equals(@Nullable Object other) {
     return other instanceof ChangePosition p
@@ -81,11 +72,7 @@ public final class ChangePosition {
     return Objects.hash(point.id(), point.lsn());
   }
 
-  /**
-   * The position as text, for {@link #parse}.
-   *
-   * @return a line without spaces, of less than 100 characters
-   */
+  /** {@return the position as text, for {@link #parse}: less than 100 characters without spaces} */
   @Override
   public String toString() {
     return point.text();

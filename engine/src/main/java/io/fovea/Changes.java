@@ -20,31 +20,27 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Committed changes of a database, one commit after the other: for an outbox, a cache, a copy that
- * follows.
+ * Committed changes of a database, one commit after the other: for an outbox, a cache or a replica.
+ * Safe for any thread, platform or virtual; each batch goes to one caller. Closed with the database
+ * at the latest.
  *
- * <p><b>What comes.</b> Each commit that has changed records or tables, as a whole and once, when
- * it is durable. Records that expired come as deleted when they are removed. What does not come:
- * the records that {@link RowTable#load} has put into a table ({@link Change.Kind#LOADED} says that
- * it did), changes of indexes, and nothing where {@link Database#compact} or a close has moved
- * pages.
+ * <p><b>Contents.</b> Each commit that has changed records or tables arrives whole and exactly
+ * once, when it is durable. Expired records arrive as deleted when they are removed. Not included
+ * are records that {@link RowTable#load} has put into a table ({@link Change.Kind#LOADED} reports
+ * the load), changes of indexes, and pages moved by {@link Database#compact} or a close.
  *
- * <p><b>In which order.</b> Of two commits that have changed the same record, or of which one has
- * read what the other wrote, the one that came first in the serial order comes first. If one has
- * only read what the other then changed, they may come the other way round: so a copy is what the
- * database was when it has caught up, and between two batches it may be in a state in which no
- * transaction has seen the database.
+ * <p><b>Order.</b> If two commits have changed the same record, or one has read what the other
+ * wrote, they arrive in their serial order. If one has only read what the other changed later, they
+ * may arrive in either order. So a replica equals the database once it has caught up; between two
+ * batches it may be in a state that no transaction has seen.
  *
- * <p><b>Over crashes.</b> The {@linkplain ChangeBatch#position position} of the last batch that was
- * taken is kept with what was made of it, in one transaction where that is a database too. From
- * there it goes on after a crash of either side: without a gap, and without a repetition.
+ * <p><b>Crashes.</b> Store the {@linkplain ChangeBatch#position position} of the last batch with
+ * the results of processing it, in one transaction if they are in a database. Processing then
+ * resumes there after a crash of either side, without gaps or repetitions.
  *
- * <p><b>What it costs.</b> They are read from the file of the log, and nobody waits for who reads
- * them; readers have no part in what is kept ({@link LogOptions#changeRetentionBytes}). A batch is
- * on the Java heap, as a whole. There may be any number of readers.
- *
- * <p>Any thread, platform or virtual, one at a time: each batch is given to one caller. Closed with
- * the database at the latest.
+ * <p><b>Cost.</b> Changes are read from the log file, by any number of readers. These never block
+ * writers, and do not extend how long changes are kept ({@link LogOptions#changeRetentionBytes}). A
+ * whole batch is on the Java heap.
  *
  * @since 0.1.0
  */
@@ -57,7 +53,7 @@ public final class Changes implements AutoCloseable {
 
   private volatile boolean closed;
 
-  /** Whether the database has closed it. */
+  /** Whether the database closed this. */
   private volatile boolean ended;
 
   Changes(Store store, ChangeReader reader, Consumer<Changes> onClose) {
@@ -69,15 +65,15 @@ public final class Changes implements AutoCloseable {
   }
 
   /**
-   * Takes the next batch; waits for it where there is none yet.
+   * Takes the next batch, waiting for it if necessary. Also throws {@link StorageException} if the
+   * log can't be read, after which the next call tries again, and {@link CorruptionException} if it
+   * is damaged.
    *
-   * @param timeout how long to wait at most; zero for not at all
+   * @param timeout the longest time to wait; zero not to wait
    * @return the batch; null if there was none in that time
    * @throws IllegalArgumentException if the timeout is negative
-   * @throws ChangesLostException if it is not there any more: who reads was too slow for {@link
+   * @throws ChangesLostException if it is no longer kept: the reader was too slow for {@link
    *     LogOptions#changeRetentionBytes}
-   * @throws StorageException if the log can't be read. The next call tries again
-   * @throws CorruptionException if the log is damaged
    * @throws OperationInterruptedException if the thread is interrupted while it waits
    * @throws DurabilityLostException if there was none, and none can become durable any more
    * @throws InvalidUseException if this was closed
@@ -130,15 +126,14 @@ public final class Changes implements AutoCloseable {
       throw store.closedException();
     }
     if (closed) {
-      throw new InvalidUseException("These changes of database " + store.name() + " were closed.");
+      throw new InvalidUseException(
+          "This subscription to changes of database " + store.name() + " is closed.");
     }
   }
 
   /**
-   * Where it is: behind the last batch that was taken, and behind what has changed no table. Kept
-   * now and then where batches are rare, it lets the log go.
-   *
-   * @return the position; after a {@link #close} the last one
+   * {@return the position after the last batch taken and after commits that changed no table} If
+   * batches are rare, store it from time to time, so that it stays within what the log keeps.
    */
   public ChangePosition position() {
     lock.lock();
@@ -149,7 +144,7 @@ public final class Changes implements AutoCloseable {
     }
   }
 
-  /** Ends it; who waits in {@link #poll} gets an exception. A second call does nothing. */
+  /** Ends this; threads waiting in {@link #poll} get an exception. A second call does nothing. */
   @Override
   public void close() {
     closed = true;
@@ -163,7 +158,7 @@ public final class Changes implements AutoCloseable {
     }
   }
 
-  /** The database closes. */
+  /** Closes this because the database closes. */
   void end() {
     if (!closed) {
       ended = true;

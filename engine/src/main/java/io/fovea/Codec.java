@@ -1,28 +1,25 @@
 package io.fovea;
 
 /**
- * Turns Java objects into rows and back.
- *
- * <p>Used by {@link Table}. Must be safe for every thread and may be called at any time, also by
- * transactions that will be aborted.
+ * Converts Java objects to rows and back, for {@link Table}. Must be thread-safe, and may be called
+ * at any time, including by transactions that will be aborted.
  *
  * @param <V> the class of the objects
  * @since 0.1.0
  */
 public interface Codec<V> {
   /**
-   * Writes a record.
+   * Encodes an object.
    *
-   * @param object what to write
-   * @param row where to; all zero when it is passed
+   * @param object the object
+   * @param row the target, initially all zero
    */
   void encode(V object, Row row);
 
   /**
-   * Reads a record.
+   * {@return a new object}
    *
-   * @param row what to read; belongs to the caller and will change
-   * @return a new object
+   * @param row its encoding; belongs to the caller and is reused
    */
   V decode(Row row);
 }

@@ -11,7 +11,7 @@ import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A table of rows, seen through the codecs of a program. */
+/** A table of rows, accessed through the application's codecs. */
 final class CodedRows<K, V> extends Table<K, V> {
   private final RowTable table;
   private final KeyCodec<K> keys;
@@ -26,14 +26,13 @@ final class CodedRows<K, V> extends Table<K, V> {
     this.made = () -> new Buffers(table);
   }
 
-  /** A key and a row, used again by the next operation of the slot. */
+  /** A key and a row, reused by later operations in the slot. */
   private static final class Buffers extends Scratch {
     static final int BATCH = 64;
 
     final Key key;
     final Row row;
 
-    /** Made when it is needed. */
     private @Nullable Batch batch;
 
     Buffers(RowTable table) {
@@ -72,7 +71,7 @@ final class CodedRows<K, V> extends Table<K, V> {
     return b.row;
   }
 
-  /** One that lasts longer than an operation. */
+  /** Encodes a key that outlives the operation. */
   private Key encoded(K key) {
     Key k = table.key();
     keys.encode(key, k);
@@ -187,7 +186,7 @@ final class CodedRows<K, V> extends Table<K, V> {
                     null)));
   }
 
-  /** An empty key is a prefix of all. */
+  /** An open end becomes the empty key, a prefix of all keys. */
   private Range range(Interval<K> i) {
     K lo = i.lo();
     K hi = i.hi();
@@ -255,7 +254,6 @@ final class CodedRows<K, V> extends Table<K, V> {
     };
   }
 
-  /** A scan of rows. */
   static final class Scan<K, V> extends Cursor<K, V> {
     private final RowCursor cursor;
     private final CodedRows<K, V> of;

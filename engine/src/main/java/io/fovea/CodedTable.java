@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A table of byte strings, seen through the codecs of a program. */
+/** A table of byte strings, accessed through the application's codecs. */
 final class CodedTable<K, V> extends Table<K, V> implements Coding<K, V> {
   private final ByteTable bytes;
   private final ByteCodec<K> keys;

@@ -11,28 +11,24 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The receipt of a transaction that has committed ahead of its log: {@link Database#runPipelined},
- * {@link Transaction#commitAhead}.
+ * A transaction that has committed but may not be durable yet, from {@link Database#runPipelined}
+ * or {@link Transaction#commitAhead}. Safe for any thread.
  *
- * <p>Other transactions see its changes already, and wait for their durability before they return.
- * The program must not tell anyone of the transaction, or of what it has read, before {@link
- * #await} has returned or {@link #isDurable} is true: until then a crash undoes the transaction.
+ * <p>Other transactions already see its changes, and wait for their durability before they return.
+ * The program must not reveal the transaction, or what it has read, before {@link #await} has
+ * returned or {@link #isDurable} is true: until then a crash undoes it.
  *
  * <pre>{@code
- * Receipt receipt = db.runPipelined(tx -> accounts.update(tx, row));
+ * CommitHandle commit = db.runPipelined(tx -> accounts.update(tx, row));
  * ... begin the work of another client ...
- * receipt.await();
+ * commit.await();
  * answer("done");
  * }</pre>
  *
- * <p>So one thread can serve many clients that share the syncs of the device, without a thread for
- * each of them. Source: flush pipelining, R. Johnson et al., Aether: A Scalable Approach to
- * Logging, PVLDB 3, 2010.
- *
- * <p>With {@link Durability#ASYNC} and {@link Durability#NONE}, and for a transaction that has
- * written nothing and read nothing new, there is nothing to wait for.
- *
- * <p>Any thread.
+ * <p>So one thread can serve many clients that share the syncs of the device. There is nothing to
+ * wait for with {@link Durability#ASYNC} and {@link Durability#NONE}, or if the transaction has
+ * written nothing and read nothing that is not durable yet. Source: flush pipelining, R. Johnson et
+ * al., Aether: A Scalable Approach to Logging, PVLDB 3, 2010.
  *
  * @since 0.1.0
  */
@@ -41,7 +37,7 @@ public final class CommitHandle {
   private final long lsn;
   private final boolean wrote;
 
-  /** What a transaction left: a position that was requested, or 0. */
+  /** Creates a handle with the requested log position of a transaction, or 0. */
   CommitHandle(TxEngine engine, long lsn, boolean wrote) {
     this.engine = engine;
     this.lsn = lsn;
@@ -49,36 +45,32 @@ public final class CommitHandle {
   }
 
   /**
-   * Whether there is nothing left to wait for. Costs a few nanoseconds.
+   * Returns whether there is nothing left to wait for. Takes a few nanoseconds.
    *
-   * @return true once, and from then on for ever
-   * @throws DurabilityLostException if it can't become so any more; {@link
-   *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be there when
-   *     the database is opened again
-   * @throws DatabaseClosedException if the database was closed before it did
+   * @return whether it is durable; once true, always true
+   * @throws DurabilityLostException if it can't become durable any more; {@link
+   *     DurabilityLostException#mayHaveCommitted} tells whether the next opening may find it
+   *     committed
+   * @throws DatabaseClosedException if the database was closed before it became durable
    */
   public boolean isDurable() {
     return engine.isDurable(lsn, wrote);
   }
 
   /**
-   * Waits until all that the transaction has changed, and all that it has read, is on stable
-   * storage. An interrupt does not end the wait; the flag is kept. A virtual thread parks.
-   *
-   * @throws DurabilityLostException as {@link #isDurable}
-   * @throws DatabaseClosedException if the database was closed before it did
+   * Waits until everything that the transaction has changed or read is durable. Throws the
+   * exceptions of {@link #isDurable}. An interrupt does not end the wait; the flag is kept. A
+   * virtual thread parks.
    */
   public void await() {
     engine.awaitRequested(lsn, wrote);
   }
 
   /**
-   * A stage that is completed when all that the transaction has changed, and all that it has read,
-   * is on stable storage. No thread waits meanwhile. Where {@link #isDurable} would throw, the
-   * stage is completed with that exception.
-   *
-   * <p>A virtual thread completes it, and runs what depends on it without an executor of its own;
-   * that may block. Where there is nothing to wait for, the stage is complete already.
+   * Returns a stage that completes when everything that the transaction has changed or read is
+   * durable, at once if it is. It completes exceptionally where {@link #isDurable} would throw. No
+   * thread waits. A virtual thread completes it and runs dependent actions without an executor,
+   * which may block.
    *
    * @return the stage, a {@link CompletableFuture}
    */
@@ -88,7 +80,7 @@ public final class CommitHandle {
     return stage;
   }
 
-  /** Runs actions, and completes a stage with a value. */
+  /** Runs actions and completes a stage with a value, once durable. */
   <R extends @Nullable Object> void whenDurable(
       CompletableFuture<R> stage, R value, @Nullable List<Runnable> actions) {
     boolean done = false;
@@ -101,14 +93,14 @@ public final class CommitHandle {
     if (done) {
       complete(stage, value, actions);
     } else {
-      engine.whenDurable(lsn, () -> tell(stage, value, actions));
+      engine.whenDurable(lsn, () -> finish(stage, value, actions));
     }
   }
 
-  private <R extends @Nullable Object> void tell(
+  private <R extends @Nullable Object> void finish(
       CompletableFuture<R> stage, R value, @Nullable List<Runnable> actions) {
     try {
-      await(); // which it does not: it knows
+      await(); // returns or throws without waiting
     } catch (Throwable t) {
       stage.completeExceptionally(t);
       return;

@@ -4,38 +4,37 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * How a database is compacted: {@link Database#compact(CompactOptions)}. Pages of tables and
- * indexes are moved to free pages nearer to the front of the file, and its end is cut off. Runs of
- * free pages that are left are punched out of the file ({@link #punchHoles}).
+ * Options of a {@linkplain Database#compact(CompactOptions) compaction}. It moves pages of tables
+ * and indexes to free pages nearer to the front of the file, cuts off the end, and punches holes
+ * where runs of free pages remain ({@link #punchHoles}).
  *
- * <p><b>When.</b> By itself the file gets shorter where it ends with free pages, which each
- * checkpoint looks for; without a log, a close. A compaction is for a file that has free pages all
- * over, after many deletes.
+ * <p><b>When to use it.</b> Each checkpoint, or without a log the close, cuts off free pages at the
+ * end of the file. A compaction is for a file with free pages all over, as after many deletes.
  *
- * <p><b>Where.</b> In a database that is open for writing, with a log or without, in a file or in
- * memory; not in a snapshot. A thread that has a transaction, or that is told how far a compaction
- * is, can't begin one. A second one waits for the first.
+ * <p><b>Where it works.</b> In any database open for writing, with or without a log, in a file or
+ * in memory; not in a snapshot. It can't be started in a transaction or from a {@link #progress}
+ * listener. A second compaction waits for the first.
  *
- * <p><b>How it ends early.</b> By an interrupt, by what {@link #progress} throws, or by a close of
- * the database, which waits for that. What was moved stays moved. {@link DatabaseStats.Storage}
- * counts what was moved and cut off.
+ * <p><b>How it ends early.</b> By an interrupt, by an exception from {@link #progress}, or by a
+ * close of the database, which waits for it. Moved pages stay moved. {@link DatabaseStats.Storage}
+ * counts them.
  *
- * <p><b>What others notice.</b> Pages are moved a few hundred at a time at most. Who is about to
- * create or drop a table or an index waits for that long; transactions wait for single pages only.
- * An open snapshot has the pages copied that are moved. A crash leaves each page where it was or
- * where it was moved to. An incremental backup has the pages that were moved.
+ * <p><b>Effect on other operations.</b> Pages are moved in steps of at most a few hundred. Creating
+ * or dropping a table or index waits for one step, a transaction for single pages only. An open
+ * snapshot keeps copies of moved pages, and an incremental backup includes them. After a crash each
+ * page is at its old or its new position.
  *
- * <p>To move a value that is longer than a quarter of a page takes its record's lock, as a commit
- * does that writes it, for some pages at a time: a transaction that has read it may be aborted once
- * by that, and is done again as after any conflict. Who follows changes is told nothing.
+ * <p>Moving a value longer than a quarter of a page locks its record, as a commit that writes it
+ * does, for a few pages at a time. A transaction that has read the value may be aborted once and
+ * retried. Change subscribers do not see moves.
  *
- * <p><b>What stays where it is.</b> Indexes that are being built, pages of dropped tables that
- * transactions may still use, long values that others keep changing, and what others write
- * meanwhile. The file ends behind the last of these, until the next compaction. Pages that are half
- * empty are moved as they are. While a backup runs nothing is cut off or punched; a checkpoint cuts
- * later, and the next compaction does both.
+ * <p><b>What stays in place.</b> Indexes being built, pages of dropped tables that transactions may
+ * still use, long values that keep changing, and concurrent writes. The file ends after the last of
+ * these until the next compaction. Half-empty pages are moved as they are. While a backup runs,
+ * nothing is cut off or punched; a later checkpoint cuts off the end, and the next compaction does
+ * both.
  *
- * <p>A value: every method with an argument gives a new one. Any thread.
+ * <p>A value: each setter returns new options. Safe for any thread.
  *
  * @since 0.1.0
  */
@@ -59,19 +58,17 @@ public final class CompactOptions {
   }
 
   /**
-   * As fast as it can, holes are punched, and nobody is told how far it is.
-   *
-   * @return the options that the others are made from
+   * {@return the default options: no speed limit, pages moved, holes punched, no progress listener}
    */
   public static CompactOptions defaults() {
     return DEFAULTS;
   }
 
   /**
-   * Sets how fast pages are moved at most. Each is read, logged as an image, and written twice: as
-   * it is moved, and as the free page that it leaves.
+   * Sets the maximum speed. Each page is read, logged as an image, and written twice: at its new
+   * position, and at its old one as a free page.
    *
-   * @param bytes of pages that are moved, per second; 0 for as fast as it can, which is the default
+   * @param bytes bytes of pages moved per second; 0, the default, for no limit
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -83,71 +80,58 @@ public final class CompactOptions {
     return new CompactOptions(bytes, movePages, punchHoles, progress);
   }
 
-  /**
-   * How fast pages are moved at most.
-   *
-   * @return bytes per second; 0 for as fast as it can
-   */
+  /** {@return the maximum speed in bytes per second; 0 for no limit} */
   public long bytesPerSecond() {
     return bytesPerSecond;
   }
 
   /**
-   * Sets whether pages are moved. If not, nothing that is in use is written: free pages at the end
-   * of the file are cut off, and runs of free pages are punched, where they are.
+   * Sets whether pages are moved. If not, pages in use are not written: the compaction only cuts
+   * off free pages at the end of the file and punches runs of free pages.
    *
-   * @param move whether; true is the default
+   * @param move whether to move pages; the default is true
    * @return new options
    */
   public CompactOptions movePages(boolean move) {
     return new CompactOptions(bytesPerSecond, move, punchHoles, progress);
   }
 
-  /**
-   * Whether pages are moved.
-   *
-   * @return whether
-   */
+  /** {@return whether pages are moved} */
   public boolean movesPages() {
     return movePages;
   }
 
   /**
-   * Sets whether the space of free pages that stay in the middle of the file is given back to the
-   * file system, in runs of at least 8 pages: the file is as long as before, and takes less of the
-   * disk ({@link CompactReport#bytesPunched}). The pages are free as before. Each is written once
-   * for that, which counts in {@link #bytesPerSecond}.
+   * Sets whether free pages that remain in the middle of the file are punched out, in runs of at
+   * least 8: the file keeps its length but takes less space on disk ({@link
+   * CompactReport#bytesPunched}). The pages remain free. Each is written once, which counts in
+   * {@link #bytesPerSecond}.
    *
-   * <p>What is written there later needs space again, and the disk may be full by then: commits go
-   * on as long as pages fit into the buffer, and wait or fail with {@link
-   * io.fovea.error.StorageFullException} after that; nothing is lost. Without holes the file keeps
-   * the space that it has had.
+   * <p>Later writes to them need space again, and the disk may be full by then. Commits then
+   * continue as long as pages fit into the buffer, and after that wait or fail with {@link
+   * io.fovea.error.StorageFullException}. No data is lost. Without holes the file keeps its space.
    *
-   * <p>Where the file system can't, nothing happens, and the log says so once. Linux can, on ext4,
-   * XFS, Btrfs and tmpfs.
+   * <p>If the file system does not support it, nothing is punched, and the log says so once. Linux
+   * supports it on ext4, XFS, Btrfs and tmpfs.
    *
-   * @param punch whether; true is the default
+   * @param punch whether to punch holes; the default is true
    * @return new options
    */
   public CompactOptions punchHoles(boolean punch) {
     return new CompactOptions(bytesPerSecond, movePages, punch, progress);
   }
 
-  /**
-   * Whether the space of free pages that stay is given back.
-   *
-   * @return whether
-   */
+  /** {@return whether free pages in the middle of the file are punched out} */
   public boolean punchesHoles() {
     return punchHoles;
   }
 
   /**
-   * Sets who is told how far it is: after each piece, which is some pages, each 65,536 pages of a
-   * search, and before the end of the file is cut off and holes are punched. In the thread that
-   * compacts; what it throws ends the compaction, and what was moved stays where it is.
+   * Sets a progress listener. It is called in the compacting thread after each step of several
+   * pages, after each 65,536 pages of a search, and before the end is cut off and holes are
+   * punched. An exception from it ends the compaction.
    *
-   * @param told is told
+   * @param told the listener; none by default
    * @return new options
    */
   public CompactOptions progress(Consumer<? super CompactReport> told) {

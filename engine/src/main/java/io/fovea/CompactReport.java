@@ -3,15 +3,14 @@ package io.fovea;
 import io.fovea.catalog.Compaction;
 
 /**
- * How far a compaction is, or what it came to: {@link Database#compact(CompactOptions)}.
+ * The progress or result of {@link Database#compact(CompactOptions)}. A value; safe for any thread.
  *
- * @param bytesMoved how many bytes of pages were moved
- * @param bytesBefore how many bytes the file had in pages when it began, free ones included
- * @param bytesAfter how many it has in pages now. The file itself is a little longer, since it
- *     grows and shrinks in steps
- * @param bytesUsed how many of these are in use
- * @param bytesPunched of how many bytes of free pages in the middle of the file the space was given
- *     back to the file system: they count in {@code bytesAfter}, and take no space
+ * @param bytesMoved bytes of pages moved
+ * @param bytesBefore bytes of pages in the file at the beginning, including free ones
+ * @param bytesAfter bytes of pages in the file now, which grows and shrinks in larger steps
+ * @param bytesUsed bytes in use among these
+ * @param bytesPunched bytes of free pages punched out: part of {@code bytesAfter}, but not of the
+ *     space on disk
  * @since 0.1.0
  */
 public record CompactReport(

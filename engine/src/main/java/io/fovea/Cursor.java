@@ -4,11 +4,15 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 
 /**
- * A scan of a table under way: it stands before the first record, then on one after the other.
+ * A scan of a table in progress. It starts before the first record and moves like a {@link
+ * RowCursor}. It belongs to its transaction and the transaction's thread. Close it when it is no
+ * longer needed; the end of the transaction closes it too.
  *
- * <p>Moves as a {@link RowCursor} does, and throws what that throws, and what codecs and
- * constructors of the records throw. Belongs to its transaction and to its thread. Close it when it
- * is no longer needed; the transaction's end closes it at last.
+ * <p>Every method except {@link #close} throws {@link TransactionAbortedException} if the
+ * transaction can't continue, {@link InvalidUseException} if the cursor or its transaction has
+ * ended or belongs to another thread, {@link io.fovea.error.DatabaseClosedException} if the
+ * database is closed, and the exceptions of {@link RowCursor} and of the codecs and constructors of
+ * records.
  *
  * @param <K> the class of the table's keys
  * @param <V> the class of the values
@@ -22,21 +26,13 @@ public abstract sealed class Cursor<K, V> implements AutoCloseable
    * Moves to the next record.
    *
    * @return false if there is none
-   * @throws TransactionAbortedException when the transaction can't go on
-   * @throws InvalidUseException if the cursor or its transaction has ended, or belongs to another
-   *     thread
-   * @throws io.fovea.error.DatabaseClosedException if the database was closed
    */
   public abstract boolean next();
 
   /**
-   * Moves to the record before: back along the scan's order. Behind the last record, to the last
-   * one.
+   * Moves to the previous record in the scan's order; from after the last record to the last one.
    *
    * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public abstract boolean previous();
 
@@ -44,9 +40,6 @@ public abstract sealed class Cursor<K, V> implements AutoCloseable
    * Moves to the first record of the interval, in the scan's order.
    *
    * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public abstract boolean first();
 
@@ -54,50 +47,41 @@ public abstract sealed class Cursor<K, V> implements AutoCloseable
    * Moves to the last record of the interval, in the scan's order.
    *
    * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public abstract boolean last();
 
   /**
-   * Moves to the first record of the interval that lies at a key or, in the scan's order, behind
-   * it: as {@link RowCursor#seek}.
+   * Moves to the first record of the interval at or, in the scan's order, after a key, as {@link
+   * RowCursor#seek}.
    *
-   * @param to where to, before or behind where it stands
+   * @param to the key, before or after the current position
    * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   * @throws io.fovea.error.KeyTooLargeException if no key of that length can be in the table
-   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   * @throws io.fovea.error.KeyTooLargeException if the table can't contain a key of that length
    */
   public abstract boolean seek(K to);
 
-  /** Moves to the first record behind a {@link #position}. */
+  /** Moves to the first record after a {@link #position}. */
   abstract boolean seekBehind(byte[] position);
 
-  /** The key of the record that it stands on, as it is stored; in an index, that of its entry. */
+  /** Returns the stored key of the current record; in an index, that of its entry. */
   abstract byte[] position();
 
   /**
-   * The key of the record that it stands on.
+   * {@return the key of the current record, an object that the next move may reuse}
    *
-   * @return an object, which may be the same one until the next move
-   * @throws InvalidUseException if it stands on no record, or as {@link #next}
+   * @throws InvalidUseException if there is no current record
    */
   public abstract K key();
 
   /**
-   * The value of the record that it stands on.
+   * {@return the value of the current record, a new object}
    *
-   * @return a new object
-   * @throws InvalidUseException if it stands on no record, if the transaction has deleted it, or as
-   *     {@link #next}
+   * @throws InvalidUseException if there is no current record, or the transaction has deleted it
    */
   public abstract V value();
 
   /**
-   * Ends the scan. A second call does nothing, as does one after the transaction's end.
+   * Ends the scan. Does nothing if it or its transaction has already ended.
    *
    * @throws InvalidUseException if it belongs to another thread
    */

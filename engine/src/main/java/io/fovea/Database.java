@@ -40,7 +40,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * A database: one file, or one in memory.
+ * A database, stored in one file or in memory.
  *
  * <pre>{@code
  * try (Database db = Database.open(Path.of("shop.fovea"), Options.defaults())) {
@@ -55,22 +55,31 @@ import java.util.concurrent.locks.ReentrantLock;
  * }
  * }</pre>
  *
- * <p>Transactions are serializable: the result of all that committed is one that they could have
- * had one after the other. {@link #run}, {@link #call} and {@link #read} take the body of a
- * transaction, commit it, and repeat it after a conflict with another. So a body may run more than
- * once, and must have no effect outside of the transaction that a second run would spoil. An
- * exception of a body rolls back and is thrown on, provided that the body's reads belong to one
- * state of the database. If they do not, the exception may have no cause in the data, and the body
+ * <p>Transactions are serializable: the committed ones have the same effect as some serial
+ * execution. {@link #run}, {@link #call} and {@link #read} take the body of a transaction, commit
+ * it, and repeat it after a conflict. A body may therefore run more than once, and must have no
+ * side effects that repetition would spoil. An exception from a body rolls back and is rethrown if
+ * the body's reads are consistent. Otherwise the data may not explain the exception, and the body
  * is repeated instead.
  *
- * <p>Any thread, platform or virtual, may use it. Closing it ends everything that belongs to it:
- * later use throws {@link DatabaseClosedException}.
+ * <p>Safe for any thread, platform or virtual. Close what {@link #open(Path)}, {@link #inMemory()},
+ * {@link #snapshot} and {@link #changes} return. All operations may throw the following exceptions,
+ * whether their documentation says so or not:
+ *
+ * <ul>
+ *   <li>{@link DatabaseClosedException} if the database is closed, before or meanwhile. This
+ *       includes operations of everything obtained from the database.
+ *   <li>{@link StorageException} if the operating system reports an error, and {@link
+ *       CorruptionException} if a page or the log is damaged.
+ *   <li>{@link DurabilityLostException} if they write or wait for durability, and nothing can
+ *       become durable any more.
+ *   <li>{@link OperationInterruptedException} if the thread is interrupted while they wait.
+ * </ul>
  *
  * @since 0.1.0
  */
 public final class Database extends Catalog implements AutoCloseable {
-  // It has more than 600 lines because the API is documented here: what it does is in Store,
-  // Schema, TransactionRunner.Source, Verification.
+  // Implemented by Store, Schema, TransactionRunner.Source and Verification.
 
   private final Options options;
   private final Store store;
@@ -110,7 +119,7 @@ public final class Database extends Catalog implements AutoCloseable {
     this.onClose = unwatch == null ? () -> {} : unwatch;
     boolean begun = false;
     try {
-      schema.begin(); // last: its threads end by a close alone
+      schema.begin(); // last: only a close stops its threads
       begun = true;
     } finally {
       if (!begun) {
@@ -121,40 +130,36 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Opens a database by {@link Options#defaults}, and makes one where there is none: as {@link
-   * #open(Path, Options)}.
+   * Opens or creates a database with default options, as {@link #open(Path, Options)}.
    *
-   * @param file the file
-   * @return the database, to be closed
+   * @param file the data file
+   * @return the database
    */
   public static Database open(Path file) {
     return open(file, Options.defaults());
   }
 
   /**
-   * Opens a file, and creates it where it does not exist. One that was not closed, with a log, is
-   * recovered first: everything that was acknowledged is there, and nothing that was half done. For
-   * long recoveries the log {@code io.fovea} says how far they are.
+   * Opens a database, and creates it if the file does not exist. A database with a log that was not
+   * closed is recovered first: all acknowledged commits are present, and no partial ones. The
+   * logger {@code io.fovea} reports the progress of long recoveries.
    *
-   * <p>With a log ({@link Options#durability}) there are two more files beside it, with its name
-   * and {@code .log} and {@code .dwb}. They belong to it: they are copied, moved and deleted
-   * together.
+   * <p>A database with a log ({@link Options#durability}) has two more files next to the data file,
+   * with its name and the suffixes {@code .log} and {@code .dwb}. Copy, move and delete all three
+   * together. With {@link Options#readOnly}, several processes may have the file open for reading.
    *
-   * <p>{@link Options#readOnly} opens it for reading only, beside others that do.
-   *
-   * @param file the file
-   * @param options how
-   * @return the database, to be closed
-   * @throws DatabaseLockedException if it is open already, here or in another process
-   * @throws IncompatibleFormatException if the file is no database (one that is empty is none), has
-   *     another page size or a newer format, or does not exist and is not to be created
-   * @throws UncleanShutdownException if it was open without a log last, and was not closed
-   * @throws CorruptionException if it is damaged, or was not closed and its log is not there or
+   * @param file the data file
+   * @param options the options
+   * @return the database
+   * @throws DatabaseLockedException if it is already open, in this process or another
+   * @throws IncompatibleFormatException if the file is not a database (an empty file is not), has
+   *     another page size or a newer format, or does not exist and must not be created
+   * @throws UncleanShutdownException if it was last open without a log and was not closed
+   * @throws CorruptionException if it is damaged, or was not closed and its log is missing or
    *     belongs to another database
-   * @throws PoolTooSmallException if the buffer is smaller than the engine can work with
-   * @throws InvalidUseException if buffer and heap together exceed the memory of the machine or of
-   *     the container, or the options ask for what this version does not have
-   * @throws StorageException if the operating system refuses
+   * @throws PoolTooSmallException if the buffer is smaller than the minimum
+   * @throws InvalidUseException if buffer and heap together exceed the memory of the machine or the
+   *     container, or an option is not supported here
    */
   public static Database open(Path file, Options options) {
     Objects.requireNonNull(file, "file");
@@ -164,21 +169,21 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Makes a database in memory by {@link Options#defaults}: as {@link #inMemory(Options)}.
+   * Creates a database in memory with default options, as {@link #inMemory(Options)}.
    *
-   * @return the database, to be closed
+   * @return the database
    */
   public static Database inMemory() {
     return inMemory(Options.defaults());
   }
 
   /**
-   * Makes a database in memory. Pages that do not fit into the buffer are kept outside of it, in
-   * memory as well. Nothing is left when the database is closed.
+   * Creates a database in memory. Pages that do not fit into the buffer are kept in other memory.
+   * All data is discarded when the database is closed.
    *
-   * @param options how; those about files have no effect
-   * @return the database, to be closed
-   * @throws PoolTooSmallException if the buffer is smaller than the engine can work with
+   * @param options the options; those about files have no effect
+   * @return the database
+   * @throws PoolTooSmallException if the buffer is smaller than the minimum
    * @throws InvalidUseException as {@link #open(Path, Options)}
    */
   public static Database inMemory(Options options) {
@@ -187,9 +192,8 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Opens, for reading only, a copy in memory of files that another process may have open.
-   *
-   * @param storage the copy; see {@link Opening#beside} for what that is worth
+   * Opens, for reading only, an in-memory overlay of files that another process may have open. See
+   * {@link Opening#beside} for its guarantees.
    */
   static Database beside(OverlayStorage storage, Options options) {
     Store store = Opening.beside(storage, options.toStore(), Schema.CATALOG);
@@ -197,19 +201,13 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * For tests: a database on devices of their making.
-   *
-   * @param storage its files
-   * @param options how; what says which device has no effect
+   * For tests: opens a database on the given devices; options that select a device have no effect.
    */
   static Database open(Storage storage, Options options) {
     return made(options, Opening.on(storage, options.toStore(), Schema.CATALOG));
   }
 
-  /**
-   * For tests: ends all threads and gives the files free, without writing what is not written and
-   * without marking anything clean. The files are as a killed process leaves them.
-   */
+  /** For tests: stops all threads and releases the files as they are, as a killed process does. */
   void abandon() {
     closing.lock();
     try {
@@ -258,13 +256,15 @@ public final class Database extends Catalog implements AutoCloseable {
     store.requireOpen();
   }
 
-  /** The counts of a tree, which are known from then on. */
+  /** Returns the counts of a tree, counting it first if they are unknown. */
   TreeCounts counts(BTree tree) {
     store.requireServing();
     return firstCount.known(tree, source.isInBody());
   }
 
-  /** For what a body needs: it may go on while {@link #close} waits for its transaction. */
+  /**
+   * Like {@link #requireOpen}, but passes for active bodies while {@link #close} waits for them.
+   */
   void requireServing() {
     store.requireServing();
   }
@@ -273,58 +273,39 @@ public final class Database extends Catalog implements AutoCloseable {
     return store.closedException();
   }
 
-  /**
-   * Its name in log lines and meters.
-   *
-   * @return the name from the options, or that of the file
-   */
+  /** {@return the name in log lines and meters: from the options, or that of the file} */
   public String name() {
     return store.name();
   }
 
   /**
-   * Its identity: 128 bits, new with each database that is made or restored.
-   *
-   * @return the id, kept by its file; a snapshot has its database's
+   * {@return the identity of this database, stored in the file and shared with its snapshots: 128
+   * bits, new for each database created or restored}
    */
   public UUID id() {
     return store.id();
   }
 
-  /**
-   * The options that the database was opened with.
-   *
-   * @return the options
-   */
+  /** {@return the options that the database was opened with} */
   public Options options() {
     return options;
   }
 
-  /**
-   * Whether it is open.
-   *
-   * @return false from the beginning of {@link #close} on
-   */
+  /** {@return whether the database is open; false as soon as {@link #close} begins} */
   public boolean isOpen() {
     return store.isOpen();
   }
 
-  /**
-   * Counters since the opening, and sizes.
-   *
-   * @return counters and sizes of this moment
-   * @throws DatabaseClosedException if the database was closed
-   */
+  /** {@return counters since the opening, and current sizes; cheap enough to be polled} */
   public DatabaseStats stats() {
     requireOpen();
     return DatabaseStats.of(options, store, schema, source.retries());
   }
 
   /**
-   * Opens a snapshot: the database as it is now, to be read for as long as it is open, by any
-   * number of threads. It has all that was committed before, and nothing that is committed later.
-   * Who reads it is aborted by nobody and aborts nobody, and may read any number of records: for
-   * exports, long reports, copies.
+   * Opens a snapshot: a read-only view of the database as it is now, for any number of threads. It
+   * contains everything committed before, and nothing committed later. Its readers never conflict
+   * with writers and may read any number of records. Use it for exports, long reports and copies.
    *
    * <pre>{@code
    * try (Database then = db.snapshot()) {
@@ -333,29 +314,26 @@ public final class Database extends Catalog implements AutoCloseable {
    * }
    * }</pre>
    *
-   * <p>It is a database of its own that is read only: tables and rows of one do not fit the other.
-   * Its transactions have no limit on time. It has a buffer of its own, and while it is open, pages
-   * are copied before they change: {@link SnapshotOptions} says how much that may take. It is
-   * closed with this database at the latest.
+   * <p>The snapshot is a separate database: tables and rows of one cannot be used with the other.
+   * Its transactions have no timeout. It has its own buffer, and while it is open, pages are copied
+   * before they change; {@link SnapshotOptions} limits both. It is closed with this database at the
+   * latest.
    *
-   * <p>Opening takes some milliseconds, and others may wait for one of them. A transaction that is
-   * active then and has read what was changed since is aborted once, with a cause that is
-   * retryable. With {@link Durability#SYNC} this returns when all that the snapshot has is durable.
+   * <p>Opening takes milliseconds and may delay other transactions by about one. A transaction that
+   * is active meanwhile and has read data changed since is aborted once, with a retryable cause.
+   * With {@link Durability#SYNC}, everything in the snapshot is durable when this returns.
    *
-   * @return the snapshot, to be closed
-   * @throws TransactionAbortedException if a commit that waits for the disk does not end within a
-   *     minute: it has a part of its changes
-   * @throws InvalidUseException inside the body of a transaction of this database
+   * @return the snapshot
+   * @throws TransactionAbortedException if a commit that is waiting for the disk, and is partly
+   *     visible, does not finish within a minute
+   * @throws InvalidUseException in the body of a transaction of this database
    * @throws PoolTooSmallException if {@link SnapshotOptions#bufferBytes} is too small for the pages
-   * @throws OperationInterruptedException if the thread is interrupted while it waits
-   * @throws DurabilityLostException if what it has can't be made durable any more
-   * @throws DatabaseClosedException if the database was closed
    */
   public Database snapshot() {
     if (source.isInBody()) {
       throw new InvalidUseException(
-          "A snapshot can't be opened inside the body of a transaction: it would not have what that"
-              + " changes.");
+          "A snapshot can't be opened inside the body of a transaction: it would not contain the"
+              + " changes of that transaction.");
     }
     return snapshots.open(
         schema::whileNothingChanges,
@@ -365,8 +343,9 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Follows committed changes from a position on: in the order in which they are in the log, each
-   * commit as a whole and once, over closes and crashes.
+   * Subscribes to committed changes from a position on. Each commit arrives whole and exactly once,
+   * in log order, across closes and crashes. See {@link Changes} for the order and for what is
+   * omitted.
    *
    * <pre>{@code
    * try (Changes changes = db.changes(ChangePosition.parse(saved))) {
@@ -379,17 +358,13 @@ public final class Database extends Catalog implements AutoCloseable {
    * }
    * }</pre>
    *
-   * <p>The database has been opened with {@link LogOptions#changeRetentionBytes}. {@link Changes}
-   * says in which order they come, and what is not among them.
-   *
-   * @param from where to begin: {@link #changesPosition}, of this database or of a snapshot, or the
-   *     position of the last batch that was taken, however long ago
-   * @return the changes, to be closed
-   * @throws ChangesLostException if some of them are not there any more, or the position is another
-   *     database's
-   * @throws InvalidUseException if this is a snapshot, has no log, or was opened for reading only
-   *     or without {@link LogOptions#changeRetentionBytes}
-   * @throws DatabaseClosedException if the database was closed
+   * @param from where to begin: {@link #changesPosition} of this database or of a snapshot, or the
+   *     position of the last batch processed, however long ago
+   * @return the changes
+   * @throws ChangesLostException if some of them are no longer kept, or the position belongs to
+   *     another database
+   * @throws InvalidUseException if this is a snapshot, has no log, or was opened read-only or
+   *     without {@link LogOptions#changeRetentionBytes}
    */
   public Changes changes(ChangePosition from) {
     Objects.requireNonNull(from, "from");
@@ -404,22 +379,20 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Where the changes go on that are not in here: of a snapshot those that were committed since it
-   * was opened, else those that are committed from now on. With a snapshot and its position whoever
-   * follows changes begins, and begins anew.
+   * Returns the position after the commits that this database contains: of a snapshot the position
+   * at its opening, otherwise the current one. A subscriber starts, or starts over, by reading a
+   * snapshot and then following the {@link #changes} from the snapshot's position.
    *
-   * <p>All that lies before it is durable when this returns: so with {@link Durability#ASYNC} it
-   * may wait for the log. A commit that is under way may lie before the position of this database,
-   * and not be seen yet by who reads this database next: who needs both reads a snapshot.
+   * <p>Everything before the position is durable when this returns, so with {@link
+   * Durability#ASYNC} it may wait for the log. A commit in progress may lie before the position of
+   * this database and still be invisible to a read that follows. To combine a read with a position,
+   * use a snapshot.
    *
-   * @return the position, good for this database, while its changes are kept
-   * @throws InvalidUseException if the database has no log, or was opened for reading only or
-   *     without {@link LogOptions#changeRetentionBytes}; in a transaction of this thread; of a
-   *     snapshot also if it was opened while the log was full
-   * @throws StorageException if the log can't be written
+   * @return the position, valid for this database as long as its changes are kept
+   * @throws InvalidUseException if the database has no log, or was opened read-only or without
+   *     {@link LogOptions#changeRetentionBytes}; in a transaction of this thread; for a snapshot
+   *     opened while the log was full
    * @throws StorageFullException if the log is full
-   * @throws DurabilityLostException if what lies before can't be made durable any more
-   * @throws DatabaseClosedException if the database was closed
    */
   public ChangePosition changesPosition() {
     requireOpen();
@@ -431,12 +404,9 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Where the pages in the buffer pool lie. Unlike {@link #stats} it reads the header of every
-   * frame, some milliseconds for a gigabyte of buffer: for measurements, not for metrics that are
-   * polled.
-   *
-   * @return counts of this moment; what is moved meanwhile may be counted twice or not at all
-   * @throws DatabaseClosedException if the database was closed
+   * {@return the counts of pages in the buffer pool by placement; pages that move meanwhile may
+   * count twice or not at all} Unlike {@link #stats} this reads the header of every frame, which
+   * takes milliseconds per gigabyte of buffer. For measurements, not for polling.
    */
   public DatabaseStats.Placement placement() {
     requireOpen();
@@ -446,14 +416,11 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Makes a checkpoint, and waits for it: what was committed before is then in the data file, and
-   * would not have to be recovered after a crash. Checkpoints come by themselves as well ({@link
-   * LogOptions#maxBytes}, {@link LogOptions#checkpointInterval}), so this is for moments that the
-   * application knows better. Transactions go on meanwhile. Without a log it does nothing.
-   *
-   * @throws StorageException if the operating system refuses; the next one tries again
-   * @throws DurabilityLostException if nothing can become durable any more
-   * @throws DatabaseClosedException if the database was closed
+   * Makes a checkpoint and waits for it. Everything committed before is then in the data file, and
+   * needs no recovery after a crash. Checkpoints also happen automatically ({@link
+   * LogOptions#maxBytes}, {@link LogOptions#checkpointInterval}); call this at times that suit the
+   * application. Transactions continue meanwhile. After an error the next checkpoint retries. Does
+   * nothing without a log.
    */
   public void checkpoint() {
     requireOpen();
@@ -461,79 +428,69 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Makes the file shorter while everything goes on: pages of tables and indexes are moved to free
-   * pages nearer to its front, and its end is cut off. {@link CompactOptions} says when that is of
-   * use, what stays where it is, and how it ends early.
+   * Shortens the file while the database is in use: moves pages of tables and indexes to free pages
+   * nearer to the front, and cuts off the end. {@link CompactOptions} describes when it is useful,
+   * which pages stay, and how it ends early.
    *
-   * @param how how fast, and who is told
-   * @return what it came to
-   * @throws InvalidUseException where that says that it can't be done
-   * @throws OperationInterruptedException if the thread is interrupted meanwhile
-   * @throws CorruptionException if a page is damaged
-   * @throws StorageException if something can't be read or written
-   * @throws StorageFullException if there is no space for what is moved, where that goes into pages
-   *     whose space was given back. What was moved stays moved; {@link CompactOptions#movePages
-   *     movePages(false)} needs none
-   * @throws DurabilityLostException if nothing can become durable any more
-   * @throws DatabaseClosedException if the database was closed, before or meanwhile
+   * @param how the speed, and the progress listener
+   * @return the result
+   * @throws InvalidUseException where {@link CompactOptions} excludes it
+   * @throws StorageFullException if there is no space to move pages into holes punched earlier.
+   *     Pages already moved stay moved; {@link CompactOptions#movePages movePages(false)} needs no
+   *     space
    */
   public CompactReport compact(CompactOptions how) {
     return CompactReport.of(schema.compaction(), Objects.requireNonNull(how, "how"));
   }
 
   /**
-   * Checks the whole database: every tree in order and reachable, every page used once or free,
-   * every index entry with its record. Waits until no transaction is active, and lets none begin
-   * meanwhile. In a snapshot all that can be reached is checked, and no free page.
+   * Checks the whole database: that every tree is in order and reachable, every page is used once
+   * or free, and every index entry has its record. Waits until no transaction is active, and delays
+   * new ones until it ends. In a snapshot everything reachable is checked, but free pages are not.
    *
-   * <p>Before that it waits until no table is loaded, which may take as long as the source does,
-   * and until no tree of an index is being written: seconds, and longer beside a backup. Loads, and
-   * indexes that are built, wait meanwhile; transactions don't. What can't wait is checked in a
-   * snapshot, or with {@link FileReport#verify} in a backup.
+   * <p>First, while transactions continue, it waits for loads of tables, which may take as long as
+   * their sources, and for trees of indexes being written, which takes seconds, or longer during a
+   * backup. To check without stopping transactions, use a snapshot, or {@link FileReport#verify} on
+   * a backup.
    *
-   * @return what was found; damage is a part of it, not an exception
+   * @return the findings; damage is reported, not thrown
    * @throws InvalidUseException in a transaction of this thread
-   * @throws TransactionAbortedException if transactions don't end within a minute
-   * @throws OperationInterruptedException if the thread is interrupted meanwhile
-   * @throws DatabaseClosedException if the database was closed
+   * @throws TransactionAbortedException if transactions do not end within a minute
    */
   public VerifyReport verify() {
     return VerifyReport.of(Verification.run(store, schema));
   }
 
   /**
-   * Copies the database into a directory: {@link #backup(Path, BackupOptions)} by default.
+   * Backs up the database into a directory, as {@link #backup(Path, BackupOptions)} with the
+   * defaults.
    *
-   * @param directory where to; made where it does not exist
-   * @return what was copied
+   * @param directory the directory; created if it does not exist
+   * @return the report
    */
   public BackupReport backup(Path directory) {
     return backup(directory, BackupOptions.defaults());
   }
 
   /**
-   * Copies the database into a directory, while it is used: a file of the same name, its log, and a
-   * manifest. {@link Restore} makes a database of it: what the database was at some moment between
-   * the beginning and the end of the backup. All that was acknowledged before the beginning is in
-   * it. Every page and every record of the log is verified. No existing file is overwritten; of a
-   * backup that fails nothing is left.
+   * Backs up the database into a directory while it is in use: a file of the same name, its log,
+   * and a manifest. {@link Restore} turns them into a database, as it was at some time between the
+   * beginning and the end of the backup. It contains everything acknowledged before the beginning.
+   * Every page and log record is verified. No existing file is overwritten, and a failed backup
+   * leaves no files.
    *
-   * <p>Transactions go on meanwhile. The log grows by what they write, since a backup needs it from
-   * its beginning on. A database without a log (in memory, or with {@link Durability#NONE}) is
-   * copied while no transaction is active, and none begins until it is done; so is no table created
-   * or dropped. An interrupt ends such a copy with {@link OperationInterruptedException}.
+   * <p>Transactions continue meanwhile. The log grows by what they write, since the backup needs
+   * it. Without a log (in memory, or with {@link Durability#NONE}) the backup waits until no
+   * transaction is active; new ones, and the creation and removal of tables, wait until it ends or
+   * is interrupted.
    *
-   * @param directory where to; made where it does not exist
-   * @param how how fast, and since when
-   * @return what was copied
-   * @throws InvalidUseException if the directory has a file of that name, or one that would belong
-   *     to it, if nothing tells what was changed {@linkplain BackupOptions#since since then}, in a
-   *     snapshot, and without a log in a transaction of this thread
-   * @throws TransactionAbortedException without a log, if transactions don't end within a minute
-   * @throws CorruptionException if a page or the log is damaged
-   * @throws StorageException if something can't be read or written
-   * @throws DurabilityLostException if durability is or gets lost
-   * @throws DatabaseClosedException if the database was closed, before or meanwhile
+   * @param directory the directory; created if it does not exist
+   * @param how the speed, and the position of the backup to build on
+   * @return the report
+   * @throws InvalidUseException if one of the files exists, if the changes {@linkplain
+   *     BackupOptions#since since the position} are unknown, in a snapshot, and without a log in a
+   *     transaction of this thread
+   * @throws TransactionAbortedException without a log, if transactions do not end within a minute
    */
   public BackupReport backup(Path directory, BackupOptions how) {
     Objects.requireNonNull(directory, "directory");
@@ -545,26 +502,26 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Copies the database into a stream: {@link #backup(OutputStream, BackupOptions)} by default.
+   * Backs up the database to a stream, as {@link #backup(OutputStream, BackupOptions)} with the
+   * defaults.
    *
-   * @param out where to
-   * @return what was copied
+   * @param out the stream
+   * @return the report
    */
   public BackupReport backup(OutputStream out) {
     return backup(out, BackupOptions.defaults());
   }
 
   /**
-   * Copies the database into a stream, as a tar archive of the files that {@link #backup(Path,
-   * BackupOptions)} makes: {@link Restore} takes it. The stream is flushed and stays open. Of a
-   * backup that fails the stream has a part, without an end.
+   * Backs up the database to a stream, as a tar archive of the files that {@link #backup(Path,
+   * BackupOptions)} creates; {@link Restore} accepts it. The stream is flushed and stays open. If
+   * the backup fails, the stream has received an incomplete archive.
    *
-   * @param out where to
-   * @param how how fast, and since when
-   * @return what was copied
-   * @throws InvalidUseException as {@link #backup(Path, BackupOptions)}, and if the file has a name
-   *     that is too long for an archive; so with all other exceptions
-   * @throws StorageException if something can't be read, or the stream can't be written
+   * @param out the stream
+   * @param how the speed, and the position of the backup to build on
+   * @return the report
+   * @throws InvalidUseException as {@link #backup(Path, BackupOptions)}, like all other exceptions;
+   *     also if the file's name is too long for an archive
    */
   public BackupReport backup(OutputStream out, BackupOptions how) {
     Objects.requireNonNull(out, "out");
@@ -576,11 +533,9 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Asks to be told when the database closes: once, before anything is closed, by the thread that
-   * closes it.
+   * Registers an action to run once, in the closing thread, before the database closes anything.
    *
-   * @param action what to do; what it throws is logged
-   * @throws DatabaseClosedException if the database is closed or being closed
+   * @param action the action; exceptions that it throws are logged
    */
   public void onClose(Runnable action) {
     Objects.requireNonNull(action, "action");
@@ -588,14 +543,13 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Closes the database: lets no more transactions begin, waits a while for those that are active
-   * ({@link TransactionOptions#closeTimeout}), aborts the others, writes everything and marks the
-   * file clean. A second call waits for the first and does nothing.
+   * Closes the database: admits no more transactions, waits for active ones up to {@link
+   * TransactionOptions#closeTimeout}, aborts the others, writes everything and marks the file
+   * clean. A second call waits for the first and does nothing. If not everything could be written,
+   * it throws; with a log the next opening recovers the database, without one it can't be opened
+   * again.
    *
-   * @throws InvalidUseException inside the body of a transaction of this database
-   * @throws DurabilityLostException if not everything could be written. With a log the file is
-   *     recovered when it is opened again; without one it can't be opened again
-   * @throws StorageException likewise, when the operating system refuses
+   * @throws InvalidUseException in the body of a transaction of this database
    */
   @Override
   public void close() {
@@ -612,7 +566,7 @@ public final class Database extends Catalog implements AutoCloseable {
         return;
       }
       closed = true;
-      boolean[] quiet = new boolean[2]; // not marked clean if something fails on the way there
+      boolean[] quiet = new boolean[2]; // not marked clean if a step before fails
       Store.closeAll(9, step -> closeStep(step, quiet));
     } finally {
       closing.unlock();

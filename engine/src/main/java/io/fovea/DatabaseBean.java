@@ -19,39 +19,32 @@ import javax.management.ObjectName;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The figures of a database as an MBean of the JVM, for other processes that look at this one:
- * consoles of JMX, agents that collect metrics, and {@code fovea top}.
+ * Publishes the statistics of a database as an MBean of the JVM, for JMX consoles, monitoring
+ * agents and {@code fovea top}: {@code DatabaseBean.register(Database.open(file, options))}. Safe
+ * for any thread.
  *
- * <pre>{@code
- * Database db = Database.open(file, options);
- * DatabaseBean.register(db);
- * }</pre>
+ * <p>The bean is named {@code io.fovea:type=Database,name="shop.fovea",id=...}, with the last
+ * element of {@link Database#name}. Its read-only attributes are the figures of {@link
+ * DatabaseStats}, with dots in their names: {@code commits}, {@code log.bytes}, {@code
+ * abortsByCause.VALIDATION}. Reading them takes microseconds and does not slow down transactions.
+ * Closing the database removes the bean.
  *
- * <p>The bean is called {@code io.fovea:type=Database,name="shop.fovea",id=...}, with the last part
- * of {@link Database#name}. Its attributes are the figures of {@link DatabaseStats} by their names,
- * with dots: {@code commits}, {@code log.bytes}, {@code abortsByCause.VALIDATION}. They can only be
- * read; each reading takes some microseconds, and none slows anybody down. The bean goes when the
- * database is closed.
- *
- * <p>It needs the module {@code java.management}, and takes time once: the first bean of a JVM
- * makes its server, which is a part of a second. So no database registers itself.
- *
- * <p>Static methods; any thread.
+ * <p>Requires the module {@code java.management}. The first bean of a JVM starts its MBean server,
+ * which takes a fraction of a second, so databases do not register themselves.
  *
  * @since 0.1.0
  */
 public final class DatabaseBean {
-  /** The domain and the type in the names of beans. */
   private static final String NAME = "io.fovea:type=Database";
 
   private DatabaseBean() {}
 
   /**
-   * Registers a database until it is closed. A second call for the same one does nothing.
+   * Registers a database until it is closed. A second call for the same database does nothing.
    *
    * @param database the database
-   * @throws DatabaseClosedException if it was closed
-   * @throws IllegalStateException if the JVM's server takes no bean
+   * @throws DatabaseClosedException if it is closed
+   * @throws IllegalStateException if the MBean server rejects the bean
    */
   public static void register(Database database) {
     Objects.requireNonNull(database, "database");
@@ -78,7 +71,8 @@ public final class DatabaseBean {
         }
       }
     } catch (JMException e) {
-      throw new IllegalStateException("The JVM takes no MBean for " + database.name() + ".", e);
+      throw new IllegalStateException(
+          "The MBean of database " + database.name() + " can't be registered.", e);
     }
   }
 
@@ -90,7 +84,6 @@ public final class DatabaseBean {
     }
   }
 
-  /** The figures, by name. */
   private static Map<String, Object> figures(Record stats) {
     Map<String, Object> all = new LinkedHashMap<>();
     collect("", stats, all);
@@ -116,7 +109,7 @@ public final class DatabaseBean {
     }
   }
 
-  /** Reads the figures of a database when it is asked. */
+  /** Reads the statistics on each request. */
   private static final class Bean implements DynamicMBean {
     private final Database database;
     private final MBeanInfo info;
@@ -152,7 +145,7 @@ public final class DatabaseBean {
       return value;
     }
 
-    /** All at one moment. */
+    /** Takes all values from one reading. */
     @Override
     public AttributeList getAttributes(String[] names) {
       AttributeList list = new AttributeList();
@@ -175,14 +168,14 @@ public final class DatabaseBean {
       try {
         return figures(database.stats());
       } catch (DatabaseClosedException e) {
-        // Its class need not be known where this goes.
+        // The receiver may not have the exception's class.
         throw new MBeanException(new IllegalStateException(e.getMessage()));
       }
     }
 
     @Override
     public void setAttribute(Attribute attribute) throws AttributeNotFoundException {
-      throw new AttributeNotFoundException(attribute.getName() + " can only be read.");
+      throw new AttributeNotFoundException(attribute.getName() + " is read-only.");
     }
 
     @Override

@@ -24,37 +24,35 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /**
- * Counters and sizes of a database at one moment. Counters run from when it was opened, and are
- * exact only while nothing happens.
+ * Counters and sizes of a database at one time. Counters start at the opening, and are exact only
+ * while the database is idle. Times are in nanoseconds, and totals unless stated otherwise. A
+ * value; safe for any thread.
  *
- * <p>A value; any thread.
- *
- * @param commits transactions that committed
- * @param rollbacks transactions that their own code rolled back, by a call or by an exception
- * @param abortsByCause attempts that were aborted, by cause; every cause is a key
+ * @param commits committed transactions
+ * @param rollbacks transactions rolled back by their own code, by a call or an exception
+ * @param abortsByCause aborted attempts by cause; every cause is a key
  * @param retries attempts after the first
- * @param pessimisticAttempts attempts that reserved what they used ({@link
- *     TxOptions#pessimisticAfterAborts(int)})
- * @param activeTransactions transactions that run now
- * @param waitingTransactions threads that wait to begin one, because as many run as may
- * @param oldestTransactionNanos the age of the oldest transaction that runs, 0 if none does
- * @param transactionNanos how long the transactions that committed took, together; of those that
- *     wrote nothing, one in seven is measured, and counts for those before it
- * @param protocol what makes transactions serializable
- * @param health whether it works
+ * @param pessimisticAttempts pessimistic attempts ({@link TxOptions#pessimisticAfterAborts(int)})
+ * @param activeTransactions transactions running now
+ * @param waitingTransactions threads waiting to begin one, because the maximum is running
+ * @param oldestTransactionNanos the age of the oldest running transaction, 0 if none runs
+ * @param transactionNanos the duration of committed transactions; of those that wrote nothing, one
+ *     in seven is measured and counted for all
+ * @param protocol the concurrency control protocol
+ * @param health whether the database works
  * @param buffer the buffer pool
- * @param descents the ways down trees, and what hints spared of them
+ * @param descents descents of trees, and the effect of hints
  * @param timestamps the timestamps of records in use
  * @param io the device of the data file
  * @param log the log
  * @param checkpoints the checkpoints
- * @param recovery what had to be recovered when it was opened
+ * @param recovery the recovery at the opening
  * @param storage the files
- * @param memory the memory outside of the Java heap
- * @param snapshots snapshots that are open, and what is copied for them
- * @param hintedLookups lookups of records by hints in entries of indexes
+ * @param memory the memory outside the Java heap
+ * @param snapshots open snapshots and their page copies
+ * @param hintedLookups lookups of records by hints in index entries
  * @param expiredRows rows that expire, and their removal
- * @param loads tables that are loaded, and indexes that are built
+ * @param loads loads of tables and builds of indexes
  * @since 0.1.0
  */
 public record DatabaseStats(
@@ -82,24 +80,17 @@ public record DatabaseStats(
     HintedLookups hintedLookups,
     ExpiredRows expiredRows,
     Loads loads) {
-  // The file has more than 600 lines because each figure has its description here.
-
-  /**
-   * Whether a database works.
-   *
-   * @since 0.1.0
-   */
+  /** The health of a database. */
   public enum Health {
-    /** It does. */
+    /** The database works. */
     OK,
     /**
-     * A write or a sync of the log, or a sync of the data file, failed: no transaction begins any
-     * more. Acknowledged commits are there when the database is opened again.
+     * A write or sync of the log, or a sync of the data file, failed, and no transaction can begin.
+     * Acknowledged commits are present after the next opening.
      */
     DURABILITY_LOST,
     /**
-     * A commit failed halfway: no transaction begins any more. With a log, the next opening
-     * recovers the database.
+     * A commit failed halfway, and no transaction can begin. With a log, reopening recovers all.
      */
     STOPPED
   }
@@ -111,11 +102,7 @@ public record DatabaseStats(
     abortsByCause = Collections.unmodifiableMap(copy);
   }
 
-  /**
-   * Attempts that were aborted, whatever the cause.
-   *
-   * @return their number
-   */
+  /** {@return the number of aborted attempts, whatever the cause} */
   public long aborts() {
     return abortsByCause.values().stream().mapToLong(Long::longValue).sum();
   }
@@ -123,29 +110,27 @@ public record DatabaseStats(
   /**
    * The buffer pool.
    *
-   * @param maxBytes the memory that it may take
-   * @param bytes the memory that it has
+   * @param maxBytes the limit of its memory
+   * @param bytes its current memory
    * @param pageSize the size of a page, in bytes
-   * @param frames how many pages it holds
-   * @param framesFree frames that hold no page
+   * @param frames its capacity in pages
+   * @param framesFree frames without a page
    * @param framesDirty frames whose page is newer than the file
-   * @param hits page accesses that were answered without reading
+   * @param hits page accesses without a read from the device
    * @param misses page accesses that read from the device
-   * @param hinted of the hits, those that a hint led to the frame: one in the entry of a child, or
-   *     of what a transaction remembers. Such a page is not promoted, wherever it is
-   * @param predicted those whose frame was predicted right, or found where there is no prediction
-   * @param mispredicted those whose frame had to be searched: the page was in another one
-   * @param promotions pages that were moved to their preferred frame
-   * @param evictionsClean pages dropped from the pool unchanged
-   * @param evictionsDirty pages written and then dropped
-   * @param frameWaits how often a frame was waited for, because no page could leave unwritten
-   * @param frameWaitNanos how long, together
-   * @param readFailures pages that could not be read, or whose checksum was wrong
-   * @param unswizzled references that a page was taken out of so that it could leave; 0 but under
-   *     {@link Translation#SWIZZLED}. Those that were stored are {@link Descents#hintRepairs}
-   * @param unswizzlingsRefused pages that stayed for it, and others left: an inner page with such a
-   *     reference to a child, or one whose parent was latched
-   * @since 0.1.0
+   * @param hinted hits by a hint of a child's entry or a read or write set, which promote no page
+   * @param predicted other hits whose predicted frame was right, or that need no prediction
+   * @param mispredicted other hits whose page was in another frame and had to be searched
+   * @param promotions pages moved to their preferred frame
+   * @param evictionsClean pages evicted unchanged
+   * @param evictionsDirty pages written and then evicted
+   * @param frameWaits waits for a frame, because no page could be evicted unwritten
+   * @param frameWaitNanos the duration of these waits
+   * @param readFailures pages that could not be read or had a wrong checksum
+   * @param unswizzled references to pages removed to evict these; 0 except with {@link
+   *     Translation#SWIZZLED}. {@link Descents#hintRepairs} counts those stored
+   * @param unswizzlingsRefused pages not evicted because they have such a reference to a child, or
+   *     a latched parent
    */
   public record Buffer(
       long maxBytes,
@@ -169,24 +154,20 @@ public record DatabaseStats(
       long unswizzlingsRefused) {}
 
   /**
-   * The ways of transactions down the trees, and what hints spared of them: see {@link Hints}.
-   * Scans and lookups of many keys at once are not in it.
+   * Descents of trees by transactions, and the effect of {@link Hints}. Scans and batched lookups
+   * are not included.
    *
-   * @param steps from an inner node to a child
-   * @param stepsByHint steps that the frame hint of the child's entry led; 0 without such hints
+   * @param steps steps from an inner node to a child
+   * @param stepsByHint steps that used the frame hint of the child's entry; 0 without such hints
    * @param hintsMissing steps whose entry had no frame hint
-   * @param hintsStale steps whose entry had a frame hint that led elsewhere, for the child had left
-   *     the buffer, or had moved
-   * @param hintRepairs frame hints that were stored
-   * @param hintRepairsMissed frame hints that were not, because the entry's page was busy
-   * @param places accesses to a record that began where the transaction had seen it before, or
-   *     close to it
-   * @param placesStale how many of those went down from the root after all
-   * @param cachedLocations accesses of tables and indexes that are {@linkplain
-   *     io.fovea.schema.TableSpec#cacheLocations() remembered}, which began where the key was seen
-   *     last if that was known
-   * @param cachedLocationsRight those where all of that was right
-   * @since 0.1.0
+   * @param hintsStale steps whose frame hint was stale: the child was evicted or has moved
+   * @param hintRepairs frame hints stored
+   * @param hintRepairsMissed frame hints not stored because the entry's page was busy
+   * @param places accesses to a record that began at or near its location in the read or write set
+   * @param placesStale those that descended from the root after all
+   * @param cachedLocations accesses to tables and indexes with {@linkplain
+   *     io.fovea.schema.TableSpec#cacheLocations() cached key locations}
+   * @param cachedLocationsRight those whose key location was known and entirely right
    */
   public record Descents(
       long steps,
@@ -201,15 +182,14 @@ public record DatabaseStats(
       long cachedLocationsRight) {}
 
   /**
-   * Where the pages in the buffer pool lie. {@link Database#placement} counts them; it is no part
-   * of the statistics.
+   * The placement of pages in the buffer pool, from {@link Database#placement}; not in the
+   * statistics.
    *
    * @param pages frames that hold a page
-   * @param pagesInPreferredFrame how many of those pages are in the frame that is looked at first,
-   *     their preferred frame; 0 for kinds of {@link Translation} that don't predict
-   * @param promotions pages that were copied to their preferred frame since the database was opened
-   * @param demotions pages that were copied out of their preferred frame to make room for another
-   * @since 0.1.0
+   * @param pagesInPreferredFrame pages in their preferred frame, which is checked first; 0 if the
+   *     {@link Translation} does not predict
+   * @param promotions pages copied to their preferred frame since the opening
+   * @param demotions pages copied out of their preferred frame to make room for another
    */
   public record Placement(
       long pages, long pagesInPreferredFrame, long promotions, long demotions) {}
@@ -217,18 +197,16 @@ public record DatabaseStats(
   /**
    * The timestamps of records in use.
    *
-   * @param live records that have timestamps of their own now
-   * @param capacity the most that may have
-   * @param materialised how often a record got timestamps of its own
-   * @param approximate how many of those began with a bound that may be another record's
-   * @param released how often they were given up
-   * @param suspectedFalseConflicts transactions that were aborted for a conflict after they had
-   *     begun with such a bound, which may have been the reason
-   * @param sketchBytes memory of the sketch, 0 where there is none
-   * @param resizes how often the sketch got another size
-   * @param pageReads pages of timestamps that were read, where they are on disk
-   * @param pageWrites pages of timestamps that were written, where they are on disk
-   * @since 0.1.0
+   * @param live records with exact timestamps now
+   * @param capacity the maximum of these
+   * @param materialised how often a record got exact timestamps
+   * @param approximate those that started from a bound that may be another record's
+   * @param released how often exact timestamps were dropped
+   * @param suspectedFalseConflicts conflicts that such a bound may have caused
+   * @param sketchBytes the memory of the sketch, 0 if there is none
+   * @param resizes resizes of the sketch
+   * @param pageReads pages of timestamps read, if they are on disk
+   * @param pageWrites pages of timestamps written, if they are on disk
    */
   public record Timestamps(
       long live,
@@ -245,16 +223,15 @@ public record DatabaseStats(
   /**
    * The device.
    *
-   * @param kind how the file is reached, as in {@code io_uring}
+   * @param kind the I/O backend, for example {@code io_uring}
    * @param reads read operations
    * @param writes write operations
    * @param syncs sync operations
    * @param readBytes bytes read
    * @param writtenBytes bytes written
-   * @param readErrors reads that failed
-   * @param writeErrors writes that failed
-   * @param syncErrors syncs that failed
-   * @since 0.1.0
+   * @param readErrors failed reads
+   * @param writeErrors failed writes
+   * @param syncErrors failed syncs
    */
   public record Device(
       String kind,
@@ -268,18 +245,17 @@ public record DatabaseStats(
       long syncErrors) {}
 
   /**
-   * The log. All numbers are 0 where there is none.
+   * The log. All figures are 0 if there is none.
    *
-   * @param enabled whether there is one
-   * @param records records that were appended
-   * @param bytes bytes of records that were appended
-   * @param writtenBytes bytes that were written for it
-   * @param groups writes of the log, each of which was synced once
+   * @param enabled whether there is a log
+   * @param records records appended
+   * @param bytes bytes of these records
+   * @param writtenBytes bytes written to the log file
+   * @param groups writes of the log, each synced once
    * @param syncs syncs of the log
    * @param waits waits for durability
-   * @param waitNanos how long transactions waited for it after they had ended, together
-   * @param redoBytes how much log a crash would need now
-   * @since 0.1.0
+   * @param waitNanos the time for which finished transactions waited for durability
+   * @param redoBytes how much log a recovery would read now
    */
   public record Log(
       boolean enabled,
@@ -295,26 +271,24 @@ public record DatabaseStats(
   /**
    * The checkpoints.
    *
-   * @param made how many were made
-   * @param failed how many failed
-   * @param nanos how long those that were made took, together
-   * @param commitWaits how often a commit waited because checkpoints were behind
-   * @since 0.1.0
+   * @param made completed checkpoints
+   * @param failed failed checkpoints
+   * @param nanos the duration of completed checkpoints
+   * @param commitWaits waits of commits because checkpoints were behind
    */
   public record Checkpoints(long made, long failed, long nanos, long commitWaits) {}
 
   /**
-   * The recovery at the opening of the database. All numbers are 0 if the database had been closed.
+   * The recovery at the opening. All figures are 0 if the database had been closed.
    *
-   * @param logBytes how much log was read
-   * @param records how many log records there were
-   * @param images how many images of pages
-   * @param changes how many changes of records were made again
-   * @param pagesRestored how many torn pages were made whole
-   * @param pagesReclaimed how many pages were given out and had no owner
-   * @param treesDropped how many trees were dropped whose making or dropping was cut short
-   * @param nanos how long it took
-   * @since 0.1.0
+   * @param logBytes bytes of log read
+   * @param records log records
+   * @param images page images
+   * @param changes changes of records redone
+   * @param pagesRestored torn pages restored
+   * @param pagesReclaimed allocated pages without an owner
+   * @param treesDropped trees dropped because their creation or removal was incomplete
+   * @param nanos the duration
    */
   public record Recovery(
       long logBytes,
@@ -327,18 +301,14 @@ public record DatabaseStats(
       long nanos) {}
 
   /**
-   * The files.
+   * The files. The last three figures count since the opening.
    *
    * @param bytes the size of the data file
-   * @param freeBytes the part of it that waits to be used again
-   * @param logBytes the size of the log's file
-   * @param bytesMoved how many bytes of pages {@link Database#compact} has moved since the database
-   *     was opened
-   * @param bytesReclaimed how many bytes of free pages were cut off the end of the data file since
-   *     then
-   * @param bytesPunched of how many bytes of free pages in the middle of it the space was given
-   *     back since then ({@link CompactOptions#punchHoles})
-   * @since 0.1.0
+   * @param freeBytes its free pages
+   * @param logBytes the size of the log file
+   * @param bytesMoved pages moved by {@link Database#compact}
+   * @param bytesReclaimed free pages cut off the end of the data file
+   * @param bytesPunched free pages within the file punched out ({@link CompactOptions#punchHoles})
    */
   public record Storage(
       long bytes,
@@ -349,74 +319,66 @@ public record DatabaseStats(
       long bytesPunched) {}
 
   /**
-   * Snapshots ({@link Database#snapshot}), and the copies of pages that were changed meanwhile.
+   * Snapshots ({@link Database#snapshot}), and the copies of pages changed since.
    *
-   * @param open snapshots that are open and can be read
-   * @param pagesCopied pages that were copied before they changed, since the opening
-   * @param memoryBytes what copies take of the memory now
-   * @param fileBytes what they take of the file now
+   * @param open open snapshots that can be read
+   * @param pagesCopied pages copied before they changed, since the opening
+   * @param memoryBytes copies in memory now
+   * @param fileBytes copies in the file now
    * @param evicted snapshots evicted since the opening, for lack of space
-   * @since 0.1.0
    */
   public record Snapshots(
       long open, long pagesCopied, long memoryBytes, long fileBytes, long evicted) {}
 
   /**
    * Rows that {@linkplain io.fovea.schema.TableSpec#expireAfter expire}, and the sweep that removes
-   * them.
+   * them. Counters start at the opening.
    *
-   * @param swept rows that were removed since the opening, those included that a load has left out
-   * @param deferred how often readers have met a row since then that had expired and was not
-   *     removed yet
-   * @param sweepTransactions transactions of the sweep since then, with those that found nothing
-   * @param sweepFailures how often the background has given up until later, since then
-   * @param sweepLagMillis for how long the oldest row that the sweep met when it looked last had
-   *     been expired, in milliseconds; 0 if it met none
-   * @since 0.1.0
+   * @param swept rows removed, including those that a load left out
+   * @param deferred how often readers met an expired row that was not removed yet
+   * @param sweepTransactions transactions of the sweep, including those that found nothing
+   * @param sweepFailures how often the background sweep failed and was postponed
+   * @param sweepLagMillis how long the oldest row of the last sweep had been expired, in
+   *     milliseconds; 0 if it met none
    */
   public record ExpiredRows(
       long swept, long deferred, long sweepTransactions, long sweepFailures, long sweepLagMillis) {}
 
   /**
    * Loads of tables ({@link RowTable#load(LoadOptions, LoadSource)}), and builds of indexes of
-   * tables that have records. Numbers but the first are of all since the opening, those included
-   * that are under way or were given up.
+   * tables with records. All figures but the first count since the opening, and include loads and
+   * builds in progress or abandoned. Builds by transactions, used while eight others run, are not
+   * counted.
    *
-   * @param running loads and builds that are under way now. A build for which transactions make the
-   *     entries, as eight are under way already, is not counted, here or below
-   * @param records records that loads have taken from their sources, in steps of 256
-   * @param indexRecords records that builds have read to make entries of them
-   * @param writtenBytes bytes of pages that were written for the new tables and indexes; small ones
-   *     are logged instead, and what is only in memory is not written
-   * @param runs sorted runs that were written to a file beside the database, since there was no
-   *     room in memory; 0 for what was sorted in memory
-   * @param runBytes bytes that were written to such files
-   * @since 0.1.0
+   * @param running loads and builds running now
+   * @param records records that loads took from their sources, in steps of 256
+   * @param indexRecords records that index builds read
+   * @param writtenBytes bytes of pages written for new tables and indexes; small ones are logged
+   *     instead, and pages in memory are not written
+   * @param runs sorted runs written to files because they did not fit into memory
+   * @param runBytes bytes of these runs
    */
   public record Loads(
       long running, long records, long indexRecords, long writtenBytes, long runs, long runBytes) {}
 
   /**
-   * The memory outside of the Java heap that the database has while it is open. Not in it are
-   * copies of pages for snapshots ({@link Snapshots}) and the buffers of snapshots, the memory of
-   * an opening after a crash, of {@link Database#verify} and of backups while they run, and keys
-   * and rows, which belong to the application.
+   * The memory outside the Java heap of an open database, in bytes. Not included are page copies
+   * for snapshots ({@link Snapshots}) and the buffers of snapshots, the memory of a recovery, of
+   * {@link Database#verify} and of backups while they run, and keys and rows, which belong to the
+   * application.
    *
-   * @param bufferBytes of the buffer pool: frames and all that belongs to them, the copies of pages
-   *     that are written among it
-   * @param bufferBytesMax the most that may be, {@link Options#bufferBytes()} but for what
-   *     timestamps take of it, {@linkplain ExperimentOptions#timestampsInBuffer() if they do}
-   * @param timestampBytes of the timestamps of records in use, and of what there is for the others.
-   *     What was used once stays with the process, up to the most
-   * @param timestampBytesMax the most that may be, {@link MemoryOptions#timestampBytes()} and the
-   *     sketch, or the pages
-   * @param logBytes of the log's buffer, and of what is written from it
-   * @param transactionBytes of what transactions have written and not committed, and of their
-   *     copies of pages that they scan
-   * @param treeBytes that tables and indexes keep for splits
-   * @param locationCacheBytes of the places of records, where tables or indexes are remembered
-   * @param placeBytesMax the most that may be, {@link MemoryOptions#locationCacheBytes()}
-   * @since 0.1.0
+   * @param bufferBytes the buffer pool: frames with their metadata, and copies of pages being
+   *     written
+   * @param bufferBytesMax its maximum: {@link Options#bufferBytes()}, less the timestamps
+   *     {@linkplain ExperimentOptions#timestampsInBuffer() if they are part of it}
+   * @param timestampBytes exact timestamps and bounds; memory once used stays allocated
+   * @param timestampBytesMax its maximum: {@link MemoryOptions#timestampBytes()} and sketch or
+   *     pages
+   * @param logBytes the buffer of the log, and what is written from it
+   * @param transactionBytes uncommitted writes of transactions, and their copies of pages they scan
+   * @param treeBytes what tables and indexes keep for splits
+   * @param locationCacheBytes cached key locations
+   * @param placeBytesMax their maximum, {@link MemoryOptions#locationCacheBytes()}
    */
   public record Memory(
       long bufferBytes,
@@ -429,11 +391,7 @@ public record DatabaseStats(
       long locationCacheBytes,
       long placeBytesMax) {
 
-    /**
-     * All that is in use.
-     *
-     * @return bytes
-     */
+    /** {@return the bytes in use} */
     public long bytes() {
       return bufferBytes
           + timestampBytes
@@ -443,11 +401,7 @@ public record DatabaseStats(
           + locationCacheBytes;
     }
 
-    /**
-     * The most that it may become with the present transactions and tables.
-     *
-     * @return bytes
-     */
+    /** {@return the most bytes that can be in use with the present transactions and tables} */
     public long maxBytes() {
       return bufferBytesMax
           + timestampBytesMax
@@ -459,27 +413,26 @@ public record DatabaseStats(
   }
 
   /**
-   * Lookups of records by the hints in entries of indexes, of all indexes together. A lookup whose
-   * hint is wrong in several parts counts in several.
+   * Lookups of records by the hints in index entries, for all indexes. A lookup whose hint is wrong
+   * in several parts counts in each of them.
    *
    * @param lookups lookups by an entry that may have a hint
-   * @param hits those whose hint was right in all its parts
-   * @param unset entries that remembered nothing
-   * @param notResident pages that were not in memory, or busy: they are not read for a hint's sake
+   * @param hits those whose hint was right in all parts
+   * @param unset entries without a stored hint
+   * @param notResident pages that were busy or not in memory: a hint never causes a read
    * @param freed pages without an owner
-   * @param otherTree pages of other tables or indexes, or that were no leaves any more
-   * @param otherKeys leaves that had other keys, or were changed while they were looked at
+   * @param otherTree pages of other tables or indexes, or that were no longer leaves
+   * @param otherKeys leaves with other keys, or changed while they were read
    * @param frames frames that held another page
-   * @param slots slots that had another key
-   * @param pageRepairs hints that were put right as a whole
-   * @param frameRepairs hints whose frame was put right
-   * @param slotRepairs hints whose slot was put right, and whose frame with it
-   * @param lineRepairs hints of which only was put right where in the page the record begins
-   * @param repairsMissed repairs that were left out, as the leaf of the entry was busy
-   * @param repairsSuppressed repairs that were left out, as they were switched off
-   * @param repairsDisabled how many kinds of hints, summed over the indexes, are not repaired now,
-   *     as they go wrong too often
-   * @since 0.1.0
+   * @param slots slots that held another key
+   * @param pageRepairs hints repaired as a whole
+   * @param frameRepairs hints whose frame was repaired
+   * @param slotRepairs hints whose slot and frame were repaired
+   * @param lineRepairs hints of which only the offset of the record in the page was repaired
+   * @param repairsMissed repairs omitted because the leaf of the entry was busy
+   * @param repairsSuppressed repairs omitted because they were disabled
+   * @param repairsDisabled kinds of hints, summed over the indexes, that go stale too often for
+   *     repair
    */
   public record HintedLookups(
       long lookups,
@@ -498,8 +451,6 @@ public record DatabaseStats(
       long repairsMissed,
       long repairsSuppressed,
       long repairsDisabled) {}
-
-  // --------------------------------------------------------------------------- where it comes from
 
   static DatabaseStats of(Options options, Store store, Schema schema, long retries) {
     TxStats tx = store.engine().stats();

@@ -6,16 +6,14 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * How the file is laid out and reached.
- *
- * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ * The format of the data file, and the way to access it. A value: each setter returns new options.
+ * Safe for any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
 public final class DeviceOptions {
   private static final DeviceOptions DEFAULTS = new DeviceOptions(new Values());
 
-  /** The values, mutable only while new options are being made. */
   private static final class Values implements Cloneable {
     int pageSize = 4096;
     Io io = Io.AUTO;
@@ -38,11 +36,7 @@ public final class DeviceOptions {
     this.v = v;
   }
 
-  /**
-   * The defaults.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the default options} */
   public static DeviceOptions defaults() {
     return DEFAULTS;
   }
@@ -54,9 +48,9 @@ public final class DeviceOptions {
   }
 
   /**
-   * Sets the size of a page. A file keeps the page size that it was created with.
+   * Sets the page size. A file keeps the page size that it was created with.
    *
-   * @param bytes 4096, 8192, 16384, 32768 or 65536
+   * @param bytes 4096 (the default), 8192, 16384, 32768 or 65536
    * @return new options
    * @throws IllegalArgumentException for another size
    */
@@ -68,19 +62,15 @@ public final class DeviceOptions {
     return with(v -> v.pageSize = bytes);
   }
 
-  /**
-   * The size of a page.
-   *
-   * @return bytes
-   */
+  /** {@return the page size in bytes} */
   public int pageSize() {
     return v.pageSize;
   }
 
   /**
-   * Sets how the file is reached.
+   * Sets the I/O backend.
    *
-   * @param io the kind of device
+   * @param io the backend; the default is {@link Io#AUTO}
    * @return new options
    */
   public DeviceOptions io(Io io) {
@@ -88,42 +78,34 @@ public final class DeviceOptions {
     return with(v -> v.io = io);
   }
 
-  /**
-   * How the file is reached.
-   *
-   * @return the kind of device
-   */
+  /** {@return the I/O backend} */
   public Io io() {
     return v.io;
   }
 
   /**
-   * Sets whether the operating system's page cache is bypassed where that is possible.
+   * Sets whether to bypass the operating system's page cache, if the file system allows it.
    *
-   * @param direct true, the default, to bypass it
+   * @param direct whether to bypass it; the default is true
    * @return new options
    */
   public DeviceOptions directIo(boolean direct) {
     return with(v -> v.directIo = direct);
   }
 
-  /**
-   * Whether the operating system's page cache is bypassed where that is possible.
-   *
-   * @return true to bypass it
-   */
+  /** {@return whether the operating system's page cache is bypassed, if possible} */
   public boolean directIo() {
     return v.directIo;
   }
 
   /**
-   * Sets how many pages one thread has read at a time at most, in {@link RowTable#getAll} and its
-   * like. Several threads that read in batches share what the device does at once: with the number
-   * that it does best divided by that of the threads none waits for another's reads.
+   * Sets the maximum number of reads in flight per thread, in {@link RowTable#getAll} and other
+   * batched lookups. If several threads read batches, use the queue depth that suits the device
+   * divided by their number, so that they do not wait for each other's reads.
    *
    * @param reads 1 to 64; the default is 64
    * @return new options
-   * @throws IllegalArgumentException if it is outside of that
+   * @throws IllegalArgumentException if it is outside that range
    */
   public DeviceOptions maxInFlightReads(int reads) {
     Options.check(
@@ -133,11 +115,7 @@ public final class DeviceOptions {
     return with(v -> v.maxInFlightReads = reads);
   }
 
-  /**
-   * How many pages one thread has read at a time at most.
-   *
-   * @return the number of reads
-   */
+  /** {@return the maximum number of reads in flight per thread} */
   public int maxInFlightReads() {
     return v.maxInFlightReads;
   }

@@ -9,20 +9,15 @@ import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
 
-/** Reads records by entries of an index, within an operation. */
+/** Reads records by index entries, within an operation. */
 final class EntryReads {
   private EntryReads() {}
 
-  /** The length of the primary key in the entry that a scan stands on. */
+  /** Returns the length of the primary key in the current entry of a scan. */
   static int keyLength(TableCore table, IndexCore index, TxScan s) {
     return keyLength(table, index, s.page(), s.valueLength());
   }
 
-  /**
-   * The length of the primary key in an entry.
-   *
-   * @param valueLength of the entry
-   */
   static int keyLength(TableCore table, IndexCore index, long page, int valueLength) {
     int length = index.hints.keyLength(valueLength);
     if (length < 0 || length > table.keyBytesMax) {
@@ -31,7 +26,7 @@ final class EntryReads {
     return length;
   }
 
-  /** The object that the entry names on which a scan stands. */
+  /** Reads the record of the current entry of a scan. */
   static byte[] value(Transaction tx, Tx t, TableCore table, IndexCore index, TxScan s) {
     int pkLen = keyLength(table, index, s);
     MemorySegment pk = tx.statementContext().keyStage(s.valueLength());
@@ -40,7 +35,7 @@ final class EntryReads {
   }
 
   /**
-   * The object that an entry names.
+   * Reads the record of an entry.
    *
    * @param pk the value of the entry, from its beginning
    * @param entry the handle of the entry's read, or negative
@@ -67,7 +62,7 @@ final class EntryReads {
       t.requireReadsValid();
       if (t.wrote(table.tree, pk, 0, pkLen)) {
         throw new InvalidUseException(
-            "The transaction has deleted the record that the cursor stands on.");
+            "The transaction has deleted the record under the cursor.");
       }
       throw table.damaged(
           "record that an entry of index " + index.shown() + " names, its size", t.page(), 1, n);

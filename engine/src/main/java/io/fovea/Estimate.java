@@ -1,12 +1,11 @@
 package io.fovea;
 
 /**
- * About how much is in a range: what {@link RowTable#estimate} and {@link RowIndex#estimate}
- * return.
+ * The approximate contents of a range, from {@link RowTable#estimate} or {@link RowIndex#estimate}.
  *
- * @param count how many records, or entries of an index
- * @param bytes of their keys and values in the tree, as they are stored; values that are kept
- *     outside of the leaves included, room that pages have left not
+ * @param count the number of records, or of entries of an index
+ * @param bytes the size of their keys and values as stored, including values outside the leaves but
+ *     not free space in pages
  * @since 0.1.0
  */
 public record Estimate(long count, long bytes) {}

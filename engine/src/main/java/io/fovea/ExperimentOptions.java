@@ -9,20 +9,16 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * The switches of the papers: what the engine is compared with, by benchmarks.
- *
- * <p>The defaults are what the papers, and our own figures, find best. All choices give the same
- * results, with the same isolation; they differ in speed and memory. An application has no reason
- * to touch them.
- *
- * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ * Selects algorithms that benchmarks compare. All choices give the same results and isolation; they
+ * differ in speed and memory. The defaults are the fastest known, and an application has no reason
+ * to change them. Each may differ at every opening of a file. A value: each setter returns new
+ * options. Safe for any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
 public final class ExperimentOptions {
   private static final ExperimentOptions DEFAULTS = new ExperimentOptions(new Values());
 
-  /** The values, mutable only while new options are being made. */
   private static final class Values implements Cloneable {
     Protocol protocol = Protocol.TICTOC;
     TimestampStore timestamps = TimestampStore.FOCUS_SKETCH;
@@ -54,11 +50,7 @@ public final class ExperimentOptions {
     this.v = v;
   }
 
-  /**
-   * The defaults.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the default options} */
   public static ExperimentOptions defaults() {
     return DEFAULTS;
   }
@@ -70,8 +62,7 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets what makes transactions serializable. It may be another choice each time that a file is
-   * opened.
+   * Sets the concurrency control protocol.
    *
    * @param protocol the protocol; the default is {@link Protocol#TICTOC}
    * @return new options
@@ -81,20 +72,15 @@ public final class ExperimentOptions {
     return with(v -> v.protocol = protocol);
   }
 
-  /**
-   * The protocol that makes transactions serializable.
-   *
-   * @return the protocol
-   */
+  /** {@return the concurrency control protocol} */
   public Protocol protocol() {
     return v.protocol;
   }
 
   /**
-   * Sets where the timestamps of records are that no transaction uses. It may be another choice
-   * each time that a file is opened.
+   * Sets where the timestamps of records that no transaction uses are kept.
    *
-   * @param store the place; the default is {@link TimestampStore#FOCUS_SKETCH}
+   * @param store the store; the default is {@link TimestampStore#FOCUS_SKETCH}
    * @return new options
    */
   public ExperimentOptions timestamps(TimestampStore store) {
@@ -102,41 +88,32 @@ public final class ExperimentOptions {
     return with(v -> v.timestamps = store);
   }
 
-  /**
-   * Where the timestamps of records are that no transaction uses.
-   *
-   * @return the place
-   */
+  /** {@return where the timestamps of records that no transaction uses are kept} */
   public TimestampStore timestamps() {
     return v.timestamps;
   }
 
   /**
-   * Sets how the frame of a page is found. It may be another kind each time that a file is opened:
-   * nothing of it is in the file.
-   *
-   * <p>When to choose which:
+   * Sets how the frame of a page is found.
    *
    * <ul>
-   *   <li>{@link Translation#PREDICTIVE}, the default: always. A descent waits for no table, and
-   *       nothing is asked of the system.
-   *   <li>{@link Translation#DIRECT}: to see what an engine costs that has no buffer to manage. The
-   *       buffer has to hold all of the file, and opening reads all of it.
-   *   <li>{@link Translation#SWIZZLED}: to compare with pointers. The more pages come and go, the
-   *       worse it gets: each that leaves makes readers of its parent begin again.
-   *   <li>{@link Translation#VIRTUAL}: to compare with the operating system's page table. It takes
-   *       72 bytes of the buffer for each page of the file, a page fault for each page that comes,
-   *       and system calls for pages that leave: best with Linux 6.16 or later. See also {@link
-   *       #fileBytesMax} and, to give others pages of 4 KiB of the processor's page table too,
-   *       {@link #hugePages}.
+   *   <li>{@link Translation#PREDICTIVE}, the default, suits all applications. A descent waits for
+   *       no table, and needs no system calls.
+   *   <li>{@link Translation#DIRECT} shows the cost of buffer management. The buffer must hold the
+   *       whole file, and opening reads all of it.
+   *   <li>{@link Translation#SWIZZLED} uses pointers. It slows down as pages come and go: each
+   *       eviction makes readers of the parent start over.
+   *   <li>{@link Translation#VIRTUAL} uses the operating system's page table. It takes 72 bytes of
+   *       the buffer for each page of the file, a page fault for each page read, and system calls
+   *       for evictions; it is best with Linux 6.16 or later. See also {@link #fileBytesMax} and,
+   *       to give the others 4 KiB entries of the processor's page table too, {@link #hugePages}.
    *   <li>{@link Translation#PREDICTIVE_HASHED}, {@link Translation#OPTIMISTIC}, {@link
-   *       Translation#OPTIMISTIC_CHAINED}, {@link Translation#LATCHED}: to see what each step from
-   *       a table behind latches to a prediction brings.
+   *       Translation#OPTIMISTIC_CHAINED} and {@link Translation#LATCHED} are the steps between a
+   *       latched table and prediction.
    * </ul>
    *
-   * <p>Opening is refused with an {@link io.fovea.error.InvalidUseException} that says why where
-   * the system or the buffer does not suit {@link Translation#VIRTUAL} or {@link
-   * Translation#DIRECT}.
+   * <p>If system or buffer do not suit {@link Translation#VIRTUAL} or {@link Translation#DIRECT},
+   * opening fails with an {@link io.fovea.error.InvalidUseException} that gives the reason.
    *
    * @param translation the kind of translation
    * @return new options
@@ -146,18 +123,13 @@ public final class ExperimentOptions {
     return with(v -> v.translation = translation);
   }
 
-  /**
-   * How the frame of a page is found.
-   *
-   * @return the kind of translation
-   */
+  /** {@return how the frame of a page is found} */
   public Translation translation() {
     return v.translation;
   }
 
   /**
-   * Sets which pages leave the buffer when others need their frames. It matters where the data is
-   * larger than the buffer.
+   * Sets which pages are evicted first. It matters if the data exceeds the buffer.
    *
    * @param replacement the policy; the default is {@link Replacement#SECOND_CHANCE}
    * @return new options
@@ -167,20 +139,15 @@ public final class ExperimentOptions {
     return with(v -> v.replacement = replacement);
   }
 
-  /**
-   * Which pages leave the buffer when others need their frames.
-   *
-   * @return the policy
-   */
+  /** {@return the policy that selects pages for eviction} */
   public Replacement replacement() {
     return v.replacement;
   }
 
   /**
-   * Sets where physical addresses are remembered beside logical names. It may be another choice
-   * each time that a file is opened.
+   * Sets where physical addresses are stored with logical names.
    *
-   * @param hints the places; the default is {@link Hints#ALL}
+   * @param hints the hints; the default is {@link Hints#ALL}
    * @return new options
    */
   public ExperimentOptions hints(Hints hints) {
@@ -188,85 +155,71 @@ public final class ExperimentOptions {
     return with(v -> v.hints = hints);
   }
 
-  /**
-   * Where physical addresses are remembered beside logical names.
-   *
-   * @return the places
-   */
+  /** {@return where physical addresses are stored with logical names} */
   public Hints hints() {
     return v.hints;
   }
 
   /**
-   * Sets from how many leaves on a range delete cuts them out as a whole: leaves of the table's
-   * tree that have no other records. It takes some milliseconds and little more for each leaf, and
-   * aborts transactions that use the table at that moment; below, records are deleted one by one.
+   * Sets the number of leaves from which on a range delete removes whole leaves: those that hold no
+   * other records. This takes a few milliseconds plus little per leaf, and aborts transactions that
+   * are using the table. With fewer leaves, records are deleted one by one.
    *
-   * @param leaves how many; 0 for always, {@link Integer#MAX_VALUE} for never. The default is 256
+   * @param leaves the number of leaves; 0 for always, {@link Integer#MAX_VALUE} for never. The
+   *     default is 256
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
   public ExperimentOptions subtreeDeleteThreshold(int leaves) {
     if (leaves < 0) {
-      throw new IllegalArgumentException("From " + leaves + " leaves on.");
+      throw new IllegalArgumentException(
+          "ExperimentOptions.subtreeDeleteThreshold is 0 or more, not " + leaves + ".");
     }
     return with(v -> v.subtreeDeleteThreshold = leaves);
   }
 
-  /**
-   * From how many leaves on a range delete cuts them out.
-   *
-   * @return leaves
-   */
+  /** {@return the number of leaves from which on a range delete removes whole leaves} */
   public int subtreeDeleteThreshold() {
     return v.subtreeDeleteThreshold;
   }
 
   /**
-   * Sets whether all tables and indexes are remembered as if their specifications said so: {@link
-   * io.fovea.schema.TableSpec#cacheLocations()}.
+   * Sets whether key locations of all tables and indexes are cached, as if each specification had
+   * {@link io.fovea.schema.TableSpec#cacheLocations()}.
    *
-   * @param all whether; by default those are whose specifications say so
+   * @param all true for all; false, the default, for those whose specification says so
    * @return new options
    */
   public ExperimentOptions cacheAllKeyLocations(boolean all) {
     return with(v -> v.cacheAllKeyLocations = all);
   }
 
-  /**
-   * Whether all tables and indexes are remembered.
-   *
-   * @return false by default
-   */
+  /** {@return whether key locations of all tables and indexes are cached; false by default} */
   public boolean cacheAllKeyLocations() {
     return v.cacheAllKeyLocations;
   }
 
   /**
-   * Sets whether the buffer asks the system for huge pages. Without them the processor translates
-   * more addresses, as {@link Translation#VIRTUAL} always has it.
+   * Sets whether the buffer requests huge pages. Without them the processor has more addresses to
+   * translate, as always under {@link Translation#VIRTUAL}.
    *
-   * @param huge whether; the default is true
+   * @param huge whether to request them; the default is true
    * @return new options
    */
   public ExperimentOptions hugePages(boolean huge) {
     return with(v -> v.hugePages = huge);
   }
 
-  /**
-   * Whether the buffer asks for huge pages.
-   *
-   * @return true by default
-   */
+  /** {@return whether the buffer requests huge pages; true by default} */
   public boolean hugePages() {
     return v.hugePages;
   }
 
   /**
-   * Sets how large the file may become under {@link Translation#VIRTUAL}, which takes so many
-   * addresses. Others ignore it.
+   * Sets the maximum size of the file under {@link Translation#VIRTUAL}, which reserves as much
+   * address space. The others ignore it.
    *
-   * @param bytes how many; 0, the default, for as many as the buffer has room for
+   * @param bytes the maximum in bytes; 0, the default, for what the buffer allows
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -276,19 +229,17 @@ public final class ExperimentOptions {
   }
 
   /**
-   * How large the file may become under {@link Translation#VIRTUAL}.
-   *
-   * @return bytes; 0 for as many as the buffer has room for
+   * {@return the maximum size of the file under {@link Translation#VIRTUAL}, in bytes; 0 for what
+   * the buffer allows}
    */
   public long fileBytesMax() {
     return v.fileBytesMax;
   }
 
   /**
-   * Sets how the places of records lie in memory, where tables or indexes are remembered. It may be
-   * another choice each time that a file is opened: nothing of it is in the file.
+   * Sets the memory layout of cached key locations.
    *
-   * @param directory the directory; the default is {@link PlaceDirectory#FLAT}
+   * @param directory the layout; the default is {@link PlaceDirectory#FLAT}
    * @return new options
    */
   public ExperimentOptions placeDirectory(PlaceDirectory directory) {
@@ -296,22 +247,18 @@ public final class ExperimentOptions {
     return with(v -> v.placeDirectory = directory);
   }
 
-  /**
-   * How the places of records lie in memory.
-   *
-   * @return the directory
-   */
+  /** {@return the memory layout of cached key locations} */
   public PlaceDirectory placeDirectory() {
     return v.placeDirectory;
   }
 
   /**
-   * Sets whether exact timestamps leave their region as soon as no transaction uses the record: the
+   * Sets whether exact timestamps are evicted as soon as no transaction uses the record: the
    * dissertation's rule for {@link TimestampStore#FOCUS_SKETCH}. Otherwise they stay until their
-   * place is wanted. {@link TimestampStore#DISK} has this rule always, {@link
+   * space is needed. {@link TimestampStore#DISK} always evicts immediately, {@link
    * TimestampStore#MEMORY} never.
    *
-   * @param atOnce whether; the default is false
+   * @param atOnce whether to evict immediately; the default is false
    * @return new options
    */
   public ExperimentOptions evictImmediately(boolean atOnce) {
@@ -319,61 +266,51 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Whether exact timestamps leave as soon as no transaction uses the record.
-   *
-   * @return false by default
+   * {@return whether exact timestamps are evicted as soon as no transaction uses the record; false
+   * by default}
    */
   public boolean evictImmediately() {
     return v.evictImmediately;
   }
 
   /**
-   * Sets whether the memory of timestamps is a part of {@link Options#bufferBytes()}, whatever the
-   * store: so that stores are compared at equal memory. The pages of records then have so much
-   * less: for {@link TimestampStore#DISK} and {@link TimestampStore#DISK_CACHE} an eighth and the
-   * {@linkplain MemoryOptions#activeTimestampBytes() region} of exact timestamps with the cache;
-   * for {@link TimestampStore#MEMORY} all of {@link MemoryOptions#timestampBytes()}; for the others
-   * the region and the sketch. Otherwise all of that is separate from the buffer.
+   * Sets whether the memory of timestamps is part of {@link Options#bufferBytes()}, to compare
+   * stores with equal memory. The pages of records then have that much less: for {@link
+   * TimestampStore#DISK} and {@link TimestampStore#DISK_CACHE} an eighth, and the {@linkplain
+   * MemoryOptions#activeTimestampBytes() region} of exact timestamps with the cache; for {@link
+   * TimestampStore#MEMORY} all of {@link MemoryOptions#timestampBytes()}; for the others the region
+   * and the sketch. Otherwise that memory is separate from the buffer.
    *
-   * @param inBuffer whether; the default is false
+   * @param inBuffer whether it is part of the buffer; the default is false
    * @return new options
    */
   public ExperimentOptions timestampsInBuffer(boolean inBuffer) {
     return with(v -> v.timestampsInBuffer = inBuffer);
   }
 
-  /**
-   * Whether the memory of timestamps is a part of the buffer.
-   *
-   * @return false by default
-   */
+  /** {@return whether the memory of timestamps is part of the buffer; false by default} */
   public boolean timestampsInBuffer() {
     return v.timestampsInBuffer;
   }
 
   /**
-   * Sets whether there is concurrency control at all. Without it one transaction runs at a time,
-   * and the others wait for their turn: what {@link TransactionOptions#maxActive} has to say, 1, or
-   * opening is refused with {@link io.fovea.error.InvalidUseException}. So transactions are serial,
-   * and nothing is locked, remembered or validated; {@link #protocol} and {@link #timestamps} have
-   * no effect. A thread that begins a transaction in the middle of another one waits for itself,
-   * until the time that it may wait is over.
+   * Sets whether there is any concurrency control. Without it, transactions are serial: nothing is
+   * locked, recorded or validated, and {@link #protocol} and {@link #timestamps} have no effect.
+   * {@link TransactionOptions#maxActive} must be 1, or opening fails with {@link
+   * io.fovea.error.InvalidUseException}. A thread that begins a transaction within another one
+   * waits for itself, until the timeout.
    *
-   * <p>For figure 14 of Graefe et al., "In-Memory Performance for Big Data" (PVLDB 8, 2014), which
-   * asks what locks cost.
+   * <p>Its purpose is figure 14 of Graefe et al., "In-Memory Performance for Big Data" (PVLDB 8,
+   * 2014): the cost of locks.
    *
-   * @param isolated whether; the default is true
+   * @param isolated whether there is concurrency control; the default is true
    * @return new options
    */
   public ExperimentOptions isolated(boolean isolated) {
     return with(v -> v.isolated = isolated);
   }
 
-  /**
-   * Whether there is concurrency control.
-   *
-   * @return true by default
-   */
+  /** {@return whether there is concurrency control; true by default} */
   public boolean isolated() {
     return v.isolated;
   }

@@ -6,10 +6,9 @@ import java.time.InstantSource;
 import java.util.Objects;
 
 /**
- * How rows {@linkplain io.fovea.schema.TableSpec#expireAfter expire}: by which clock, and how often
- * those that have expired are removed.
- *
- * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ * Options of {@linkplain io.fovea.schema.TableSpec#expireAfter expiring rows}: the clock, and how
+ * often expired rows are removed. A value: each setter returns new options. Safe for any thread.
+ * Part of {@link Options}.
  *
  * @since 0.1.0
  */
@@ -27,44 +26,34 @@ public final class ExpiryOptions {
     this.sweepInterval = sweepInterval;
   }
 
-  /**
-   * The defaults.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the default options} */
   public static ExpiryOptions defaults() {
     return DEFAULTS;
   }
 
   /**
-   * Sets the clock that says what time it is. It is asked once in each transaction, when that meets
-   * the first row that may expire, by a load and a snapshot when they begin, and by the sweep; in
-   * any thread. For tests, or where an application has a time of its own. Where a clock goes back,
-   * rows that were hidden and not yet removed are there again.
+   * Sets the clock, for tests or for an application with its own time. It is read in any thread:
+   * once per transaction, at the first row that may expire; when a load or a snapshot begins; and
+   * by the sweep. If the clock goes back, hidden rows that were not removed yet reappear.
    *
-   * @param clock the default is the system's
+   * @param clock the clock; the default is the system's
    * @return new options
    */
   public ExpiryOptions clock(InstantSource clock) {
     return new ExpiryOptions(Objects.requireNonNull(clock, "clock"), sweepInterval);
   }
 
-  /**
-   * The clock that says what time it is.
-   *
-   * @return the clock
-   */
+  /** {@return the clock} */
   public InstantSource clock() {
     return clock;
   }
 
   /**
-   * Sets how often the background looks for rows that have expired. It removes all that it finds.
-   * Rows are hidden at once, whatever is set here; until they are removed they take room, and count
-   * in estimates.
+   * Sets how often a background sweep removes all expired rows. They are hidden at once, whatever
+   * the interval; until they are removed they occupy space, and count in estimates.
    *
-   * @param interval the default is a second; zero for never, where the application calls {@link
-   *     Database#sweepExpired}
+   * @param interval the interval; the default is a second. Zero for never: the application calls
+   *     {@link Database#sweepExpired}
    * @return new options
    * @throws IllegalArgumentException if it is negative or more than a year
    */
@@ -76,11 +65,7 @@ public final class ExpiryOptions {
     return new ExpiryOptions(clock, interval);
   }
 
-  /**
-   * How often the background looks for rows that have expired.
-   *
-   * @return the interval; zero for never
-   */
+  /** {@return how often expired rows are removed; zero for never} */
   public Duration sweepInterval() {
     return sweepInterval;
   }

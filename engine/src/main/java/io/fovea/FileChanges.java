@@ -26,9 +26,9 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Committed changes of a database that another process may have open, read from its files: for a
- * tool that shows them, or a program that follows from beside. A program that has the database open
- * itself uses {@link Database#changes}, which is woken by commits.
+ * Committed changes read from the files of a database that another process may have open: for tools
+ * that show them, and for subscribers in other processes. In the process that has the database
+ * open, use {@link Database#changes}, which commits wake.
  *
  * <pre>{@code
  * try (FileChanges changes = FileChanges.last(file)) {
@@ -39,30 +39,32 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>What comes, in which order, and what a position means is said in {@link Changes}: both tell
- * the same commits, and take each other's positions. The database must be written with {@link
- * LogOptions#changeRetentionBytes}; it may be closed and opened meanwhile.
+ * <p>{@link Changes} describes the contents, their order and the meaning of positions. Both classes
+ * deliver the same commits and accept each other's positions. The database must be written with
+ * {@link LogOptions#changeRetentionBytes}; it may be closed and reopened meanwhile.
  *
- * <p><b>Nothing is written, and no lock is taken.</b> Nothing is kept for who reads here beyond
- * {@code changeRetentionBytes}. A commit comes when it is durable; to know that of the last ones,
- * the file of the log is synced where nothing follows them in it. Its process notices the reads,
- * and these syncs.
+ * <p><b>It writes nothing and takes no lock.</b> The database retains no changes for it beyond
+ * {@code changeRetentionBytes}. A commit is delivered once it is durable: to establish that for the
+ * last ones in the log file, this class syncs the file. The writing process is affected only by
+ * these reads and syncs.
  *
- * <p>One thread at a time. It is closed by whoever opened it.
+ * <p>For one thread at a time. All methods may throw {@link CorruptionException} if the files are
+ * damaged, {@link StorageException} if they can't be read, and {@link InvalidUseException} after
+ * {@link #close}.
  *
  * @since 0.1.0
  */
 public final class FileChanges implements AutoCloseable {
   private final FollowedFile file;
 
-  /** What the tables were when they were asked for last. */
+  /** The tables as of the last call of {@link #tables()}. */
   private @Nullable TablesBeside tables;
 
   private FileChanges(FollowedFile file) {
     this.file = file;
   }
 
-  /** Who says where to begin. */
+  /** Positions the reader. */
   private interface Start {
     void of(FollowedFile file);
   }
@@ -71,7 +73,7 @@ public final class FileChanges implements AutoCloseable {
     return begin(FollowedFile.open(Objects.requireNonNull(file, "file")), start);
   }
 
-  /** Follows files that are opened already, from a position on; they are closed with it. */
+  /** Follows files that are already open; closing this closes them. */
   static FileChanges from(FollowedFile opened, ChangePosition from) {
     return begin(opened, f -> f.from(from.point()));
   }
@@ -90,17 +92,15 @@ public final class FileChanges implements AutoCloseable {
   }
 
   /**
-   * Follows from a position on.
+   * Follows the changes after a position.
    *
-   * @param file the file of the database's pages; its log is beside it
+   * @param file the data file; its log is next to it
    * @param from where to begin: {@link ChangeBatch#position}, {@link Database#changesPosition}
-   * @return the changes behind it, to be closed
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws InvalidUseException if the log keeps nothing for who follows
-   * @throws ChangesLostException if some of them are not there any more, or the position is another
-   *     database's
-   * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read
+   * @return the changes, to be closed by the caller
+   * @throws IncompatibleFormatException if there is no such file, or it is not a database
+   * @throws InvalidUseException if the log retains no changes
+   * @throws ChangesLostException if some of them are no longer kept, or the position belongs to
+   *     another database
    */
   public static FileChanges from(Path file, ChangePosition from) {
     Objects.requireNonNull(from, "from");
@@ -108,44 +108,36 @@ public final class FileChanges implements AutoCloseable {
   }
 
   /**
-   * Follows from the first commit on of which the log knows the tables.
+   * Follows the changes from the first commit whose tables the log identifies. Throws the
+   * exceptions of {@link #from(Path, ChangePosition)}, except {@link ChangesLostException}.
    *
-   * @param file the file of the database's pages; its log is beside it
-   * @return the changes, to be closed
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws InvalidUseException if the log keeps nothing for who follows
-   * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read
+   * @param file the data file; its log is next to it
+   * @return the changes, to be closed by the caller
    */
   public static FileChanges first(Path file) {
     return open(file, f -> f.from(true));
   }
 
   /**
-   * Follows from now on. Reads through what the log keeps, for the names of tables.
+   * Follows the changes that become durable from now on. Reads the whole retained log for table
+   * names. Throws the exceptions of {@link #first}.
    *
-   * @param file the file of the database's pages; its log is beside it
-   * @return the changes that are durable later, to be closed
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws InvalidUseException if the log keeps nothing for who follows
-   * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read
+   * @param file the data file; its log is next to it
+   * @return the changes, to be closed by the caller
    */
   public static FileChanges last(Path file) {
     return open(file, f -> f.from(false));
   }
 
   /**
-   * Takes the next batch, and does not wait.
+   * Takes the next batch, without waiting. After a {@link StorageException} the next call tries
+   * again.
    *
-   * @return the batch; null if no more is durable now
-   * @throws InvalidUseException if it was closed
-   * @throws ChangesLostException if it is not there any more: who reads was too slow for {@link
+   * @return the batch; null if no further commit is durable yet
+   * @throws ChangesLostException if it is no longer kept: the reader was too slow for {@link
    *     LogOptions#changeRetentionBytes}, or the database was opened without it
-   * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read. The next call tries again
-   * @throws OperationInterruptedException if the thread is interrupted while something that was
-   *     written meanwhile is read again
+   * @throws OperationInterruptedException if the thread is interrupted during a repeated read of
+   *     data that was being written
    */
   public @Nullable ChangeBatch poll() {
     LoggedCommit next = file.next();
@@ -155,31 +147,24 @@ public final class FileChanges implements AutoCloseable {
             next.changes().stream().map(Change::new).toList(), new ChangePosition(next.next()));
   }
 
-  /**
-   * Where it is: behind the last batch that was taken, and behind what has changed no table.
-   *
-   * @return the position
-   */
+  /** {@return the position after the last batch taken and after commits that changed no table} */
   public ChangePosition position() {
     return new ChangePosition(file.position());
   }
 
   /**
-   * What the tables are now, to show what comes: by {@link Change#key(RowTable)}, {@link
-   * Change#row(RowTable)} and {@link ObjectDump}. All that was durable before the call is in it.
+   * Returns the current tables, to decode changes with {@link Change#key(RowTable)}, {@link
+   * Change#row(RowTable)} and {@link ObjectDump}. They include everything durable before the call.
    *
-   * <p>The handles are of a copy of the catalog in memory, and are good until this is called again
-   * or closed. Records are not to be read by them. A file that is in use, or was not closed, is
-   * recovered in memory for that, which takes as long as an opening with {@link Options#readOnly}.
-   * A checkpoint of its process makes that worth nothing; then it begins again, some times.
+   * <p>The handles belong to an in-memory copy of the catalog, and are valid until the next call or
+   * until this is closed. Do not read records through them. A file that is in use or was not closed
+   * is recovered in memory first, which takes as long as an opening with {@link Options#readOnly}.
+   * A checkpoint of the writing process invalidates that, and this retries, up to a hundred times.
    *
-   * @return the tables by their names, in the order of these
-   * @throws InvalidUseException if it was closed
-   * @throws io.fovea.error.UncleanShutdownException if the file is changed without a log by now
-   * @throws CorruptionException if the catalog is damaged
-   * @throws StorageException if it can't be read, or something was written during each of a hundred
-   *     looks, because of checkpoints or because the tables change all the time. A later call may
-   *     succeed
+   * @return the tables, ordered by name
+   * @throws io.fovea.error.UncleanShutdownException if the file is now being changed without a log
+   * @throws StorageException also if each attempt met a checkpoint or a change of tables. A later
+   *     call may succeed
    * @throws OperationInterruptedException if the thread is interrupted
    */
   public SortedMap<String, RowTable> tables() {
@@ -195,33 +180,32 @@ public final class FileChanges implements AutoCloseable {
   }
 
   /**
-   * A table as an application declares it, to decode what comes: by {@link Change#key(RowTable)}
-   * and {@link Change#row(RowTable)}, or those of {@link RowTable#as} and {@link RowTable#bytes}.
-   * This uses the tables of the last call of {@link #tables}, and calls it if the table is not
-   * among them. Call it yourself once the application has declared a newer version. The handle is
-   * good as long as those of {@link #tables} are.
+   * Returns a table as the application declares it, to decode changes with {@link
+   * Change#key(RowTable)} and {@link Change#row(RowTable)}, or through {@link RowTable#as} and
+   * {@link RowTable#bytes}. Uses the result of the last call of {@link #tables}, and calls it if
+   * the table is missing there. Call it yourself once the application has declared a newer version.
+   * The handle is valid as long as those of {@link #tables}.
    *
-   * @param spec the specification that the application has
+   * @param spec the application's specification
    * @return the table
-   * @throws InvalidUseException if it was closed
    * @throws IllegalArgumentException if there is no such table
-   * @throws io.fovea.error.IncompatibleSchemaException if it has other keys or rows
+   * @throws io.fovea.error.IncompatibleSchemaException if its keys or rows differ from the
+   *     specification
    */
   public RowTable table(TableSpec spec) {
     return having(spec.name()).table(spec);
   }
 
   /**
-   * A table of objects, to decode what comes: by {@link Change#key(Table)} and {@link
-   * Change#value(Table)}; as {@link #table(TableSpec)}.
+   * Returns a table of objects, to decode changes with {@link Change#key(Table)} and {@link
+   * Change#value(Table)}; otherwise as {@link #table(TableSpec)}.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
-   * @param spec the specification that the application has
+   * @param spec the application's specification
    * @return the table
-   * @throws InvalidUseException if it was closed
    * @throws IllegalArgumentException if there is no such table
-   * @throws io.fovea.error.IncompatibleSchemaException if its objects are others
+   * @throws io.fovea.error.IncompatibleSchemaException if its objects differ from the specification
    */
   public <K, V> Table<K, V> table(ObjectSpec<K, V> spec) {
     return having(spec.table().name()).table(spec);
@@ -255,29 +239,27 @@ public final class FileChanges implements AutoCloseable {
   }
 
   /**
-   * What tables the files of a database say that there are, while another process may write them.
+   * The tables in the files of a database that another process may be writing.
    *
    * <pre>
-   *   superblock S ─► recovery in memory, from pages as they are now ─► catalog ─► superblock: still S?
-   *                   and the log from S's redo point on                           else, or damage: again
+   *   superblock S ─► recovery in memory, from pages as they are ─► catalog ─► superblock still S?
+   *                   now and the log from S's redo point on                   else retry
    * </pre>
    *
-   * <p><b>Why it is the catalog of a moment</b>, that of the end of the log that was read. As for a
-   * copy (docs/internals/log-and-recovery.md): a page was on the device when S was written, or is
-   * newer, and the log from S on has what came since. Here the log is read first, so a page may
-   * have changes from behind the end that was read: its LSN says so, and it is damage ({@code
-   * Loader}). What is damaged is looked at again, and is believed if nobody has written meanwhile.
-   * A catalog that changes without a pause may never be seen whole: then that is said, and not that
-   * there is damage.
-   *
-   * <p>One thread.
+   * <p><b>Why the catalog is consistent</b>, as of the end of the log that was read. As for a copy
+   * (docs/internals/log-and-recovery.md), a page was on the device when S was written or is newer,
+   * and the log from S on has all later changes. Here the log is read first, so a page may contain
+   * changes from beyond the end of what was read. Its LSN reveals that, and the page is reported as
+   * damaged ({@code Loader}). Damage is therefore checked again, and believed only if the files
+   * were not written meanwhile. A catalog that changes continuously may never be read consistently;
+   * that is reported as such, not as damage. For one thread.
    */
   private static final class TablesBeside implements AutoCloseable {
     private static final int TRIES = 100;
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int PAUSES = 5;
 
-    /** How often in a row it fails while nobody writes before that is believed. */
+    /** How many failures in a row without a write in between are believed. */
     private static final int STILL = 5;
 
     private static final long BUFFER_BYTES = 8L << 20;
@@ -304,11 +286,6 @@ public final class FileChanges implements AutoCloseable {
       }
     }
 
-    /**
-     * Looks which there are.
-     *
-     * @param file the file of the database's pages
-     */
     static TablesBeside of(Path file) {
       FoveaException last = null;
       int still = 0;
@@ -318,7 +295,7 @@ public final class FileChanges implements AutoCloseable {
         TablesBeside found = null;
         last = null;
         try {
-          found = look(file);
+          found = read(file);
           if (sequence(file) == before) {
             TablesBeside whole = found;
             found = null;
@@ -329,7 +306,7 @@ public final class FileChanges implements AutoCloseable {
             | OperationInterruptedException e) {
           throw e;
         } catch (FoveaException e) {
-          last = e; // perhaps of what was written while it was read
+          last = e; // possibly caused by a concurrent write
         } finally {
           if (found != null) {
             found.close();
@@ -337,31 +314,31 @@ public final class FileChanges implements AutoCloseable {
         }
         still = last == null || !written.equals(written(file)) ? 0 : still + 1;
         if (last != null && still >= STILL) {
-          throw last; // nobody has written meanwhile: it is so
+          throw last; // no write in between: the error is real
         }
-        OperationInterruptedException.check("look at the tables of a file");
+        OperationInterruptedException.check("read the tables of a file");
         LockSupport.parkNanos(Math.min(n, PAUSES) * PAUSE_NANOS);
       }
       throw new StorageException(
-          "look at the tables",
+          "read of the tables",
           file.toString(),
           -1,
           0,
-          "something was written during each of "
+          "each of "
               + TRIES
-              + " looks: there was a checkpoint, or the tables changed. Look again when they change"
-              + " less; a copy has them, too",
+              + " attempts met a checkpoint or a change of the tables. Retry when they change less,"
+              + " or read them from a backup",
           last);
     }
 
-    /** Something that is another one when the files were written. */
+    /** A text that differs after either file was written. */
     private static String written(Path file) {
       try {
         return Files.getLastModifiedTime(file)
             + " "
             + Files.getLastModifiedTime(file.resolveSibling(file.getFileName() + Storage.LOG));
       } catch (IOException e) {
-        return "no log"; // or none any more
+        return "no log"; // or it was removed
       }
     }
 
@@ -371,7 +348,7 @@ public final class FileChanges implements AutoCloseable {
       }
     }
 
-    private static TablesBeside look(Path file) {
+    private static TablesBeside read(Path file) {
       Options options = Options.defaults().readOnly(true).bufferBytes(BUFFER_BYTES);
       OverlayStorage copy = new OverlayStorage(file);
       TablesBeside found = null;

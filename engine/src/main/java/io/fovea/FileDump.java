@@ -14,15 +14,16 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pages and log records of a database's files in words, as they are on disk: for a person who looks
- * at what is there. Nothing on disk changes, and no lock is taken, so that the files of a database
- * that is in use can be looked at; such a page may be torn, and then says that it is.
+ * Describes pages and log records of a database's files as they are on disk, for troubleshooting.
+ * It changes nothing on disk and takes no lock, so the database may be in use; a page that is then
+ * torn is shown as such.
  *
- * <p>What is shown is a map of names to numbers, texts, booleans, byte arrays, null, and lists and
- * maps of these. Its names are those of docs/reference/file-format.md. They are for people: a later
- * version may show more, or say the same otherwise.
+ * <p>A description is a map of names to numbers, strings, booleans, byte arrays, null, and lists
+ * and maps of these. The names are those of docs/reference/file-format.md. The output is meant for
+ * people: a later version may show more, or change it.
  *
- * <p>One thread at a time. It is closed by whoever opened it.
+ * <p>For one thread at a time. All methods may throw {@link StorageException} if the files can't be
+ * read.
  *
  * @since 0.1.0
  */
@@ -36,68 +37,57 @@ public final class FileDump implements AutoCloseable {
   /**
    * Opens the files of a database.
    *
-   * @param file the file of its pages; its log is beside it
-   * @return the dump, to be closed
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws StorageException if it can't be read
+   * @param file the data file; its log is next to it
+   * @return the dump, to be closed by the caller
+   * @throws IncompatibleFormatException if there is no such file, or it is not a database
    */
   public static FileDump open(Path file) {
     return new FileDump(OpenFile.open(Objects.requireNonNull(file, "file")));
   }
 
   /**
-   * What the superblock says: {@link FileReport#header()}, in some microseconds and without
-   * recovery.
-   *
-   * @return the superblock as it is on disk
+   * {@return the superblock as it is on disk, like {@link FileReport#header()} but without
+   * recovery}
    */
   public FileReport.Header header() {
     return FileReport.header(file.superblock(), file.superblock().allocator().highWater());
   }
 
-  /**
-   * How many pages the file has.
-   *
-   * @return its size in pages
-   */
+  /** {@return the size of the file, in pages} */
   public long pages() {
     return file.pages();
   }
 
   /**
-   * A page in words. Of one that is not whole, {@code whole} is false or there is {@code damaged}.
+   * Describes a page. For a damaged one, {@code whole} is false or {@code damaged} is present.
    *
-   * @param number which page, from 0 on
-   * @return what its header says, and what is in it
+   * @param number the page id, from 0
+   * @return its header and contents
    * @throws InvalidUseException if there is no such page
-   * @throws StorageException if it can't be read
    */
   public Map<String, @Nullable Object> page(long number) {
     return file.page(number);
   }
 
   /**
-   * The bytes of a page.
+   * {@return all bytes of a page, in a new array}
    *
-   * @param number which page, from 0 on
-   * @return all of them
+   * @param number the page id, from 0
    * @throws InvalidUseException if there is no such page
-   * @throws StorageException if it can't be read
    */
   public byte[] bytes(long number) {
     return file.bytes(number);
   }
 
   /**
-   * Visits records of the log, in their order. One that makes no sense has {@code damaged}.
+   * Visits records of the log, in order. One that can't be decoded has {@code damaged}.
    *
-   * @param from the first begins at this LSN or behind it; negative for where recovery begins
-   * @param to all begin before this LSN
-   * @param bodies whether each has its bytes as well, as {@code body}
-   * @param visitor is called with each
+   * @param from the LSN at or after which the first record begins; negative for the redo point
+   * @param to the LSN before which all records begin
+   * @param bodies whether to include the bytes of each record, as {@code body}
+   * @param visitor called with each record
    * @throws InvalidUseException if there is no log
-   * @throws CorruptionException behind the last record that is whole, if the log is damaged there
-   * @throws StorageException if it can't be read
+   * @throws CorruptionException after the last intact record, if the log is damaged there
    */
   public void log(
       long from, long to, boolean bodies, Consumer<? super Map<String, @Nullable Object>> visitor) {
@@ -105,32 +95,32 @@ public final class FileDump implements AutoCloseable {
   }
 
   /**
-   * Copies a database that another process may have open, as {@link Database#backup(Path,
-   * BackupOptions)} does in that process: the copy has what was durable before this was called, and
-   * may have what was committed meanwhile. No lock is taken and nothing is written beside the copy,
-   * so its process notices nothing but the reads.
+   * Backs up a database that another process may have open, as {@link Database#backup(Path,
+   * BackupOptions)} does in that process. The backup contains everything durable before the call,
+   * and may contain later commits. It takes no lock and writes nothing but the backup, so the other
+   * process is affected only by the reads.
    *
-   * <p>That process must have a log ({@link Durability#SYNC} or {@code ASYNC}), or only read. A
-   * checkpoint of it makes what was copied so far worth nothing; then this begins again, some
-   * times. A large file with frequent checkpoints ({@link LogOptions#checkpointInterval()}) is
-   * copied by its own process. A copy takes as much space as the database.
+   * <p>The other process must have a log ({@link Durability#SYNC} or {@code ASYNC}), or only read.
+   * Each of its checkpoints invalidates what was copied, and the backup starts over, a limited
+   * number of times. If a large file has frequent checkpoints ({@link
+   * LogOptions#checkpointInterval()}), make the backup in its own process. A backup takes as much
+   * space as the database.
    *
-   * <p>An interrupt ends it, with {@link io.fovea.error.OperationInterruptedException}.
-   *
-   * @param file the file of its pages; its log is beside it
-   * @param directory where the copy goes; made where it does not exist
-   * @param how how fast, and whether only what was changed since an earlier backup
-   * @return what was copied
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws InvalidUseException if a file of the copy exists already, if the database is changed
-   *     without a log, or if there is no backup since the position that was asked for
+   * @param file the data file; its log is next to it
+   * @param directory the directory of the backup; created if it does not exist
+   * @param how the speed, and the position of the backup to build on
+   * @return the report
+   * @throws IncompatibleFormatException if there is no such file, or it is not a database
+   * @throws InvalidUseException if a file of the backup already exists, if the database is changed
+   *     without a log, or if the changes since the given position are unknown
    * @throws CorruptionException if a page or the log is damaged
-   * @throws StorageException if it can't be read or written, or there were too many checkpoints
+   * @throws StorageException on a read or write error, or after too many checkpoints
+   * @throws io.fovea.error.OperationInterruptedException if the thread is interrupted
    */
   public static BackupReport backup(Path file, Path directory, BackupOptions how) {
     Objects.requireNonNull(directory, "directory");
     Objects.requireNonNull(how, "how");
-    FileDump.open(file).close(); // which says what is no database
+    FileDump.open(file).close(); // throws if the file is not a database
     long began = System.nanoTime();
     Backup.Result result =
         OpenFile.copy(

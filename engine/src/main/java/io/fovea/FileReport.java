@@ -15,20 +15,18 @@ import java.util.Objects;
 import java.util.UUID;
 
 /**
- * The file of a database that no process has open: its description, the use of its space, and its
- * damage.
+ * Describes the file of a database that no process has open: its properties, its use of space, and
+ * its damage. Created by {@link #inspect} and {@link #verify}. A value; safe for any thread.
  *
- * <p>Made by {@link #inspect} and {@link #verify}. A value; any thread.
- *
- * @param header what the superblock says
+ * @param header the contents of the superblock
  * @param files the sizes of the files
- * @param log what the log has
+ * @param log the contents of the log
  * @param trees the space of the catalog, of each table and of each index
- * @param freePages pages that wait to be used again
- * @param unwrittenPages pages below the high-water mark that are zeros: never written, or free ones
- *     whose space was given back
+ * @param freePages free pages
+ * @param unwrittenPages pages below the high-water mark that are zeros: never written, or punched
+ *     out
  * @param records the records of all tables; 0 if they were not counted
- * @param problems what is wrong, in words, the first of it; empty if nothing is
+ * @param problems descriptions of the first problems found; empty if there are none
  * @since 0.1.0
  */
 public record FileReport(
@@ -47,14 +45,14 @@ public record FileReport(
   }
 
   /**
-   * Looks at the file of a database that no process has open: its description, and the use of its
-   * space. Nothing on disk changes. A file that was not closed is recovered in memory, which takes
-   * as much memory as recovery changes pages; the report shows the recovered state.
+   * Describes the file of a database that no process has open, without changing anything on disk. A
+   * file that was not closed is recovered in memory, which takes as much memory as recovery changes
+   * pages; the report shows the recovered state.
    *
-   * @param file the file
-   * @param options how much memory to use; the page size is that of the file
-   * @return what was found; damage is a part of it, not an exception
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @param file the data file
+   * @param options the memory to use; the page size is that of the file
+   * @return the report; damage is part of it, not an exception
+   * @throws IncompatibleFormatException if there is no such file, or it is not a database
    * @throws DatabaseLockedException if it is open
    * @throws StorageException if it can't be read at all
    */
@@ -65,17 +63,15 @@ public record FileReport(
   }
 
   /**
-   * Verifies the file of a database that no process has open: every page, every tree, the log as
-   * far as recovery would read it. Nothing on disk changes, as in {@link #inspect}. Indexes by
-   * extractors are checked for their structure only, since a file does not hold the extractors.
+   * Verifies the file of a database that no process has open: every page, every tree, and the log
+   * as far as recovery would read it. Indexes by extractors are checked for their structure only,
+   * since the file does not contain the extractors. Otherwise as {@link #inspect}, including its
+   * exceptions.
    *
-   * @param file the file
-   * @param options how much memory to use; the page size is that of the file
-   * @return what was found; damage is a part of it, not an exception
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws DatabaseLockedException if it is open
+   * @param file the data file
+   * @param options the memory to use; the page size is that of the file
+   * @return the report; damage is part of it, not an exception
    * @throws OperationInterruptedException if the thread is interrupted; the flag stays set
-   * @throws StorageException if it can't be read at all
    */
   public static FileReport verify(Path file, Options options) {
     Objects.requireNonNull(file, "file");
@@ -83,29 +79,28 @@ public record FileReport(
     return FileReport.of(Inspection.run(file, options.toStore(), true));
   }
 
-  /** How a file was left. */
+  /** The state in which a file was left. */
   public enum State {
     /** Closed and complete. */
     CLEAN,
-    /** Not closed: complete together with its log. Opening it recovers it. */
+    /** Not closed, but complete together with its log. The next opening recovers it. */
     NEEDS_RECOVERY,
-    /** Not closed, and made without a log: it can't be opened. */
+    /** Not closed, and written without a log: it can't be opened. */
     UNCLEAN
   }
 
   /**
    * The superblock.
    *
-   * @param id tells one database from another
-   * @param created when it was made
+   * @param id the identity of the database
+   * @param created the time of creation
    * @param formatVersion the version of the file format
-   * @param pageSize the size of its pages, in bytes
-   * @param pages how many pages were ever given out, superblocks included; after recovery, where
-   *     that is needed
-   * @param state how it was left
+   * @param pageSize the size of a page, in bytes
+   * @param pages pages ever allocated, including superblocks; after recovery if that is needed
+   * @param state the state in which the file was left
    * @param sequence how often the superblock was written
-   * @param incarnation how often its log was opened; 0 where it never had one
-   * @param redoLsn where recovery begins to read the log; 0 where it never had one
+   * @param incarnation how often the log was opened; 0 if there never was one
+   * @param redoLsn where recovery starts reading the log; 0 if there never was one
    */
   public record Header(
       UUID id,
@@ -121,18 +116,18 @@ public record FileReport(
   /**
    * The sizes of the files, in bytes.
    *
-   * @param dataBytes the pages
-   * @param logBytes the log; 0 where there is none
-   * @param doubleWriteBytes the double-write area; 0 where there is none
+   * @param dataBytes the data file
+   * @param logBytes the log; 0 if there is none
+   * @param doubleWriteBytes the double-write area; 0 if there is none
    */
   public record Files(long dataBytes, long logBytes, long doubleWriteBytes) {}
 
   /**
-   * The log, from the redo point on. The log of a file that was closed is not needed, and not read.
+   * The log from the redo point on. The log of a closed file is not needed, and not read.
    *
-   * @param endLsn where it ends; 0 where nothing was read
-   * @param records how many records it has
-   * @param commits how many commits are among them
+   * @param endLsn its end; 0 if it was not read
+   * @param records its records
+   * @param commits commits among these
    */
   public record Log(long endLsn, long records, long commits) {}
 
@@ -142,14 +137,14 @@ public record FileReport(
    * @param table the table's name; empty for the catalog
    * @param index the index's name; empty for the table itself
    * @param treeId the number that its pages carry
-   * @param rootPid its root
-   * @param levels levels, leaves included
+   * @param rootPid the page id of its root
+   * @param levels levels, including leaves
    * @param entries records, or entries of the index
    * @param leafPages leaves
    * @param innerPages inner nodes
-   * @param longPages pages of values that are too long for a leaf
-   * @param usedBytes bytes of leaves that are taken
-   * @param roomBytes bytes of leaves that can be taken
+   * @param longPages pages of values too long for a leaf
+   * @param usedBytes bytes in use in leaves
+   * @param roomBytes the capacity of leaves, in bytes
    */
   public record Tree(
       String table,
@@ -163,11 +158,7 @@ public record FileReport(
       long longPages,
       long usedBytes,
       long roomBytes) {
-    /**
-     * All its pages.
-     *
-     * @return how many
-     */
+    /** {@return the number of its pages} */
     public long pages() {
       return leafPages + innerPages + longPages;
     }
@@ -186,7 +177,6 @@ public record FileReport(
         f.problems());
   }
 
-  /** The superblock in the words of the API. */
   static Header header(Superblock s, long pages) {
     return new Header(
         s.id(),
@@ -220,11 +210,7 @@ public record FileReport(
         sum.roomBytes());
   }
 
-  /**
-   * Whether nothing is wrong.
-   *
-   * @return true if there are no problems
-   */
+  /** {@return whether there are no problems} */
   public boolean ok() {
     return problems.isEmpty();
   }

@@ -3,49 +3,43 @@ package io.fovea;
 import io.fovea.schema.EntryHints;
 
 /**
- * Where the engine remembers physical addresses beside logical names, to skip what leads from one
- * to the other.
+ * Selects where the engine stores physical addresses with logical names, to skip translation.
  *
  * <pre>
- *   place                        logical name    hint                     a wrong one shows by
- *   child entry of a tree        page id         frame                    page id of the frame
- *   entry of a secondary index   primary key     page, frame, slot        page's tree, fences, key
- *   read and write sets          key             frame, page, slot        version; fences, key
+ *   stored in                    logical name    hint                a stale one is detected by
+ *   child entry of a tree        page id         frame               page id of the frame
+ *   entry of a secondary index   primary key     page, frame, slot   page's tree, fences, key
+ *   read and write sets          key             frame, page, slot   version; fences, key
  * </pre>
  *
- * <p>A hint is checked before it is used, so all of these give the same results; they differ in
- * speed and in the size of indexes. The hints in the entries of an index are chosen when the index
- * is created; a file that was made with other hints can be opened with any.
+ * <p>A hint is checked before it is used, so all choices give the same results; they differ in
+ * speed and in the size of indexes. The hints in index entries are chosen when the index is
+ * created; a file can be opened with any others. Source: Otaki et al., Enhancing Transaction
+ * Processing through Indirection Skipping, PVLDB 18 (11), 2025: logical ids with physical address
+ * hints (LIPAH).
  *
- * <p>Source: Otaki et al., Enhancing Transaction Processing through Indirection Skipping, PVLDB 18
- * (11), 2025: logical ids with physical address hints (LIPAH).
- *
- * @param frames frame hints, in child entries and in entries of secondary indexes that have page
- *     hints
+ * @param frames frame hints, in child entries and in entries of secondary indexes with page hints
  * @param pages page and slot hints in entries of secondary indexes
- * @param sets whether read and write sets remember where a record was
+ * @param sets whether read and write sets store where a record was
  * @since 0.1.0
  */
 public record Hints(boolean frames, boolean pages, boolean sets) {
-  /** No hints: every access begins at a root, every page is looked up by its id. */
+  /** No hints: every access starts at a root, and every page is looked up by its id. */
   public static final Hints NONE = new Hints(false, false, false);
 
-  /** Frame hints in child entries alone: the paper's buffer pool skipping. */
+  /** Frame hints in child entries only: the paper's buffer pool skipping. */
   public static final Hints FRAME = new Hints(true, false, false);
 
-  /**
-   * Page and slot hints, in secondary indexes and in read and write sets: the paper's index
-   * skipping.
-   */
+  /** Page and slot hints in indexes and in read and write sets: the paper's index skipping. */
   public static final Hints PAGE = new Hints(false, true, true);
 
   /** {@link #FRAME} and {@link #PAGE} together. */
   public static final Hints BOTH = new Hints(true, true, true);
 
-  /** All hints in all places: those of {@link #BOTH}, and whatever other place there may be. */
+  /** All hints: at present those of {@link #BOTH}. */
   public static final Hints ALL = new Hints(true, true, true);
 
-  /** What a new index gets whose specification does not say. */
+  /** Returns the hints of a new index whose specification has none. */
   EntryHints ofNewIndexes() {
     return !pages ? EntryHints.NONE : frames ? EntryHints.PAGE_FRAME_SLOT : EntryHints.PAGE_SLOT;
   }

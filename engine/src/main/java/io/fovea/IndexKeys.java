@@ -9,17 +9,17 @@ import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** How keys of an index are turned into the bytes with which its entries begin. */
+/** Encodes keys of an index as the bytes with which its entries begin. */
 abstract sealed class IndexKeys<I> {
   /**
-   * The bytes of a key.
+   * An encoded key.
    *
-   * @param exact whether they are all of an entry, as those of a unique index may be
+   * @param exact whether the bytes are a whole entry key, as is possible in a unique index
    */
   record Encoded(byte[] bytes, boolean exact) {
     /**
-     * The first bytes behind all that begin with these; null where there are none, as all begin
-     * with 0xFF, or with nothing.
+     * Returns the first bytes after all that begin with these; null if there are none, because
+     * these are empty or all 0xFF.
      */
     byte @Nullable [] behind() {
       byte[] next = bytes.clone();
@@ -30,7 +30,7 @@ abstract sealed class IndexKeys<I> {
 
   abstract Encoded encode(I key);
 
-  /** Keys of an index of byte strings, which are made of parts. */
+  /** Keys of an index of a table of byte strings, made of parts. */
   static final class OfParts extends IndexKeys<Key> {
     private final IndexCore index;
 
@@ -46,11 +46,11 @@ abstract sealed class IndexKeys<I> {
     }
   }
 
-  /** Keys of an index of objects, which are objects. */
+  /** Keys of an index of objects. */
   static final class OfObjects<I> extends IndexKeys<I> {
     private final EntryKey keys;
 
-    /** Whether keys have all components, and one object at most has the same. */
+    /** Whether keys are complete and at most one object has each. */
     private final boolean unique;
 
     OfObjects(IndexCore index, EntryKey keys) {

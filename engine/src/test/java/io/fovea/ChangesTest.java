@@ -152,7 +152,7 @@ class ChangesTest {
         assertEquals(1, all.get(1).changes().size());
         assertEquals(Change.Kind.PUT, c.kind());
         InvalidUseException e = assertThrows(InvalidUseException.class, () -> c.row(other));
-        assertTrue(e.getMessage().contains("is not the one that has changed"), e.getMessage());
+        assertTrue(e.getMessage().contains("belongs to table"), e.getMessage());
         Row r = c.row(t);
         assertEquals(4, r.getInt(QUANTITY));
         assertEquals("nut", r.getText(NAME));

@@ -93,15 +93,15 @@ public final class ChangeReader implements AutoCloseable {
     this.chains = new LoggedChains(pageSize);
     if (!at.id().equals(id)) {
       throw new ChangesLostException(
-          name, "the position is one of database " + at.id() + ", and this is " + id);
+          name, "the position belongs to database " + at.id() + ", but this is " + id);
     }
     if (at.lsn() > log.durableLsn()) {
       throw new ChangesLostException(
           name,
           "the position is beyond the end of the log, "
               + log.durableLsn()
-              + ": it is of a copy of this database that went on by itself, or its file was put"
-              + " back");
+              + ": it belongs to a copy of this database that has diverged, or the file was"
+              + " replaced by an older one");
     }
     requireKept(at.tables());
     this.records = log.records();
@@ -149,8 +149,8 @@ public final class ChangeReader implements AutoCloseable {
     if (kept == Long.MAX_VALUE) {
       throw new ChangesLostException(
           name,
-          "the log has no changes yet that can be followed: it has them from the first change"
-              + " on that is made with LogOptions.changeRetentionBytes");
+          "the log retains no changes yet: they are retained from the first one made with"
+              + " LogOptions.changeRetentionBytes");
     }
     if (lsn < kept) {
       throw lost(lsn, kept);
@@ -174,12 +174,12 @@ public final class ChangeReader implements AutoCloseable {
   private ChangesLostException lost(long lsn, long kept) {
     return new ChangesLostException(
         name,
-        "the log is needed from LSN "
+        "changes are needed from LSN "
             + lsn
-            + " on, and has changes from LSN "
+            + ", but retained only from LSN "
             + kept
-            + " on: LogOptions.changeRetentionBytes says how much is kept, and none are where the"
-            + " database was opened without it, or the storage was full");
+            + ": LogOptions.changeRetentionBytes limits what is retained; none are if the database"
+            + " was opened without it, or the storage was full");
   }
 
   /** Returns the position after the last commit that {@link #next} has returned, or farther. */
@@ -231,7 +231,7 @@ public final class ChangeReader implements AutoCloseable {
   private void requireList() {
     if (fresh && (records.start() != tables || records.type() != RecordType.TABLES)) {
       throw new ChangesLostException(
-          name, "there is no list of tables at LSN " + tables + ", where the position says one is");
+          name, "there is no list of tables at LSN " + tables + ", to which the position refers");
     }
     fresh = false;
   }

@@ -189,8 +189,7 @@ final class CopyArea {
     }
   }
 
-  // --------------------------------------------------------------------------------------- the
-  // file
+  // -------------------------------------------------------------------------------------- the file
 
   /** Returns the offset of a location in the file. */
   long fileOffset(long place) {

@@ -133,7 +133,7 @@ public final class BackupChain {
         throw new InvalidUseException(
             "The backup "
                 + link.name
-                + " has only what was changed since "
+                + " contains only changes since "
                 + (manifest == null || manifest.since() == null
                     ? "another"
                     : manifest.since().text())
@@ -170,20 +170,20 @@ public final class BackupChain {
       String name) {
     String why =
         !incremental
-            ? "it is a full backup, which comes first"
+            ? "it is a full backup, which must be the first"
             : manifest == null
-                ? "it has no manifest, and so is not whole"
+                ? "it has no manifest, so it is incomplete"
                 : there == null
-                    ? "the backup before it has no manifest: it is no backup, or one of an older"
+                    ? "the backup before it has no manifest: it is not a backup, or of an older"
                         + " version"
                     : manifest.whyNotOnto(there);
     if (why != null) {
       throw new InvalidUseException(
           "The backup "
               + name
-              + " can't be put onto those before it: "
+              + " can't be applied to those before it: "
               + why
-              + ". Give one full backup, and then those that were made since, in their order.");
+              + ". Pass a full backup and then all incremental ones in order.");
     }
   }
 
@@ -199,8 +199,8 @@ public final class BackupChain {
               + (suffix.equals(Storage.DATA) ? "data" : suffix.substring(1))
               + " of backup "
               + name
-              + ", by its manifest (a backup that was opened where it is has become a database,"
-              + " which is restored without the manifest): ";
+              + ", by its manifest (a backup opened in place has become a database: to restore it,"
+              + " remove the manifest): ";
       if (expected != found) {
         throw new CorruptionException(what + "bytes", -1, -1, expected, found);
       }
@@ -210,7 +210,7 @@ public final class BackupChain {
     }
     if (Files.exists(beside(at, Storage.DOUBLE_WRITE))) {
       throw new CorruptionException(
-          "files of backup " + name + ": a double-write area, which a backup never has",
+          "files of backup " + name + ": a double-write area, which backups do not have",
           -1,
           -1,
           0,
@@ -266,7 +266,7 @@ public final class BackupChain {
     if (Files.exists(log)) {
       Directories.move(log, beside(file, Storage.LOG), StandardCopyOption.REPLACE_EXISTING);
     } else {
-      Directories.delete(beside(file, Storage.LOG)); // the database was closed, and needs none
+      Directories.delete(beside(file, Storage.LOG)); // the database was closed and needs no log
     }
   }
 }

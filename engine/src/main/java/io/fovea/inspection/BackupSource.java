@@ -149,8 +149,8 @@ interface BackupSource {
     if (found.size() != 1) {
       throw new InvalidUseException(
           found.isEmpty()
-              ? "There is no data file in " + directory + ", and so no backup."
-              : "There are several files in " + directory + ": say which of " + found + ".");
+              ? "There is no backup in " + directory + ": it has no data file."
+              : "There are several data files in " + directory + ": pass one of " + found + ".");
     }
     return found.get(0);
   }
@@ -246,7 +246,7 @@ interface BackupSource {
       }
       if (!isHeader(h) || h[TYPE_AT] != '0' && h[TYPE_AT] != 0) {
         throw new InvalidUseException(
-            "The stream is no archive of a backup: there is no file where one should begin.");
+            "The stream is not a backup archive: a tar header of a file was expected.");
       }
       int length = 0;
       while (length < 100 && h[length] != 0) {

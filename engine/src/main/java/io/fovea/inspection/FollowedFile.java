@@ -152,8 +152,8 @@ public final class FollowedFile implements AutoCloseable {
     return new InvalidUseException(
         "The log of "
             + file
-            + " keeps no commits to follow: the application has to open the database with"
-            + " LogOptions.changeRetentionBytes, and with a log. It has those from then on.");
+            + " retains no changes. Open the database with a log and"
+            + " LogOptions.changeRetentionBytes; changes are retained from then on.");
   }
 
   /**
@@ -281,7 +281,7 @@ public final class FollowedFile implements AutoCloseable {
    */
   public void requireOpen() {
     if (closed) {
-      throw new InvalidUseException("These changes of file " + file + " were closed.");
+      throw new InvalidUseException("This subscription to changes of file " + file + " is closed.");
     }
   }
 
@@ -338,11 +338,11 @@ public final class FollowedFile implements AutoCloseable {
           file,
           kept == Long.MAX_VALUE
               ? "the database was opened without LogOptions.changeRetentionBytes"
-              : "the log is needed from LSN "
+              : "changes are needed from LSN "
                   + from
-                  + " on, and is kept from LSN "
+                  + ", but retained only from LSN "
                   + kept
-                  + " on: LogOptions.changeRetentionBytes says how much is kept");
+                  + ": LogOptions.changeRetentionBytes limits what is retained");
     }
   }
 

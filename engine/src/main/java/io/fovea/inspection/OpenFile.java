@@ -107,7 +107,7 @@ public final class OpenFile implements AutoCloseable {
         }
         last = null;
       } catch (CorruptionException e) {
-        last = e; // perhaps read while it was written
+        last = e; // possibly read during a write
       }
       OperationInterruptedException.check("copy a database");
     }
@@ -119,9 +119,9 @@ public final class OpenFile implements AutoCloseable {
         file.toString(),
         -1,
         0,
-        "there was a checkpoint while each of "
+        "a checkpoint interrupted each of "
             + COPIES
-            + " copies was made. Let the process that has it open make a backup: Database.backup");
+            + " attempts. Call Database.backup in the process that has the database open");
   }
 
   private static Superblock read(SuperblockFile file) {

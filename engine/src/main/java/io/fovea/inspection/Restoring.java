@@ -72,8 +72,8 @@ public final class Restoring {
         throw new InvalidUseException(
             suffix.equals(FOLDER)
                 ? there
-                    + " is of another restore. If that one goes on, wait for it; if it was cut off,"
-                    + " delete the folder; then restore again."
+                    + " belongs to another restore. Wait for it, or delete the folder if that"
+                    + " restore was interrupted, and retry."
                 : there + " exists, and a restore overwrites nothing. Restore to another name.");
       }
     }
@@ -149,7 +149,8 @@ public final class Restoring {
         Directories.delete(f);
       }
     } catch (IOException | FoveaException e) {
-      LOG.log(Level.WARNING, () -> "What is left of a restore can't be removed: " + folder, e);
+      LOG.log(
+          Level.WARNING, () -> "The temporary folder of a restore can't be removed: " + folder, e);
     }
   }
 }

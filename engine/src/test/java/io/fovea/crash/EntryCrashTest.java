@@ -452,7 +452,7 @@ class EntryCrashTest {
           try {
             again.to(file, options());
           } catch (InvalidUseException e) {
-            says(e, cutShort.toRealPath() + " is of another restore");
+            says(e, cutShort.toRealPath() + " belongs to another restore");
             delete(cutShort);
             again.to(file, options());
           }
