@@ -36,7 +36,6 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Key implements KeyReader, KeyWriter {
-
   private static final int UNKNOWN = -1;
   private static final Field[] NO_PARTS = {};
 

@@ -52,7 +52,6 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Row implements RowReader {
-
   private static final int VOID = RowRefusal.VOID;
 
   private final Layout layout;
@@ -78,7 +77,7 @@ public final class Row implements RowReader {
   /** The same memory, as used by the engine. */
   private final RecordBuffer buffer;
 
-  /** Creates a row with memory from the garbage-collected arena. */
+  /** Creates a row in newly allocated memory. */
   Row(Layout layout, RowFields fields, int size, Object owner, int keyBytesMax) {
     this(layout, fields, size, owner, RecordBuffer.memory(size, keyBytesMax), 0);
   }
@@ -599,7 +598,7 @@ public final class Row implements RowReader {
     return isPlain(field, type) ? base + field.offset() : nullableAt(field, type);
   }
 
-  /** Returns the address of a field to be set, and marks it as changed. */
+  /** Returns the address of a field to be set. */
   private long place(Field field, FieldType type, int bytes) {
     return isPlain(field, type) ? base + field.offset() : nullablePlace(field, type, bytes);
   }
