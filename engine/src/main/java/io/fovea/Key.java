@@ -230,12 +230,11 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Makes this a key of three integers.
+   * {@return this key, changed to three integers}
    *
    * @param a the first part
    * @param b the second part
    * @param c the third part
-   * @return this
    * @throws InvalidUseException if there are fewer parts or they are not integers
    */
   public Key set(int a, int b, int c) {
@@ -243,13 +242,12 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Makes this a key of four integers.
+   * {@return this key, changed to four integers}
    *
    * @param a the first part
    * @param b the second part
    * @param c the third part
    * @param d the fourth part
-   * @return this
    * @throws InvalidUseException if there are fewer parts or they are not integers
    */
   public Key set(int a, int b, int c, int d) {
@@ -272,10 +270,9 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Copies the parts of another key of the same specification.
+   * {@return this key, after copying the parts of another key of the same specification}
    *
    * @param other the key to copy
-   * @return this
    * @throws InvalidUseException if its specification differs
    */
   public Key set(Key other) {

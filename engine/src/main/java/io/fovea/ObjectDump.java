@@ -45,10 +45,9 @@ public final class ObjectDump {
   }
 
   /**
-   * Creates a converter for a table.
+   * {@return a converter for a table}
    *
    * @param table a table of objects, opened with {@link Database#describe} or otherwise
-   * @return the converter
    * @throws InvalidUseException if it contains rows, or bytes that are not objects
    */
   public static ObjectDump of(RowTable table) {
@@ -67,19 +66,17 @@ public final class ObjectDump {
   }
 
   /**
-   * Returns the names of the parts of a key.
-   *
-   * @return the names in order, with dots for a part in a record; {@code key} if it has no parts
+   * {@return the names of the parts of a key, in order: dotted for a part of a record; {@code key}
+   * if it has no parts}
    */
   public List<String> keyNames() {
     return List.copyOf(ObjectText.parts(history().key()).keySet());
   }
 
   /**
-   * Converts a key to names and values.
+   * {@return a key's parts by {@link #keyNames}}
    *
    * @param key its bytes
-   * @return its parts, by {@link #keyNames}
    * @throws IllegalArgumentException if the bytes are not a key of the table
    */
   public Map<String, @Nullable Object> key(byte[] key) {
@@ -87,10 +84,9 @@ public final class ObjectDump {
   }
 
   /**
-   * Returns the bytes of a key, or the common prefix of all keys with the given first parts.
+   * {@return the bytes of a key, or the common prefix of all keys with the given first parts}
    *
    * @param texts the parts
-   * @return the bytes
    * @throws IllegalArgumentException if there are too many, or one does not fit its part
    */
   public byte[] key(List<String> texts) {
@@ -98,10 +94,9 @@ public final class ObjectDump {
   }
 
   /**
-   * Converts an object to names and values.
+   * {@return an object's components by their names in its version}
    *
    * @param value its bytes
-   * @return its components, by their names in its version
    * @throws IllegalArgumentException if the bytes are not an object of the table
    */
   public Map<String, @Nullable Object> object(byte[] value) {

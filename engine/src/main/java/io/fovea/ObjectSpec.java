@@ -68,8 +68,8 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * Returns the specification of a table of records. Keys have at most 256 bytes: see {@link
-   * #keyBytesMax}.
+   * {@return the specification of a table of records, with keys of at most {@linkplain #keyBytesMax
+   * 256 bytes}}
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
@@ -77,25 +77,22 @@ public final class ObjectSpec<K, V> {
    * @param keys the class of the keys; if a component of the values has {@link io.fovea.schema.Id},
    *     its class or wrapper class
    * @param values a record class
-   * @return the specification
-   * @throws IllegalArgumentException if one of the classes can't be stored, naming the component,
-   *     or if the name is invalid
+   * @throws IllegalArgumentException if a class can't be stored, naming the component, or if the
+   *     name is invalid
    */
   public static <K, V> ObjectSpec<K, V> of(String name, Class<K> keys, Class<V> values) {
     return made(name, keys, values, null);
   }
 
   /**
-   * Returns the specification of a table of records whose classes are not open to this module.
+   * {@return the specification of a table of records whose classes are not open to this module}
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
    * @param name its name, 1 to 255 characters of any kind
    * @param keys the class of the keys
    * @param values a record class
-   * @param lookup a lookup with access to the record classes, such as {@link MethodHandles#lookup}
-   *     in a class of their package
-   * @return the specification
+   * @param lookup has access to the record classes: {@link MethodHandles#lookup} in their package
    * @throws IllegalArgumentException as {@link #of(String, Class, Class)}
    */
   public static <K, V> ObjectSpec<K, V> of(
@@ -160,10 +157,8 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * Adds a cache of key locations to the table, not to its indexes: see {@link
-   * TableSpec#cacheLocations}.
-   *
-   * @return another specification
+   * {@return this specification with a {@linkplain TableSpec#cacheLocations cache of key locations}
+   * for the table, not for its indexes}
    */
   public ObjectSpec<K, V> cacheLocations() {
     return new ObjectSpec<>(codec, table.cacheLocations());

@@ -47,12 +47,12 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Opens a scan.
+   * {@return a cursor before the first record of a range; close it, or the end of the transaction
+   * will}
    *
    * @param tx the transaction
    * @param range the range of keys
    * @param order the direction
-   * @return a cursor before the first record; close it, or the end of the transaction will
    */
   public abstract RowCursor scan(Transaction tx, Range range, ScanOrder order);
 
@@ -171,13 +171,11 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Streams all records in ascending order: see {@link #stream(Transaction, Range, ScanOrder,
-   * BiFunction)}.
+   * {@return a new stream of all records in ascending order}
    *
    * @param <T> the elements
    * @param tx the transaction
-   * @param mapper as there
-   * @return a new stream
+   * @param mapper as for {@link #stream(Transaction, Range, ScanOrder, BiFunction)}
    */
   public <T> Stream<T> stream(
       Transaction tx, BiFunction<? super Key, ? super Row, ? extends T> mapper) {
@@ -193,8 +191,7 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
    * @param tx the transaction
    * @param range the range of keys
    * @param order the direction
-   * @param mapper converts primary key and row, both owned by the cursor and reused for the next
-   *     record
+   * @param mapper converts primary key and row, which the cursor reuses for the next record
    * @return a new stream
    */
   public <T> Stream<T> stream(
@@ -246,12 +243,10 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
    * @param order the direction
    * @param after {@link Page#next} of the previous page; null for the first page
    * @param limit the maximum number of records in the page
-   * @param mapper converts primary key and row, both owned by the cursor and reused for the next
-   *     record
+   * @param mapper converts primary key and row, which the cursor reuses for the next record
    * @return the page
    * @throws IllegalArgumentException if the limit is not positive
-   * @throws InvalidUseException if the token is damaged, or belongs to another table, index or
-   *     order
+   * @throws InvalidUseException if the token is damaged, or of another table, index or order
    */
   public <T> Page<T> page(
       Transaction tx,

@@ -24,11 +24,10 @@ public final class Projection {
   }
 
   /**
-   * Creates a projection to the given fields of a layout.
+   * {@return a projection to the given fields of a layout}
    *
    * @param layout the layout
    * @param fields its fields to be read, at least one
-   * @return the projection
    * @throws IllegalArgumentException if there is none, or one belongs to another layout
    */
   public static Projection of(Layout layout, Field... fields) {

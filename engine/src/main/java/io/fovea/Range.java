@@ -49,10 +49,9 @@ public final class Range {
   }
 
   /**
-   * Returns the range of the keys that begin with a prefix.
+   * {@return the range of the keys that begin with a prefix}
    *
    * @param prefix a key, usually with fewer parts set than its specification
-   * @return the range
    */
   public static Range prefix(Key prefix) {
     Objects.requireNonNull(prefix, "prefix");
@@ -60,51 +59,46 @@ public final class Range {
   }
 
   /**
-   * Returns the range of the keys greater than or equal to a key.
+   * {@return the range of the keys greater than or equal to a key}
    *
    * @param lo the least key or prefix of the range
-   * @return the range
    */
   public static Range atLeast(Key lo) {
     return new Range(Objects.requireNonNull(lo, "lo"), true, null, true);
   }
 
   /**
-   * Returns the range of the keys greater than a key.
+   * {@return the range of the keys greater than a key}
    *
    * @param lo the excluded key; as a prefix, it excludes all keys that begin with it
-   * @return the range
    */
   public static Range greaterThan(Key lo) {
     return new Range(Objects.requireNonNull(lo, "lo"), false, null, true);
   }
 
   /**
-   * Returns the range of the keys less than a key.
+   * {@return the range of the keys less than a key}
    *
    * @param hi the excluded key; as a prefix, it excludes all keys that begin with it
-   * @return the range
    */
   public static Range lessThan(Key hi) {
     return new Range(null, true, Objects.requireNonNull(hi, "hi"), false);
   }
 
   /**
-   * Returns the range of the keys less than or equal to a key.
+   * {@return the range of the keys less than or equal to a key}
    *
    * @param hi the greatest key or prefix of the range
-   * @return the range
    */
   public static Range atMost(Key hi) {
     return new Range(null, true, Objects.requireNonNull(hi, "hi"), true);
   }
 
   /**
-   * Returns the range from one key to another, both inclusive.
+   * {@return the range from one key to another, both inclusive; empty if {@code lo > hi}}
    *
    * @param lo the least key or prefix of the range
    * @param hi the greatest key or prefix of the range
-   * @return the range; empty if {@code lo} is greater than {@code hi}
    */
   public static Range between(Key lo, Key hi) {
     return new Range(
@@ -112,13 +106,12 @@ public final class Range {
   }
 
   /**
-   * Returns the range from one key to another.
+   * {@return the range from one key to another}
    *
    * @param lo the lower bound
    * @param loInclusive whether the range includes {@code lo}, or the keys that begin with it
    * @param hi the upper bound
    * @param hiInclusive whether the range includes {@code hi}, or the keys that begin with it
-   * @return the range
    */
   public static Range of(Key lo, boolean loInclusive, Key hi, boolean hiInclusive) {
     return new Range(
@@ -180,11 +173,8 @@ public final class Range {
   }
 
   /**
-   * Moves a scan to the first record at or beyond a key, as {@link #open} would for a range that
-   * begins there; all keys that begin with a prefix compare as equal to it.
-   *
-   * @param stage memory for two keys of {@code stride} bytes
-   * @return whether there is one
+   * Moves a scan to the first record at or beyond a key, as {@link #open} for a range that begins
+   * there, and returns whether there is one.
    */
   static boolean seek(TxScan scan, Key key, boolean exact, MemorySegment stage, int stride) {
     Object owner = key.owner();
@@ -235,7 +225,6 @@ public final class Range {
     return (end & 1) != 0;
   }
 
-  /** Writes the lower bound to the beginning of the stage. */
   private static int low(
       @Nullable Key key,
       boolean included,
@@ -254,7 +243,6 @@ public final class Range {
     return length == 0 ? EMPTY : end(length, true);
   }
 
-  /** Writes the upper bound to the second half of the stage. */
   private static int high(
       @Nullable Key key,
       boolean included,

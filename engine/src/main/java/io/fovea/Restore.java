@@ -37,13 +37,12 @@ public final class Restore {
   }
 
   /**
-   * Starts with a full backup.
+   * {@return a restore of a full backup, to be run by {@link #to}}
    *
    * @param backup the directory of {@link Database#backup(Path)}, or the data file of one database
    *     if the directory has several; or a file with the output of {@link
-   *     Database#backup(java.io.OutputStream)}. The files of a database that was closed, or whose
-   *     process was killed, also work
-   * @return the restore, to be run by {@link #to}
+   *     Database#backup(java.io.OutputStream)}. The files of a closed database or killed process
+   *     also work
    */
   public static Restore from(Path backup) {
     Objects.requireNonNull(backup, "backup");
@@ -51,11 +50,10 @@ public final class Restore {
   }
 
   /**
-   * Starts with a full backup from a stream.
+   * {@return a restore of a full backup from a stream, to be run by {@link #to}}
    *
    * @param archive the output of {@link Database#backup(java.io.OutputStream)}; read once, up to
    *     the end of the archive, and not closed
-   * @return the restore, to be run by {@link #to}
    */
   public static Restore from(InputStream archive) {
     Objects.requireNonNull(archive, "archive");
@@ -63,10 +61,9 @@ public final class Restore {
   }
 
   /**
-   * Adds an incremental backup: see {@link BackupOptions#since}.
+   * {@return this restore with another {@linkplain BackupOptions#since incremental backup}}
    *
    * @param incremental its directory, the page file in it, or a file with its archive
-   * @return another restore, to be run by {@link #to}
    */
   public Restore then(Path incremental) {
     Objects.requireNonNull(incremental, "incremental");
@@ -74,11 +71,10 @@ public final class Restore {
   }
 
   /**
-   * Adds an incremental backup from a stream.
+   * {@return this restore with another incremental backup from a stream}
    *
    * @param archive the output of {@link Database#backup(java.io.OutputStream, BackupOptions)}; read
    *     once, up to the end of the archive, and not closed
-   * @return another restore, to be run by {@link #to}
    */
   public Restore then(InputStream archive) {
     Objects.requireNonNull(archive, "archive");

@@ -64,10 +64,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TableMap<K, V> extends AbstractMap<K, V>
     implements ConcurrentNavigableMap<K, V> {
-  /** How many records an iterator reads at a time. */
   private static final int BATCH = 256;
 
-  /** How many records a step of {@link #clear} deletes. */
   private static final long CLEARED = 10_000;
 
   private final Table<K, V> table;
@@ -284,11 +282,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
 
   // ------------------------------------------------------------------------------------------ all
 
-  /**
-   * Counts the records by reading them.
-   *
-   * @return the number of records read; at most {@link Integer#MAX_VALUE}
-   */
+  /** {@return the number of records, up to {@link Integer#MAX_VALUE}, counted by reading them} */
   @Override
   public int size() {
     long n = 0;

@@ -301,10 +301,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Returns whether the transaction is active and pessimistic: writers of the records it reads or
-   * writes wait for it ({@link TxOptions#pessimisticAfterAborts(int)}).
-   *
-   * @return true while it is active and pessimistic
+   * {@return whether the transaction is active and {@linkplain
+   * TxOptions#pessimisticAfterAborts(int) pessimistic}: writers of the records it reads or writes
+   * wait for it}
    */
   public boolean isPessimistic() {
     return state == State.ACTIVE && tx.pessimistic();

@@ -76,11 +76,11 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Runs a named task in a transaction and commits it. Equivalent to passing options with {@link
-   * TxOptions#name}; on a hot path keep such options in a field.
+   * Runs a named task in a transaction and commits it.
    *
    * @param <X> the exception that the task throws
-   * @param name the name of the work in log warnings
+   * @param name the {@linkplain TxOptions#name name} of the work; on a hot path keep options with
+   *     it
    * @param task the body
    * @throws X if the task throws it; the transaction was rolled back
    * @throws IllegalArgumentException if the name is blank
@@ -95,8 +95,7 @@ public abstract sealed class TransactionRunner permits Catalog {
    *
    * @param <X> the exception that the task throws
    * @param task the body
-   * @return the handle; wait for it, or query it, before you disclose what the task has read or
-   *     changed
+   * @return the handle; wait for it, or query it, before you disclose the task's reads or changes
    * @throws X if the task throws it; the transaction was rolled back
    */
   public <X extends Exception> CommitHandle runPipelined(Task<X> task) throws X {
@@ -104,14 +103,12 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Runs a task in a transaction with options and commits it without waiting for durability: see
-   * {@link #runPipelined(Task)}.
+   * Runs a task in a transaction with options: see {@link #runPipelined(Task)}.
    *
    * @param <X> the exception that the task throws
    * @param txOptions the options of the transaction
    * @param task the body
-   * @return the handle; wait for it, or query it, before you disclose what the task has read or
-   *     changed
+   * @return the handle; wait for it, or query it, before you disclose the task's reads or changes
    * @throws X if the task throws it; the transaction was rolled back
    */
   public <X extends Exception> CommitHandle runPipelined(TxOptions txOptions, Task<X> task)
@@ -150,12 +147,12 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Runs named work in a transaction, commits it and returns its result. Equivalent to passing
-   * options with {@link TxOptions#name}; on a hot path keep such options in a field.
+   * Runs named work in a transaction, commits it and returns its result.
    *
    * @param <R> the result
    * @param <X> the exception that the work throws
-   * @param name the name of the work in log warnings
+   * @param name the {@linkplain TxOptions#name name} of the work; on a hot path keep options with
+   *     it
    * @param work the body
    * @return the result of the attempt that committed
    * @throws X if the work throws it; the transaction was rolled back
@@ -167,12 +164,12 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Runs named work in a read-only transaction and returns its result: as {@link #read(Work)}, with
-   * {@link TxOptions#name}. On a hot path keep such options in a field.
+   * Runs named work in a read-only transaction and returns its result.
    *
    * @param <R> the result
    * @param <X> the exception that the work throws
-   * @param name the name of the work in log warnings
+   * @param name the {@linkplain TxOptions#name name} of the work; on a hot path keep options with
+   *     it
    * @param work the body
    * @return a result that belongs to one state of the database
    * @throws X if the work throws it
@@ -199,13 +196,12 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Runs work in a transaction on a new virtual thread: see {@link #submit(TxOptions, Executor,
-   * Work)}.
+   * Runs work in a transaction on a new virtual thread.
    *
    * @param <R> the result
    * @param <X> the exception that the work throws
    * @param work the body
-   * @return a stage that completes with the result of the attempt that committed
+   * @return the stage of {@link #submit(TxOptions, Executor, Work)}
    */
   public <R extends @Nullable Object, X extends Exception> CompletionStage<R> submit(
       Work<R, X> work) {
@@ -213,14 +209,13 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Runs work in a transaction with options on a new virtual thread: see {@link #submit(TxOptions,
-   * Executor, Work)}.
+   * Runs work in a transaction with options on a new virtual thread.
    *
    * @param <R> the result
    * @param <X> the exception that the work throws
    * @param txOptions the options of the transaction
    * @param work the body
-   * @return a stage that completes with the result of the attempt that committed
+   * @return the stage of {@link #submit(TxOptions, Executor, Work)}
    */
   public <R extends @Nullable Object, X extends Exception> CompletionStage<R> submit(
       TxOptions txOptions, Work<R, X> work) {
@@ -274,15 +269,12 @@ public abstract sealed class TransactionRunner permits Catalog {
     }
   }
 
-  /** A body whose result is kept until it is durable. */
   private static final class Submitted<R extends @Nullable Object, X extends Exception>
       implements Task<X> {
     final Work<R, X> work;
 
-    /** The result of the last attempt. */
     R result;
 
-    /** Actions to run when the result is durable; null if there are none. */
     @Nullable List<Runnable> actions;
 
     @SuppressWarnings("NullAway") // null until the first attempt
@@ -310,13 +302,10 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Begins a transaction with options: see {@link #begin()}.
+   * Begins a transaction with options; otherwise as {@link #begin()}.
    *
    * @param txOptions the options of the transaction
    * @return a transaction of the calling thread; commit it, roll it back or close it
-   * @throws InvalidUseException inside a body of a transaction of this database
-   * @throws TransactionAbortedException if too many transactions are active for it to begin in time
-   * @throws DatabaseClosedException if the database was closed
    */
   public Transaction begin(TxOptions txOptions) {
     Objects.requireNonNull(txOptions, "options");
@@ -325,7 +314,7 @@ public abstract sealed class TransactionRunner permits Catalog {
 
   // ---------------------------------------------------------------------------------- its source
 
-  /** Begins the transactions of a database, and runs bodies in them. Any thread. */
+  /** Begins transactions and runs bodies in them. Any thread. */
   static final class Source {
     /** The index of the calling thread's current transaction, padded by 128 bytes on each side. */
     private static final int CURRENT = 32;
@@ -371,10 +360,6 @@ public abstract sealed class TransactionRunner permits Catalog {
       return retries.sum();
     }
 
-    /**
-     * Runs the body, {@code work} or {@code task}, until it commits. Ahead of the log R is a commit
-     * handle.
-     */
     static <R extends @Nullable Object, X extends Exception> R loop(
         Source source,
         TxOptions txOptions,
@@ -538,7 +523,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         return tx;
       } finally {
         if (!watched) {
-          tx.abandon(); // the caller never gets it
+          tx.abandon();
         }
       }
     }
