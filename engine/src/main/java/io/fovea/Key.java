@@ -307,8 +307,8 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Appends the beginning of a text, for a range of all keys whose text begins with it. Nothing can
-   * be appended after it.
+   * Appends the beginning of a text, for a range of all keys whose text begins with it. It is the
+   * last part.
    *
    * @param value the beginning
    * @return this
@@ -462,10 +462,7 @@ public final class Key implements KeyReader, KeyWriter {
     return parts[n];
   }
 
-  /**
-   * Returns where the next part's text or bytes begin; nothing is appended before they are known to
-   * fit.
-   */
+  /** Returns where the next text or bytes begin, after checking that they fit. */
   private int valueAt(Field part) {
     int at = (int) base + length;
     return part.nullable() ? Tuple.putThere(segment, at, true) : at;
@@ -649,8 +646,7 @@ public final class Key implements KeyReader, KeyWriter {
    * Compares two keys or prefixes in the order of the table.
    *
    * @param other a key of the same specification
-   * @return a negative number, 0 or a positive number, as this is less than, equal to or greater
-   *     than the other
+   * @return negative, 0 or positive, as this is less than, equal to or greater than the other
    */
   public int compareTo(Key other) {
     return Mem.compare(segment, base, length, other.segment, other.base, other.length);

@@ -22,13 +22,12 @@ import java.util.function.Consumer;
  * retryable cause. A verification waits for loads to end.
  *
  * <p><b>Rows that have {@linkplain io.fovea.schema.TableSpec#expireAfter expired}</b> when the load
- * begins to read are left out. Those of the table are not duplicates; those of the source count as
+ * begins to read are left out. Those of the table are no duplicates; those of the source count as
  * loaded.
  *
  * <p><b>End.</b> When the load returns, it is as durable as a commit. To cancel it, interrupt the
  * thread, which throws {@link io.fovea.error.OperationInterruptedException}, or throw from the
- * source or {@link #progress}. A close of the database also cancels it. The table is unchanged
- * then.
+ * source or {@link #progress}. A close of the database cancels it too. The table is unchanged then.
  *
  * <p><b>The log.</b> A load holds back the redo point while it builds its trees: concurrent commits
  * must fit into {@link LogOptions#maxBytes}, or they wait. Trees are built after the source has

@@ -9,7 +9,7 @@ import java.util.function.Consumer;
  *
  * <p>{@link Options#durability} sets whether there is a log, and when a commit is durable.
  *
- * <p>Immutable: every method with an argument returns a new instance. Any thread. Part of {@link
+ * <p>Immutable: methods with an argument return a new instance. Any thread. Part of {@link
  * Options}.
  *
  * @since 0.1.0
@@ -63,8 +63,8 @@ public final class LogOptions {
    * @param time how long a commit may be in memory only
    * @param bytes how many bytes of log may be in memory only
    * @return new options
-   * @throws IllegalArgumentException if the time is not positive or longer than an hour, or the
-   *     bytes are less than 4 KiB
+   * @throws IllegalArgumentException if the time is not in (0, 1 hour], or the bytes are less than
+   *     4 KiB
    */
   public LogOptions maxFlushDelay(Duration time, int bytes) {
     Options.check(
@@ -132,8 +132,7 @@ public final class LogOptions {
   /**
    * Sets the size of the buffer between commits and the log file.
    *
-   * @param bytes a power of two from 64 KiB to 1 GiB, and at least 16 pages, which opening the
-   *     database checks
+   * @param bytes a power of two from 64 KiB to 1 GiB, and at least 16 pages (checked at open)
    * @return new options
    * @throws IllegalArgumentException for another size
    */
@@ -154,8 +153,8 @@ public final class LogOptions {
    * Sets the size of the log file's segments, which are reused. An existing log keeps its segment
    * size until the database is closed and reopened with another one.
    *
-   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB, and at least 12 KiB and a quarter of the
-   *     log's buffer, which opening the database checks
+   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB, and at least a quarter of the log's
+   *     buffer (checked at open)
    * @return new options
    * @throws IllegalArgumentException for another size
    */
@@ -175,8 +174,7 @@ public final class LogOptions {
   /**
    * Sets how often to take a checkpoint even if little is written.
    *
-   * @param interval the time between two checkpoints; zero for checkpoints by {@link #maxBytes}
-   *     only
+   * @param interval the time between checkpoints; zero for checkpoints by {@link #maxBytes} only
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -186,7 +184,7 @@ public final class LogOptions {
     return with(v -> v.checkpointInterval = interval);
   }
 
-  /** {@return the time between two checkpoints; zero for checkpoints by {@link #maxBytes} only} */
+  /** {@return the time between checkpoints; zero for checkpoints by {@link #maxBytes} only} */
   public Duration checkpointInterval() {
     return v.checkpointInterval;
   }
@@ -201,8 +199,7 @@ public final class LogOptions {
    * <p>Without this, or if {@link #checkpointInterval} is zero, the log file keeps its size, about
    * {@link #maxBytes}, until the database is closed.
    *
-   * @param time the time without a commit or a change of a table; zero for never. The default is 10
-   *     seconds
+   * @param time the time without a commit or table change; zero for never; 10 seconds by default
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */

@@ -66,8 +66,8 @@ public final class ObjectDump {
   }
 
   /**
-   * {@return the names of the parts of a key, in order: dotted for a part of a record; {@code key}
-   * if it has no parts}
+   * {@return the names of a key's parts, in order: dotted in records, {@code key} if it has no
+   * parts}
    */
   public List<String> keyNames() {
     return List.copyOf(ObjectText.parts(history().key()).keySet());

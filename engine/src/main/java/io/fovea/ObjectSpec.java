@@ -68,17 +68,16 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * {@return the specification of a table of records, with keys of at most {@linkplain #keyBytesMax
-   * 256 bytes}}
+   * {@return the specification of a table with keys of {@linkplain #keyBytesMax at most 256 bytes}}
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
    * @param name its name, 1 to 255 characters of any kind
-   * @param keys the class of the keys; if a component of the values has {@link io.fovea.schema.Id},
-   *     its class or wrapper class
+   * @param keys the class of the keys: the (wrapper) class of the {@link io.fovea.schema.Id}, if
+   *     any
    * @param values a record class
-   * @throws IllegalArgumentException if a class can't be stored, naming the component, or if the
-   *     name is invalid
+   * @throws IllegalArgumentException if a class can't be stored, naming the component, or for
+   *     another name
    */
   public static <K, V> ObjectSpec<K, V> of(String name, Class<K> keys, Class<V> values) {
     return made(name, keys, values, null);
@@ -108,8 +107,7 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * Adds a secondary index on components of the objects. Objects with equal values are ordered by
-   * their keys.
+   * Adds a secondary index on components. Objects with equal values are ordered by their keys.
    *
    * <p>Indexed components have the types that keys can have, or optionals of them. They may be null
    * or empty, which sorts before all values. A path names a component of a record, as in {@code
@@ -165,8 +163,7 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * Sets the maximum size of keys. A table keeps the size that it was created with, and must be
-   * opened with it.
+   * Sets the maximum size of keys. A table must be opened with the size that it was created with.
    *
    * @param bytes the maximum bytes of a stored key, 1 to {@link Field#WIDTH_MAX}, and no more than
    *     an eighth of a page: its parts, and 2 more for each text or byte string
@@ -183,7 +180,7 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * {@return the specification of the table without its classes, with {@link TableSpec#objects()
+   * {@return the table's specification without its classes, with {@link TableSpec#objects()
    * shapes}}
    */
   public TableSpec table() {

@@ -115,13 +115,12 @@ public final class Options {
 
   /**
    * Sets the memory for pages and everything that belongs to them, allocated outside the Java heap.
-   * The default is 256 MiB, or an eighth of the memory of the machine or container if that is below
-   * 2 GiB.
+   * The default is 256 MiB, or an eighth of the machine's or container's memory if that is below 2
+   * GiB.
    *
    * @param bytes a hard limit; in a {@link BufferShare} the database's maximum of it
    * @return new options
-   * @throws IllegalArgumentException if it is not positive; opening the database checks whether it
-   *     suffices
+   * @throws IllegalArgumentException if it is not positive; whether it suffices is checked at open
    */
   public Options bufferBytes(long bytes) {
     check(bytes > 0, "Options.bufferBytes is positive", bytes);

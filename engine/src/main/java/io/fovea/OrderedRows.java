@@ -21,14 +21,14 @@ import org.jspecify.annotations.Nullable;
  * <p>Keys are those of this {@link RowTable} or {@link RowIndex}. A key with fewer parts than its
  * specification is a prefix, and compares as equal to all keys that begin with it: {@link #ceiling}
  * finds the first and {@link #floor} the last of them; {@link #higher} and {@link #lower} skip all
- * of them. The primary key passed by {@code forEach}, {@code stream} and {@code page} is one of the
- * table, also in an index.
+ * of them. {@code forEach}, {@code stream} and {@code page} pass the table's primary key, also in
+ * an index.
  *
  * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
  * that record, and with changes of that record.
  *
- * <p>Operations throw the exceptions of {@link RowTable}'s, and {@link InvalidUseException} for a
- * table of byte strings.
+ * <p>Operations throw the exceptions of {@link RowTable}, and {@link InvalidUseException} for byte
+ * strings.
  *
  * @since 0.1.0
  */
@@ -47,8 +47,8 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * {@return a cursor before the first record of a range; close it, or the end of the transaction
-   * will}
+   * {@return a cursor before the first record of a range, closed with the transaction at the
+   * latest}
    *
    * @param tx the transaction
    * @param range the range of keys

@@ -210,8 +210,7 @@ public final class Range {
     return new Estimate(e.entries(), e.bytes());
   }
 
-  // Encodes a bound: the length of its key in the stage, or -1 for none, and whether it is
-  // inclusive.
+  // Encodes a bound: its key's length in the stage, or -1 for none, and whether it is inclusive.
 
   private static int end(int length, boolean inclusive) {
     return length << 1 | (inclusive ? 1 : 0);

@@ -84,8 +84,8 @@ public final class Restore {
   /**
    * Runs the restore.
    *
-   * @param file the file of the new database; its folder exists, and has space for the copy and the
-   *     largest incremental backup
+   * @param file the file of the new database; its folder has space for the copy and the largest
+   *     incremental backup
    * @param options memory and I/O options; the page size is that of the backup
    * @return the findings about the backups; {@link FileReport#ok} is true
    * @throws InvalidUseException if the backups are not a full one and the incremental ones that
@@ -95,8 +95,8 @@ public final class Restore {
    * @throws OperationInterruptedException if the thread is interrupted while a copy is verified;
    *     nothing of the restore remains, and the flag stays set
    * @throws StorageException if an I/O operation fails, or an archive is truncated
-   * @throws io.fovea.error.IncompatibleFormatException if the files are not a database, or of a
-   *     newer version
+   * @throws io.fovea.error.IncompatibleFormatException if the files are no database, or of a newer
+   *     version
    */
   public FileReport to(Path file, Options options) {
     Objects.requireNonNull(file, "file");

@@ -532,8 +532,7 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException if the value has more integer or fraction digits than the field;
-   *     the row is unchanged
+   * @throws InvalidUseException if the value has more integer or fraction digits than the field
    */
   public Row setDecimal(Field field, BigDecimal value) {
     Objects.requireNonNull(value, "value");
@@ -603,10 +602,7 @@ public final class Row implements RowReader {
     return isPlain(field, type) ? base + field.offset() : nullablePlace(field, type, bytes);
   }
 
-  /**
-   * Returns whether a field is usable and not nullable, so that nullable fields cost the others
-   * nothing.
-   */
+  /** Returns whether a field is usable and not nullable: the fast path. */
   private boolean isPlain(Field field, FieldType type) {
     int i = field.ordinal();
     Transaction tx = reader;

@@ -7,7 +7,7 @@ import java.util.function.Consumer;
 /**
  * Limits on {@linkplain Database#snapshot snapshots}.
  *
- * <p>Immutable: every method with an argument returns a new instance. Any thread. Part of {@link
+ * <p>Immutable: methods with an argument return a new instance. Any thread. Part of {@link
  * Options}.
  *
  * @since 0.1.0
@@ -54,8 +54,7 @@ public final class SnapshotOptions {
    *
    * @param bytes the default is 16 MiB
    * @return new options
-   * @throws IllegalArgumentException if it is not positive; opening a snapshot checks whether it
-   *     suffices
+   * @throws IllegalArgumentException if it is not positive; whether it suffices is checked at open
    */
   public SnapshotOptions bufferBytes(long bytes) {
     Options.check(bytes > 0, "SnapshotOptions.bufferBytes is positive", bytes);

@@ -65,10 +65,8 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   /** {@return the table that this is a view of} */
   public abstract RowTable table();
 
-  /** Compares two keys in the table's order. */
   abstract int compare(K a, K b);
 
-  /** Returns the codecs of keys and values, for one thread. */
   abstract Coding<K, V> coding();
 
   abstract Cursor<K, V> open(Transaction tx, Interval<K> interval, ScanOrder order);
@@ -76,20 +74,18 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   // ------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads a record.
+   * {@return the value of a record, a new object, or null if the key is absent}
    *
    * @param tx the transaction
    * @param key its key
-   * @return the value, a new object; null if the key is absent
    */
   public abstract @Nullable V get(Transaction tx, K key);
 
   /**
-   * Reads a record like {@link #get}, and returns an {@link Optional}.
+   * {@return the value of a record, or empty if the key is absent}
    *
    * @param tx the transaction
    * @param key its key
-   * @return the value, or empty if the key is absent
    */
   public Optional<V> find(Transaction tx, K key) {
     return Optional.ofNullable(get(tx, key));
@@ -152,30 +148,26 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * {@return the size of all records at a point between two commits: see {@link
-   * RowTable#dataBytes}}
+   * {@return the bytes of all records at a point between commits: see {@link RowTable#dataBytes}}
    */
   public long dataBytes() {
     return table().dataBytes();
   }
 
   /**
-   * Estimates the number and size of the records in a range: see {@link RowTable#estimate}.
+   * {@return an {@linkplain RowTable#estimate estimate} of the number and size of records}
    *
    * @param tx the transaction
    * @param from the lower bound, or null
    * @param to the upper bound, or null
-   * @return the estimate
    */
   public abstract Estimate estimate(Transaction tx, @Nullable K from, @Nullable K to);
 
   /**
-   * Estimates the number and size of the records whose keys begin with a prefix, as {@link
-   * #scanPrefix}.
+   * {@return an {@linkplain RowTable#estimate estimate} for a prefix, as of {@link #scanPrefix}}
    *
    * @param tx the transaction
    * @param prefix the prefix
-   * @return the estimate
    */
   public abstract Estimate estimatePrefix(Transaction tx, K prefix);
 
@@ -355,8 +347,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Removes all records of a range in one pass: see {@link RowTable#deleteRange(Transaction,
-   * Range)}.
+   * Removes the records of a range at once: see {@link RowTable#deleteRange(Transaction, Range)}.
    *
    * @param tx the transaction
    * @param from the lower bound, or null
@@ -396,8 +387,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   // -------------------------------------------------------------------------------------- loading
 
   /**
-   * Loads records with {@link LoadOptions#defaults}: see {@link RowTable#load(LoadOptions,
-   * LoadSource)}.
+   * Loads records with the default options: see {@link RowTable#load(LoadOptions, LoadSource)}.
    *
    * @param <X> the exception that the source throws
    * @param source adds the records, in any order
@@ -473,13 +463,13 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   // ------------------------------------------------------------------------------------- scanning
 
   /**
-   * Opens a scan of a range.
+   * {@return a cursor before the first record of a range, closed with the transaction at the
+   * latest}
    *
    * @param tx the transaction
    * @param from the lower bound, or null
    * @param to the upper bound, or null
    * @param order the direction
-   * @return a cursor before the first record; close it, or the end of the transaction will
    */
   public Cursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
     return open(tx, Interval.of(from, to), Objects.requireNonNull(order, "order"));
@@ -493,7 +483,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param prefix the prefix
    * @param order the direction
-   * @return a cursor before the first record; close it, or the end of the transaction will
+   * @return a cursor before the first record, closed with the transaction at the latest
    */
   public abstract Cursor<K, V> scanPrefix(Transaction tx, K prefix, ScanOrder order);
 
@@ -520,7 +510,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   // -------------------------------------------------------------------------------------- nearest
 
   /**
-   * {@return the key and value of the first record, or null if there is none}
+   * {@return the first record, or null if there is none}
    *
    * @param tx the transaction
    */
@@ -529,7 +519,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * {@return the key and value of the last record, or null if there is none}
+   * {@return the last record, or null if there is none}
    *
    * @param tx the transaction
    */
@@ -538,8 +528,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * {@return the key and value of the record with the greatest key less than or equal to a key, or
-   * null}
+   * {@return the record with the greatest key less than or equal to a key, or null}
    *
    * @param tx the transaction
    * @param key the key
@@ -549,8 +538,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * {@return the key and value of the record with the least key greater than or equal to a key, or
-   * null}
+   * {@return the record with the least key greater than or equal to a key, or null}
    *
    * @param tx the transaction
    * @param key the key
@@ -560,7 +548,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * {@return the key and value of the record with the greatest key less than a key, or null}
+   * {@return the record with the greatest key less than a key, or null}
    *
    * @param tx the transaction
    * @param key the key
@@ -570,7 +558,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * {@return the key and value of the record with the least key greater than a key, or null}
+   * {@return the record with the least key greater than a key, or null}
    *
    * @param tx the transaction
    * @param key the key
@@ -619,23 +607,19 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Streams all records in ascending order: see {@link #stream(Transaction, Object, Object,
-   * ScanOrder)}.
+   * {@return a new stream of all records in ascending order}
    *
    * @param tx the transaction
-   * @return a new stream of keys and values
    */
   public Stream<Map.Entry<K, V>> stream(Transaction tx) {
     return stream(tx, null, null, ScanOrder.ASCENDING);
   }
 
   /**
-   * Streams the records from a key on in ascending order: see {@link #stream(Transaction, Object,
-   * Object, ScanOrder)}.
+   * {@return a new stream of the records from a key on, in ascending order}
    *
    * @param tx the transaction
    * @param from the lower bound
-   * @return a new stream of keys and values
    */
   public Stream<Map.Entry<K, V>> stream(Transaction tx, K from) {
     return stream(tx, Objects.requireNonNull(from, "from"), null, ScanOrder.ASCENDING);
@@ -705,7 +689,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
     }
   }
 
-  /** {@return a view of the table as a map, each call of which runs in its own transaction} */
+  /** {@return a view of the table as a map, each call of which is a transaction} */
   public TableMap<K, V> asMap() {
     return new TableMap<>(this);
   }

@@ -34,8 +34,7 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>A call is atomic, and as durable as a commit with {@link TransactionRunner#run}. This
  *       includes {@link #compute}, {@link #merge}, {@link #putAll} and similar methods. Functions
- *       passed to them may be called more than once, after conflicts, and must not use the
- *       database.
+ *       passed to them may be called again after conflicts, and must not use the database.
  *   <li>Such a function may modify its argument and return it; the result is written. A value
  *       returned by {@link #get} or an iterator is a copy; modifying it changes no record.
  *   <li>To make several calls atomic, use the {@link Table} in a transaction.
@@ -45,7 +44,7 @@ import org.jspecify.annotations.Nullable;
  *       #size} and {@link #clear} also run in batches. A map of a {@linkplain Database#snapshot
  *       snapshot}'s table sees a single state.
  *   <li>Keys are ordered by their encoding, as in the table; {@link #comparator} and the navigation
- *       methods use this order. Two keys are equal if their encodings are. Values are compared with
+ *       methods use this order. Keys are equal if their encodings are. Values are compared with
  *       {@code equals}.
  *   <li>Keys and values can't be null.
  *   <li>{@code setValue} of an iterator's entry writes to the table. Entries returned by {@link

@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@link Database#run}, {@link Database#call} and {@link Database#read} pass one to the body,
  * commit it when the body returns, and retry the body after a conflict. A transaction of {@link
- * Database#begin()} is ended by its caller. A transaction sees its own changes; others see them
- * after its commit.
+ * Database#begin()} is ended by its caller. It sees its own changes; others see them after its
+ * commit.
  *
  * <p>A transaction belongs to the thread that began it. Unless stated otherwise, every method
  * throws {@link InvalidUseException} in another thread or after the transaction has ended, and
@@ -173,8 +173,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Handles the rare cases: a table that is new, being dropped or gone, or that shares its bit with
-   * one that is.
+   * Handles the rare cases: a table is new, being dropped or gone, or shares its bit with such a
+   * one.
    */
   private void requireUsable(Tx t, TableCore core) {
     CatalogTransaction c = catalog;
@@ -302,8 +302,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /**
    * {@return whether the transaction is active and {@linkplain
-   * TxOptions#pessimisticAfterAborts(int) pessimistic}: writers of the records it reads or writes
-   * wait for it}
+   * TxOptions#pessimisticAfterAborts(int) pessimistic}, so that others wait for it}
    */
   public boolean isPessimistic() {
     return state == State.ACTIVE && tx.pessimistic();
@@ -415,8 +414,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * <p>With {@link Durability#SYNC} this returns when everything that the transaction has changed
    * or read is on stable storage. An interrupt does not end the wait; the flag stays set.
    *
-   * @throws TransactionAbortedException if the transaction was aborted, now or earlier; nothing was
-   *     changed
+   * @throws TransactionAbortedException if it was aborted, now or earlier; nothing was changed
    * @throws DurabilityLostException if the log could not be written or synced; {@link
    *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may exist when the
    *     database is reopened
@@ -453,10 +451,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   /**
    * Commits without waiting for durability.
    *
-   * @return the handle; wait for it, or query it, before you disclose the commit or anything that
-   *     was read
-   * @throws TransactionAbortedException if the transaction was aborted, now or earlier; nothing was
-   *     changed
+   * @return the handle; wait for it, or query it, before you disclose the commit or its reads
+   * @throws TransactionAbortedException if it was aborted, now or earlier; nothing was changed
    * @throws DurabilityLostException as {@link #commit}
    * @throws StorageFullException if there is no space for the log; nothing was changed
    * @throws InvalidUseException if the transaction has {@linkplain #afterCommit actions}, or in a
@@ -667,10 +663,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   // ------------------------------------------------------------------------ for the loop around
 
-  /**
-   * Throws why the transaction did not end as the body requested, which the body may have
-   * swallowed.
-   */
+  /** Throws why the transaction did not end as requested; the body may have swallowed it. */
   void requireEndedWell() {
     if (failure != null) {
       throw asUnchecked(failure);
@@ -678,8 +671,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Ends the transaction after its body or its commit has thrown, and decides whether to retry. In
-   * this order:
+   * Ends the transaction after its body or commit has thrown, and decides whether to retry:
    *
    * <ol>
    *   <li>A JVM error propagates.
@@ -751,8 +743,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   /**
    * Ends an active transaction whose body has thrown.
    *
-   * @return whether the exception may propagate, because all reads belong to one state and are
-   *     durable
+   * @return whether the exception may propagate: all reads belong to one state and are durable
    * @throws DurabilityLostException if they belong to one state, but can't become durable any more
    * @throws DatabaseClosedException if the database was closed
    */
@@ -807,10 +798,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /**
-   * Releases everything within the last operation, after the context was released, even if a step
-   * fails.
-   */
+  /** Releases everything else within the last operation, even if a step fails. */
   private void end() {
     RowCursor open = cursors;
     cursors = null;

@@ -53,8 +53,7 @@ public abstract sealed class TransactionCatalog permits Transaction {
    * @return the table, usable in all threads after the commit
    * @throws IncompatibleSchemaException if the table of that name is different, or has an index
    *     that the specification lacks
-   * @throws InvalidUseException if the table lacks an index of the specification, or is of an older
-   *     version
+   * @throws InvalidUseException if the table lacks a specified index, or is of an older version
    */
   public RowTable table(TableSpec spec) {
     Objects.requireNonNull(spec, "spec");
@@ -78,9 +77,8 @@ public abstract sealed class TransactionCatalog permits Transaction {
 
   /**
    * Drops a table with its indexes. Others use the table until the commit. A transaction that has
-   * used it and has not committed by then is aborted, and finds the table gone when its body is
-   * retried. This transaction may reuse the name for a new or {@linkplain #renameTable renamed}
-   * table.
+   * used it and commits later is aborted, and finds the table gone in its retry. This transaction
+   * may reuse the name for a new or {@linkplain #renameTable renamed} table.
    *
    * <p>Pages become free as {@link Database#dropTable} describes.
    *
@@ -158,8 +156,7 @@ public abstract sealed class TransactionCatalog permits Transaction {
   /**
    * Changes the values of a sequence to those of a specification, starting at its first value: see
    * {@link Database#alterSequence}. The returned sequence takes the new values at once, for this
-   * transaction. Others get the old values until the commit; all handles return the new ones after
-   * it.
+   * transaction. Others get the old values until the commit; then all handles return the new ones.
    *
    * @param spec the new values; its name identifies the sequence
    * @return the sequence; null if none has that name, which the commit validates

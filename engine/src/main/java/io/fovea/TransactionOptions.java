@@ -9,7 +9,7 @@ import java.util.function.Consumer;
  * Limits on the number, duration and size of transactions, and how they run. {@link TxOptions}
  * overrides some of them for a single piece of work.
  *
- * <p>Immutable: every method with an argument returns a new instance. Any thread. Part of {@link
+ * <p>Immutable: methods with an argument return a new instance. Any thread. Part of {@link
  * Options}.
  *
  * @since 0.1.0
@@ -113,13 +113,11 @@ public final class TransactionOptions {
   }
 
   /**
-   * Sets after how many aborts in a row a retry runs <i>pessimistically</i>: it locks what it reads
-   * and writes, and other writers of the same records wait for it. {@link
-   * TxOptions#pessimisticAfterAborts(int)} has the details, and overrides it for a single piece of
-   * work.
+   * Sets after how many aborts in a row a retry runs <i>pessimistically</i>: it reserves what it
+   * reads and writes, and other writers of the same records wait for it. {@link
+   * TxOptions#pessimisticAfterAborts(int)} has the details, and overrides it.
    *
-   * @param n the number of aborts; 0: pessimistic from the first attempt; {@link
-   *     Integer#MAX_VALUE}: never
+   * @param n 0: pessimistic from the first attempt; {@link Integer#MAX_VALUE}: never
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */

@@ -79,8 +79,7 @@ public abstract sealed class TransactionRunner permits Catalog {
    * Runs a named task in a transaction and commits it.
    *
    * @param <X> the exception that the task throws
-   * @param name the {@linkplain TxOptions#name name} of the work; on a hot path keep options with
-   *     it
+   * @param name the {@linkplain TxOptions#name name} of the work; on hot paths reuse options
    * @param task the body
    * @throws X if the task throws it; the transaction was rolled back
    * @throws IllegalArgumentException if the name is blank
@@ -151,8 +150,7 @@ public abstract sealed class TransactionRunner permits Catalog {
    *
    * @param <R> the result
    * @param <X> the exception that the work throws
-   * @param name the {@linkplain TxOptions#name name} of the work; on a hot path keep options with
-   *     it
+   * @param name the {@linkplain TxOptions#name name} of the work; on hot paths reuse options
    * @param work the body
    * @return the result of the attempt that committed
    * @throws X if the work throws it; the transaction was rolled back
@@ -168,8 +166,7 @@ public abstract sealed class TransactionRunner permits Catalog {
    *
    * @param <R> the result
    * @param <X> the exception that the work throws
-   * @param name the {@linkplain TxOptions#name name} of the work; on a hot path keep options with
-   *     it
+   * @param name the {@linkplain TxOptions#name name} of the work; on hot paths reuse options
    * @param work the body
    * @return a result that belongs to one state of the database
    * @throws X if the work throws it
@@ -235,8 +232,7 @@ public abstract sealed class TransactionRunner permits Catalog {
    * exceptionally; {@link CompletableFuture#join} wraps it in a {@link
    * java.util.concurrent.CompletionException}.
    *
-   * <p>A body must not wait for a stage: it may occupy the transaction slot that the other body
-   * needs.
+   * <p>A body must not wait for a stage: it may hold the transaction slot that the stage needs.
    *
    * @param <R> the result
    * @param <X> the exception that the work throws
@@ -332,9 +328,8 @@ public abstract sealed class TransactionRunner permits Catalog {
     /**
      * Holds each thread's current transaction, to detect a body inside another.
      *
-     * <p>The value is an array and not an engine class: a thread that outlives the database keeps
-     * the value until its thread-local map is expunged, and an engine class would retain its class
-     * loader.
+     * <p>The value is an array and not an engine class: a thread may keep the value longer than the
+     * database lives, and an engine class would retain its class loader.
      */
     private final ThreadLocal<@Nullable Object[]> nest =
         ThreadLocal.withInitial(() -> new @Nullable Object[2 * CURRENT]);
@@ -466,10 +461,7 @@ public abstract sealed class TransactionRunner permits Catalog {
           txOptions.name(), body instanceof Submitted<?, ?> s ? s.work : body, attempt, cause);
     }
 
-    /**
-     * Returns the commit handle. If the body has rolled back, the rollback has already waited for
-     * durability.
-     */
+    /** Returns the commit handle. A rollback in the body has already waited for durability. */
     @SuppressWarnings("unchecked") // R is a commit handle
     private static <R extends @Nullable Object> R receipt(Source source, Transaction tx) {
       if (tx.isActive()) {
@@ -533,10 +525,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       return name == null ? "A transaction" : "Transaction \"" + name + '"';
     }
 
-    /**
-     * Returns the cleanup of a leaked transaction. It must not reference the transaction, which
-     * would keep it reachable.
-     */
+    /** Returns the cleanup of a leaked transaction, without a reference that keeps it reachable. */
     private static Runnable forgotten(
         StatementContext statementContext, Tx context, @Nullable Attempts attempts) {
       long epoch = context.epoch();

@@ -108,8 +108,7 @@ public final class TxOptions {
    * <p>For a transaction of {@link Database#begin(TxOptions)}, 0 makes it pessimistic after waiting
    * for its ticket; any other number has no effect.
    *
-   * @param aborts the number of aborts; 0: pessimistic from the first attempt; {@link
-   *     Integer#MAX_VALUE}: never
+   * @param aborts 0: pessimistic from the first attempt; {@link Integer#MAX_VALUE}: never
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -165,18 +164,15 @@ public final class TxOptions {
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, true, name);
   }
 
-  /**
-   * {@return whether the body joins an enclosing transaction; false by default, which refuses a
-   * nested body}
-   */
+  /** {@return whether the body joins an enclosing transaction; by default nesting is refused} */
   public boolean isJoining() {
     return joining;
   }
 
   /**
    * Sets the name of the transaction in log warnings about repeated aborts and leaked transactions.
-   * Without a name they show the class of the body. {@link Database#run(String, Task)} and its
-   * variants are shorthands.
+   * Without one they show the body's class. {@link Database#run(String, Task)} and its variants are
+   * shorthands.
    *
    * @param name the name of the work, such as {@code transfer}
    * @return new options
