@@ -53,7 +53,6 @@ public final class Key implements KeyReader, KeyWriter {
   /** The maximum size of a key; a file may contain a larger size. */
   private final int maxBytes;
 
-  /** The table or index that the key belongs to. */
   private Object owner;
 
   private MemorySegment segment;
@@ -79,7 +78,6 @@ public final class Key implements KeyReader, KeyWriter {
     this(spec, owner, Arena.ofAuto().allocate(Math.max(8, spec.maxBytes()), 8), 0);
   }
 
-  /** Creates a key in scratch memory of the caller. */
   Key(KeySpec spec, Object owner, MemorySegment segment, long base) {
     this.spec = spec;
     this.parts = spec.parts().toArray(Field[]::new);
@@ -307,8 +305,7 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Appends the beginning of a text, for a range of all keys whose text begins with it. It is the
-   * last part.
+   * Appends the beginning of a text, for a range of keys. No part can follow it.
    *
    * @param value the beginning
    * @return this

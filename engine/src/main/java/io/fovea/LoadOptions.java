@@ -22,8 +22,7 @@ import java.util.function.Consumer;
  * retryable cause. A verification waits for loads to end.
  *
  * <p><b>Rows that have {@linkplain io.fovea.schema.TableSpec#expireAfter expired}</b> when the load
- * begins to read are left out. Those of the table are no duplicates; those of the source count as
- * loaded.
+ * begins to read are left out. Those of the table are no duplicates; the source's count as loaded.
  *
  * <p><b>End.</b> When the load returns, it is as durable as a commit. To cancel it, interrupt the
  * thread, which throws {@link io.fovea.error.OperationInterruptedException}, or throw from the
@@ -73,8 +72,8 @@ public final class LoadOptions {
 
   /**
    * Sets the memory for sorting, including that of all indexes. The excess goes to a temporary file
-   * next to the database, about as large as the records and removed at the end. A record larger
-   * than its share of the memory takes more.
+   * next to the database, about as large as the records. A record larger than its share of the
+   * memory takes more.
    *
    * @param bytes at least 1 MiB; 64 MiB by default
    * @return new options

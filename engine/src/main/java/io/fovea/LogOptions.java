@@ -9,8 +9,7 @@ import java.util.function.Consumer;
  *
  * <p>{@link Options#durability} sets whether there is a log, and when a commit is durable.
  *
- * <p>Immutable: methods with an argument return a new instance. Any thread. Part of {@link
- * Options}.
+ * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
@@ -63,8 +62,7 @@ public final class LogOptions {
    * @param time how long a commit may be in memory only
    * @param bytes how many bytes of log may be in memory only
    * @return new options
-   * @throws IllegalArgumentException if the time is not in (0, 1 hour], or the bytes are less than
-   *     4 KiB
+   * @throws IllegalArgumentException if the time is not in (0, 1 h], or {@code bytes < 4096}
    */
   public LogOptions maxFlushDelay(Duration time, int bytes) {
     Options.check(
@@ -153,8 +151,7 @@ public final class LogOptions {
    * Sets the size of the log file's segments, which are reused. An existing log keeps its segment
    * size until the database is closed and reopened with another one.
    *
-   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB, and at least a quarter of the log's
-   *     buffer (checked at open)
+   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB, at least a quarter of the buffer
    * @return new options
    * @throws IllegalArgumentException for another size
    */

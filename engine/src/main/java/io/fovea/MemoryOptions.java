@@ -10,8 +10,7 @@ import java.util.function.Consumer;
  * Options of the memory that a database uses outside of its buffer ({@link Options#bufferBytes}),
  * and of when memory is allocated.
  *
- * <p>Immutable: methods with an argument return a new instance. Any thread. Part of {@link
- * Options}.
+ * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
@@ -57,8 +56,7 @@ public final class MemoryOptions {
   /**
    * Sets the memory for timestamps of records in use. It is reserved address space until
    * transactions need it: 32 bytes for each record that active transactions have read or written.
-   * The default is 256 MiB, or an eighth of the machine's or container's memory if that is below 2
-   * GiB.
+   * The default is 256 MiB, or an eighth of the machine's or container's memory below 2 GiB.
    *
    * @param bytes a hard limit; a transaction that would exceed it is aborted
    * @return new options
@@ -117,7 +115,7 @@ public final class MemoryOptions {
   /**
    * Sets limits for the memory of the sketch of {@link TimestampStore#FOCUS_SKETCH}. It starts with
    * the lower limit, doubles while conflicts abort transactions and a larger sketch helps, and
-   * halves when such conflicts are rare. Resizing does not stop transactions. A cache has the lower
+   * halves when such conflicts are rare. Transactions continue meanwhile. A cache has the lower
    * limit.
    *
    * @param min rounded down to a power of two

@@ -66,8 +66,7 @@ public final class ObjectDump {
   }
 
   /**
-   * {@return the names of a key's parts, in order: dotted in records, {@code key} if it has no
-   * parts}
+   * {@return the names of a key's parts, in order: dotted in records, {@code key} without parts}
    */
   public List<String> keyNames() {
     return List.copyOf(ObjectText.parts(history().key()).keySet());

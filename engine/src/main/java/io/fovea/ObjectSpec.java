@@ -46,9 +46,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@link #index} and {@link #unique} add secondary indexes, which {@link Table#index} reads.
  *
- * <p>The classes are inspected once, here. In a module, the record's package must be open to {@code
- * io.fovea.engine}; otherwise pass a lookup to {@link #of(String, Class, Class,
- * MethodHandles.Lookup)}.
+ * <p>The classes are inspected once, here. In a module, open the record's package to {@code
+ * io.fovea.engine}, or {@linkplain #of(String, Class, Class, MethodHandles.Lookup) pass a lookup}.
  *
  * <p>Immutable; any thread. Best kept in a {@code static final} field.
  *
@@ -73,11 +72,9 @@ public final class ObjectSpec<K, V> {
    * @param <K> the class of the keys
    * @param <V> the class of the values
    * @param name its name, 1 to 255 characters of any kind
-   * @param keys the class of the keys: the (wrapper) class of the {@link io.fovea.schema.Id}, if
-   *     any
+   * @param keys the class of the keys: that of the {@link io.fovea.schema.Id}, boxed, if any
    * @param values a record class
-   * @throws IllegalArgumentException if a class can't be stored, naming the component, or for
-   *     another name
+   * @throws IllegalArgumentException if a class can't be stored, naming the component
    */
   public static <K, V> ObjectSpec<K, V> of(String name, Class<K> keys, Class<V> values) {
     return made(name, keys, values, null);
@@ -180,8 +177,7 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * {@return the table's specification without its classes, with {@link TableSpec#objects()
-   * shapes}}
+   * {@return the table's specification, with {@link TableSpec#objects() shapes} instead of classes}
    */
   public TableSpec table() {
     return table;
@@ -192,7 +188,6 @@ public final class ObjectSpec<K, V> {
     return codec.shape();
   }
 
-  /** Returns a handle of an opened table. */
   Table<K, V> on(RowTable opened) {
     return new ObjectTable<>(opened.byteTable(), codec);
   }

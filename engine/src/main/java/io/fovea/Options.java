@@ -115,8 +115,7 @@ public final class Options {
 
   /**
    * Sets the memory for pages and everything that belongs to them, allocated outside the Java heap.
-   * The default is 256 MiB, or an eighth of the machine's or container's memory if that is below 2
-   * GiB.
+   * The default is 256 MiB, or an eighth of the machine's or container's memory below 2 GiB.
    *
    * @param bytes a hard limit; in a {@link BufferShare} the database's maximum of it
    * @return new options
@@ -336,7 +335,6 @@ public final class Options {
 
   // ------------------------------------------------------------------------------ for the engine
 
-  /** Converts the options to those of the storage layer. */
   StoreConfig toStore() {
     return new StoreConfig(
         name(),
@@ -362,8 +360,7 @@ public final class Options {
 
   /**
    * Returns the configured size, or a sixteenth of the buffer rounded up to a power of two, the
-   * size of a flat table. Rounding down could leave a full buffer with twice as many records as the
-   * table holds.
+   * size of a flat table. Rounding down could leave a full buffer with twice the table's records.
    */
   private long locationCacheBytes() {
     long bytes = memory().locationCacheBytes();

@@ -21,13 +21,12 @@ import org.jspecify.annotations.Nullable;
  * <p>Keys are those of this {@link RowTable} or {@link RowIndex}. A key with fewer parts than its
  * specification is a prefix, and compares as equal to all keys that begin with it: {@link #ceiling}
  * finds the first and {@link #floor} the last of them; {@link #higher} and {@link #lower} skip all
- * of them. {@code forEach}, {@code stream} and {@code page} pass the table's primary key, also in
- * an index.
+ * of them. {@code forEach}, {@code stream} and {@code page} pass primary keys.
  *
  * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
  * that record, and with changes of that record.
  *
- * <p>Operations throw the exceptions of {@link RowTable}, and {@link InvalidUseException} for byte
+ * <p>Operations throw {@link RowTable}'s exceptions, and {@link InvalidUseException} for byte
  * strings.
  *
  * @since 0.1.0
@@ -47,8 +46,7 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * {@return a cursor before the first record of a range, closed with the transaction at the
-   * latest}
+   * {@return a cursor before the first record of a range, closed with the transaction at latest}
    *
    * @param tx the transaction
    * @param range the range of keys
@@ -204,13 +202,7 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
     return streamOf(c::next, () -> mapper.apply(c.key(), c.row()), c::close);
   }
 
-  /**
-   * Returns a scan as a stream: each step is a step of the cursor.
-   *
-   * @param next moves to the next record
-   * @param current returns the element
-   * @param close ends the scan, after its last record or when the stream is closed
-   */
+  /** Returns a scan as a stream; {@code close} runs after the last record or when it is closed. */
   static <T> Stream<T> streamOf(
       BooleanSupplier next, Supplier<? extends T> current, Runnable close) {
     Spliterator<T> steps =

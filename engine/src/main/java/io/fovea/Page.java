@@ -57,7 +57,6 @@ public record Page<T>(List<T> items, @Nullable String next) {
   /**
    * Reads a page from a cursor.
    *
-   * @param limit the maximum number of records
    * @param found whether the cursor is at a record
    * @param item converts the current record
    * @param token returns the token of the page after the current record

@@ -189,7 +189,6 @@ public final class Range {
     return scan.first(); // an empty prefix, or one that no key exceeds
   }
 
-  /** Estimates the contents of this range; parameters as of {@link #open}. */
   Estimate estimate(BTree tree, Object owner, boolean exact, MemorySegment stage, int stride) {
     int low = low(lo, loInclusive, owner, exact, stage, stride);
     int high = high(hi, hiInclusive, owner, exact, stage, stride);

@@ -41,8 +41,8 @@ public final class Restore {
    *
    * @param backup the directory of {@link Database#backup(Path)}, or the data file of one database
    *     if the directory has several; or a file with the output of {@link
-   *     Database#backup(java.io.OutputStream)}. The files of a closed database or killed process
-   *     also work
+   *     Database#backup(java.io.OutputStream)}. Files of a closed database or killed process work,
+   *     too
    */
   public static Restore from(Path backup) {
     Objects.requireNonNull(backup, "backup");
@@ -84,7 +84,7 @@ public final class Restore {
   /**
    * Runs the restore.
    *
-   * @param file the file of the new database; its folder has space for the copy and the largest
+   * @param file the file of the new database; its folder has space for it and the largest
    *     incremental backup
    * @param options memory and I/O options; the page size is that of the backup
    * @return the findings about the backups; {@link FileReport#ok} is true
@@ -95,8 +95,7 @@ public final class Restore {
    * @throws OperationInterruptedException if the thread is interrupted while a copy is verified;
    *     nothing of the restore remains, and the flag stays set
    * @throws StorageException if an I/O operation fails, or an archive is truncated
-   * @throws io.fovea.error.IncompatibleFormatException if the files are no database, or of a newer
-   *     version
+   * @throws io.fovea.error.IncompatibleFormatException if the format is unknown or newer
    */
   public FileReport to(Path file, Options options) {
     Objects.requireNonNull(file, "file");

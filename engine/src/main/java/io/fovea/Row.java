@@ -74,10 +74,8 @@ public final class Row implements RowReader {
   /** The transaction that read the row; null for a fresh row. */
   private @Nullable Transaction reader;
 
-  /** The same memory, as used by the engine. */
   private final RecordBuffer buffer;
 
-  /** Creates a row in newly allocated memory. */
   Row(Layout layout, RowFields fields, int size, Object owner, int keyBytesMax) {
     this(layout, fields, size, owner, RecordBuffer.memory(size, keyBytesMax), 0);
   }
@@ -134,7 +132,6 @@ public final class Row implements RowReader {
     return limit == size;
   }
 
-  /** Makes the row void. */
   void invalidate() {
     limit = VOID;
     reader = null;
@@ -152,11 +149,9 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Completes the read of a record into {@link #segment}, up to {@code bytes}: unpacks one of
-   * variable length, and rereads one of an older layout.
-   *
-   * @param n the record's bytes in the tree
-   * @return false if it has expired; then this row is void
+   * Completes the read of a record of {@code n} bytes in the tree into {@link #segment}, up to
+   * {@code bytes}: unpacks one of variable length, and rereads one of an older layout. Returns
+   * false, with this row void, if the record has expired.
    */
   boolean read(
       Transaction tx,
@@ -532,7 +527,7 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException if the value has more integer or fraction digits than the field
+   * @throws InvalidUseException if the digits don't fit the field; the row is unchanged
    */
   public Row setDecimal(Field field, BigDecimal value) {
     Objects.requireNonNull(value, "value");
@@ -592,12 +587,10 @@ public final class Row implements RowReader {
     }
   }
 
-  /** Returns the address of a readable field in {@link #segment}. */
   private long at(Field field, FieldType type) {
     return isPlain(field, type) ? base + field.offset() : nullableAt(field, type);
   }
 
-  /** Returns the address of a field to be set. */
   private long place(Field field, FieldType type, int bytes) {
     return isPlain(field, type) ? base + field.offset() : nullablePlace(field, type, bytes);
   }

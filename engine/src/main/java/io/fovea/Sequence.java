@@ -35,8 +35,8 @@ import io.fovea.schema.SequenceSpec;
  * SequenceSpec#cached} values a thread writes a log record. It waits for the device only if a block
  * is used up before the log has become durable, within half a block.
  *
- * <p>Any thread, platform or virtual, inside and outside of bodies. All methods except {@link #name}
- * and {@link #spec} throw {@link InvalidUseException} if the sequence was dropped, and {@link
+ * <p>Any thread, inside and outside of bodies. All methods except {@link #name} and {@link #spec}
+ * throw {@link InvalidUseException} if the sequence was dropped, and {@link
  * DatabaseClosedException} if the database was closed.
  *
  * @since 0.1.0

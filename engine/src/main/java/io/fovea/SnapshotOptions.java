@@ -7,8 +7,7 @@ import java.util.function.Consumer;
 /**
  * Limits on {@linkplain Database#snapshot snapshots}.
  *
- * <p>Immutable: methods with an argument return a new instance. Any thread. Part of {@link
- * Options}.
+ * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */

@@ -24,7 +24,6 @@ final class StoredLoad implements AutoCloseable {
     this.sink = sink;
   }
 
-  /** Adds a copy of a record. */
   void add(MemorySegment key, MemorySegment value) {
     long keyBytes = key.byteSize();
     long valueBytes = value.byteSize();

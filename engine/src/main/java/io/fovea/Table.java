@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Codecs may be called by transactions that are aborted later. An exception of a codec
  * propagates from the operation, which changes nothing. A statement that changes a record of a
- * table with secondary indexes reads the old record, and propagates exceptions of an index's
- * extractor.
+ * table with secondary indexes reads the old record, and propagates an index extractor's
+ * exceptions.
  *
  * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
  * that record, and with changes of that record.
@@ -463,8 +463,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   // ------------------------------------------------------------------------------------- scanning
 
   /**
-   * {@return a cursor before the first record of a range, closed with the transaction at the
-   * latest}
+   * {@return a cursor before the first record of a range, closed with the transaction at latest}
    *
    * @param tx the transaction
    * @param from the lower bound, or null

@@ -32,8 +32,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@link Database#run}, {@link Database#call} and {@link Database#read} pass one to the body,
  * commit it when the body returns, and retry the body after a conflict. A transaction of {@link
- * Database#begin()} is ended by its caller. It sees its own changes; others see them after its
- * commit.
+ * Database#begin()} is ended by its caller. It sees its changes; others see them after its commit.
  *
  * <p>A transaction belongs to the thread that began it. Unless stated otherwise, every method
  * throws {@link InvalidUseException} in another thread or after the transaction has ended, and
@@ -92,10 +91,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   /** The newest of its open cursors, head of a linked list. */
   private @Nullable RowCursor cursors;
 
-  /** Its catalog reads and changes; null if there are none. */
   private @Nullable CatalogTransaction catalog;
 
-  /** The actions of {@link #afterCommit}; null if there are none. */
   private @Nullable List<Runnable> afterCommit;
 
   /** Tells the leak detector that the transaction has ended; null if it is not watched. */
@@ -172,10 +169,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return t;
   }
 
-  /**
-   * Handles the rare cases: a table is new, being dropped or gone, or shares its bit with such a
-   * one.
-   */
+  /** Handles the rare cases: a table is new, being dropped or gone, or shares its bit with one. */
   private void requireUsable(Tx t, TableCore core) {
     CatalogTransaction c = catalog;
     boolean mine = c != null && c.drops(core);
@@ -268,7 +262,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** Marks the transaction as rollback-only, whatever the program does with the exception. */
+  /** Marks the transaction as rollback-only, even if the program swallows the exception. */
   TransactionAbortedException doom(TransactionAbortedException e) {
     statementContext.markRollbackOnly(e);
     return e;
@@ -351,7 +345,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** Returns an empty array for a tree that belongs to no table. */
   private byte[] name(BTree tree) {
     for (TableCore core : database.schema().tables()) {
       if (core.tree == tree) {
@@ -416,8 +409,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *
    * @throws TransactionAbortedException if it was aborted, now or earlier; nothing was changed
    * @throws DurabilityLostException if the log could not be written or synced; {@link
-   *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may exist when the
-   *     database is reopened
+   *     DurabilityLostException#mayHaveCommitted} tells whether it may exist at the next open
    * @throws StorageFullException if there is no space for the log; nothing was changed
    * @throws InvalidUseException if called in a body; the transaction stays active
    */
@@ -429,7 +421,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     runAll(takeAfterCommit());
   }
 
-  /** Commits; also called by the retry loop. */
   void commitAndWait() {
     long lsn = commitTx();
     try {
@@ -471,7 +462,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** Commits ahead of the log; also called by the retry loop. */
   CommitHandle commitForReceipt() {
     if (afterCommit != null) {
       throw new InvalidUseException(
@@ -706,7 +696,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return state != State.ACTIVE || leaves(thrown) ? null : AbortCause.VALIDATION;
   }
 
-  /** Handles a transaction that could not end as the body requested. */
   private static @Nullable AbortCause failed(Throwable thrown, Throwable end) {
     if (end instanceof TransactionAbortedException abort) {
       AbortCause cause = abort.abortCause();

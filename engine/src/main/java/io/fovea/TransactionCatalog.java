@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Used by the transaction's thread. Every method throws {@link TransactionAbortedException} with
  * cause {@link AbortCause#CATALOG} if another transaction changes the catalog, or another thread
  * does so for longer than a second; {@link OperationInterruptedException} if the thread is
- * interrupted while it waits for another that changes the catalog; {@link InvalidUseException} if
- * it would change a read-only transaction's catalog; and {@link DatabaseClosedException} if the
+ * interrupted while it waits for another that changes the catalog; {@link InvalidUseException} if a
+ * read-only transaction would change the catalog; and {@link DatabaseClosedException} if the
  * database was closed.
  *
  * @since 0.1.0
@@ -31,10 +31,8 @@ import org.jspecify.annotations.Nullable;
 public abstract sealed class TransactionCatalog permits Transaction {
   TransactionCatalog() {}
 
-  /** Returns the database of the transaction. */
   abstract Database database();
 
-  /** Runs a catalog operation of the transaction. */
   abstract <T extends @Nullable Object> T catalog(Function<CatalogTransaction, T> what);
 
   /**

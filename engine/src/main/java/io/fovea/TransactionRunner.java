@@ -44,7 +44,6 @@ public abstract sealed class TransactionRunner permits Catalog {
   private static final Executor ON_VIRTUAL_THREADS =
       body -> Thread.ofVirtual().name("fovea-submit").start(body);
 
-  /** Begins the transactions. */
   final Source source;
 
   TransactionRunner(Options options, Store store, Leaks leaks) {
@@ -448,7 +447,6 @@ public abstract sealed class TransactionRunner permits Catalog {
       return last;
     }
 
-    /** Returns after how many aborts the transaction becomes pessimistic. */
     private int patience(TxOptions txOptions) {
       int own = txOptions.pessimisticAfterAborts();
       return own < 0 ? patience : own;

@@ -102,8 +102,8 @@ public final class TxOptions {
    * Database#read} run the body <i>pessimistically</i>. Such an attempt reserves what it reads and
    * writes before using it: other writers of the same records are aborted and wait for it, and it
    * is not aborted because of them. Other transactions continue. Only one transaction of a database
-   * at a time is pessimistic; others that qualify wait in order for their ticket, and make ordinary
-   * attempts meanwhile.
+   * at a time is pessimistic; others that qualify wait for their ticket, and make ordinary attempts
+   * meanwhile.
    *
    * <p>For a transaction of {@link Database#begin(TxOptions)}, 0 makes it pessimistic after waiting
    * for its ticket; any other number has no effect.
@@ -170,9 +170,8 @@ public final class TxOptions {
   }
 
   /**
-   * Sets the name of the transaction in log warnings about repeated aborts and leaked transactions.
-   * Without one they show the body's class. {@link Database#run(String, Task)} and its variants are
-   * shorthands.
+   * Sets the name in log warnings about repeated aborts and leaked transactions. Without one they
+   * show the body's class. {@link Database#run(String, Task)} and its variants are shorthands.
    *
    * @param name the name of the work, such as {@code transfer}
    * @return new options
