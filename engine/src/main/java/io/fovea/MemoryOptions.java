@@ -56,7 +56,8 @@ public final class MemoryOptions {
   /**
    * Sets the memory for timestamps of records in use. It is reserved address space until
    * transactions need it: 32 bytes for each record that active transactions have read or written.
-   * The default is 256 MiB, or an eighth of the machine's or container's memory below 2 GiB.
+   * The default is 256 MiB; with less than 2 GiB of memory in the machine or container, an eighth
+   * of it.
    *
    * @param bytes a hard limit; a transaction that would exceed it is aborted
    * @return new options

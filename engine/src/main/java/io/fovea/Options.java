@@ -115,9 +115,10 @@ public final class Options {
 
   /**
    * Sets the memory for pages and everything that belongs to them, allocated outside the Java heap.
-   * The default is 256 MiB, or an eighth of the machine's or container's memory below 2 GiB.
+   * The default is 256 MiB; with less than 2 GiB of memory in the machine or container, an eighth
+   * of it.
    *
-   * @param bytes a hard limit; in a {@link BufferShare} the database's maximum of it
+   * @param bytes a hard limit, also on the database's part of a {@link BufferShare}
    * @return new options
    * @throws IllegalArgumentException if it is not positive; whether it suffices is checked at open
    */

@@ -28,14 +28,15 @@ import org.jspecify.annotations.Nullable;
  * page. Arguments are copied before a method returns.
  *
  * <p>Lower bounds are inclusive, upper bounds exclusive; null means no bound. Operations throw the
- * exceptions of {@link RowTable}'s, among them:
+ * exceptions of {@link RowTable}, among them:
  *
  * <ul>
  *   <li>{@link KeyTooLargeException} if a key, bound or prefix is longer than the table allows, or
  *       the entry of a written record is too long for an index.
  *   <li>{@link ValueTooLargeException} if a written value is longer than any table allows.
- *   <li>{@link DuplicateKeyException} if a unique index has the entry of a written record for
- *       another record; nothing is changed then.
+ *   <li>{@link DuplicateKeyException} if an inserted key is present, or a unique index has the
+ *       entry of a written record for another record; nothing is changed then.
+ *   <li>{@link InvalidUseException} if a method with memory segments is called for a table of rows.
  * </ul>
  *
  * <p>Codecs may be called by transactions that are aborted later. An exception of a codec
@@ -131,7 +132,6 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param key its key, as it is stored
    * @param out receives as much of the value as fits
    * @return the length of the whole value in bytes, or -1 if the key is absent
-   * @throws InvalidUseException if this is a view of a table of rows
    */
   public long get(Transaction tx, MemorySegment key, MemorySegment out) {
     throw rows();
@@ -179,8 +179,6 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException if the key is present, or a unique index has the entry for
-   *     another record; nothing is changed then
    */
   public abstract void insert(Transaction tx, K key, V value);
 
@@ -190,8 +188,6 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException as {@link #insert(Transaction, Object, Object)}
-   * @throws InvalidUseException if this is a view of a table of rows
    */
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
     throw rows();
@@ -212,7 +208,6 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws InvalidUseException if this is a view of a table of rows
    */
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
     throw rows();
@@ -223,7 +218,6 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    *
    * @param tx the transaction
    * @param value the object
-   * @throws DuplicateKeyException as {@link #insert(Transaction, Object, Object)}
    * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
    */
   public void insert(Transaction tx, V value) {
@@ -340,7 +334,6 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param key its key, as it is stored
    * @return whether it was present
-   * @throws InvalidUseException if this is a view of a table of rows
    */
   public boolean delete(Transaction tx, MemorySegment key) {
     throw rows();

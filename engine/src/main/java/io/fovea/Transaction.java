@@ -34,9 +34,9 @@ import org.jspecify.annotations.Nullable;
  * commit it when the body returns, and retry the body after a conflict. A transaction of {@link
  * Database#begin()} is ended by its caller. It sees its changes; others see them after its commit.
  *
- * <p>A transaction belongs to the thread that began it. Unless stated otherwise, every method
- * throws {@link InvalidUseException} in another thread or after the transaction has ended, and
- * {@link DatabaseClosedException} if the database was closed.
+ * <p>A transaction belongs to the thread that began it. Operations throw {@link
+ * InvalidUseException} in another thread or after its end, and {@link DatabaseClosedException} if
+ * the database was closed.
  *
  * <p>After an operation has thrown {@link TransactionAbortedException}, the transaction can only be
  * rolled back. A body that swallows the exception does not change that.
@@ -440,14 +440,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Commits without waiting for durability.
+   * Commits without waiting for durability. Throws the exceptions of {@link #commit}, and {@link
+   * InvalidUseException} if there are {@linkplain #afterCommit actions}. For a body see {@link
+   * Database#runPipelined}.
    *
    * @return the handle; wait for it, or query it, before you disclose the commit or its reads
-   * @throws TransactionAbortedException if it was aborted, now or earlier; nothing was changed
-   * @throws DurabilityLostException as {@link #commit}
-   * @throws StorageFullException if there is no space for the log; nothing was changed
-   * @throws InvalidUseException if the transaction has {@linkplain #afterCommit actions}, or in a
-   *     body, which {@link Database#runPipelined} can run
    */
   public CommitHandle commitAhead() {
     requireExplicit("A body can't commit ahead of the log: run it by Database.runPipelined.");
