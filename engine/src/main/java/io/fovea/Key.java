@@ -276,7 +276,7 @@ public final class Key implements KeyReader, KeyWriter {
   public Key set(Key other) {
     if (!spec.equals(other.spec)) {
       throw new InvalidUseException(
-          "A key of " + other.spec + " where one of " + spec + " is due.");
+          "A key of " + other.spec + " was given, expected one of " + spec + ".");
     }
     if (owner == Key.class || other.owner == Key.class) {
       throw ended();
@@ -476,7 +476,7 @@ public final class Key implements KeyReader, KeyWriter {
     int n = count();
     String due =
         open
-            ? "nothing can follow the beginning of a text"
+            ? "nothing can follow a text prefix"
             : n == parts.length ? "all its parts are set" : "the next part is " + parts[n];
     return new InvalidUseException(
         "Can't append " + given + " to a key of " + spec + ": " + due + ".");

@@ -60,7 +60,7 @@ public final class ObjectDump {
     ObjectHistory history = table.core().objects();
     if (history == null) {
       throw new InvalidUseException(
-          "Table " + NameText.of(table.spec().name()) + " has no objects that a class describes.");
+          "Table " + NameText.of(table.spec().name()) + " does not contain Java objects.");
     }
     return history;
   }

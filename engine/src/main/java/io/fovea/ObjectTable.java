@@ -148,9 +148,9 @@ final class ObjectTable<K, V> extends Table<K, V> {
               + stored
               + " of table "
               + bytes.table().core().shown()
-              + ", and this is a handle of version "
+              + ", but this handle is of version "
               + version
-              + ": use the one that Database.table has returned for the new class.");
+              + ": use the handle that Database.table returned for the new class.");
     }
     ObjectCodec.Reading made = codec.reading(history.shape(stored));
     older[stored] = made;
@@ -163,7 +163,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
       throw new InvalidUseException(
           "Table "
               + bytes.table().core().shown()
-              + " was opened for reading only, by a class that is newer than its objects.");
+              + " was opened read-only with a class that is newer than its objects.");
     }
     s.key.clear();
     if (key == null) {
@@ -204,7 +204,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
       codec.writeKeyOf(s.object, value);
       if (!s.key.equalTo(s.object)) {
         throw new InvalidUseException(
-            "The object knows another key than the one that it is to be put under: " + key + ".");
+            "The object contains a key other than the given one: " + key + ".");
       }
     }
   }

@@ -103,7 +103,8 @@ public record Page<T>(List<T> items, @Nullable String next) {
 
     static int checkLimit(int limit) {
       if (limit <= 0) {
-        throw new IllegalArgumentException("A page of " + limit + " records.");
+        throw new IllegalArgumentException(
+            "The limit of a page must be positive, not " + limit + ".");
       }
       return limit;
     }
@@ -135,19 +136,19 @@ public record Page<T>(List<T> items, @Nullable String next) {
       }
       if (b.getLong() != identity(table, index)) {
         throw new InvalidUseException(
-            "The page token is one of another table or index than "
+            "The page token belongs to another table or index than "
                 + (index == null ? "" : "index " + index.shown() + " of ")
                 + "table "
                 + table.shown()
-                + ": pass it where it came from.");
+                + ": use it only where it was created.");
       }
       if (ordered != order.ordinal()) {
         throw new InvalidUseException(
-            "The page token is one of pages in the opposite order to " + order + ".");
+            "The page token belongs to the opposite order of " + order + ".");
       }
       int most = index == null ? table.keyBytesMax : index.entryBytesMax();
       if (bytes.length - HEADER - TRAILER > most) {
-        throw broken("holds a key that is too long");
+        throw broken("contains a key that is too long");
       }
       return Arrays.copyOfRange(bytes, HEADER, bytes.length - TRAILER);
     }
@@ -157,7 +158,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
       try {
         bytes = Base64.getUrlDecoder().decode(token);
       } catch (IllegalArgumentException e) {
-        throw broken("has characters that no token has");
+        throw broken("contains invalid characters");
       }
       if (bytes.length <= HEADER + TRAILER) {
         throw broken("is too short");
@@ -173,7 +174,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
       return new InvalidUseException(
           "The page token "
               + how
-              + ": it is not one that Page.next has returned, or was changed on its way.");
+              + ": it was not returned by Page.next, or was changed in transit.");
     }
 
     private static int checksum(byte[] bytes, int length) {

@@ -571,7 +571,7 @@ public final class Row implements RowReader {
     Objects.requireNonNull(other, "other");
     if (other.size != size || !other.layout.equals(layout)) {
       throw new InvalidUseException(
-          "A row of " + other.layout + " where one of " + layout + " is due.");
+          "A row of " + other.layout + " was given, expected one of " + layout + ".");
     }
     other.requireWhole();
     requireWhole();
@@ -664,7 +664,7 @@ public final class Row implements RowReader {
     InvalidUseException wrong =
         field == null || type == null ? null : RowRefusal.ofField(layout, field, type);
     if (wrong == null && reader != null) {
-      reader.requireMine("The row's contents died with the transaction that it was read in");
+      reader.requireMine("The row can't be used outside of the transaction that read it");
     }
     return wrong != null ? wrong : RowRefusal.ofContents(field, limit, size);
   }

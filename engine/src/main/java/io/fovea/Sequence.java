@@ -87,7 +87,7 @@ public final class Sequence {
    */
   public long next(int values) {
     if (values < 1) {
-      throw new InvalidUseException("At least 1 value is taken of a sequence, not " + values + ".");
+      throw new InvalidUseException("Sequence.next takes at least 1 value, not " + values + ".");
     }
     return core.next(values);
   }

@@ -139,7 +139,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
 
   private InvalidUseException rows() {
     return new InvalidUseException(
-        "Table " + table().core().shown() + " holds rows: RowTable reads and writes their memory.");
+        "Table " + table().core().shown() + " contains rows: use RowTable for them.");
   }
 
   /** {@return the number of records at a point between two commits: see {@link RowTable#count}} */
@@ -237,7 +237,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
 
   private static IllegalStateException noKeys() {
     return new IllegalStateException(
-        "Objects of this table don't know their keys: give the key beside the object.");
+        "Objects of this table don't contain their keys: pass the key with the object.");
   }
 
   /**
@@ -449,8 +449,8 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
     throw new InvalidUseException(
         "Table "
             + table().core().shown()
-            + " is seen through codecs here, and has no indexes of its own: ask RowTable.index for"
-            + " those of rows, and RowTable.bytes().index for those of byte strings.");
+            + " is viewed through codecs, which have no indexes: use RowTable.index for rows, or"
+            + " RowTable.bytes().index for byte strings.");
   }
 
   // ------------------------------------------------------------------------------------- scanning

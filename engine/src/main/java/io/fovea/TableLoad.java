@@ -53,7 +53,7 @@ public final class TableLoad<K, V> {
   public void add(MemorySegment key, MemorySegment value) {
     StoredLoad s = stored;
     if (s == null) {
-      throw new InvalidUseException("The table holds rows: RowTable.load takes their memory.");
+      throw new InvalidUseException("The table contains rows: use RowTable.load.");
     }
     s.add(key, value);
   }

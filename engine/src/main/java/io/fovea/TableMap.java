@@ -478,7 +478,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
       requireNoLess(table.compare(oldHi, hi), hiInclusive, interval.hiInclusive());
     }
     if (lo != null && hi != null && table.compare(lo, hi) > 0) {
-      throw new IllegalArgumentException("The view would end before it begins.");
+      throw new IllegalArgumentException("The upper bound of the view is below its lower bound.");
     }
     return new TableMap<>(
         table, new Table.Interval<>(lo, loInclusive, hi, hiInclusive), descending);
@@ -489,7 +489,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
    */
   private static void requireNoLess(int compared, boolean inclusive, boolean oldInclusive) {
     if (compared < 0 || compared == 0 && inclusive && !oldInclusive) {
-      throw new IllegalArgumentException("An end is outside of the part that this view shows.");
+      throw new IllegalArgumentException("A bound is outside of this view.");
     }
   }
 
@@ -529,7 +529,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
 
   private void requireInside(K key) {
     if (!contains(Objects.requireNonNull(key, "key"))) {
-      throw new IllegalArgumentException("A key is outside of the part that this view shows.");
+      throw new IllegalArgumentException("A key is outside of this view.");
     }
   }
 

@@ -278,7 +278,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   /** Returns the abort that an operation has thrown and the body may have swallowed, or null. */
   private @Nullable TransactionAbortedException doomedBy() {
     return statementContext.broken() instanceof TransactionAbortedException e
-        ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
+        ? new TransactionAbortedException(e.abortCause(), "An earlier operation was aborted.")
         : null;
   }
 
@@ -415,7 +415,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    */
   public void commit() {
     requireExplicit(
-        "A body can't commit its transaction: that is done when it returns. Return from it"
+        "A body can't commit its transaction: it commits when the body returns. Return"
             + " instead, or use Database.begin.");
     commitAndWait();
     runAll(takeAfterCommit());
@@ -447,7 +447,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * @return the handle; wait for it, or query it, before you disclose the commit or its reads
    */
   public CommitHandle commitAhead() {
-    requireExplicit("A body can't commit ahead of the log: run it by Database.runPipelined.");
+    requireExplicit("A body can't commit ahead of the log: run it with Database.runPipelined.");
     return commitForReceipt();
   }
 
@@ -462,8 +462,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   CommitHandle commitForReceipt() {
     if (afterCommit != null) {
       throw new InvalidUseException(
-          "A transaction with afterCommit can't commit ahead of the log, since nothing may be told"
-              + " of it before its receipt says so. Use run, call or submit, or the receipt.");
+          "A transaction with afterCommit can't commit ahead of the log, because its"
+              + " actions must not run before it is durable. Use run, call or submit.");
     }
     long lsn = commitTx();
     try {
@@ -521,7 +521,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     t.requireReadsValid();
     return new TransactionAbortedException(
         AbortCause.USER,
-        "A statement, or a body that takes part, had failed halfway ("
+        "An earlier statement or joining body failed halfway ("
             + statementContext.broken()
             + ").");
   }
@@ -640,7 +640,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         action.run();
       } catch (Throwable e) {
         try {
-          LOG.log(Level.WARNING, "An afterCommit action has failed; its transaction stands", e);
+          LOG.log(Level.WARNING, "An afterCommit action failed; its transaction has committed", e);
         } catch (Throwable unlogged) {
           e.addSuppressed(unlogged); // there is no other way to report it
         }
@@ -702,7 +702,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       if (thrown instanceof TransactionAbortedException e && e.abortCause() == cause) {
         return null;
       }
-      abort = new TransactionAbortedException(cause, "Its body has then thrown (" + thrown + ").");
+      abort = new TransactionAbortedException(cause, "Its body then threw (" + thrown + ").");
       abort.addSuppressed(thrown);
       throw abort;
     }

@@ -419,11 +419,11 @@ public abstract sealed class TransactionRunner permits Catalog {
         throws X {
       if (!txOptions.isJoining() || ahead) {
         throw new InvalidUseException(
-            "A transaction can't run inside another of the same database and thread. Pass the"
-                + " transaction on instead, or take part in it: TxOptions.joining; what is ahead of"
-                + " the log can't.");
+            "A transaction can't run inside another one of the same database and thread. Pass the"
+                + " transaction to the inner code, or join it: TxOptions.joining. Commits ahead of"
+                + " the log can't join.");
       }
-      outer.requireMine("A body can't take part in the transaction around it");
+      outer.requireMine("A body can't join the enclosing transaction");
       try {
         if (work != null) {
           return work.call(outer);
@@ -498,7 +498,7 @@ public abstract sealed class TransactionRunner permits Catalog {
     Transaction begin(TxOptions txOptions) {
       if (isInBody()) {
         throw new InvalidUseException(
-            "A transaction can't begin inside the body of another of the same database and"
+            "A transaction can't begin inside a body of another one of the same database and"
                 + " thread.");
       }
       Transaction tx = beginExplicitly(txOptions);
@@ -565,7 +565,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         long nanos = timeoutNanos(txOptions);
         if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
           throw new TransactionAbortedException(
-              AbortCause.ADMISSION, "Other pessimistic transactions took all of its time.");
+              AbortCause.ADMISSION, "It timed out waiting for other pessimistic transactions.");
         }
         Transaction tx = begin(txOptions, 1, null, false, attempts);
         tx.attempts = attempts;

@@ -114,7 +114,8 @@ public final class TxOptions {
    */
   public TxOptions pessimisticAfterAborts(int aborts) {
     if (aborts < 0) {
-      throw new IllegalArgumentException("A number of aborts is not negative: " + aborts + ".");
+      throw new IllegalArgumentException(
+          "TxOptions.pessimisticAfterAborts is 0 or more, not " + aborts + ".");
     }
     return new TxOptions(readOnly, timeout, aborts, attemptsMax, joining, name);
   }
@@ -138,7 +139,8 @@ public final class TxOptions {
    */
   public TxOptions attemptsMax(int attempts) {
     if (attempts < 1) {
-      throw new IllegalArgumentException("At least one attempt is made: " + attempts + ".");
+      throw new IllegalArgumentException(
+          "TxOptions.attemptsMax is at least 1, not " + attempts + ".");
     }
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attempts, joining, name);
   }
@@ -179,7 +181,7 @@ public final class TxOptions {
    */
   public TxOptions name(String name) {
     if (name.isBlank()) {
-      throw new IllegalArgumentException("The name of a transaction is blank.");
+      throw new IllegalArgumentException("The name of a transaction must not be blank.");
     }
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
