@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Options {
   /** The default ratio of the buffer size to the size of the key location cache. */
-  private static final int BUFFER_BY_PLACES = 16;
+  private static final int BUFFER_PER_LOCATION_CACHE = 16;
 
   private static final Options DEFAULTS = new Options(new Values());
 
@@ -365,7 +365,9 @@ public final class Options {
    */
   private long locationCacheBytes() {
     long bytes = memory().locationCacheBytes();
-    return bytes != 0 ? bytes : Long.highestOneBit(bufferBytes() / BUFFER_BY_PLACES - 1) << 1;
+    return bytes != 0
+        ? bytes
+        : Long.highestOneBit(bufferBytes() / BUFFER_PER_LOCATION_CACHE - 1) << 1;
   }
 
   private long activeTimestampBytes(TimestampStore kind) {

@@ -65,7 +65,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     implements ConcurrentNavigableMap<K, V> {
   private static final int BATCH = 256;
 
-  private static final long CLEARED = 10_000;
+  private static final long CLEAR_BATCH = 10_000;
 
   private final Table<K, V> table;
   private final Database database;
@@ -299,7 +299,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   /** Removes all records, ten thousand per transaction. */
   @Override
   public void clear() {
-    while (database.call(tx -> table.deleteRange(tx, interval, CLEARED)) == CLEARED) {
+    while (database.call(tx -> table.deleteRange(tx, interval, CLEAR_BATCH)) == CLEAR_BATCH) {
       // there may be more
     }
   }
@@ -370,7 +370,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   private @Nullable Entry<K, V> poll(boolean forward) {
     return database.call(
         tx -> {
-          List<Entry<K, V>> found = some(tx, null, true, forward, 1);
+          List<Entry<K, V>> found = batch(tx, null, true, forward, 1);
           if (found.isEmpty()) {
             return null;
           }
@@ -535,15 +535,15 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
 
   /** Returns the first record from a key on, in this view's order or the reverse. */
   private @Nullable Entry<K, V> nearest(@Nullable K from, boolean inclusive, boolean forward) {
-    List<Entry<K, V>> found = database.read(tx -> some(tx, from, inclusive, forward, 1));
+    List<Entry<K, V>> found = database.read(tx -> batch(tx, from, inclusive, forward, 1));
     return found.isEmpty() ? null : found.getFirst();
   }
 
   /** Returns an immutable list of records from a key, or from the beginning, on. */
-  private List<Entry<K, V>> some(
+  private List<Entry<K, V>> batch(
       Transaction tx, @Nullable K from, boolean inclusive, boolean forward, int most) {
     boolean up = forward != descending;
-    Table.Interval<K> rest = from == null ? interval : rest(from, inclusive, up);
+    Table.Interval<K> rest = from == null ? interval : remaining(from, inclusive, up);
     K lo = rest.lo();
     K hi = rest.hi();
     List<Entry<K, V>> found = new ArrayList<>();
@@ -565,7 +565,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   }
 
   /** Returns the part of the interval from a key on, upwards or downwards. */
-  private Table.Interval<K> rest(K from, boolean inclusive, boolean up) {
+  private Table.Interval<K> remaining(K from, boolean inclusive, boolean up) {
     K end = up ? interval.lo() : interval.hi();
     boolean endInclusive = up ? interval.loInclusive() : interval.hiInclusive();
     if (end != null) {
@@ -582,7 +582,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   private <T> Iterator<T> iterator(Function<Entry<K, V>, T> part) {
     return new BatchIterator<>(
         BATCH,
-        after -> database.read(tx -> some(tx, after, after == null, true, BATCH)),
+        after -> database.read(tx -> batch(tx, after, after == null, true, BATCH)),
         part,
         e -> remove(e.getKey()));
   }

@@ -276,7 +276,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /** Returns the abort that an operation has thrown and the body may have swallowed, or null. */
-  private @Nullable TransactionAbortedException doomedBy() {
+  private @Nullable TransactionAbortedException swallowedAbort() {
     return statementContext.broken() instanceof TransactionAbortedException e
         ? new TransactionAbortedException(e.abortCause(), "An earlier operation was aborted.")
         : null;
@@ -482,7 +482,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       wrote = t.hasWrites();
       state = State.ABORTED;
       if (statementContext.broken() != null) {
-        throw brokenDown(t);
+        throw rollbackOnlyAbort(t);
       }
       if (c != null) {
         c.lock();
@@ -513,8 +513,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * Returns why a rollback-only transaction can't commit. If its reads are invalid, the failure
    * itself may rest on an inconsistent state, so that is reported first.
    */
-  private TransactionAbortedException brokenDown(Tx t) {
-    TransactionAbortedException abort = doomedBy();
+  private TransactionAbortedException rollbackOnlyAbort(Tx t) {
+    TransactionAbortedException abort = swallowedAbort();
     if (abort != null) {
       return abort;
     }
@@ -550,7 +550,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         t.rollback(epoch);
       }
       if (!valid) {
-        TransactionAbortedException abort = doomedBy();
+        TransactionAbortedException abort = swallowedAbort();
         throw abort != null ? abort : new TransactionAbortedException(AbortCause.VALIDATION);
       }
     } catch (Throwable e) {
@@ -681,7 +681,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       abandon();
       return null;
     }
-    Throwable end = state == State.ACTIVE ? doomedBy() : failure;
+    Throwable end = state == State.ACTIVE ? swallowedAbort() : failure;
     if (end != null) {
       abandon();
       return failed(thrown, end);
@@ -690,7 +690,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       abandon();
       return state == State.COMMITTED ? null : e.abortCause();
     }
-    return state != State.ACTIVE || leaves(thrown) ? null : AbortCause.VALIDATION;
+    return state != State.ACTIVE || mayPropagate(thrown) ? null : AbortCause.VALIDATION;
   }
 
   private static @Nullable AbortCause failed(Throwable thrown, Throwable end) {
@@ -733,7 +733,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * @throws DurabilityLostException if they belong to one state, but can't become durable any more
    * @throws DatabaseClosedException if the database was closed
    */
-  private boolean leaves(Throwable thrown) {
+  private boolean mayPropagate(Throwable thrown) {
     boolean valid = true;
     long lsn = 0;
     FoveaException refused = null;

@@ -334,7 +334,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         ThreadLocal.withInitial(() -> new @Nullable Object[2 * CURRENT]);
 
     private final LongAdder retries = new LongAdder();
-    private final RetryWarning again = new RetryWarning();
+    private final RetryWarning retryWarning = new RetryWarning();
 
     Source(Database database, Options options, Store store, Leaks leaks) {
       this.database = database;
@@ -365,7 +365,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       @Nullable Object[] nest = source.nest.get();
       Transaction outer = (Transaction) nest[CURRENT];
       if (outer != null) {
-        return takePart(outer, txOptions, work, task, ahead);
+        return join(outer, txOptions, work, task, ahead);
       }
       AbortCause previous = null;
       Attempts attempts = source.patience(txOptions) == 0 ? source.attempts(txOptions) : null;
@@ -410,7 +410,7 @@ public abstract sealed class TransactionRunner permits Catalog {
 
     /** Runs a body inside another one, which decides whether all of it commits. */
     @SuppressWarnings("NullAway") // R may be nullable, and is null for a task
-    private static <R extends @Nullable Object, X extends Exception> R takePart(
+    private static <R extends @Nullable Object, X extends Exception> R join(
         Transaction outer,
         TxOptions txOptions,
         @Nullable Work<R, X> work,
@@ -455,7 +455,7 @@ public abstract sealed class TransactionRunner permits Catalog {
     private void aborted(
         TxOptions txOptions, @Nullable Object body, int attempt, @Nullable AbortCause cause) {
       retries.increment();
-      again.aborted(
+      retryWarning.aborted(
           txOptions.name(), body instanceof Submitted<?, ?> s ? s.work : body, attempt, cause);
     }
 
