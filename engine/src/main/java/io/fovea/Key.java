@@ -190,8 +190,6 @@ public final class Key implements KeyReader, KeyWriter {
     return part == 0 ? 0 : ends[part - 1];
   }
 
-  // ---------------------------------------------------------------------------------- description
-
   @Override
   public KeySpec spec() {
     return spec;
@@ -309,8 +307,8 @@ public final class Key implements KeyReader, KeyWriter {
    *
    * @param value the beginning
    * @return this
-   * @throws InvalidUseException if the next part has another type, all parts are set, or the text
-   *     contains an unpaired surrogate
+   * @throws InvalidUseException if the next part has another type or there is none, or the text has
+   *     an unpaired surrogate
    * @throws ValueTooLargeException if its UTF-8 is longer than the part may be
    */
   public Key textPrefix(CharSequence value) {

@@ -13,8 +13,8 @@ import java.util.function.Consumer;
  * <p><b>Purpose.</b> A load builds new trees from its source and the records of the table, and
  * replaces the old trees atomically. It is for imports, restores, and changes larger than {@link
  * TransactionOptions#maxBytes}. No record passes through a transaction, and almost nothing through
- * the log. It costs as much as writing the whole table with its indexes once, so the load should
- * not be small compared to the table.
+ * the log. It costs as much as writing the whole table with its indexes once, so it does not pay
+ * for small loads.
  *
  * <p><b>Isolation.</b> Others read the old state of the table until the load is published. Writing
  * to it throws {@link io.fovea.error.InvalidUseException}. Other tables are unaffected. At
@@ -72,8 +72,7 @@ public final class LoadOptions {
 
   /**
    * Sets the memory for sorting, including that of all indexes. The excess goes to a temporary file
-   * next to the database, about as large as the records. A record larger than its share of the
-   * memory takes more.
+   * next to the database, about as large as the records. A record larger than its share takes more.
    *
    * @param bytes at least 1 MiB; 64 MiB by default
    * @return new options
@@ -112,7 +111,7 @@ public final class LoadOptions {
    * Sets the fill factor of the pages of the table and its indexes. The free space absorbs later
    * inserts between existing keys and growing records, which otherwise split pages. Use 1 for the
    * smallest file, if the table is static or grows only at its end; use less than the default if
-   * inserts in random order will follow soon.
+   * random inserts will follow soon.
    *
    * @param share of a page, from 0.5 to 1; 15/16 by default
    * @return new options

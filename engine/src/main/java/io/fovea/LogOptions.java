@@ -112,8 +112,7 @@ public final class LogOptions {
    * about a second per 200 MiB. The log file grows to about this size, and temporarily beyond it
    * during a backup or a transaction of that size. After a close it has one segment.
    *
-   * @param bytes at least 256 KiB, four times the segment size and four times the log's buffer;
-   *     opening the database checks the latter two
+   * @param bytes at least 256 KiB, and four times the segment size and the buffer (checked at open)
    * @return new options
    * @throws IllegalArgumentException if it is less than 256 KiB
    */

@@ -7,8 +7,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * Options of the memory that a database uses outside of its buffer ({@link Options#bufferBytes}),
- * and of when memory is allocated.
+ * Options of the memory that a database uses outside of its buffer, and of its allocation.
  *
  * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
@@ -56,8 +55,7 @@ public final class MemoryOptions {
   /**
    * Sets the memory for timestamps of records in use. It is reserved address space until
    * transactions need it: 32 bytes for each record that active transactions have read or written.
-   * The default is 256 MiB; with less than 2 GiB of memory in the machine or container, an eighth
-   * of it.
+   * The default is 256 MiB, at most an eighth of the memory of the machine or container.
    *
    * @param bytes a hard limit; a transaction that would exceed it is aborted
    * @return new options
@@ -122,8 +120,7 @@ public final class MemoryOptions {
    * @param min rounded down to a power of two
    * @param max rounded down to a power of two
    * @return new options
-   * @throws IllegalArgumentException if {@code min} is less than 8, or more than {@code max}, or
-   *     {@code max} is more than 1 GiB
+   * @throws IllegalArgumentException if not {@code 8 <= min <= max <= 1 GiB}
    */
   public MemoryOptions sketchBytes(long min, long max) {
     Options.check(min >= Long.BYTES, "MemoryOptions.sketchBytes is at least 8", min);

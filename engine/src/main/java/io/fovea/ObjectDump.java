@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  * LocalDateTime}, lists, maps by name, and null. A map whose keys are neither scalars nor constants
  * becomes a list of maps with {@code key} and {@code value}.
  *
- * <p>Key parts are given as text: the result of {@code toString}, the names of constants, the
- * hexadecimal digits of bytes.
+ * <p>Key parts are given as text: {@code toString}, names of constants, hexadecimal digits of
+ * bytes.
  *
  * <p>Any thread.
  *

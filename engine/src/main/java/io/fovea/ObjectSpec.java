@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  * Components may be added ({@link io.fovea.schema.Initial} sets their value in older objects),
  * renamed ({@link io.fovea.schema.Formerly}), removed ({@link io.fovea.schema.Dropped}), reordered,
  * and widened: {@code int} to {@code long}, {@code float} to {@code double}, a value to an Optional
- * of it, an enum by more constants. Any other change throws {@link
+ * of it, an enum by constants. Any other change throws {@link
  * io.fovea.error.IncompatibleSchemaException}, which names the component. Keep the annotations as
  * long as older objects may exist.
  *
@@ -152,8 +152,7 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * {@return this specification with a {@linkplain TableSpec#cacheLocations cache of key locations}
-   * for the table, not for its indexes}
+   * {@return this specification with a {@linkplain TableSpec#cacheLocations key location cache}}
    */
   public ObjectSpec<K, V> cacheLocations() {
     return new ObjectSpec<>(codec, table.cacheLocations());

@@ -115,8 +115,7 @@ public final class Options {
 
   /**
    * Sets the memory for pages and everything that belongs to them, allocated outside the Java heap.
-   * The default is 256 MiB; with less than 2 GiB of memory in the machine or container, an eighth
-   * of it.
+   * The default is 256 MiB, at most an eighth of the memory of the machine or container.
    *
    * @param bytes a hard limit, also on the database's part of a {@link BufferShare}
    * @return new options
@@ -333,8 +332,6 @@ public final class Options {
   public ExperimentOptions experiments() {
     return v.experiments;
   }
-
-  // ------------------------------------------------------------------------------ for the engine
 
   StoreConfig toStore() {
     return new StoreConfig(

@@ -26,8 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
  * that record, and with changes of that record.
  *
- * <p>Operations throw {@link RowTable}'s exceptions, and {@link InvalidUseException} for byte
- * strings.
+ * <p>Operations throw {@link RowTable}'s exceptions; {@link InvalidUseException} for byte strings.
  *
  * @since 0.1.0
  */
@@ -53,8 +52,6 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
    * @param order the direction
    */
   public abstract RowCursor scan(Transaction tx, Range range, ScanOrder order);
-
-  // -------------------------------------------------------------------------------------- nearest
 
   /**
    * Reads the first record.
@@ -138,8 +135,6 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
       return found;
     }
   }
-
-  // --------------------------------------------------------------------------------------- ranges
 
   /**
    * Visits all records in ascending order.

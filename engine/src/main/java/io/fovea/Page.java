@@ -91,8 +91,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
    * </pre>
    *
    * <p>The hash is of names and types, because a load changes the tree's id. The key of an index
-   * entry ends in the parts of the primary key that the index lacks; a unique index needs none,
-   * since a value has one entry.
+   * entry ends in the parts of the primary key that the index lacks; a unique index needs none.
    */
   static final class Token {
     private static final byte FORMAT = 1;

@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
  * begin with it: with prefixes, {@code between(a, b)} includes all keys that begin with {@code b},
  * and {@code of(lo, false, ...)} excludes all that begin with {@code lo}.
  *
- * <p>A range refers to its keys; opening a scan copies them. The thread that owns the keys may keep
- * a range and reuse it after changing them.
+ * <p>A range refers to its keys; opening a scan copies them. Their thread may change them and reuse
+ * the range.
  *
  * @since 0.1.0
  */

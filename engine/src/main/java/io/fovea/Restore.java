@@ -41,8 +41,7 @@ public final class Restore {
    *
    * @param backup the directory of {@link Database#backup(Path)}, or the data file of one database
    *     if the directory has several; or a file with the output of {@link
-   *     Database#backup(java.io.OutputStream)}. Files of a closed database or killed process work,
-   *     too
+   *     Database#backup(java.io.OutputStream)}. Files of a closed database or killed process work
    */
   public static Restore from(Path backup) {
     Objects.requireNonNull(backup, "backup");
@@ -84,8 +83,8 @@ public final class Restore {
   /**
    * Runs the restore.
    *
-   * @param file the file of the new database; its folder has space for it and the largest
-   *     incremental backup
+   * @param file the file of the new database; its folder has space for it and for the largest
+   *     increment
    * @param options memory and I/O options; the page size is that of the backup
    * @return the findings about the backups; {@link FileReport#ok} is true
    * @throws InvalidUseException if the backups are not a full one and the incremental ones that

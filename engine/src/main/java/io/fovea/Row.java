@@ -176,8 +176,7 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Completes the read of a record whose bytes are in {@link #segment}; its form in the tree is one
-   * of {@link LegacyRowReader}.
+   * Completes the read of a record in {@link #segment}; {@code form} is of {@link LegacyRowReader}.
    */
   void read(
       Transaction tx, MemorySegment key, long keyOff, int keyLen, int handle, int bytes, int form) {
@@ -194,8 +193,6 @@ public final class Row implements RowReader {
     limit = size;
     reader = null;
   }
-
-  // ---------------------------------------------------------------------------------- description
 
   @Override
   public Layout layout() {
@@ -578,8 +575,6 @@ public final class Row implements RowReader {
     buffer.set(other.buffer, reader != null);
     return this;
   }
-
-  // -------------------------------------------------------------------------------------- checks
 
   private void mark(Field field) {
     if (reader != null) {

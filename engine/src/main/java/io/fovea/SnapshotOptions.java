@@ -48,8 +48,7 @@ public final class SnapshotOptions {
   }
 
   /**
-   * Sets the size of each snapshot's buffer, for the pages that it reads. A scan needs little; for
-   * point lookups, size it to the working set.
+   * Sets the size of each snapshot's buffer. For point lookups, size it to the working set.
    *
    * @param bytes the default is 16 MiB
    * @return new options

@@ -41,8 +41,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Codecs may be called by transactions that are aborted later. An exception of a codec
  * propagates from the operation, which changes nothing. A statement that changes a record of a
- * table with secondary indexes reads the old record, and propagates an index extractor's
- * exceptions.
+ * table with secondary indexes reads the old record, and throws an index extractor's exceptions.
  *
  * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
  * that record, and with changes of that record.

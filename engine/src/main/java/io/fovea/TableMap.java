@@ -279,8 +279,6 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
         });
   }
 
-  // ------------------------------------------------------------------------------------------ all
-
   /** {@return the number of records, up to {@link Integer#MAX_VALUE}, counted by reading them} */
   @Override
   public int size() {
@@ -328,8 +326,6 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   public Set<Entry<K, V>> entrySet() {
     return new MapEntries<>(this, () -> iterator(Function.identity()));
   }
-
-  // ----------------------------------------------------------------------------------- navigation
 
   @Override
   public Comparator<? super K> comparator() {
@@ -492,8 +488,6 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
       throw new IllegalArgumentException("A bound is outside of this view.");
     }
   }
-
-  // ------------------------------------------------------------------------------ what others use
 
   @SuppressWarnings("unchecked") // the codec checks the class
   private K key(Object key) {

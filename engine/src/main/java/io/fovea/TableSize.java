@@ -7,8 +7,8 @@ import io.fovea.index.TableCore;
 /**
  * The size of a table at some time, as {@link Database#tableSizes} returns it.
  *
- * @param records as {@link RowTable#count}; -1 if it is unknown, because the file does not store it
- *     and no caller has requested it
+ * @param records as {@link RowTable#count}; -1 if the file does not store it and no caller has
+ *     requested it
  * @param bytes as {@link RowTable#dataBytes}; -1 likewise
  * @param indexEntries the sum over all its indexes, as {@link RowIndex#count}; -1 if one is unknown
  * @param indexBytes the sum of {@link RowIndex#dataBytes}; -1 likewise

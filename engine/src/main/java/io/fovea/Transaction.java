@@ -77,8 +77,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /**
    * Why it ended otherwise than its caller requested; null while active and after a successful end.
-   * A body may swallow what {@link #rollback} throws, so the retry loop checks this before it lets
-   * a result or an exception escape.
+   * A body may swallow what {@link #rollback} throws, so the retry loop checks this before it
+   * returns.
    */
   private @Nullable Throwable failure;
 
@@ -528,8 +528,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /**
    * Discards all changes and ends the transaction. In a body of {@link Database#run} and its
-   * variants this is not an error: the body's result is returned, nothing is committed, and the
-   * body can't use the transaction any more.
+   * variants this is not an error: the body's result is returned, and nothing is committed.
    *
    * @throws TransactionAbortedException in a body, if its reads belong to no single state of the
    *     database, so that its decision to roll back is unfounded, or if an operation was aborted
@@ -594,8 +593,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * Database#run} and its variants, or {@link #commit}, return. With {@link Durability#SYNC}
    * everything that the transaction has changed and read is on stable storage by then. Actions of
    * {@link Database#submit} run after the commit is durable, on the thread that completes the
-   * stage, and before it is complete. The process may die between the commit and an action: write a
-   * record for what must not be lost.
+   * stage, and before it is complete. The process may die before an action: write a record for what
+   * must not be lost.
    *
    * <p>The transaction has ended when its actions run. An action may begin another one, for example
    * with {@link Database#run}. An exception of an action is logged as a warning; the other actions
@@ -666,8 +665,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *       body has swallowed, wrapped or replaced it. A {@linkplain AbortCause#retryable()
    *       retryable} abort is retried. Any other propagates, because the next attempt would be
    *       aborted for the same reason. Reads before an abort are never validated, so an exception
-   *       that depends on them must not propagate alone: what the body has thrown instead is added
-   *       to the abort as suppressed.
+   *       that depends on them must not propagate alone: what the body throws is added as
+   *       suppressed.
    *   <li>A retryable abort of any other origin is retried, unless the transaction has committed.
    *   <li>Any other exception propagates if all reads belong to one state and are durable. If the
    *       database was closed meanwhile, so that neither can be established, it is suppressed in a

@@ -49,8 +49,8 @@ public abstract sealed class TransactionCatalog permits Transaction {
    *
    * @param spec the specification
    * @return the table, usable in all threads after the commit
-   * @throws IncompatibleSchemaException if the table of that name is different, or has an index
-   *     that the specification lacks
+   * @throws IncompatibleSchemaException if the table differs, or has an index that the
+   *     specification lacks
    * @throws InvalidUseException if the table lacks a specified index, or is of an older version
    */
   public RowTable table(TableSpec spec) {
@@ -114,8 +114,8 @@ public abstract sealed class TransactionCatalog permits Transaction {
 
   /**
    * Opens a sequence, creating it if it does not exist. A new sequence is usable at once, by the
-   * body only. Others see it after the commit, and get higher values. Taking a value is not part of
-   * the transaction: see {@link Sequence}.
+   * body only. Others see it after the commit, and get higher values. Taking a value is {@linkplain
+   * Sequence not part of the transaction}.
    *
    * @param spec the specification
    * @return the sequence, usable in all threads after the commit

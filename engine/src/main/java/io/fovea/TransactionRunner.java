@@ -307,8 +307,6 @@ public abstract sealed class TransactionRunner permits Catalog {
     return source.begin(txOptions);
   }
 
-  // ---------------------------------------------------------------------------------- its source
-
   /** Begins transactions and runs bodies in them. Any thread. */
   static final class Source {
     /** The index of the calling thread's current transaction, padded by 128 bytes on each side. */
@@ -531,7 +529,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         // The transaction is unreachable, so no other thread uses the context. The epoch has
         // changed if an error interrupted its end; context and slot may then belong to another
         // transaction. The collector found the transaction unreachable after its last store to the
-        // epoch, so this read sees it.
+        // epoch.
         try {
           if (context.epoch() == epoch && statementContext.enter()) {
             try {

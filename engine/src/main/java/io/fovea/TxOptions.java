@@ -102,8 +102,7 @@ public final class TxOptions {
    * Database#read} run the body <i>pessimistically</i>. Such an attempt reserves what it reads and
    * writes before using it: other writers of the same records are aborted and wait for it, and it
    * is not aborted because of them. Other transactions continue. Only one transaction of a database
-   * at a time is pessimistic; others that qualify wait for their ticket, and make ordinary attempts
-   * meanwhile.
+   * at a time is pessimistic; others wait for their ticket, and make ordinary attempts meanwhile.
    *
    * <p>For a transaction of {@link Database#begin(TxOptions)}, 0 makes it pessimistic after waiting
    * for its ticket; any other number has no effect.

@@ -1,8 +1,7 @@
 package io.fovea;
 
 /**
- * The body of a transaction with a result. It may run more than once; the result of the attempt
- * that committed is returned.
+ * The body of a transaction with a result. It may run more than once; the last result counts.
  *
  * @param <R> the result
  * @param <X> the exception that it throws
