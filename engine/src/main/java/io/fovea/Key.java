@@ -24,63 +24,60 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A key, or the first parts of one: caller-owned, reusable, in memory outside the Java heap.
+ * A key or a prefix of one: caller-owned, reusable, in memory outside the Java heap.
  *
  * <p>Parts are set in order: {@code set(...)} begins a new key, {@link #int32}, {@link #text} and
- * so on append. A key with fewer parts than its specification has is a prefix: it stands for all
- * keys that begin with it in a {@link Range}, and is refused where one record is meant.
+ * so on append. A key with fewer parts than its specification is a prefix. In a {@link Range} it
+ * stands for all keys that begin with it; where a single record is required, it is refused.
  *
- * <p>Made by {@link RowTable#key} and {@link RowIndex#key}, and good for that table or index only.
- * Used by one thread at a time. Setting and reading numbers allocates nothing.
+ * <p>Created by {@link RowTable#key} and {@link RowIndex#key}, for that table or index only. Used
+ * by one thread at a time. Setting and reading numbers allocates nothing.
  *
  * @since 0.1.0
  */
 public final class Key implements KeyReader, KeyWriter {
-  // The file has more than 600 lines because each type of a part has its setter and its getter
-  // here, each with a contract. How parts become bytes in order is in the room encoding.
-
   private static final int UNKNOWN = -1;
   private static final Field[] NO_PARTS = {};
 
   private final KeySpec spec;
 
-  /** None where the memory of the key is another's: {@link #end}. */
+  /** Empty if another object owns the key's memory: see {@link #end}. */
   private Field[] parts;
 
-  /** How each part ends, where not only the types say that; null for most keys. */
+  /** How each part ends, if its type alone does not tell; null for most keys. */
   private final int @Nullable [] forms;
 
-  /** Whether a part may be null: of indexes alone. */
+  /** Whether parts may be null, as in indexes. */
   private final boolean nullable;
 
-  /** The most bytes of a key; what is read from a file may say more. */
+  /** The maximum size of a key; a file may contain a larger size. */
   private final int maxBytes;
 
-  /** The table or index that it belongs to. */
   private Object owner;
 
   private MemorySegment segment;
   private final long base;
 
-  /** ends[i] is where part i ends; known for the first {@link #count} parts. */
+  /** ends[i] is the end of part i; valid for the first {@link #count} parts. */
   private final int[] ends;
 
   private int length;
 
-  /** How many parts are set, or UNKNOWN where they were loaded and not looked at yet. */
+  /** The number of parts set, or UNKNOWN for loaded bytes that are not parsed yet. */
   private int count;
 
-  /** Whether the last part is only the beginning of a text or byte string. */
+  /** Whether the last part is a prefix of a text or byte string. */
   private boolean open;
 
-  /** Whether a part can't be appended by a look at its type alone: {@link #open}, or nullable. */
+  /**
+   * Whether appending a part needs more checks than its type: the key is {@link #open} or nullable.
+   */
   private boolean guarded;
 
   Key(KeySpec spec, Object owner) {
     this(spec, owner, Arena.ofAuto().allocate(Math.max(8, spec.maxBytes()), 8), 0);
   }
 
-  /** A key in scratch memory of the caller. */
   Key(KeySpec spec, Object owner, MemorySegment segment, long base) {
     this.spec = spec;
     this.parts = spec.parts().toArray(Field[]::new);
@@ -121,9 +118,9 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Takes over the bytes of an encoded key.
+   * Replaces the contents by an encoded key.
    *
-   * @throws CorruptionException if they are more than a key of this kind has
+   * @throws CorruptionException if it is longer than a key of this specification can be
    */
   void load(MemorySegment src, long off, int len) {
     if (len > maxBytes) {
@@ -135,14 +132,14 @@ public final class Key implements KeyReader, KeyWriter {
     open(false);
   }
 
-  /** Says how long the bytes are that were put into {@link #segment}. */
+  /** Sets the length of the bytes that were written to {@link #segment}. */
   void loaded(int len) {
     length = len;
     count = UNKNOWN;
     open(false);
   }
 
-  /** Its memory goes back to the cursor's transaction: it can't be used any more, nor filled. */
+  /** Makes the key unusable: its memory returns to the cursor's transaction. */
   void end() {
     clear();
     owner = Key.class;
@@ -193,8 +190,6 @@ public final class Key implements KeyReader, KeyWriter {
     return part == 0 ? 0 : ends[part - 1];
   }
 
-  // ---------------------------------------------------------------------------------- description
-
   @Override
   public KeySpec spec() {
     return spec;
@@ -231,27 +226,25 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Makes it a key of three integers.
+   * {@return this key, changed to three integers}
    *
    * @param a the first part
    * @param b the second part
    * @param c the third part
-   * @return this
-   * @throws InvalidUseException if there are fewer parts or they are no integers
+   * @throws InvalidUseException if there are fewer parts or they are not integers
    */
   public Key set(int a, int b, int c) {
     return clear().integer(a).integer(b).integer(c);
   }
 
   /**
-   * Makes it a key of four integers.
+   * {@return this key, changed to four integers}
    *
    * @param a the first part
    * @param b the second part
    * @param c the third part
    * @param d the fourth part
-   * @return this
-   * @throws InvalidUseException if there are fewer parts or they are no integers
+   * @throws InvalidUseException if there are fewer parts or they are not integers
    */
   public Key set(int a, int b, int c, int d) {
     return clear().integer(a).integer(b).integer(c).integer(d);
@@ -273,16 +266,15 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Takes over the parts of another key of the same specification.
+   * {@return this key, after copying the parts of another key of the same specification}
    *
-   * @param other what to copy
-   * @return this
-   * @throws InvalidUseException if it has other parts
+   * @param other the key to copy
+   * @throws InvalidUseException if its specification differs
    */
   public Key set(Key other) {
     if (!spec.equals(other.spec)) {
       throw new InvalidUseException(
-          "A key of " + other.spec + " where one of " + spec + " is due.");
+          "A key of " + other.spec + " was given, expected one of " + spec + ".");
     }
     if (owner == Key.class || other.owner == Key.class) {
       throw ended();
@@ -311,13 +303,12 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Appends the beginning of a text, for a range of all keys whose text begins so. Nothing can be
-   * appended after it.
+   * Appends the beginning of a text, for a range of keys. No part can follow it.
    *
    * @param value the beginning
    * @return this
-   * @throws InvalidUseException if the next part is of another type, or all parts are set, or the
-   *     text holds half a surrogate pair
+   * @throws InvalidUseException if the next part has another type or there is none, or the text has
+   *     an unpaired surrogate
    * @throws ValueTooLargeException if its UTF-8 is longer than the part may be
    */
   public Key textPrefix(CharSequence value) {
@@ -326,7 +317,7 @@ public final class Key implements KeyReader, KeyWriter {
     return this;
   }
 
-  /** Makes the last part, where it is text or bytes, the beginning of one. */
+  /** Turns the last part, if it is text or bytes, into a prefix. */
   Key reopened() {
     int n = count();
     FieldType last = n == 0 || open || spec.isRaw() ? null : parts[n - 1].type();
@@ -429,7 +420,7 @@ public final class Key implements KeyReader, KeyWriter {
     if (open || !fits && type != FieldType.INT64) {
       throw mismatch(type == FieldType.INT32 ? "a value of 8 bytes (" + value + ")" : "an integer");
     }
-    return fits ? int32((int) value) : int64(value); // which may be null
+    return fits ? int32((int) value) : int64(value); // may be null
   }
 
   private Key put32(int value) {
@@ -451,7 +442,7 @@ public final class Key implements KeyReader, KeyWriter {
     if (n == parts.length || parts[n].type() != type || guarded) {
       requireNext(type);
       if (parts[n].nullable() && type.isFixed()) {
-        // Nothing can go wrong any more, so the value goes behind what says that there is one.
+        // Nothing can fail from here on, so the value may follow its presence flag.
         Tuple.putThere(segment, (int) base + length++, true);
       }
     }
@@ -466,7 +457,7 @@ public final class Key implements KeyReader, KeyWriter {
     return parts[n];
   }
 
-  /** Where the next part's text or bytes go; nothing is appended before they are known to fit. */
+  /** Returns where the next text or bytes begin, after checking that they fit. */
   private int valueAt(Field part) {
     int at = (int) base + length;
     return part.nullable() ? Tuple.putThere(segment, at, true) : at;
@@ -483,7 +474,7 @@ public final class Key implements KeyReader, KeyWriter {
     int n = count();
     String due =
         open
-            ? "nothing can follow the beginning of a text"
+            ? "nothing can follow a text prefix"
             : n == parts.length ? "all its parts are set" : "the next part is " + parts[n];
     return new InvalidUseException(
         "Can't append " + given + " to a key of " + spec + ": " + due + ".");
@@ -599,7 +590,7 @@ public final class Key implements KeyReader, KeyWriter {
     if (i < parts.length && parts[i] == part) {
       return i;
     }
-    // An index names the parts of its key after the fields that it is declared by.
+    // an index names the parts of its key after the indexed fields
     for (int k = 0; k < parts.length; k++) {
       if (parts[k].name().equals(part.name()) && parts[k].type() == part.type()) {
         return k;
@@ -647,23 +638,22 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Compares two keys, or prefixes of keys, in the order of the table.
+   * Compares two keys or prefixes in the order of the table.
    *
    * @param other a key of the same specification
-   * @return a negative number, 0 or a positive number, as this is below, equal to or above the
-   *     other
+   * @return negative, 0 or positive, as this is less than, equal to or greater than the other
    */
   public int compareTo(Key other) {
     return Mem.compare(segment, base, length, other.segment, other.base, other.length);
   }
 
-  /** The parts in words, for messages and debuggers. */
+  /** Returns a readable form of the parts, for messages and debuggers. */
   @Override
   public String toString() {
     return KeyText.of(spec, segment, base, length);
   }
 
-  /** Why this can't name one record of a table, or null if it can. */
+  /** Returns why this can't identify one record of a table, or null if it can. */
   @Nullable String unfit(Object table) {
     if (owner == Key.class) {
       return ended().getMessage();

@@ -1,10 +1,9 @@
 package io.fovea;
 
 /**
- * Turns Java objects into keys and back.
+ * Converts Java objects to keys and back, for a {@link Table}.
  *
- * <p>Used by {@link Table}. Must be safe for every thread and may be called at any time, also by
- * transactions that will be aborted.
+ * <p>Must be thread-safe. It may be called at any time, also by transactions that will be aborted.
  *
  * @param <K> the class of the objects
  * @since 0.1.0
@@ -13,15 +12,15 @@ public interface KeyCodec<K> {
   /**
    * Writes a key.
    *
-   * @param object what to write
-   * @param key where to; empty when it is passed, every part must be set
+   * @param object the object
+   * @param key receives the parts; empty when passed, and every part must be set
    */
   void encode(K object, Key key);
 
   /**
    * Reads a key.
    *
-   * @param key what to read; belongs to the caller and will change
+   * @param key the key; owned by the caller and reused
    * @return a new object
    */
   K decode(Key key);

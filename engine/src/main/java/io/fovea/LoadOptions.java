@@ -8,35 +8,33 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * How records are loaded: {@link RowTable#load(LoadOptions, LoadSource)}.
+ * Options of a load: {@link RowTable#load(LoadOptions, LoadSource)}.
  *
- * <p><b>What a load does.</b> New trees are built from what comes and from what the table has, and
- * take the place of the old ones at one moment. For imports, restores, and changes that are larger
- * than {@link TransactionOptions#maxBytes}. It costs as much as writing the whole table with its
- * indexes once, so it is for loads that are not small beside the table; no record goes through a
- * transaction, and almost nothing through the log.
+ * <p><b>Purpose.</b> A load builds new trees from its source and the records of the table, and
+ * replaces the old trees atomically. It is for imports, restores, and changes larger than {@link
+ * TransactionOptions#maxBytes}. No record passes through a transaction, and almost nothing through
+ * the log. It costs as much as writing the whole table with its indexes once, so it does not pay
+ * for small loads.
  *
- * <p><b>What others notice.</b> They read the table as it was until the load is published. Who
- * changes it gets an {@link io.fovea.error.InvalidUseException}. Other tables are used freely. When
- * the load is published, transactions that are active and have read something, of any table, are
- * aborted once, with a cause that is retryable. A verification waits for loads to end.
+ * <p><b>Isolation.</b> Others read the old state of the table until the load is published. Writing
+ * to it throws {@link io.fovea.error.InvalidUseException}. Other tables are unaffected. At
+ * publication, active transactions that have read anything, in any table, are aborted once with a
+ * retryable cause. A verification waits for loads to end.
  *
  * <p><b>Rows that have {@linkplain io.fovea.schema.TableSpec#expireAfter expired}</b> when the load
- * begins to read are not there: those of the table are left out, and are no duplicates; those of
- * the source count as loaded, and are left out too.
+ * begins to read are left out. Those of the table are no duplicates; the source's count as loaded.
  *
- * <p><b>Its end.</b> When the load returns, it is as durable as a commit. To cancel it, interrupt
- * the thread, which gets an {@link io.fovea.error.OperationInterruptedException}, or let the source
- * or {@link #progress} throw; a close of the database ends it too. Then the table is as it was.
+ * <p><b>End.</b> When the load returns, it is as durable as a commit. To cancel it, interrupt the
+ * thread, which throws {@link io.fovea.error.OperationInterruptedException}, or throw from the
+ * source or {@link #progress}. A close of the database cancels it too. The table is unchanged then.
  *
- * <p><b>The log.</b> A load holds back the redo point while it builds its trees: what others commit
- * meanwhile must fit into {@link LogOptions#maxBytes}, or they wait. It builds them when the source
- * has ended and is sorted, so a source may take its time; with {@link #ascending} it builds while
- * the source gives, and others may wait for a source that is slow. So a load is published behind
- * those that have begun before it and are not built yet, and behind a backup that began before it
- * was written.
+ * <p><b>The log.</b> A load holds back the redo point while it builds its trees: concurrent commits
+ * must fit into {@link LogOptions#maxBytes}, or they wait. Trees are built after the source has
+ * ended and is sorted, so a source may be slow; with {@link #ascending} they are built while the
+ * source runs, and others may wait for a slow source. A load is published after loads that began
+ * earlier and are not built yet, and after a backup that began before it was written.
  *
- * <p>A value: every method with an argument gives a new one. Any thread.
+ * <p>Immutable: every method with an argument returns a new instance. Any thread.
  *
  * @since 0.1.0
  */
@@ -66,18 +64,15 @@ public final class LoadOptions {
   }
 
   /**
-   * Records in any order, 64 MiB of memory, and a failure where two records have the same key.
-   *
-   * @return the options that the others are made from
+   * {@return the defaults: records in any order, 64 MiB of memory, and failure on duplicate keys}
    */
   public static LoadOptions defaults() {
     return DEFAULTS;
   }
 
   /**
-   * Sets how much memory sorting takes, that of all indexes included. What does not fit goes to a
-   * file beside the database, of about the size of the records, which is removed at the end. A
-   * record that is larger than its share takes more.
+   * Sets the memory for sorting, including that of all indexes. The excess goes to a temporary file
+   * next to the database, about as large as the records. A record larger than its share takes more.
    *
    * @param bytes at least 1 MiB; 64 MiB by default
    * @return new options
@@ -91,19 +86,14 @@ public final class LoadOptions {
     return new LoadOptions(bytes, ascending, fill, duplicates, progress);
   }
 
-  /**
-   * How much memory sorting takes.
-   *
-   * @return bytes
-   */
+  /** {@return the bytes of memory for sorting} */
   public long memoryBytes() {
     return memoryBytes;
   }
 
   /**
-   * Says that the records come in the order of their keys, so that they need not be sorted: the
-   * fastest way. A record out of order makes the load fail. Entries of indexes are sorted all the
-   * same.
+   * Sets whether the records arrive in key order and need no sorting, which is fastest. A record
+   * out of order makes the load fail. Index entries are still sorted.
    *
    * @param is whether they do; false by default
    * @return new options
@@ -112,25 +102,20 @@ public final class LoadOptions {
     return new LoadOptions(memoryBytes, is, fill, duplicates, progress);
   }
 
-  /**
-   * Whether the records come in the order of their keys.
-   *
-   * @return whether they do
-   */
+  /** {@return whether the records arrive in key order} */
   public boolean ascending() {
     return ascending;
   }
 
   /**
-   * Sets how full the pages are made, of the table and of its indexes. What is left is for records
-   * that come between those of a page later, or get longer: where there is room they change one
-   * page, and else they split it in two. So 1 is for what stays as it is, or goes on behind the
-   * last key, and gives the smallest file; less than the default is for records that come in any
-   * order soon.
+   * Sets the fill factor of the pages of the table and its indexes. The free space absorbs later
+   * inserts between existing keys and growing records, which otherwise split pages. Use 1 for the
+   * smallest file, if the table is static or grows only at its end; use less than the default if
+   * random inserts will follow soon.
    *
    * @param share of a page, from 0.5 to 1; 15/16 by default
    * @return new options
-   * @throws IllegalArgumentException if it is outside of that
+   * @throws IllegalArgumentException if it is outside of that range
    */
   public LoadOptions fill(double share) {
     if (!(share >= FILL_MIN && share <= 1)) {
@@ -140,17 +125,13 @@ public final class LoadOptions {
     return new LoadOptions(memoryBytes, ascending, share, duplicates, progress);
   }
 
-  /**
-   * How full the pages are made.
-   *
-   * @return the share of a page
-   */
+  /** {@return the fill factor of the pages} */
   public double fill() {
     return fill;
   }
 
   /**
-   * Sets what becomes of two records of the same key.
+   * Sets how to handle two records with the same key.
    *
    * @param what {@link Duplicates#FAIL} by default
    * @return new options
@@ -160,20 +141,16 @@ public final class LoadOptions {
         memoryBytes, ascending, fill, Objects.requireNonNull(what, "what"), progress);
   }
 
-  /**
-   * What becomes of two records of the same key.
-   *
-   * @return what
-   */
+  /** {@return how two records with the same key are handled} */
   public Duplicates duplicates() {
     return duplicates;
   }
 
   /**
-   * Sets who is told how far the load is: at each phase, and some times a second or less. In the
-   * thread that loads; what it throws ends the load, and nothing is loaded then.
+   * Sets a listener for the progress of the load. It is called in the loading thread, at each phase
+   * and at most a few times per second. Its exception ends the load, and nothing is loaded then.
    *
-   * @param told is told
+   * @param told the listener
    * @return new options
    */
   public LoadOptions progress(Consumer<? super LoadProgress> told) {

@@ -4,15 +4,15 @@ import io.fovea.catalog.LoadResult;
 import java.time.Duration;
 
 /**
- * What a load has done.
+ * The result of a load.
  *
- * @param added records whose keys the table did not have
- * @param replaced records that took the place of earlier ones
- * @param kept records that were left out, for earlier ones of their keys were there
- * @param records how many records the table has now
- * @param pages how many pages were written, those of indexes included
- * @param sortedBytes how many bytes were sorted in a file; 0 where memory was enough
- * @param duration how long it took
+ * @param added records whose keys were not in the table
+ * @param replaced records that replaced earlier ones
+ * @param kept records left out because an earlier one had the same key
+ * @param records the number of records now in the table
+ * @param pages the number of pages written, including those of indexes
+ * @param sortedBytes the number of bytes sorted in a file; 0 if memory sufficed
+ * @param duration the time it took
  * @since 0.1.0
  */
 public record LoadReport(

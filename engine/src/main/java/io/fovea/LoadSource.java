@@ -1,20 +1,20 @@
 package io.fovea;
 
 /**
- * Where the records of a load come from: code that adds them one by one.
+ * The source of a load: code that adds records one by one.
  *
- * @param <L> what they are added to: {@link RowLoad} or {@link TableLoad}
- * @param <X> what it throws
+ * @param <L> the receiver: {@link RowLoad} or {@link TableLoad}
+ * @param <X> the exception that it throws
  * @since 0.1.0
  */
 @FunctionalInterface
 public interface LoadSource<L, X extends Exception> {
   /**
-   * Adds all records. Runs once, in the thread that loads, outside of any transaction; it may run
-   * transactions of its own, and read a {@linkplain Database#snapshot snapshot}.
+   * Adds all records. Runs once, in the loading thread, outside of any transaction; it may run
+   * transactions and read a {@linkplain Database#snapshot snapshot}.
    *
-   * @param into takes them, until this returns
-   * @throws X to give the load up; nothing is loaded then
+   * @param into receives the records until this method returns
+   * @throws X to cancel the load; nothing is loaded then
    */
   void run(L into) throws X;
 }

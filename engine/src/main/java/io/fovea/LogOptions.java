@@ -5,18 +5,18 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * How the log is kept, and how much of it.
+ * Options of the log: its size, its buffer, its checkpoints.
  *
- * <p>{@link Options#durability} says whether there is one, and when a commit is durable.
+ * <p>{@link Options#durability} sets whether there is a log, and when a commit is durable.
  *
- * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
 public final class LogOptions {
   private static final LogOptions DEFAULTS = new LogOptions(new Values());
 
-  /** The values, mutable only while new options are being made. */
+  /** The values, mutable only while new options are being built. */
   private static final class Values implements Cloneable {
     Duration maxFlushDelay = Duration.ofMillis(10);
     int asyncWindowBytes = 1 << 20;
@@ -44,11 +44,7 @@ public final class LogOptions {
     this.v = v;
   }
 
-  /**
-   * The defaults.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the defaults} */
   public static LogOptions defaults() {
     return DEFAULTS;
   }
@@ -60,15 +56,13 @@ public final class LogOptions {
   }
 
   /**
-   * Sets how much of the newest commits {@link Durability#ASYNC} may lose when the power fails: at
-   * most those of this time, and at most so many bytes of log. A commit waits where more than that
-   * is not on stable storage yet.
+   * Sets how much {@link Durability#ASYNC} may lose in a power failure: at most the commits of this
+   * time, and at most this many bytes of log. Beyond that, commits wait for stable storage.
    *
-   * @param time how long a commit may stay in memory alone
-   * @param bytes how many bytes of log may stay there
+   * @param time how long a commit may be in memory only
+   * @param bytes how many bytes of log may be in memory only
    * @return new options
-   * @throws IllegalArgumentException if the time is not positive or longer than an hour, or the
-   *     bytes are less than 4 KiB
+   * @throws IllegalArgumentException if the time is not in (0, 1 h], or {@code bytes < 4096}
    */
   public LogOptions maxFlushDelay(Duration time, int bytes) {
     Options.check(
@@ -83,29 +77,22 @@ public final class LogOptions {
         });
   }
 
-  /**
-   * How long a commit of {@link Durability#ASYNC} may stay in memory alone.
-   *
-   * @return the time
-   */
+  /** {@return how long a commit of {@link Durability#ASYNC} may be in memory only} */
   public Duration maxFlushDelay() {
     return v.maxFlushDelay;
   }
 
   /**
-   * How many bytes of commits of {@link Durability#ASYNC} may stay in memory alone.
-   *
-   * @return bytes of log
+   * {@return how many bytes of log with commits of {@link Durability#ASYNC} may be in memory only}
    */
   public int asyncWindowBytes() {
     return v.asyncWindowBytes;
   }
 
   /**
-   * Sets whether pages are written twice, first to a file beside the database, so that a page that
-   * a loss of power cut in two can be restored. Without it such a page is found, by its checksum,
-   * and the database is lost but for its backups. Only for devices that write a page as a whole or
-   * not at all.
+   * Sets whether pages are written twice, first to a double-write file, so that a page torn by a
+   * power failure can be restored. Without it, a torn page is detected by its checksum, and the
+   * database must be restored from a backup. Disable it only on devices with atomic page writes.
    *
    * @param twice true, the default, to write pages twice
    * @return new options
@@ -114,24 +101,18 @@ public final class LogOptions {
     return with(v -> v.doubleWrite = twice);
   }
 
-  /**
-   * Whether pages are written twice.
-   *
-   * @return true if they are
-   */
+  /** {@return whether pages are written twice} */
   public boolean doubleWrite() {
     return v.doubleWrite;
   }
 
   /**
-   * Sets how much log may become necessary to open the database after a crash. Checkpoints see to
-   * it; where they can't keep up, commits wait for them. More of it means fewer writes of pages,
-   * and a longer time to open: a second for some 200 MiB. The file of the log becomes about as
-   * large, and for a while larger by what a single transaction of that size or a backup holds back.
-   * After a close it has one segment.
+   * Sets how much log a recovery may have to read. Checkpoints keep to this limit; if they fall
+   * behind, commits wait for them. A higher limit means fewer page writes and slower recovery:
+   * about a second per 200 MiB. The log file grows to about this size, and temporarily beyond it
+   * during a backup or a transaction of that size. After a close it has one segment.
    *
-   * @param bytes at least 256 KiB, and four times the size of a segment and four times the log's
-   *     buffer, which is checked when the database is opened
+   * @param bytes at least 256 KiB, and four times the segment size and the buffer (checked at open)
    * @return new options
    * @throws IllegalArgumentException if it is less than 256 KiB
    */
@@ -140,20 +121,15 @@ public final class LogOptions {
     return with(v -> v.maxBytes = bytes);
   }
 
-  /**
-   * How much log may become necessary to open the database after a crash.
-   *
-   * @return bytes
-   */
+  /** {@return how many bytes of log a recovery may have to read} */
   public long maxBytes() {
     return v.maxBytes;
   }
 
   /**
-   * Sets the buffer between commits and the log's file.
+   * Sets the size of the buffer between commits and the log file.
    *
-   * @param bytes a power of two of 64 KiB to 1 GiB, and at least 16 pages, which is checked when
-   *     the database is opened
+   * @param bytes a power of two from 64 KiB to 1 GiB, and at least 16 pages (checked at open)
    * @return new options
    * @throws IllegalArgumentException for another size
    */
@@ -165,22 +141,16 @@ public final class LogOptions {
     return with(v -> v.bufferBytes = bytes);
   }
 
-  /**
-   * The size of the buffer between commits and the log's file.
-   *
-   * @return bytes
-   */
+  /** {@return the bytes of the buffer between commits and the log file} */
   public int bufferBytes() {
     return v.bufferBytes;
   }
 
   /**
-   * Sets the size of the segments that the log's file is made of, and that are used again when they
-   * are not needed any more. A file of a log keeps the size that it was made with until the
-   * database was closed and is opened with another one.
+   * Sets the size of the log file's segments, which are reused. An existing log keeps its segment
+   * size until the database is closed and reopened with another one.
    *
-   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB, and at least a quarter of the log's
-   *     buffer and 12 KiB, which is checked when the database is opened
+   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB, at least a quarter of the buffer
    * @return new options
    * @throws IllegalArgumentException for another size
    */
@@ -192,19 +162,15 @@ public final class LogOptions {
     return with(v -> v.segmentBytes = bytes);
   }
 
-  /**
-   * The size of the segments that the log's file is made of.
-   *
-   * @return bytes
-   */
+  /** {@return the bytes of a segment of the log file} */
   public long segmentBytes() {
     return v.segmentBytes;
   }
 
   /**
-   * Sets how often there is a checkpoint even where little is written.
+   * Sets how often to take a checkpoint even if little is written.
    *
-   * @param interval the time between two; zero for checkpoints by {@link #maxBytes} alone
+   * @param interval the time between checkpoints; zero for checkpoints by {@link #maxBytes} only
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -214,27 +180,22 @@ public final class LogOptions {
     return with(v -> v.checkpointInterval = interval);
   }
 
-  /**
-   * How often there is a checkpoint even where little is written.
-   *
-   * @return the time between two; zero for checkpoints by {@link #maxBytes} alone
-   */
+  /** {@return the time between checkpoints; zero for checkpoints by {@link #maxBytes} only} */
   public Duration checkpointInterval() {
     return v.checkpointInterval;
   }
 
   /**
    * Sets the idle time after which the log and the data file shrink, if the log has grown or the
-   * data file has much preallocated space. A checkpoint writes all changed pages; the log keeps two
-   * segments, or more if its buffer is larger than a segment or {@link #changeRetentionBytes}
-   * requires it; and the preallocated space is released. Both files grow again with the next
-   * changes, which costs the time to fill them with zeros.
+   * data file has much preallocated space. A checkpoint writes all changed pages, the preallocated
+   * space is released, and the log keeps two segments, or more if its buffer or {@link
+   * #changeRetentionBytes} requires it. Both files grow again with the next changes, which costs
+   * the time to fill them with zeros.
    *
-   * <p>Without this the log's file stays as large as it was, about {@link #maxBytes}, until the
-   * database is closed. Not where {@link #checkpointInterval} is zero.
+   * <p>Without this, or if {@link #checkpointInterval} is zero, the log file keeps its size, about
+   * {@link #maxBytes}, until the database is closed.
    *
-   * @param time how long nobody has committed anything, nor changed a table; zero for never. The
-   *     default is 10 seconds
+   * @param time the time without a commit or table change; zero for never; 10 seconds by default
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -243,28 +204,24 @@ public final class LogOptions {
     return with(v -> v.idleTimeout = time);
   }
 
-  /**
-   * After how much time without any change the files are made as small as they may be.
-   *
-   * @return the time; zero for never
-   */
+  /** {@return the idle time after which the log and the data file shrink; zero for never} */
   public Duration idleTimeout() {
     return v.idleTimeout;
   }
 
   /**
-   * Sets how much of the log stays for those who follow changes ({@link Database#changes}), beside
-   * what a recovery needs. Who falls further behind, or comes back later, begins anew ({@link
-   * io.fovea.error.ChangesLostException}). It stays over closes and crashes; opening the database
-   * once without this, or with {@link Durability#NONE}, lets it go.
+   * Sets how much log is kept for change subscribers ({@link Database#changes}), beyond the needs
+   * of recovery. A subscriber that falls further behind, or returns later, must start over ({@link
+   * io.fovea.error.ChangesLostException}). The log is kept across closes and crashes; opening the
+   * database once without this, or with {@link Durability#NONE}, discards it.
    *
-   * <p>What it costs: the file of the log is larger by about so much, in whole segments and by what
-   * lies between two checkpoints, and stays so after a close. Each opening that changes something
-   * begins another segment, and at most 16 segments more are kept than the bytes would fill: who
-   * opens a database often takes smaller ones ({@link #segmentBytes}). A commit logs a value as a
-   * whole where it changes a part of it. Where the storage is full, nothing is kept.
+   * <p>The log file becomes larger by about this size, in whole segments, and by the log between
+   * two checkpoints; it keeps that size after a close. Each opening that changes something begins
+   * another segment, and at most 16 segments more are kept than the bytes would fill: if you open a
+   * database often, use smaller {@linkplain #segmentBytes segments}. A commit that changes a part
+   * of a value logs the whole value. If the storage is full, nothing is kept.
    *
-   * @param bytes how much; 0, the default, for none: then no changes can be followed
+   * @param bytes the size; 0, the default, disables subscriptions to changes
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -273,11 +230,7 @@ public final class LogOptions {
     return with(v -> v.changeRetentionBytes = bytes);
   }
 
-  /**
-   * How much of the log stays for those who follow changes.
-   *
-   * @return bytes; 0 for none
-   */
+  /** {@return how many bytes of log are kept for change subscribers; 0 for none} */
   public long changeRetentionBytes() {
     return v.changeRetentionBytes;
   }

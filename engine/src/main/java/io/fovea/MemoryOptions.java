@@ -7,18 +7,16 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * The memory that a database takes beside its buffer, and when it is taken.
+ * Options of the memory that a database uses outside of its buffer, and of its allocation.
  *
- * <p>{@link Options#bufferBytes} is the buffer itself.
- *
- * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
 public final class MemoryOptions {
   private static final MemoryOptions DEFAULTS = new MemoryOptions(new Values());
 
-  /** The values, mutable only while new options are being made. */
+  /** The values, mutable only while new options are being built. */
   private static final class Values implements Cloneable {
     long timestampBytes = HostResources.defaultBytes(256L << 20);
     long activeTimestampBytes;
@@ -43,11 +41,7 @@ public final class MemoryOptions {
     this.v = v;
   }
 
-  /**
-   * The defaults.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the defaults} */
   public static MemoryOptions defaults() {
     return DEFAULTS;
   }
@@ -59,10 +53,9 @@ public final class MemoryOptions {
   }
 
   /**
-   * Sets the memory that the timestamps of records in use may take, beside the buffer. It is
-   * address space until transactions need it: 32 bytes for each record that active transactions
-   * have read or written. The default is 256 MiB; below 2 GiB of memory, an eighth of what the
-   * machine or the container has.
+   * Sets the memory for timestamps of records in use. It is reserved address space until
+   * transactions need it: 32 bytes for each record that active transactions have read or written.
+   * The default is 256 MiB, at most an eighth of the memory of the machine or container.
    *
    * @param bytes a hard limit; a transaction that would exceed it is aborted
    * @return new options
@@ -73,25 +66,20 @@ public final class MemoryOptions {
     return with(v -> v.timestampBytes = bytes);
   }
 
-  /**
-   * The memory that the timestamps of records in use may take.
-   *
-   * @return bytes
-   */
+  /** {@return the bytes of memory for timestamps of records in use} */
   public long timestampBytes() {
     return v.timestampBytes;
   }
 
   /**
-   * Sets the size of the region of exact timestamps: what of {@link #timestampBytes()} is always
-   * used. Records in use have their timestamps there, 32 bytes for each. What they leave free keeps
-   * those of records that were in use lately, as a cache does. More than that is taken where
-   * transactions use more records at a time.
+   * Sets the size of the region of exact timestamps, the part of {@link #timestampBytes()} that is
+   * always allocated. It holds those of records in use, 32 bytes each; the free part caches those
+   * of records used recently. If transactions use more records at a time, more memory is allocated.
    *
-   * @param bytes rounded down to a power of two, and to {@link #timestampBytes()}; an 8,192nd of
-   *     that, or more; 0, the default: 512 KiB, or 128 KiB beside a cache of {@link
-   *     #sketchBytesMin()}. {@link TimestampStore#MEMORY} has half of {@link #timestampBytes()} at
-   *     least
+   * @param bytes rounded down to a power of two and limited to {@link #timestampBytes()}, of which
+   *     it is at least an 8,192nd; 0, the default, for 512 KiB, or for 128 KiB with a cache of
+   *     {@link #sketchBytesMin()}. {@link TimestampStore#MEMORY} uses at least half of {@link
+   *     #timestampBytes()}
    * @return new options
    * @throws IllegalArgumentException if it is neither 0 nor from 1 KiB to 1 GiB
    */
@@ -103,23 +91,19 @@ public final class MemoryOptions {
     return with(v -> v.activeTimestampBytes = bytes);
   }
 
-  /**
-   * The size of the region of exact timestamps.
-   *
-   * @return bytes; 0 for what suits the store
-   */
+  /** {@return the bytes of the region of exact timestamps; 0 for the store's default} */
   public long activeTimestampBytes() {
     return v.activeTimestampBytes;
   }
 
   /**
-   * Sets the memory for the timestamps of records that no transaction uses: a sketch, or a cache,
-   * as {@link ExperimentOptions#timestamps(TimestampStore)} says. It stays as it is. {@link
+   * Sets a fixed size of the memory for timestamps of records that no transaction uses: a sketch or
+   * a cache, depending on {@link ExperimentOptions#timestamps(TimestampStore)}. {@link
    * TimestampStore#DISK} and {@link TimestampStore#MEMORY} have neither.
    *
-   * @param bytes the default is 32 KiB. For a sketch rounded down to a power of two. A cache is one
-   *     table with the {@linkplain #activeTimestampBytes() region of exact timestamps}, and the sum
-   *     is rounded up to a power of two
+   * @param bytes the default is 32 KiB. A sketch is rounded down to a power of two. A cache shares
+   *     one table with the {@linkplain #activeTimestampBytes() region of exact timestamps}, and the
+   *     sum is rounded up to a power of two
    * @return new options
    * @throws IllegalArgumentException if it is less than 8 or more than 1 GiB
    */
@@ -128,16 +112,15 @@ public final class MemoryOptions {
   }
 
   /**
-   * Sets limits for the memory of the sketch of {@link TimestampStore#FOCUS_SKETCH}. It begins with
-   * the lower one, doubles while transactions are aborted for conflicts that a larger sketch may
-   * keep apart, as long as that helps, and halves when there are hardly any. Changes go on beside
-   * transactions. A cache has the lower limit.
+   * Sets limits for the memory of the sketch of {@link TimestampStore#FOCUS_SKETCH}. It starts with
+   * the lower limit, doubles while conflicts abort transactions and a larger sketch helps, and
+   * halves when such conflicts are rare. Transactions continue meanwhile. A cache has the lower
+   * limit.
    *
    * @param min rounded down to a power of two
    * @param max rounded down to a power of two
    * @return new options
-   * @throws IllegalArgumentException if {@code min} is less than 8, or more than {@code max}, or
-   *     {@code max} is more than 1 GiB
+   * @throws IllegalArgumentException if not {@code 8 <= min <= max <= 1 GiB}
    */
   public MemoryOptions sketchBytes(long min, long max) {
     Options.check(min >= Long.BYTES, "MemoryOptions.sketchBytes is at least 8", min);
@@ -153,32 +136,23 @@ public final class MemoryOptions {
         });
   }
 
-  /**
-   * The memory with which the sketch begins, or that of the cache.
-   *
-   * @return bytes
-   */
+  /** {@return the initial bytes of the sketch, or the bytes of the cache} */
   public long sketchBytesMin() {
     return v.sketchBytesMin;
   }
 
-  /**
-   * The memory up to which the sketch grows where that helps.
-   *
-   * @return bytes; {@link #sketchBytesMin()} for a fixed size
-   */
+  /** {@return the maximum bytes of the sketch; {@link #sketchBytesMin()} for a fixed size} */
   public long sketchBytesMax() {
     return v.sketchBytesMax;
   }
 
   /**
-   * Sets the memory that places of records may take beside the buffer, where tables or indexes are
-   * {@linkplain io.fovea.schema.TableSpec#cacheLocations() remembered}; where none is, none is
-   * taken. It grows as places are learnt: 8 bytes for each record that is read by its key again and
-   * again are enough.
+   * Sets the memory for the key location caches of tables and indexes {@linkplain
+   * io.fovea.schema.TableSpec#cacheLocations() that have one}; without any, none is allocated. It
+   * grows on demand; 8 bytes per record that is read repeatedly by key suffice.
    *
-   * @param bytes a hard limit, rounded down to a power of two, of at least 256 KiB; 0, the default:
-   *     a sixteenth of the buffer, rounded up to a power of two
+   * @param bytes a hard limit, rounded down to a power of two, of at least 256 KiB; 0, the default,
+   *     for a sixteenth of the buffer, rounded up to a power of two
    * @return new options
    * @throws IllegalArgumentException if it is negative, or more than 1 TiB
    */
@@ -190,19 +164,15 @@ public final class MemoryOptions {
     return with(v -> v.locationCacheBytes = bytes);
   }
 
-  /**
-   * The memory that places of records may take.
-   *
-   * @return bytes; 0 for a sixteenth of the buffer, rounded up to a power of two
-   */
+  /** {@return the bytes for key location caches; 0 for the default, a sixteenth of the buffer} */
   public long locationCacheBytes() {
     return v.locationCacheBytes;
   }
 
   /**
-   * Sets when the operating system has to find the memory of the buffer.
+   * Sets when the operating system must provide the memory of the buffer.
    *
-   * @param pretouch when
+   * @param pretouch the time
    * @return new options
    */
   public MemoryOptions pretouch(Pretouch pretouch) {
@@ -210,11 +180,7 @@ public final class MemoryOptions {
     return with(v -> v.pretouch = pretouch);
   }
 
-  /**
-   * When the operating system has to find the memory of the buffer.
-   *
-   * @return when
-   */
+  /** {@return when the operating system must provide the memory of the buffer} */
   public Pretouch pretouch() {
     return v.pretouch;
   }

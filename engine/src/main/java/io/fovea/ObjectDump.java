@@ -12,8 +12,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Objects of a table for who does not have their class, such as a tool that looks at a file: their
- * bytes as names and values, by the shapes that the file has of them.
+ * Converts stored objects to names and values without requiring their class, using the shapes in
+ * the file. It is for tools that inspect files.
  *
  * <pre>{@code
  * Table table = db.table(db.describe("accounts"));
@@ -23,15 +23,15 @@ import org.jspecify.annotations.Nullable;
  * Map<String, Object> account = dump.object(value);   // {owner=Ada, balance=12.50, tags=[new]}
  * }</pre>
  *
- * <p>An object has the names and types of the version with which it was written; {@link Shape} says
- * what there are. Values are {@code Boolean}, {@code Byte} to {@code Long}, {@code BigInteger},
- * {@code Float}, {@code Double}, {@code BigDecimal}, {@code Character}, {@code String} (for
- * constants of enums, too), {@code byte[]}, {@code UUID}, {@code Instant}, {@code Duration}, {@code
- * LocalDate}, {@code LocalTime}, {@code LocalDateTime}, lists, maps by names, and null. A map whose
- * keys are neither scalars nor constants is a list of maps with {@code key} and {@code value}.
+ * <p>An object has the names and types of the version that wrote it: see {@link Shape}. Values are
+ * {@code Boolean}, {@code Byte} to {@code Long}, {@code BigInteger}, {@code Float}, {@code Double},
+ * {@code BigDecimal}, {@code Character}, {@code String} (also for enum constants), {@code byte[]},
+ * {@code UUID}, {@code Instant}, {@code Duration}, {@code LocalDate}, {@code LocalTime}, {@code
+ * LocalDateTime}, lists, maps by name, and null. A map whose keys are neither scalars nor constants
+ * becomes a list of maps with {@code key} and {@code value}.
  *
- * <p>Text says parts of keys: what {@code toString} gives of them, constants by their names, bytes
- * as hexadecimal digits.
+ * <p>Key parts are given as text: {@code toString}, names of constants, hexadecimal digits of
+ * bytes.
  *
  * <p>Any thread.
  *
@@ -45,11 +45,10 @@ public final class ObjectDump {
   }
 
   /**
-   * Of a table.
+   * {@return a converter for a table}
    *
-   * @param table a table of objects, as {@link Database#describe} has it or otherwise
-   * @return what reads its objects
-   * @throws InvalidUseException if it has rows, or bytes that are no objects
+   * @param table a table of objects, opened with {@link Database#describe} or otherwise
+   * @throws InvalidUseException if it contains rows, or bytes that are not objects
    */
   public static ObjectDump of(RowTable table) {
     ObjectDump dump = new ObjectDump(Objects.requireNonNull(table, "table"));
@@ -61,61 +60,56 @@ public final class ObjectDump {
     ObjectHistory history = table.core().objects();
     if (history == null) {
       throw new InvalidUseException(
-          "Table " + NameText.of(table.spec().name()) + " has no objects that a class describes.");
+          "Table " + NameText.of(table.spec().name()) + " does not contain Java objects.");
     }
     return history;
   }
 
   /**
-   * The names of the parts of a key.
-   *
-   * @return in their order, of a part in a record with dots between; {@code key} if it has no parts
+   * {@return the names of a key's parts, in order: dotted in records, {@code key} without parts}
    */
   public List<String> keyNames() {
     return List.copyOf(ObjectText.parts(history().key()).keySet());
   }
 
   /**
-   * A key in words.
+   * {@return a key's parts by {@link #keyNames}}
    *
    * @param key its bytes
-   * @return its parts, by {@link #keyNames}
-   * @throws IllegalArgumentException if the bytes are no key of the table
+   * @throws IllegalArgumentException if the bytes are not a key of the table
    */
   public Map<String, @Nullable Object> key(byte[] key) {
     return ObjectText.key(history().key(), Objects.requireNonNull(key, "key"));
   }
 
   /**
-   * The bytes of a key, or those that all keys with some first parts begin with.
+   * {@return the bytes of a key, or the common prefix of all keys with the given first parts}
    *
    * @param texts the parts
-   * @return the bytes
-   * @throws IllegalArgumentException if there are too many, or one is no value of its part
+   * @throws IllegalArgumentException if there are too many, or one does not fit its part
    */
   public byte[] key(List<String> texts) {
     return ObjectText.key(history().key(), Objects.requireNonNull(texts, "texts"));
   }
 
   /**
-   * An object in words.
+   * {@return an object's components by their names in its version}
    *
    * @param value its bytes
-   * @return its components, by their names in its version
-   * @throws IllegalArgumentException if the bytes are no object of the table
+   * @throws IllegalArgumentException if the bytes are not an object of the table
    */
   public Map<String, @Nullable Object> object(byte[] value) {
     return ObjectText.object(history().versions(), Objects.requireNonNull(value, "value"));
   }
 
   /**
-   * The bytes of an object of the newest version. The class and its constructor are not asked: what
-   * they would refuse is found when the application reads the object.
+   * Returns the bytes of an object of the newest version. The class and its constructor are not
+   * called: a value that they reject is detected only when the application reads the object.
    *
-   * @param components its components by their names, as {@link #object(byte[])} has them; in place
-   *     of a scalar, its text. One that is not there is null.
+   * @param components its components by name, as {@link #object(byte[])} returns them; a scalar may
+   *     be given as text. A missing component is null.
    * @return the bytes
-   * @throws IllegalArgumentException if a name is none of the components, or a value does not fit
+   * @throws IllegalArgumentException if a name is not a component, or a value does not fit
    */
   public byte[] object(Map<String, ?> components) {
     return ObjectText.object(
@@ -123,15 +117,15 @@ public final class ObjectDump {
   }
 
   /**
-   * Opens a scan of the objects that an index has with some first parts, in its order.
+   * Opens a scan of the objects with given first parts in an index, in the order of the index.
    *
    * @param tx the transaction
    * @param index the index's name
-   * @param texts its first parts, none for all objects; null where the component is null
-   * @param order in which direction
-   * @return a cursor before the first object, with its key and its bytes; to be closed
+   * @param texts the first parts, empty for all objects; null for a component that is null
+   * @param order the direction
+   * @return a cursor before the first object, with its key and its bytes; close it
    * @throws IllegalArgumentException if the table was opened without an index of that name, if
-   *     there are too many parts, or one is no value of its part
+   *     there are too many parts, or one does not fit its part
    */
   public Cursor<byte[], byte[]> scanIndex(
       Transaction tx, String index, List<@Nullable String> texts, ScanOrder order) {

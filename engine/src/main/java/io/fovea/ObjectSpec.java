@@ -15,7 +15,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table whose values are Java records, stored without a codec of the program's own.
+ * The specification of a table whose values are Java records, stored without an application codec.
  *
  * <pre>{@code
  * record Account(@Id long id, String owner, BigDecimal balance) {}
@@ -27,34 +27,31 @@ import org.jspecify.annotations.Nullable;
  * db.run(tx -> accounts.put(tx, new Account(17, "Ada", BigDecimal.TEN)));
  * }</pre>
  *
- * <p>Components can be of primitive types and their classes, {@link String}, {@code byte[]}, {@link
- * java.math.BigInteger}, {@link java.math.BigDecimal}, {@link java.util.UUID}, {@link
- * java.time.Instant}, {@link java.time.Duration}, {@link java.time.LocalDate}, {@link
+ * <p><b>Types.</b> Components can be primitives and their wrapper classes, {@link String}, {@code
+ * byte[]}, {@link java.math.BigInteger}, {@link java.math.BigDecimal}, {@link java.util.UUID},
+ * {@link java.time.Instant}, {@link java.time.Duration}, {@link java.time.LocalDate}, {@link
  * java.time.LocalTime}, {@link java.time.LocalDateTime}, enums, records, and {@link
  * java.util.Optional}, {@link java.util.List}, {@link java.util.Set} and {@link java.util.Map} of
- * these. Any reference may be null. Collections come back as ones that can't be changed, in the
- * order that they had. Keys can be all of that but big numbers, optionals and collections, and
- * records of it, and are sorted by their parts: numbers and times by their value, texts by code
- * points, constants in the order of their declaration, UUIDs by their bytes.
+ * these. Any reference may be null. Collections are read as unmodifiable ones that keep their
+ * order. Keys can be any of these except big numbers, optionals and collections, or records of
+ * them. They are sorted by their parts: numbers and times by value, text by code points, constants
+ * by declaration order, UUIDs by their bytes.
  *
- * <p><b>The class may change.</b> The file remembers the shapes that objects had. Opening the table
- * with a class that has changed makes a new version, in one small change of the catalog; objects
- * stay as they are and are read as new ones. Components may be added ({@link
- * io.fovea.schema.Initial} says what they are in older objects), renamed ({@link
- * io.fovea.schema.Formerly}), given up ({@link io.fovea.schema.Dropped}), put into another order,
+ * <p><b>Evolution.</b> The file keeps the shapes of its objects. Opening the table with a changed
+ * class adds a version to the catalog; objects stay as they are and are converted when read.
+ * Components may be added ({@link io.fovea.schema.Initial} sets their value in older objects),
+ * renamed ({@link io.fovea.schema.Formerly}), removed ({@link io.fovea.schema.Dropped}), reordered,
  * and widened: {@code int} to {@code long}, {@code float} to {@code double}, a value to an Optional
- * of it, an enum by more constants. Anything else is an {@link
- * io.fovea.error.IncompatibleSchemaException}, which names the component. Annotations stay as long
- * as there may be older objects.
+ * of it, an enum by constants. Any other change throws {@link
+ * io.fovea.error.IncompatibleSchemaException}, which names the component. Keep the annotations as
+ * long as older objects may exist.
  *
- * <p>{@link #index} and {@link #unique} add secondary indexes by components, which {@link
- * Table#index} reads.
+ * <p>{@link #index} and {@link #unique} add secondary indexes, which {@link Table#index} reads.
  *
- * <p>The classes are looked at once, here, and methods that read and write them are made then. In a
- * module, the package of the record has to be open to {@code io.fovea.engine}, or {@link
- * #of(String, Class, Class, MethodHandles.Lookup)} gets a lookup.
+ * <p>The classes are inspected once, here. In a module, open the record's package to {@code
+ * io.fovea.engine}, or {@linkplain #of(String, Class, Class, MethodHandles.Lookup) pass a lookup}.
  *
- * <p>A value; any thread. Best kept in a {@code static final}.
+ * <p>Immutable; any thread. Best kept in a {@code static final} field.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
@@ -72,33 +69,28 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * A table of records.
+   * {@return the specification of a table with keys of {@linkplain #keyBytesMax at most 256 bytes}}
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
    * @param name its name, 1 to 255 characters of any kind
-   * @param keys the class of the keys; where a component of the values is annotated with {@link
-   *     io.fovea.schema.Id}, the class of that, or the one that belongs to its primitive type
+   * @param keys the class of the keys: that of the {@link io.fovea.schema.Id}, boxed, if any
    * @param values a record class
-   * @return the specification; keys have 256 bytes at most, see {@link #keyBytesMax}
-   * @throws IllegalArgumentException if one of the classes can't be stored, in words that name the
-   *     component, or for another name
+   * @throws IllegalArgumentException if a class can't be stored, naming the component
    */
   public static <K, V> ObjectSpec<K, V> of(String name, Class<K> keys, Class<V> values) {
     return made(name, keys, values, null);
   }
 
   /**
-   * A table of records of classes that are not open to this module.
+   * {@return the specification of a table of records whose classes are not open to this module}
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
    * @param name its name, 1 to 255 characters of any kind
    * @param keys the class of the keys
    * @param values a record class
-   * @param lookup one that can access the record classes, as {@link MethodHandles#lookup} in a
-   *     class of their package
-   * @return the specification
+   * @param lookup has access to the record classes: {@link MethodHandles#lookup} in their package
    * @throws IllegalArgumentException as {@link #of(String, Class, Class)}
    */
   public static <K, V> ObjectSpec<K, V> of(
@@ -114,37 +106,35 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * The same with a secondary index by components of the objects. Several objects may have the same
-   * values; they follow one another in the order of their keys.
+   * Adds a secondary index on components. Objects with equal values are ordered by their keys.
    *
-   * <p>Components can be what keys can be: all but big numbers, optionals and collections of these.
-   * They may be null or {@link java.util.Optional}: null comes before all values. A component of a
-   * record is named behind it, as in {@code "address.city"}, and is null where the record is; a
-   * record stands for all of its components in order. Text and byte strings may be as long as an
-   * entry can be, which is about an eighth of a page, keys included.
+   * <p>Indexed components have the types that keys can have, or optionals of them. They may be null
+   * or empty, which sorts before all values. A path names a component of a record, as in {@code
+   * "address.city"}, and is null if the record is; a record stands for all of its components in
+   * order. Text and byte strings may be as long as an entry can be: about an eighth of a page,
+   * including the key.
    *
-   * <p>Opening a table that has objects with a new index builds it, beside transactions that go on,
-   * as {@link Database#table(TableSpec)} says. An index stays when the class changes: a component
-   * that is renamed, widened, made optional or moved has the same entries, those of objects of
-   * older shapes included. A class that would read other values than its index has is refused, in
-   * words that name the component: the order of an enum's constants has changed, what {@link
-   * io.fovea.schema.Initial} says of an indexed component has, or a number has become one of
-   * another kind. {@link Database#dropIndex} drops the index then, and opening the table builds it
-   * anew.
+   * <p>Opening a table that has objects with a new index builds it while transactions continue, as
+   * {@link Database#table(TableSpec)} describes. A component that is renamed, widened, made
+   * optional or moved keeps its entries, including those of objects with older shapes. A class that
+   * would read other values than the index contains is refused, naming the component: the order of
+   * an enum's constants has changed, the {@link io.fovea.schema.Initial} of an indexed component
+   * has changed, or a number has become one of another kind. Then {@link Database#dropIndex} drops
+   * the index, and opening the table rebuilds it.
    *
    * @param name its name, unique in its table; 1 to 255 characters of any kind
    * @param components their paths, in the order of comparison, at least one
    * @return another specification
-   * @throws IllegalArgumentException if there is an index of that name, there is no such component,
-   *     it has no order, is the {@link io.fovea.schema.Id}, or appears twice
+   * @throws IllegalArgumentException if there is an index of that name, or a component does not
+   *     exist, has no order, is the {@link io.fovea.schema.Id}, or appears twice
    */
   public ObjectSpec<K, V> index(String name, String... components) {
     return with(name, false, components);
   }
 
   /**
-   * The same with a secondary index by components whose values together belong to one object at
-   * most. Values with null belong to any number of objects, for null equals nothing, not even null.
+   * Adds a unique secondary index: at most one object has given values. Values with a null may
+   * belong to any number of objects, since null does not equal null.
    *
    * @param name as {@link #index}
    * @param components as {@link #index}
@@ -164,28 +154,25 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * The same with objects that expire: one whose time lies {@code after} back, or further, is
-   * hidden from who reads, at once, and removed in the background. An insert over it behaves as if
-   * it were not there.
+   * Makes objects expire: an object is hidden from readers {@code after} its time has passed, and
+   * deleted later in the background. An insert over it behaves as if it did not exist.
    *
-   * <p>The table needs an index that begins with the component, by which what has expired is found.
-   * If the specification has none, this adds one, {@code "expires"}, which can be used like any
-   * other.
+   * <p>The table needs an index that begins with the component, by which expired objects are found.
+   * If the specification does not have one, this adds {@code "expires"}, which can be used like any
+   * other index.
    *
-   * <p>A table that is there already gets the option when it is opened with it, or another
-   * component or duration. No object is written for that; it waits until no transaction is active.
-   * {@link Database#dropExpiry} takes the option away, and nothing else does.
+   * <p>Opening an existing table with another expiry changes it. No object is written. The change
+   * waits until no transaction is active. Only {@link Database#dropExpiry} removes the expiry.
    *
-   * @param component an {@link java.time.Instant}, or a {@code long}: milliseconds since
-   *     1970-01-01T00:00Z, as {@link System#currentTimeMillis} counts them; it may be null or
-   *     {@link java.util.Optional}. An object in which it is null, or no later than
-   *     1970-01-01T00:00Z, never expires. A component of a record is named behind it, as in {@code
-   *     "session.end"}
-   * @param after how long after that moment an object expires, in whole milliseconds; zero where
-   *     the component says the end itself
-   * @return another specification
-   * @throws IllegalArgumentException if there is no such component, it is something else or the
-   *     {@link io.fovea.schema.Id}, if the duration is negative, or if there is another index
+   * @param component an {@link java.time.Instant}, or a {@code long} in milliseconds since
+   *     1970-01-01T00:00Z, as in {@link System#currentTimeMillis}; may be nullable or {@link
+   *     java.util.Optional}. Null and values up to 1970-01-01T00:00Z never expire. A component of a
+   *     nested record is named with dots, as in {@code "session.end"}
+   * @param after the time from the component's value to the expiry, in whole milliseconds; may be
+   *     zero
+   * @return a new specification
+   * @throws IllegalArgumentException if there is no such component, if it has another type or is
+   *     the {@link io.fovea.schema.Id}, if the duration is negative, or if another index is called
    *     {@code "expires"}
    */
   public ObjectSpec<K, V> expireAfter(String component, Duration after) {
@@ -193,23 +180,19 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * The same, of a table whose reads by key begin where a key was seen last: {@link
-   * TableSpec#cacheLocations}. Indexes as they are.
-   *
-   * @return another specification
+   * {@return this specification with a {@linkplain TableSpec#cacheLocations key location cache}}
    */
   public ObjectSpec<K, V> cacheLocations() {
     return new ObjectSpec<>(codec, table.cacheLocations());
   }
 
   /**
-   * The same with keys of another size. It is a part of what a table is: a table that is there has
-   * to be opened with the size that it was made with.
+   * Sets the maximum size of keys. A table must be opened with the size that it was created with.
    *
-   * @param bytes the most bytes that a key may have as it is stored, 1 to {@link Field#WIDTH_MAX},
-   *     and no more than an eighth of a page: its parts, and 2 more for each text or byte string
+   * @param bytes the maximum bytes of a stored key, 1 to {@link Field#WIDTH_MAX}, and no more than
+   *     an eighth of a page: its parts, and 2 more for each text or byte string
    * @return another specification
-   * @throws IllegalArgumentException for such a size
+   * @throws IllegalArgumentException if it is out of range
    */
   public ObjectSpec<K, V> keyBytesMax(int bytes) {
     TableSpec other =
@@ -224,24 +207,17 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
-   * The table as it is without its classes.
-   *
-   * @return its specification, with {@link TableSpec#objects() shapes}
+   * {@return the table's specification, with {@link TableSpec#objects() shapes} instead of classes}
    */
   public TableSpec table() {
     return table;
   }
 
-  /**
-   * What is stored of the values.
-   *
-   * @return their shape
-   */
+  /** {@return the shape of the stored values} */
   public Shape shape() {
     return codec.shape();
   }
 
-  /** A handle of a table that was opened. */
   Table<K, V> on(RowTable opened) {
     return new ObjectTable<>(opened.byteTable(), codec);
   }

@@ -17,15 +17,15 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A table of records of a class that Fovea stores itself. */
+/** A table of Java records that Fovea encodes itself. */
 final class ObjectTable<K, V> extends Table<K, V> {
   private final ByteTable bytes;
   private final ObjectCodec codec;
 
-  /** What is written; 0 where only older objects can be read. */
+  /** The version of new objects; 0 if only older ones can be read. */
   private final int version;
 
-  /** By version; made when the first object of it is met. */
+  /** By version; created when the first object of a version is read. */
   private final ObjectCodec.@Nullable Reading[] older =
       new ObjectCodec.Reading[ObjectHistory.VERSION_MAX + 1];
 
@@ -41,7 +41,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
     return Objects.requireNonNull(bytes.table().core().objects());
   }
 
-  /** Memory for keys and objects, used again by the next transaction of the slot. */
+  /** Memory for keys and objects, reused by the next transaction of the slot. */
   private static final class Buffers extends Scratch {
     final ObjectWriter key = new ObjectWriter();
     final ObjectWriter object = new ObjectWriter();
@@ -65,12 +65,12 @@ final class ObjectTable<K, V> extends Table<K, V> {
     return bytes.table();
   }
 
-  @SuppressWarnings("unchecked") // the codec makes keys of that class and no others
+  @SuppressWarnings("unchecked") // the codec creates keys of this class only
   private K key(Object key) {
     return (K) key;
   }
 
-  @SuppressWarnings("unchecked") // likewise
+  @SuppressWarnings("unchecked") // the codec creates values of this class only
   private V value(Object value) {
     return (V) value;
   }
@@ -148,26 +148,22 @@ final class ObjectTable<K, V> extends Table<K, V> {
               + stored
               + " of table "
               + bytes.table().core().shown()
-              + ", and this is a handle of version "
+              + ", but this handle is of version "
               + version
-              + ": use the one that Database.table has returned for the new class.");
+              + ": use the handle that Database.table returned for the new class.");
     }
     ObjectCodec.Reading made = codec.reading(history.shape(stored));
     older[stored] = made;
     return made;
   }
 
-  /**
-   * Writes key and object.
-   *
-   * @param key null: the one that the object knows
-   */
+  /** Writes key and object; a null key is taken from the object. */
   private void encode(Buffers s, @Nullable K key, V value) {
     if (version == 0) {
       throw new InvalidUseException(
           "Table "
               + bytes.table().core().shown()
-              + " was opened for reading only, by a class that is newer than its objects.");
+              + " was opened read-only with a class that is newer than its objects.");
     }
     s.key.clear();
     if (key == null) {
@@ -208,7 +204,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
       codec.writeKeyOf(s.object, value);
       if (!s.key.equalTo(s.object)) {
         throw new InvalidUseException(
-            "The object knows another key than the one that it is to be put under: " + key + ".");
+            "The object contains a key other than the given one: " + key + ".");
       }
     }
   }
@@ -349,7 +345,6 @@ final class ObjectTable<K, V> extends Table<K, V> {
     return new Index<>(index, new IndexKeys.OfObjects<>(index.core(), by), this::coding);
   }
 
-  /** Reads keys and objects; for one thread. */
   @Override
   Coding<K, V> coding() {
     ObjectReader in = new ObjectReader();

@@ -23,7 +23,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a database is opened: what every application decides, and groups of what few do.
+ * Options to open a database: the common ones, and groups of rarely needed ones.
  *
  * <pre>{@code
  * Options options =
@@ -34,17 +34,17 @@ import org.jspecify.annotations.Nullable;
  *         .log(l -> l.maxBytes(2L << 30));
  * }</pre>
  *
- * <p>A value: every method with an argument gives a new one. Any thread.
+ * <p>Immutable: every method with an argument returns a new instance. Any thread.
  *
  * @since 0.1.0
  */
 public final class Options {
-  /** The buffer is so many times what places of records may take, where nobody says how much. */
-  private static final int BUFFER_BY_PLACES = 16;
+  /** The default ratio of the buffer size to the size of the key location cache. */
+  private static final int BUFFER_PER_LOCATION_CACHE = 16;
 
   private static final Options DEFAULTS = new Options(new Values());
 
-  /** The values, mutable only while a new Options is being made. */
+  /** The values, mutable only while a new Options is being built. */
   private static final class Values implements Cloneable {
     String name = "";
     long bufferBytes = HostResources.defaultBytes(256L << 20);
@@ -78,10 +78,8 @@ public final class Options {
   }
 
   /**
-   * The defaults: pages of 4 KiB, a buffer of 256 MiB, the best device there is, and commits that
-   * are on stable storage when they return.
-   *
-   * @return the options that the others are made from
+   * {@return the defaults: 4 KiB pages, a 256 MiB buffer, the fastest I/O backend available, and
+   * commits on stable storage when they return}
    */
   public static Options defaults() {
     return DEFAULTS;
@@ -102,7 +100,7 @@ public final class Options {
   /**
    * Sets the name of the database in log lines and meters.
    *
-   * @param name the name; empty, the default, for the name of its file
+   * @param name the name; empty, the default, for its file name
    * @return new options
    */
   public Options name(String name) {
@@ -110,44 +108,34 @@ public final class Options {
     return with(v -> v.name = name);
   }
 
-  /**
-   * The name of the database in log lines and meters.
-   *
-   * @return the name, empty for that of its file
-   */
+  /** {@return the name of the database in log lines and meters; empty for its file name} */
   public String name() {
     return v.name;
   }
 
   /**
-   * Sets the memory that the database may use for pages and all that belongs to them. It is taken
-   * outside the Java heap. The default is 256 MiB; below 2 GiB of memory, an eighth of what the
-   * machine or the container has.
+   * Sets the memory for pages and everything that belongs to them, allocated outside the Java heap.
+   * The default is 256 MiB, at most an eighth of the memory of the machine or container.
    *
-   * @param bytes a hard limit; in a {@link BufferShare} the most that the database gets of it
+   * @param bytes a hard limit, also on the database's part of a {@link BufferShare}
    * @return new options
-   * @throws IllegalArgumentException if it is not positive; whether it is enough is checked when
-   *     the database is opened
+   * @throws IllegalArgumentException if it is not positive; whether it suffices is checked at open
    */
   public Options bufferBytes(long bytes) {
     check(bytes > 0, "Options.bufferBytes is positive", bytes);
     return with(v -> v.bufferBytes = bytes);
   }
 
-  /**
-   * The memory that the database may use for pages and all that belongs to them.
-   *
-   * @return bytes
-   */
+  /** {@return the bytes of memory for pages and everything that belongs to them} */
   public long bufferBytes() {
     return v.bufferBytes;
   }
 
   /**
-   * Lets the database have its buffer in common with others: see {@link BufferShare}. An eighth of
-   * {@link #bufferBytes} is always its own.
+   * Shares the buffer with other databases: see {@link BufferShare}. An eighth of {@link
+   * #bufferBytes} is reserved for this one.
    *
-   * @param share the same for all that share it
+   * @param share the share, the same for all of them
    * @return new options
    */
   public Options bufferShare(BufferShare share) {
@@ -155,11 +143,11 @@ public final class Options {
   }
 
   /**
-   * Lets the database have its buffer in common with others: see {@link BufferShare}.
+   * Shares the buffer with other databases: see {@link BufferShare}.
    *
-   * @param share the same for all that share it
-   * @param leastBytes how much the database can always have; the least that it works with where
-   *     that is more, and {@link #bufferBytes} where that is less; 0 for an eighth of that
+   * @param share the share, the same for all of them
+   * @param leastBytes the bytes reserved for this database, raised to the minimum that it needs and
+   *     limited to {@link #bufferBytes}; 0 for an eighth of that
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -173,18 +161,14 @@ public final class Options {
         });
   }
 
-  /**
-   * With what others have their buffer in common.
-   *
-   * @return the share; null where the buffer is the database's own
-   */
+  /** {@return the share of the buffer, or null if the database has its own buffer} */
   public @Nullable BufferShare bufferShare() {
     return v.share;
   }
 
   /**
-   * Sets what a commit that has returned survives. It may be another one each time that a file is
-   * opened. A database in memory survives nothing, whatever is set here.
+   * Sets what a commit that has returned survives. It may differ each time that a file is opened. A
+   * database in memory survives nothing, whatever the level.
    *
    * @param durability the level; the default is {@link Durability#SYNC}
    * @return new options
@@ -194,17 +178,13 @@ public final class Options {
     return with(v -> v.durability = durability);
   }
 
-  /**
-   * What a commit that has returned survives.
-   *
-   * @return the level
-   */
+  /** {@return what a commit that has returned survives} */
   public Durability durability() {
     return v.durability;
   }
 
   /**
-   * Sets whether a file that does not exist is created.
+   * Sets whether to create a file that does not exist.
    *
    * @param create true, the default, to create it
    * @return new options
@@ -213,23 +193,19 @@ public final class Options {
     return with(v -> v.create = create);
   }
 
-  /**
-   * Whether a file that does not exist is created.
-   *
-   * @return true to create it
-   */
+  /** {@return whether to create a file that does not exist} */
   public boolean create() {
     return v.create;
   }
 
   /**
-   * Sets whether the database is opened for reading only. Then nothing in its folder is changed: a
-   * file that was not closed is recovered in memory, which takes as much memory as its recovery
-   * changes, each time that it is opened. Any number of processes may have it open like this at the
-   * same time, and none that writes. The file exists, whatever {@link #create} says, and keeps its
-   * page size, whatever {@link DeviceOptions#pageSize} says. All transactions are read-only.
+   * Sets whether to open the database read-only. Nothing in its folder is changed then, and all
+   * transactions are read-only. Any number of processes may have the file open read-only at the
+   * same time, but not together with one that writes; they share the operating system's page cache.
    *
-   * <p>Pages are read through the operating system's page cache, which such processes share.
+   * <p>A file that was not closed is recovered in memory at each open, which takes as much memory
+   * as the recovery changes. The file must exist, whatever {@link #create} says, and keeps its page
+   * size, whatever {@link DeviceOptions#pageSize} says.
    *
    * @param readOnly true for reading only; false, the default, for reading and writing
    * @return new options
@@ -238,19 +214,15 @@ public final class Options {
     return with(v -> v.readOnly = readOnly);
   }
 
-  /**
-   * Whether the database is opened for reading only.
-   *
-   * @return true for reading only
-   */
+  /** {@return whether to open the database read-only} */
   public boolean readOnly() {
     return v.readOnly;
   }
 
   /**
-   * Changes what memory it takes beside its buffer.
+   * Changes the options of memory outside of the buffer.
    *
-   * @param change makes new ones of those that there are
+   * @param change derives the new options from the current ones
    * @return new options
    */
   public Options memory(UnaryOperator<MemoryOptions> change) {
@@ -258,19 +230,15 @@ public final class Options {
     return with(v -> v.memory = changed);
   }
 
-  /**
-   * Says what memory it takes beside its buffer.
-   *
-   * @return a part of these options
-   */
+  /** {@return the options of memory outside of the buffer} */
   public MemoryOptions memory() {
     return v.memory;
   }
 
   /**
-   * Changes how the log is kept.
+   * Changes the options of the log.
    *
-   * @param change makes new ones of those that there are
+   * @param change derives the new options from the current ones
    * @return new options
    */
   public Options log(UnaryOperator<LogOptions> change) {
@@ -278,19 +246,15 @@ public final class Options {
     return with(v -> v.log = changed);
   }
 
-  /**
-   * Says how the log is kept.
-   *
-   * @return a part of these options
-   */
+  /** {@return the options of the log} */
   public LogOptions log() {
     return v.log;
   }
 
   /**
-   * Changes how many transactions there may be, how long and how large.
+   * Changes the limits on transactions.
    *
-   * @param change makes new ones of those that there are
+   * @param change derives the new options from the current ones
    * @return new options
    */
   public Options transactions(UnaryOperator<TransactionOptions> change) {
@@ -299,19 +263,15 @@ public final class Options {
     return with(v -> v.transactions = changed);
   }
 
-  /**
-   * Says how many transactions there may be, how long and how large.
-   *
-   * @return a part of these options
-   */
+  /** {@return the limits on transactions} */
   public TransactionOptions transactions() {
     return v.transactions;
   }
 
   /**
-   * Changes what snapshots may take.
+   * Changes the limits on snapshots.
    *
-   * @param change makes new ones of those that there are
+   * @param change derives the new options from the current ones
    * @return new options
    */
   public Options snapshots(UnaryOperator<SnapshotOptions> change) {
@@ -319,11 +279,7 @@ public final class Options {
     return with(v -> v.snapshots = changed);
   }
 
-  /**
-   * Says what snapshots may take.
-   *
-   * @return a part of these options
-   */
+  /** {@return the limits on snapshots} */
   public SnapshotOptions snapshots() {
     return v.snapshots;
   }
@@ -331,7 +287,7 @@ public final class Options {
   /**
    * Changes how rows expire.
    *
-   * @param change makes new options of those that there are
+   * @param change derives the new options from the current ones
    * @return new options
    */
   public Options expiry(UnaryOperator<ExpiryOptions> change) {
@@ -339,19 +295,15 @@ public final class Options {
     return with(v -> v.expiry = changed);
   }
 
-  /**
-   * Says how rows expire.
-   *
-   * @return the options of rows that expire
-   */
+  /** {@return the options of row expiry} */
   public ExpiryOptions expiry() {
     return v.expiry;
   }
 
   /**
-   * Changes how the file is laid out and reached.
+   * Changes the file layout and I/O options.
    *
-   * @param change makes new ones of those that there are
+   * @param change derives the new options from the current ones
    * @return new options
    */
   public Options device(UnaryOperator<DeviceOptions> change) {
@@ -359,20 +311,16 @@ public final class Options {
     return with(v -> v.device = changed);
   }
 
-  /**
-   * Says how the file is laid out and reached.
-   *
-   * @return a part of these options
-   */
+  /** {@return the file layout and I/O options} */
   public DeviceOptions device() {
     return v.device;
   }
 
   /**
-   * Changes the switches of the papers, whose defaults are right for applications. When to choose
-   * another translation of page ids says {@link ExperimentOptions#translation(Translation)}.
+   * Changes the experimental switches. Their defaults are right for applications; for the one
+   * possible exception see {@link ExperimentOptions#translation(Translation)}.
    *
-   * @param change makes new ones of those that there are
+   * @param change derives the new options from the current ones
    * @return new options
    */
   public Options experiments(UnaryOperator<ExperimentOptions> change) {
@@ -380,18 +328,11 @@ public final class Options {
     return with(v -> v.experiments = changed);
   }
 
-  /**
-   * Says the switches of the papers.
-   *
-   * @return a part of these options
-   */
+  /** {@return the experimental switches} */
   public ExperimentOptions experiments() {
     return v.experiments;
   }
 
-  // ------------------------------------------------------------------------------ for the engine
-
-  /** The options as the rooms of the engine know them. */
   StoreConfig toStore() {
     return new StoreConfig(
         name(),
@@ -416,12 +357,14 @@ public final class Options {
   }
 
   /**
-   * What was set; else a sixteenth of the buffer, rounded up to a power of two, which a flat table
-   * has: rounded down, a buffer full of records would have up to twice as many as the table.
+   * Returns the configured size, or a sixteenth of the buffer rounded up to a power of two, the
+   * size of a flat table. Rounding down could leave a full buffer with twice the table's records.
    */
   private long locationCacheBytes() {
     long bytes = memory().locationCacheBytes();
-    return bytes != 0 ? bytes : Long.highestOneBit(bufferBytes() / BUFFER_BY_PLACES - 1) << 1;
+    return bytes != 0
+        ? bytes
+        : Long.highestOneBit(bufferBytes() / BUFFER_PER_LOCATION_CACHE - 1) << 1;
   }
 
   private long activeTimestampBytes(TimestampStore kind) {
@@ -429,14 +372,14 @@ public final class Options {
     return bytes != 0 ? bytes : TimestampConfig.activeTimestampBytes(kind);
   }
 
-  /** The same with what a file says that was opened for reading only. */
+  /** Returns these options with the settings of a file opened read-only. */
   Options asOpened(Store store) {
     return device(dev -> dev.pageSize(store.pool().pageSize()))
         .create(false)
         .durability(store.journal() == null ? Durability.NONE : Durability.ASYNC);
   }
 
-  /** The same as a snapshot has them: for it, it is always the moment at which it was opened. */
+  /** Returns these options for a snapshot, in which time stands still at its creation. */
   Options ofSnapshot(Store store) {
     Instant moment = expiry().clock().instant();
     return expiry(e -> e.clock(InstantSource.fixed(moment)))

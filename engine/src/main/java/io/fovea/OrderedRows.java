@@ -16,20 +16,17 @@ import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows in an order, be it that of a table's keys or that of an index: looking for the nearest one,
- * visiting a range, and reading it page by page.
+ * Rows in key order, of a table or an index: nearest-key lookups, range scans and paging.
  *
- * <p>Keys are those of the {@link RowTable} or {@link RowIndex} that this is. A key with fewer
- * parts than its specification has is a prefix, and all keys that begin with it lie at it: {@link
- * #ceiling} finds the first and {@link #floor} the last of them, {@link #higher} and {@link #lower}
- * pass over all of them. A primary key in {@code forEach}, {@code stream} and {@code page} is one
- * of the table, in those of an index too.
+ * <p>Keys are those of this {@link RowTable} or {@link RowIndex}. A key with fewer parts than its
+ * specification is a prefix, and compares as equal to all keys that begin with it: {@link #ceiling}
+ * finds the first and {@link #floor} the last of them; {@link #higher} and {@link #lower} skip all
+ * of them. {@code forEach}, {@code stream} and {@code page} pass primary keys.
  *
- * <p>To look for the nearest record is a scan that ends at its first record. It reads that record,
- * and that nothing lies between it and the key: who inserts there, and no other, is in its way.
+ * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
+ * that record, and with changes of that record.
  *
- * <p>Operations throw the exceptions of those of a {@link RowTable}; here they throw {@link
- * InvalidUseException} for a table of byte strings too.
+ * <p>Operations throw {@link RowTable}'s exceptions; {@link InvalidUseException} for byte strings.
  *
  * @since 0.1.0
  */
@@ -48,22 +45,19 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Opens a scan.
+   * {@return a cursor before the first record of a range, closed with the transaction at latest}
    *
    * @param tx the transaction
-   * @param range which keys
-   * @param order in which direction
-   * @return a cursor before the first record; to be closed, and closed with the transaction at last
+   * @param range the range of keys
+   * @param order the direction
    */
   public abstract RowCursor scan(Transaction tx, Range range, ScanOrder order);
-
-  // -------------------------------------------------------------------------------------- nearest
 
   /**
    * Reads the first record.
    *
    * @param tx the transaction
-   * @param out where the record goes; void if there is none
+   * @param out receives the record; void if there is none
    * @return whether there is one
    */
   public boolean first(Transaction tx, Row out) {
@@ -74,7 +68,7 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
    * Reads the last record.
    *
    * @param tx the transaction
-   * @param out where the record goes; void if there is none
+   * @param out receives the record; void if there is none
    * @return whether there is one
    */
   public boolean last(Transaction tx, Row out) {
@@ -82,12 +76,11 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Reads the record with the largest key that is not above a key.
+   * Reads the record with the greatest key less than or equal to a key.
    *
    * @param tx the transaction
    * @param key a key, or a prefix
-   * @param out where the record goes, which {@linkplain Row#key knows its key}; void if there is
-   *     none
+   * @param out receives the record and its {@linkplain Row#key key}; void if there is none
    * @return whether there is one
    */
   public boolean floor(Transaction tx, Key key, Row out) {
@@ -95,12 +88,11 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Reads the record with the smallest key that is not below a key.
+   * Reads the record with the least key greater than or equal to a key.
    *
    * @param tx the transaction
    * @param key a key, or a prefix
-   * @param out where the record goes, which {@linkplain Row#key knows its key}; void if there is
-   *     none
+   * @param out receives the record and its {@linkplain Row#key key}; void if there is none
    * @return whether there is one
    */
   public boolean ceiling(Transaction tx, Key key, Row out) {
@@ -108,12 +100,11 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Reads the record with the largest key below a key.
+   * Reads the record with the greatest key less than a key.
    *
    * @param tx the transaction
    * @param key a key, or a prefix
-   * @param out where the record goes, which {@linkplain Row#key knows its key}; void if there is
-   *     none
+   * @param out receives the record and its {@linkplain Row#key key}; void if there is none
    * @return whether there is one
    */
   public boolean lower(Transaction tx, Key key, Row out) {
@@ -121,12 +112,11 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Reads the record with the smallest key above a key.
+   * Reads the record with the least key greater than a key.
    *
    * @param tx the transaction
    * @param key a key, or a prefix
-   * @param out where the record goes, which {@linkplain Row#key knows its key}; void if there is
-   *     none
+   * @param out receives the record and its {@linkplain Row#key key}; void if there is none
    * @return whether there is one
    */
   public boolean higher(Transaction tx, Key key, Row out) {
@@ -146,8 +136,6 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
     }
   }
 
-  // --------------------------------------------------------------------------------------- ranges
-
   /**
    * Visits all records in ascending order.
    *
@@ -162,9 +150,9 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
    * Visits the records of a range in ascending order.
    *
    * @param tx the transaction
-   * @param range which keys
-   * @param visitor gets the primary key and the row, which are the cursor's: they change with the
-   *     next record. It may update and delete that record
+   * @param range the range of keys
+   * @param visitor receives the primary key and the row, both owned by the cursor and reused for
+   *     the next record; may update and delete that record
    */
   public void forEach(Transaction tx, Range range, BiConsumer<? super Key, ? super Row> visitor) {
     Objects.requireNonNull(visitor, "visitor");
@@ -176,13 +164,11 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Returns all records as a stream, in ascending order: as {@link #stream(Transaction, Range,
-   * ScanOrder, BiFunction)}.
+   * {@return a new stream of all records in ascending order}
    *
-   * @param <T> what a record is turned into
+   * @param <T> the elements
    * @param tx the transaction
-   * @param mapper as there
-   * @return a new stream
+   * @param mapper as for {@link #stream(Transaction, Range, ScanOrder, BiFunction)}
    */
   public <T> Stream<T> stream(
       Transaction tx, BiFunction<? super Key, ? super Row, ? extends T> mapper) {
@@ -190,17 +176,15 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * The records of a range as a stream, which reads them as it is asked for them. It lives no
-   * longer than the transaction: a step after the transaction's end throws {@link
-   * InvalidUseException}, as does one in another thread, so it must not be made parallel. Closing
-   * it ends the scan, as does reading it to its end.
+   * Streams the records of a range, read on demand. A step after the end of the transaction, or in
+   * another thread, throws {@link InvalidUseException}; the stream must not be made parallel.
+   * Closing it, or reading it to its end, ends the scan.
    *
-   * @param <T> what a record is turned into
+   * @param <T> the elements
    * @param tx the transaction
-   * @param range which keys
-   * @param order in which direction
-   * @param mapper turns primary key and row into an element, before the next record is read: key
-   *     and row are the cursor's and change then
+   * @param range the range of keys
+   * @param order the direction
+   * @param mapper converts primary key and row, which the cursor reuses for the next record
    * @return a new stream
    */
   public <T> Stream<T> stream(
@@ -213,13 +197,7 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
     return streamOf(c::next, () -> mapper.apply(c.key(), c.row()), c::close);
   }
 
-  /**
-   * A scan as a stream: every step is one of the cursor's, and is refused as that is.
-   *
-   * @param next moves on
-   * @param current makes the element
-   * @param close ends the scan: when there is no more, or when the stream is closed
-   */
+  /** Returns a scan as a stream; {@code close} runs after the last record or when it is closed. */
   static <T> Stream<T> streamOf(
       BooleanSupplier next, Supplier<? extends T> current, Runnable close) {
     Spliterator<T> steps =
@@ -244,21 +222,18 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * Reads a range page by page: the records of the range that lie behind those of the page before,
-   * in the order that is asked for. {@link Page} says what its tokens promise.
+   * Reads the next page of a range: see {@link Page} for the guarantees of its tokens.
    *
-   * @param <T> what a record is turned into
-   * @param tx the transaction; each page may be read in one of its own
-   * @param range which keys; decides what can be read, whatever the token says
-   * @param order in which direction
-   * @param after {@link Page#next} of the page before; null for the first page
-   * @param limit how many records the page has at most
-   * @param mapper turns primary key and row into an item: key and row are the cursor's and change
-   *     with the next record
+   * @param <T> the items
+   * @param tx the transaction; each page may be read in a different one
+   * @param range the range of keys, which holds whatever the token contains
+   * @param order the direction
+   * @param after {@link Page#next} of the previous page; null for the first page
+   * @param limit the maximum number of records in the page
+   * @param mapper converts primary key and row, which the cursor reuses for the next record
    * @return the page
    * @throws IllegalArgumentException if the limit is not positive
-   * @throws InvalidUseException if the token is damaged, or was made by another table or index, or
-   *     in the other order
+   * @throws InvalidUseException if the token is damaged, or of another table, index or order
    */
   public <T> Page<T> page(
       Transaction tx,

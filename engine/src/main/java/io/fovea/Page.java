@@ -19,54 +19,48 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A page of records, and where the next one begins.
+ * A page of records, and the token of the next page.
  *
- * <p>The token of the next page is a text of letters, digits, {@code -} and {@code _} that fits
- * into a URL. It names the last record of this page by its key in the table or the index, and
- * nothing of the transaction: it may be used in any other, after the database was closed and
- * opened, and in a restored backup. The next page has the records that lie behind that key when it
- * is read, whatever became of the record itself. So what is there all the time is met once, if each
- * page is asked for with the token of the one before; of an index, records with equal values too,
- * because its keys end in the primary key.
+ * <p>A token consists of letters, digits, {@code -} and {@code _}, and fits into a URL. It contains
+ * the key, in the table or index, of the last record of this page, and nothing of the transaction:
+ * it remains valid in other transactions, after the database was closed and reopened, and in a
+ * restored backup. The next page has the records beyond that key at the time of its reading, even
+ * if the record itself is gone. If each page is requested with the token of the previous one, a
+ * record that is present throughout is returned exactly once. In an index this includes records
+ * with equal values, because index keys end in the primary key.
  *
- * <p>A token is checked for being whole, and for being one of the same table or index, by its name
- * and the types of its key, and of the same order; otherwise it is refused. That is no protection
- * against an attacker, and need not be: the range that is given along with the token bounds what
- * can be read. It is no secret either: the key can be read out of it.
+ * <p>A token is refused if it is damaged, or belongs to another table or index, by name and key
+ * types, or to the other order. This is no protection against an attacker; the range given with the
+ * token limits what can be read. Nor is a token secret: it reveals the key.
  *
- * @param <T> what a record is turned into
- * @param items the records in their order; can't be changed
- * @param next the token of the page behind this one; null if there was nothing behind this one
+ * @param <T> the items
+ * @param items the records in order; unmodifiable
+ * @param next the token of the next page; null if this is the last one
  * @since 0.1.0
  */
 public record Page<T>(List<T> items, @Nullable String next) {
   /**
-   * A page.
+   * Creates a page.
    *
-   * @param items the records in their order; the list is not copied
-   * @param next the token of the page behind this one, or null
+   * @param items the records in order; the list is not copied
+   * @param next the token of the next page, or null
    */
   public Page {
     items = Collections.unmodifiableList(Objects.requireNonNull(items, "items"));
   }
 
-  /**
-   * Whether there was a record behind this page when it was read.
-   *
-   * @return true if {@link #next} is not null
-   */
+  /** {@return whether there was a next page when this one was read} */
   public boolean hasNext() {
     return next != null;
   }
 
   /**
-   * Reads one where a cursor stands.
+   * Reads a page from a cursor.
    *
-   * @param limit how many records at most
-   * @param found whether it stands on one
-   * @param item makes something of the record
-   * @param token is the one of the page behind the record
-   * @param step goes to the next record
+   * @param found whether the cursor is at a record
+   * @param item converts the current record
+   * @param token returns the token of the page after the current record
+   * @param step moves to the next record
    */
   static <T> Page<T> read(
       int limit,
@@ -88,8 +82,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
   }
 
   /**
-   * What {@link #next} is: base64 for URLs, without padding, of these bytes, integers with the
-   * highest byte first.
+   * Encodes {@link #next}: unpadded URL-safe base64 of these bytes, integers in big-endian order.
    *
    * <pre>
    *   0        1        2                10                          length - 4
@@ -97,9 +90,8 @@ public record Page<T>(List<T> items, @Nullable String next) {
    *     1        0, 1     hash             as in the tree
    * </pre>
    *
-   * <p>The hash is of names and types, not of a tree's id: that is another one after a load. The
-   * key of an index's entry ends in what of the primary key is not among the index's fields; in a
-   * unique index there are no two entries of a value.
+   * <p>The hash is of names and types, because a load changes the tree's id. The key of an index
+   * entry ends in the parts of the primary key that the index lacks; a unique index needs none.
    */
   static final class Token {
     private static final byte FORMAT = 1;
@@ -110,12 +102,12 @@ public record Page<T>(List<T> items, @Nullable String next) {
 
     static int checkLimit(int limit) {
       if (limit <= 0) {
-        throw new IllegalArgumentException("A page of " + limit + " records.");
+        throw new IllegalArgumentException(
+            "The limit of a page must be positive, not " + limit + ".");
       }
       return limit;
     }
 
-    /** Makes one. */
     static String of(TableCore table, @Nullable IndexCore index, ScanOrder order, byte[] key) {
       ByteBuffer b = ByteBuffer.allocate(HEADER + key.length + TRAILER);
       b.put(FORMAT).put((byte) order.ordinal()).putLong(identity(table, index)).put(key);
@@ -124,10 +116,9 @@ public record Page<T>(List<T> items, @Nullable String next) {
     }
 
     /**
-     * Reads one.
+     * Returns the key of the last record before the page.
      *
-     * @return the key of the last record before the page
-     * @throws InvalidUseException if it is none, or another table's, index's or order's
+     * @throws InvalidUseException if the token is invalid, or of another table, index or order
      */
     static byte[] key(TableCore table, @Nullable IndexCore index, ScanOrder order, String token) {
       byte[] bytes = bytes(token);
@@ -144,19 +135,19 @@ public record Page<T>(List<T> items, @Nullable String next) {
       }
       if (b.getLong() != identity(table, index)) {
         throw new InvalidUseException(
-            "The page token is one of another table or index than "
+            "The page token belongs to another table or index than "
                 + (index == null ? "" : "index " + index.shown() + " of ")
                 + "table "
                 + table.shown()
-                + ": pass it where it came from.");
+                + ": use it only where it was created.");
       }
       if (ordered != order.ordinal()) {
         throw new InvalidUseException(
-            "The page token is one of pages in the opposite order to " + order + ".");
+            "The page token belongs to the opposite order of " + order + ".");
       }
       int most = index == null ? table.keyBytesMax : index.entryBytesMax();
       if (bytes.length - HEADER - TRAILER > most) {
-        throw broken("holds a key that is too long");
+        throw broken("contains a key that is too long");
       }
       return Arrays.copyOfRange(bytes, HEADER, bytes.length - TRAILER);
     }
@@ -166,7 +157,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
       try {
         bytes = Base64.getUrlDecoder().decode(token);
       } catch (IllegalArgumentException e) {
-        throw broken("has characters that no token has");
+        throw broken("contains invalid characters");
       }
       if (bytes.length <= HEADER + TRAILER) {
         throw broken("is too short");
@@ -182,7 +173,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
       return new InvalidUseException(
           "The page token "
               + how
-              + ": it is not one that Page.next has returned, or was changed on its way.");
+              + ": it was not returned by Page.next, or was changed in transit.");
     }
 
     private static int checksum(byte[] bytes, int length) {
@@ -215,7 +206,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
       return h;
     }
 
-    /** FNV-1a, of numbers instead of bytes. */
+    /** One step of FNV-1a, applied to a number instead of a byte. */
     private static long mix(long h, int x) {
       return (h ^ x) * 0x100000001b3L;
     }

@@ -5,12 +5,12 @@ import io.fovea.schema.Layout;
 import java.util.Objects;
 
 /**
- * The fields that a read needs, so that the others need not be copied.
+ * The fields that a read needs; the others need not be copied.
  *
- * <p>Fields lie in the order of their declaration, and what is copied is the row's beginning up to
- * the last field that is asked for. So it pays to declare wide and seldom read fields last.
+ * <p>Fields are stored in the order of their declaration, and a read copies the row up to the last
+ * field requested. Declare wide and rarely read fields last.
  *
- * <p>A value; any thread.
+ * <p>Immutable; any thread.
  *
  * @since 0.1.0
  */
@@ -24,12 +24,11 @@ public final class Projection {
   }
 
   /**
-   * The given fields of a layout.
+   * {@return a projection to the given fields of a layout}
    *
    * @param layout the layout
    * @param fields its fields to be read, at least one
-   * @return the projection
-   * @throws IllegalArgumentException if a field is not one of the layout's, or there is none
+   * @throws IllegalArgumentException if there is none, or one belongs to another layout
    */
   public static Projection of(Layout layout, Field... fields) {
     Objects.requireNonNull(layout, "layout");
@@ -50,7 +49,7 @@ public final class Projection {
     return layout;
   }
 
-  /** How many bytes of a row it needs, from the row's start. */
+  /** Returns how many bytes to read from the start of a row. */
   int bytes() {
     return bytes;
   }

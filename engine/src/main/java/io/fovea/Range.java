@@ -14,21 +14,21 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An interval of keys.
+ * A range of keys.
  *
- * <p>A key with fewer parts set than its specification has is a prefix and stands for all keys that
- * begin with it. So {@code between(a, b)} of prefixes takes in all that begin with {@code b}, and
- * {@code of(lo, false, ...)} leaves out all that begin with {@code lo}.
+ * <p>A key with fewer parts set than its specification is a prefix and stands for all keys that
+ * begin with it: with prefixes, {@code between(a, b)} includes all keys that begin with {@code b},
+ * and {@code of(lo, false, ...)} excludes all that begin with {@code lo}.
  *
- * <p>A range refers to its keys until a scan is opened with it, which copies them. So ranges may be
- * kept and used again with other keys set, by the thread that owns the keys.
+ * <p>A range refers to its keys; opening a scan copies them. Their thread may change them and reuse
+ * the range.
  *
  * @since 0.1.0
  */
 public final class Range {
   private static final Range ALL = new Range(null, true, null, true);
 
-  /** No end: no key is in the range. */
+  /** An end that makes the range empty. */
   private static final int EMPTY = Integer.MIN_VALUE;
 
   private final @Nullable Key lo;
@@ -43,20 +43,15 @@ public final class Range {
     this.hiInclusive = hiInclusive;
   }
 
-  /**
-   * Every key.
-   *
-   * @return the range
-   */
+  /** {@return the range of all keys} */
   public static Range all() {
     return ALL;
   }
 
   /**
-   * The keys that begin with a prefix.
+   * {@return the range of the keys that begin with a prefix}
    *
-   * @param prefix a key, best with fewer parts set than its specification has
-   * @return the range
+   * @param prefix a key, usually with fewer parts set than its specification
    */
   public static Range prefix(Key prefix) {
     Objects.requireNonNull(prefix, "prefix");
@@ -64,51 +59,46 @@ public final class Range {
   }
 
   /**
-   * The keys from one on.
+   * {@return the range of the keys greater than or equal to a key}
    *
-   * @param lo the smallest key or prefix of the range
-   * @return the range
+   * @param lo the least key or prefix of the range
    */
   public static Range atLeast(Key lo) {
     return new Range(Objects.requireNonNull(lo, "lo"), true, null, true);
   }
 
   /**
-   * The keys above one.
+   * {@return the range of the keys greater than a key}
    *
-   * @param lo the key below the range; of a prefix, all that begins with it is left out
-   * @return the range
+   * @param lo the excluded key; as a prefix, it excludes all keys that begin with it
    */
   public static Range greaterThan(Key lo) {
     return new Range(Objects.requireNonNull(lo, "lo"), false, null, true);
   }
 
   /**
-   * The keys below one.
+   * {@return the range of the keys less than a key}
    *
-   * @param hi the key above the range; of a prefix, all that begins with it is left out
-   * @return the range
+   * @param hi the excluded key; as a prefix, it excludes all keys that begin with it
    */
   public static Range lessThan(Key hi) {
     return new Range(null, true, Objects.requireNonNull(hi, "hi"), false);
   }
 
   /**
-   * The keys up to one.
+   * {@return the range of the keys less than or equal to a key}
    *
-   * @param hi the largest key or prefix of the range
-   * @return the range
+   * @param hi the greatest key or prefix of the range
    */
   public static Range atMost(Key hi) {
     return new Range(null, true, Objects.requireNonNull(hi, "hi"), true);
   }
 
   /**
-   * The keys from one to another, both of them included.
+   * {@return the range from one key to another, both inclusive; empty if {@code lo > hi}}
    *
-   * @param lo the smallest key or prefix of the range
-   * @param hi the largest key or prefix of the range
-   * @return the range; empty if {@code lo} is above {@code hi}
+   * @param lo the least key or prefix of the range
+   * @param hi the greatest key or prefix of the range
    */
   public static Range between(Key lo, Key hi) {
     return new Range(
@@ -116,13 +106,12 @@ public final class Range {
   }
 
   /**
-   * The keys from one to another.
+   * {@return the range from one key to another}
    *
-   * @param lo the lower end
-   * @param loInclusive whether {@code lo}, or what begins with it, is part of the range
-   * @param hi the upper end
-   * @param hiInclusive whether {@code hi}, or what begins with it, is part of the range
-   * @return the range
+   * @param lo the lower bound
+   * @param loInclusive whether the range includes {@code lo}, or the keys that begin with it
+   * @param hi the upper bound
+   * @param hiInclusive whether the range includes {@code hi}, or the keys that begin with it
    */
   public static Range of(Key lo, boolean loInclusive, Key hi, boolean hiInclusive) {
     return new Range(
@@ -144,12 +133,12 @@ public final class Range {
    * </pre>
    *
    * <p>A key is exact if no other key of the tree begins with it: a complete key of a table or of a
-   * unique index. If there is no p+, as there is none above the empty prefix, the interval is
-   * unbounded above, or empty where it was to begin there.
+   * unique index. If p+ does not exist, as for the empty prefix, an interval that ends there is
+   * unbounded, and one that begins there is empty.
    *
-   * @param owner whose keys the range must have
+   * @param owner the required owner of the keys
    * @param exact whether complete keys are exact
-   * @param stage room for two keys of {@code stride} bytes
+   * @param stage memory for two keys of {@code stride} bytes
    * @return the scan, or null if the range is empty
    */
   @Nullable TxScan open(
@@ -184,11 +173,8 @@ public final class Range {
   }
 
   /**
-   * Moves a scan to the first record that lies at a key or behind it, as {@link #open} would for a
-   * range that begins there: all that begins with a prefix lies at it.
-   *
-   * @param stage room for two keys of {@code stride} bytes
-   * @return whether there is one
+   * Moves a scan to the first record at or beyond a key, as {@link #open} for a range that begins
+   * there, and returns whether there is one.
    */
   static boolean seek(TxScan scan, Key key, boolean exact, MemorySegment stage, int stride) {
     Object owner = key.owner();
@@ -200,10 +186,9 @@ public final class Range {
     if (length(end) >= 0) {
       return scan.seek(stage, up ? 0 : stride, length(end), inclusive(end));
     }
-    return scan.first(); // an empty prefix, or one above which there is nothing
+    return scan.first(); // an empty prefix, or one that no key exceeds
   }
 
-  /** Estimates what is in this range; as {@link #open}. */
   Estimate estimate(BTree tree, Object owner, boolean exact, MemorySegment stage, int stride) {
     int low = low(lo, loInclusive, owner, exact, stage, stride);
     int high = high(hi, hiInclusive, owner, exact, stage, stride);
@@ -224,8 +209,7 @@ public final class Range {
     return new Estimate(e.entries(), e.bytes());
   }
 
-  // An end as a number: the length of its key in the stage, -1 for none, and whether it belongs to
-  // the range.
+  // Encodes a bound: its key's length in the stage, or -1 for none, and whether it is inclusive.
 
   private static int end(int length, boolean inclusive) {
     return length << 1 | (inclusive ? 1 : 0);
@@ -239,7 +223,6 @@ public final class Range {
     return (end & 1) != 0;
   }
 
-  /** Puts the lower end at the beginning of the stage. */
   private static int low(
       @Nullable Key key,
       boolean included,
@@ -258,7 +241,6 @@ public final class Range {
     return length == 0 ? EMPTY : end(length, true);
   }
 
-  /** Puts the upper end into the second half of the stage. */
   private static int high(
       @Nullable Key key,
       boolean included,

@@ -12,20 +12,20 @@ import java.nio.file.Path;
 import java.util.Objects;
 
 /**
- * Makes a database of a backup, or of a full one and those that add to it, in one call:
+ * Restores a database from a full backup, optionally with incremental ones, in one call:
  *
  * <pre>{@code
  * Restore.from(sunday).to(file, Options.defaults());
  * Restore.from(sunday).then(monday).then(tuesday).to(file, Options.defaults());
  * }</pre>
  *
- * <p>The backups are copied and held against their manifests. What comes out is verified as {@link
- * FileReport#verify(Path, Options)} does, recovered and closed, and given its name at last: what
- * has it is whole, and needs no log. It is a database of its own, with a new {@link Database#id
- * identity}. The backups are not changed. Of a restore that fails nothing is left; of one that was
- * cut off by a crash, a folder {@code FILE.restoring} that may be deleted.
+ * <p>The backups are copied and checked against their manifests; they are not changed. The result
+ * is verified as by {@link FileReport#verify(Path, Options)}, recovered and closed, and receives
+ * its file name last: a file of that name is complete and needs no log. It is a separate database
+ * with a new {@link Database#id identity}. A failed restore leaves nothing behind; after a crash a
+ * folder {@code FILE.restoring} may remain, which can be deleted.
  *
- * <p>A value: {@link #then} gives a new one. One thread.
+ * <p>Immutable: {@link #then} returns a new instance. One thread.
  *
  * @since 0.1.0
  */
@@ -37,13 +37,11 @@ public final class Restore {
   }
 
   /**
-   * From the files of a full backup.
+   * {@return a restore of a full backup, to be run by {@link #to}}
    *
-   * @param backup the directory of {@link Database#backup(Path)}; where it has several databases,
-   *     the data file of one of them; or a file with what {@link
-   *     Database#backup(java.io.OutputStream)} wrote. The files of a database that was closed, or
-   *     whose process was killed, will do as well
-   * @return the restore, to be done with {@link #to}
+   * @param backup the directory of {@link Database#backup(Path)}, or the data file of one database
+   *     if the directory has several; or a file with the output of {@link
+   *     Database#backup(java.io.OutputStream)}. Files of a closed database or killed process work
    */
   public static Restore from(Path backup) {
     Objects.requireNonNull(backup, "backup");
@@ -51,11 +49,10 @@ public final class Restore {
   }
 
   /**
-   * From a stream.
+   * {@return a restore of a full backup from a stream, to be run by {@link #to}}
    *
-   * @param archive what {@link Database#backup(java.io.OutputStream)} wrote; it is read up to the
-   *     end of the archive, once, and not closed
-   * @return the restore, to be done with {@link #to}
+   * @param archive the output of {@link Database#backup(java.io.OutputStream)}; read once, up to
+   *     the end of the archive, and not closed
    */
   public static Restore from(InputStream archive) {
     Objects.requireNonNull(archive, "archive");
@@ -63,10 +60,9 @@ public final class Restore {
   }
 
   /**
-   * Puts an incremental backup onto the backups so far; see {@link BackupOptions#since}.
+   * {@return this restore with another {@linkplain BackupOptions#since incremental backup}}
    *
-   * @param incremental its directory, the file of pages in it, or a file with its archive
-   * @return another restore, to be done with {@link #to}
+   * @param incremental its directory, the page file in it, or a file with its archive
    */
   public Restore then(Path incremental) {
     Objects.requireNonNull(incremental, "incremental");
@@ -74,11 +70,10 @@ public final class Restore {
   }
 
   /**
-   * Puts an incremental backup from a stream onto the backups so far.
+   * {@return this restore with another incremental backup from a stream}
    *
-   * @param archive what {@link Database#backup(java.io.OutputStream, BackupOptions)} wrote; it is
-   *     read up to the end of the archive, once, and not closed
-   * @return another restore, to be done with {@link #to}
+   * @param archive the output of {@link Database#backup(java.io.OutputStream, BackupOptions)}; read
+   *     once, up to the end of the archive, and not closed
    */
   public Restore then(InputStream archive) {
     Objects.requireNonNull(archive, "archive");
@@ -86,23 +81,20 @@ public final class Restore {
   }
 
   /**
-   * Restores.
+   * Runs the restore.
    *
-   * @param file what the database is to be called; its folder exists, and has room for the copy and
-   *     the largest incremental backup
-   * @param options how much memory to use, and which device; the page size is that of the backup
-   * @return what was found in the backups; {@link FileReport#ok} is true
-   * @throws InvalidUseException if there is no backup, if the backups are not one full one and
-   *     then, in their order, those that add to it, or if there is a file of that name, or of one
-   *     that would belong to it
-   * @throws DatabaseLockedException if the files are those of a database that is open
-   * @throws CorruptionException if a backup is damaged; all that was found is in the message of its
-   *     cause
+   * @param file the file of the new database; its folder has space for it and for the largest
+   *     increment
+   * @param options memory and I/O options; the page size is that of the backup
+   * @return the findings about the backups; {@link FileReport#ok} is true
+   * @throws InvalidUseException if the backups are not a full one and the incremental ones that
+   *     follow it, in order, or if the file or one that would belong to it exists
+   * @throws DatabaseLockedException if the files belong to an open database
+   * @throws CorruptionException if a backup is damaged; the message of its cause lists all findings
    * @throws OperationInterruptedException if the thread is interrupted while a copy is verified;
-   *     nothing is left of the restore, and the flag stays set
-   * @throws StorageException if something can't be read or written, or an archive was cut short
-   * @throws io.fovea.error.IncompatibleFormatException if the files are no database's, or a newer
-   *     version's
+   *     nothing of the restore remains, and the flag stays set
+   * @throws StorageException if an I/O operation fails, or an archive is truncated
+   * @throws io.fovea.error.IncompatibleFormatException if the format is unknown or newer
    */
   public FileReport to(Path file, Options options) {
     Objects.requireNonNull(file, "file");

@@ -36,30 +36,28 @@ import org.jspecify.annotations.Nullable;
  *              a get that found nothing
  * </pre>
  *
- * <p>A <i>fresh</i> row belongs to no record: its fields are zero or empty until they are set
- * (false, the nil UUID, 1970-01-01T00:00Z; null where they are nullable), and it may be inserted
- * again and again. A row that was <i>read</i> is a copy of the record: it knows its key and which
- * of its fields were changed since, so that {@link RowTable#update} needs neither key nor search
- * and writes only what is different. Its contents die with the transaction: after that they can't
- * be read, and {@link #clear()} or another read gives the row a new life. Nothing is written to the
- * table before {@link RowTable#insert}, {@link RowTable#put} or {@link RowTable#update}.
+ * <p>A <i>fresh</i> row belongs to no record. Fields are zero, empty, false, the nil UUID or
+ * 1970-01-01T00:00Z until they are set, null if they are nullable; the row may be inserted
+ * repeatedly. A <i>read</i> row is a copy of a record. It knows its key and which fields have
+ * changed since, so that {@link RowTable#update} needs neither key nor search and writes only the
+ * differences. Its contents are valid until the transaction ends; {@link #clear()} or another read
+ * makes the row usable again. Nothing is written to the table before {@link RowTable#insert},
+ * {@link RowTable#put} or {@link RowTable#update}.
  *
- * <p>A row that was read belongs to its transaction's thread, which is checked. Numbers and bytes
- * are read and set without garbage; fields kept in {@code static final} variables have constant
- * offsets.
+ * <p>A read row belongs to its transaction's thread. Setters throw {@link InvalidUseException} if
+ * the field belongs to another layout, has another type or was not read, and in another thread or
+ * after the end of the transaction that read the row. Numbers and bytes are read and set without
+ * allocation; fields in {@code static final} variables have constant offsets.
  *
  * @since 0.1.0
  */
 public final class Row implements RowReader {
-  // The file has more than 600 lines because each type of a field has its getter and its setter
-  // here, each with a contract.
-
   private static final int VOID = RowRefusal.VOID;
 
   private final Layout layout;
   private final Field[] fields;
 
-  /** The same without those that may be null, which are looked for in another way. */
+  /** The fields that are not nullable; those that are take a slower path. */
   private final @Nullable Field[] plain;
 
   private final int size;
@@ -67,28 +65,26 @@ public final class Row implements RowReader {
   private MemorySegment segment;
   private final long base;
 
-  /** What of the record is cleared as a whole, once it is needed. */
+  /** The part of the record to clear as a whole, created when needed. */
   private @Nullable MemorySegment record;
 
-  /** Bytes from the start that hold something; {@link #VOID} while nothing does. */
+  /** How many bytes from the start are valid; {@link #VOID} if none. */
   private int limit;
 
-  /** The transaction that it was read in, null for a fresh row. */
+  /** The transaction that read the row; null for a fresh row. */
   private @Nullable Transaction reader;
 
-  /** The same memory, as the engine sees it. */
   private final RecordBuffer buffer;
 
-  /** A row in memory of its own. */
   Row(Layout layout, RowFields fields, int size, Object owner, int keyBytesMax) {
     this(layout, fields, size, owner, RecordBuffer.memory(size, keyBytesMax), 0);
   }
 
   /**
-   * A row in scratch memory of the caller, of {@link RecordBuffer#bytes}.
+   * Creates a row in the caller's scratch memory, of {@link RecordBuffer#bytes}.
    *
    * @param fields those of the layout; shared by rows
-   * @param size the bytes of a record: those of the layout, and what its table has behind them
+   * @param size the bytes of a record: those of the layout, and the table's trailing bytes
    */
   Row(Layout layout, RowFields fields, int size, Object owner, MemorySegment segment, long base) {
     this.layout = layout;
@@ -136,7 +132,6 @@ public final class Row implements RowReader {
     return limit == size;
   }
 
-  /** Nothing it holds counts any more. */
   void invalidate() {
     limit = VOID;
     reader = null;
@@ -145,7 +140,7 @@ public final class Row implements RowReader {
     }
   }
 
-  /** Its memory goes back to the cursor's transaction: it can't be used any more, nor filled. */
+  /** Makes the row unusable: its memory returns to the cursor's transaction. */
   void end() {
     invalidate();
     owner = Row.class;
@@ -154,11 +149,9 @@ public final class Row implements RowReader {
   }
 
   /**
-   * The record was read into {@link #segment}, up to {@code bytes}; one of variable length is
-   * unpacked, and one of an older layout is read again.
-   *
-   * @param n how many bytes it has in the tree
-   * @return false if it has expired; then this is void
+   * Completes the read of a record of {@code n} bytes in the tree into {@link #segment}, up to
+   * {@code bytes}: unpacks one of variable length, and rereads one of an older layout. Returns
+   * false, with this row void, if the record has expired.
    */
   boolean read(
       Transaction tx,
@@ -182,7 +175,9 @@ public final class Row implements RowReader {
     return true;
   }
 
-  /** Its bytes are in {@link #segment}; in the tree it has a form of {@link LegacyRowReader}. */
+  /**
+   * Completes the read of a record in {@link #segment}; {@code form} is of {@link LegacyRowReader}.
+   */
   void read(
       Transaction tx, MemorySegment key, long keyOff, int keyLen, int handle, int bytes, int form) {
     buffer.read(key, keyOff, keyLen, handle);
@@ -193,13 +188,11 @@ public final class Row implements RowReader {
     this.limit = bytes;
   }
 
-  /** As a row whose bytes were filled in by the engine, without a transaction. */
+  /** Makes this a fresh row whose bytes the engine has filled in. */
   void filled() {
     limit = size;
     reader = null;
   }
-
-  // ---------------------------------------------------------------------------------- description
 
   @Override
   public Layout layout() {
@@ -207,7 +200,7 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Makes it a fresh row: numbers 0, texts and byte strings empty, nullable fields null.
+   * Makes this a fresh row: numbers 0, texts and byte strings empty, nullable fields null.
    *
    * @return this
    */
@@ -216,7 +209,7 @@ public final class Row implements RowReader {
     MemorySegment r = record;
     if (r == null) {
       r = buffer.toClear();
-      record = r; // kept, for a slice a call would be garbage
+      record = r; // kept, because a slice per call would allocate
     }
     r.fill((byte) 0);
     buffer.clearRest();
@@ -229,10 +222,10 @@ public final class Row implements RowReader {
   /**
    * Copies the primary key of the record that was read.
    *
-   * @param out where to, a key of the same table
+   * @param out receives the key; a key of the same table
    * @return out
-   * @throws InvalidUseException if the key is another table's, if no record was read into the row,
-   *     or if the transaction that it was read in has ended or belongs to another thread
+   * @throws InvalidUseException if the key belongs to another table, if no record was read into the
+   *     row, or if the transaction that read it has ended or belongs to another thread
    */
   public Key key(Key out) {
     if (out.owner() != owner) {
@@ -346,8 +339,6 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException if the field is another layout's or of another type, or was not
-   *     read, or the transaction that the row was read in has ended or belongs to another thread
    */
   public Row setInt(Field field, int value) {
     long at = place(field, FieldType.INT32, 0);
@@ -364,7 +355,6 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #setInt}
    */
   public Row setLong(Field field, long value) {
     long at = place(field, FieldType.INT64, 0);
@@ -381,12 +371,12 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #setInt}, and if the text holds half a surrogate pair
-   * @throws ValueTooLargeException if its UTF-8 is longer than the field; the row stays as it was
+   * @throws InvalidUseException if the text contains an unpaired surrogate
+   * @throws ValueTooLargeException if its UTF-8 is longer than the field; the row is unchanged
    */
   public Row setText(Field field, CharSequence value) {
     Objects.requireNonNull(value, "value");
-    // Looked at as a whole before anything is written, so that a refused text changes nothing.
+    // Checked as a whole before anything is written, so that a refused text changes nothing.
     int bytes = Utf8.length(value);
     long at = place(field, FieldType.TEXT, bytes);
     int width = field.width();
@@ -400,16 +390,15 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a byte string, or a text by its UTF-8.
+   * Sets a byte string, or a text from its UTF-8.
    *
    * @param field a field of the layout
-   * @param value holds its value
-   * @param offset where it begins
-   * @param len how many bytes it has
+   * @param value contains its value
+   * @param offset the index of its first byte
+   * @param len its length in bytes
    * @return this
-   * @throws InvalidUseException as {@link #setInt}
    * @throws ValueTooLargeException if it is longer than the field
-   * @throws IndexOutOfBoundsException if there are not so many bytes
+   * @throws IndexOutOfBoundsException if the array has fewer bytes
    */
   public Row setBytes(Field field, byte[] value, int offset, int len) {
     Objects.requireNonNull(value, "value");
@@ -425,16 +414,15 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a byte string, or a text by its UTF-8.
+   * Sets a byte string, or a text from its UTF-8.
    *
    * @param field a field of the layout
-   * @param value holds its value, in any memory
-   * @param offset where it begins
-   * @param len how many bytes it has
+   * @param value contains its value, in any memory
+   * @param offset the offset of its first byte
+   * @param len its length in bytes
    * @return this
-   * @throws InvalidUseException as {@link #setInt}
    * @throws ValueTooLargeException if it is longer than the field
-   * @throws IndexOutOfBoundsException if there are not so many bytes
+   * @throws IndexOutOfBoundsException if the segment has fewer bytes
    */
   public Row setBytes(Field field, MemorySegment value, long offset, int len) {
     Objects.checkFromIndexSize(offset, len, value.byteSize());
@@ -449,12 +437,11 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a byte string, or a text by its UTF-8.
+   * Sets a byte string, or a text from its UTF-8.
    *
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #setInt}
    * @throws ValueTooLargeException if it is longer than the field
    */
   public Row setBytes(Field field, byte[] value) {
@@ -463,12 +450,11 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets false or true.
+   * Sets a boolean.
    *
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #setInt}
    */
   public Row setBoolean(Field field, boolean value) {
     long at = place(field, FieldType.BOOLEAN, 0);
@@ -481,12 +467,11 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a {@code double}. Each NaN becomes {@link Double#NaN}; -0.0 stays what it is.
+   * Sets a {@code double}. Each NaN becomes {@link Double#NaN}; -0.0 is preserved.
    *
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #setInt}
    */
   public Row setDouble(Field field, double value) {
     long at = place(field, FieldType.FLOAT64, 0);
@@ -504,7 +489,6 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #setInt}
    */
   public Row setUuid(Field field, UUID value) {
     Objects.requireNonNull(value, "value");
@@ -525,7 +509,6 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #setInt}
    */
   public Row setInstant(Field field, Instant value) {
     Objects.requireNonNull(value, "value");
@@ -536,13 +519,12 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a decimal. It gets the scale of the field; nothing is rounded.
+   * Sets a decimal. It takes the scale of the field, without rounding.
    *
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #setInt}, and if the value has more digits before or
-   *     behind the point than the field; the row stays as it was
+   * @throws InvalidUseException if the digits don't fit the field; the row is unchanged
    */
   public Row setDecimal(Field field, BigDecimal value) {
     Objects.requireNonNull(value, "value");
@@ -556,18 +538,18 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Takes the value of a nullable field away.
+   * Sets a nullable field to null.
    *
    * @param field a nullable field of the layout, of any type
    * @return this
-   * @throws InvalidUseException as {@link #setInt}, and if the field is not nullable
+   * @throws InvalidUseException if the field is not nullable
    */
   public Row setNull(Field field) {
     if (!isNull(field)) {
       if (!field.nullable()) {
         throw RowRefusal.notNullable(field);
       }
-      // All of it: a text has no length then, and a time is 0, which never expires.
+      // The whole field: a text then has no length, and a time is 0, which never expires.
       Mem.zero(segment, base + field.start(), field.rowBytes());
       mark(field);
     }
@@ -575,18 +557,18 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets all fields to those of another row of the same layout.
+   * Copies all fields of another row of the same layout.
    *
-   * @param other what to copy
+   * @param other the row to copy
    * @return this
    * @throws InvalidUseException if it has another layout, or not all of it was read, or one of the
-   *     two can't be used here and now
+   *     rows can't be used by this thread or after its transaction
    */
   public Row set(Row other) {
     Objects.requireNonNull(other, "other");
     if (other.size != size || !other.layout.equals(layout)) {
       throw new InvalidUseException(
-          "A row of " + other.layout + " where one of " + layout + " is due.");
+          "A row of " + other.layout + " was given, expected one of " + layout + ".");
     }
     other.requireWhole();
     requireWhole();
@@ -594,28 +576,21 @@ public final class Row implements RowReader {
     return this;
   }
 
-  // -------------------------------------------------------------------------------------- checks
-
   private void mark(Field field) {
     if (reader != null) {
       buffer.mark(field.ordinal());
     }
   }
 
-  /** Where the value of a field lies in {@link #segment}, if it can be read here and now. */
   private long at(Field field, FieldType type) {
     return isPlain(field, type) ? base + field.offset() : nullableAt(field, type);
   }
 
-  /** The same, to set it. */
   private long place(Field field, FieldType type, int bytes) {
     return isPlain(field, type) ? base + field.offset() : nullablePlace(field, type, bytes);
   }
 
-  /**
-   * Whether a field can be read and set here and now. False for every nullable field: so nothing is
-   * asked of others that was not asked before there were nullable ones.
-   */
+  /** Returns whether a field is usable and not nullable: the fast path. */
   private boolean isPlain(Field field, FieldType type) {
     int i = field.ordinal();
     Transaction tx = reader;
@@ -646,7 +621,7 @@ public final class Row implements RowReader {
     return base + field.offset();
   }
 
-  /** Throws unless a field, nullable or not, can be read and set here and now. */
+  /** Throws unless a field, nullable or not, is usable now. */
   private void require(Field field, FieldType type) {
     int i = field.ordinal();
     if (i >= fields.length
@@ -662,14 +637,14 @@ public final class Row implements RowReader {
     return field.type() == FieldType.TEXT ? FieldType.TEXT : FieldType.BYTES;
   }
 
-  /** Throws unless all of it can be read here and now. */
+  /** Throws unless the whole row is readable now. */
   void requireWhole() {
     if (limit != size || reader != null && !reader.isMine()) {
       throw refusal(null, null);
     }
   }
 
-  /** Throws unless it was read in this transaction. */
+  /** Throws unless the row was read in this transaction. */
   void requireReadIn(Transaction tx) {
     if (reader != tx) {
       throw reader == null ? RowRefusal.notRead(limit) : refusal(null, null);
@@ -684,12 +659,12 @@ public final class Row implements RowReader {
     InvalidUseException wrong =
         field == null || type == null ? null : RowRefusal.ofField(layout, field, type);
     if (wrong == null && reader != null) {
-      reader.requireMine("The row's contents died with the transaction that it was read in");
+      reader.requireMine("The row can't be used outside of the transaction that read it");
     }
     return wrong != null ? wrong : RowRefusal.ofContents(field, limit, size);
   }
 
-  /** The fields in words, for messages and debuggers. */
+  /** Returns a readable form of the fields, for messages and debuggers. */
   @Override
   public String toString() {
     if (limit < 0 || reader != null && !reader.isMine()) {

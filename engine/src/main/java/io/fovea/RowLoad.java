@@ -10,9 +10,9 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the rows of a load: {@link RowTable#load(LoadOptions, LoadSource)}.
+ * Receives the rows of a load: {@link RowTable#load(LoadOptions, LoadSource)}.
  *
- * <p>The thread that loads, until the source returns.
+ * <p>Used by the loading thread until the source returns.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ public final class RowLoad {
   private final RowTable table;
   private final LoadFeed.Sink sink;
 
-  /** How rows of variable length are made; null where they have one length. */
+  /** Encodes rows of variable length; null if they have a fixed one. */
   private final @Nullable PackedRows packed;
 
   private final MemorySegment stage;
@@ -34,13 +34,13 @@ public final class RowLoad {
   }
 
   /**
-   * Adds a record. Key and row are copied, and may be used again.
+   * Adds a record. Key and row are copied and may be reused.
    *
-   * @param key its key, complete
+   * @param key its complete key
    * @param row its fields
-   * @throws InvalidUseException if key or row are another table's, if the key is below the one
-   *     before in an {@link LoadOptions#ascending} load, or the load has ended
-   * @throws DuplicateKeyException if the options say so
+   * @throws InvalidUseException if key or row belong to another table, if the key is less than the
+   *     previous one in an {@link LoadOptions#ascending} load, or the load has ended
+   * @throws DuplicateKeyException if the options require it
    * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
    */
   public void add(Key key, Row row) {

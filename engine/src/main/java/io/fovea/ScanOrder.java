@@ -6,8 +6,8 @@ package io.fovea;
  * @since 0.1.0
  */
 public enum ScanOrder {
-  /** From the smallest key to the largest. */
+  /** From the least key to the greatest. */
   ASCENDING,
-  /** From the largest key to the smallest. */
+  /** From the greatest key to the least. */
   DESCENDING
 }

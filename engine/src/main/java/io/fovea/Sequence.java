@@ -12,32 +12,32 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.SequenceSpec;
 
 /**
- * Gives numbers, each once, and each above those that were given before: for keys of new records.
+ * Generates numbers for keys of new records: each once, each higher than all before.
  *
  * <pre>{@code
  * Sequence ids = db.sequence("orders");
  * db.run(tx -> orders.insert(tx, ids.next(), order));
  * }</pre>
  *
- * <p><b>Unique, for ever</b>, unless it is {@linkplain Database#alterSequence altered}. A value is
- * given to one caller, by any thread, and never again: not after a crash, whatever the durability
- * of the database is, and not in a database that was restored from a backup which has a record with
- * it. Of two calls, the one that begins when the other has returned gets the higher value. (With
- * {@link Durability#NONE} a file that was not closed can't be opened, and its sequences are lost
- * with it.)
+ * <p><b>Unique</b> unless {@linkplain Database#alterSequence altered}. No value is returned twice:
+ * not by other threads, not after a crash, whatever the durability, and not in a database restored
+ * from a backup that has a record with it. Of two calls, the one that begins after the other has
+ * returned gets the higher value. (With {@link Durability#NONE} a file that was not closed can't be
+ * opened, and its sequences are lost with it.)
  *
- * <p><b>With gaps.</b> Taking a value is no part of a transaction: values of one that is rolled
- * back, or whose body is done again, are skipped. So are values that were reserved and not given
- * when a process died, up to twice {@link SequenceSpec#cached}; a close skips none. What must have
- * no gaps, as numbers of invoices, is a row with a counter, that the transaction updates: such
- * transactions then wait for one another, or conflict.
+ * <p><b>With gaps.</b> Taking a value is not part of a transaction: values of a transaction that is
+ * rolled back or retried are skipped. So are values that were reserved and unused when the process
+ * died, up to twice {@link SequenceSpec#cached}; a close skips none. For numbers without gaps, such
+ * as those of invoices, let the transaction update a counter in a row; such transactions then
+ * conflict.
  *
- * <p><b>Cost.</b> Values come from memory, in nanoseconds, and transactions that take them don't
- * conflict. Once in {@link SequenceSpec#cached} values a thread writes a record to the log; that
- * waits for the device only where a block is used up before the log has become durable, within half
- * a block.
+ * <p><b>Cost.</b> Values come from memory, in nanoseconds, and cause no conflicts. Once in {@link
+ * SequenceSpec#cached} values a thread writes a log record. It waits for the device only if a block
+ * is used up before the log has become durable, within half a block.
  *
- * <p>Any thread, platform or virtual, inside of bodies and outside.
+ * <p>Any thread, inside and outside of bodies. All methods except {@link #name} and {@link #spec}
+ * throw {@link InvalidUseException} if the sequence was dropped, and {@link
+ * DatabaseClosedException} if the database was closed.
  *
  * @since 0.1.0
  */
@@ -48,20 +48,12 @@ public final class Sequence {
     this.core = core;
   }
 
-  /**
-   * Its name.
-   *
-   * @return the name
-   */
+  /** {@return the name of the sequence} */
   public String name() {
     return core.latest().spec().name();
   }
 
-  /**
-   * What it gives.
-   *
-   * @return its range and step, and how many values are cached now
-   */
+  /** {@return the range and step of the values, and how many are cached now} */
   public SequenceSpec spec() {
     return core.latest().spec();
   }
@@ -69,70 +61,62 @@ public final class Sequence {
   /**
    * Takes the next value.
    *
-   * @return a value that nobody has got before, and that is above all that were given before
-   * @throws SequenceExhaustedException if there is none any more
-   * @throws InvalidUseException if the sequence was dropped, was made by a transaction that did not
-   *     commit, or the database was opened for reading only
-   * @throws TransactionAbortedException in a transaction of this thread, if somebody waits until
-   *     none is active, and values are to be reserved: to be done again
-   * @throws OperationInterruptedException if the thread is interrupted while it waits for another
-   *     that reserves values; a value is skipped
-   * @throws StorageException if the operating system refuses; a value is skipped
+   * @return a value never returned before, and higher than all that were
+   * @throws SequenceExhaustedException if there is none left
+   * @throws InvalidUseException if its transaction did not commit, or the database is read-only
+   * @throws TransactionAbortedException in a transaction of this thread, if values must be reserved
+   *     while another thread waits until no transaction is active; retry the transaction
+   * @throws OperationInterruptedException if the thread is interrupted while another reserves
+   *     values; a value is skipped
+   * @throws StorageException if an I/O operation fails; a value is skipped
    * @throws DurabilityLostException if nothing can become durable any more
-   * @throws DatabaseClosedException if the database was closed
    */
   public long next() {
     return core.next();
   }
 
   /**
-   * Takes some values in a row: the one that is returned, and the next ones, each {@link
-   * SequenceSpec#step} above the one before.
+   * Takes consecutive values, each {@link SequenceSpec#step} above the one before. Throws the
+   * exceptions of {@link #next()}; all of these values are skipped then.
    *
    * @param values how many, at least 1
    * @return the first of them
-   * @throws SequenceExhaustedException if there are not so many; none is taken
-   * @throws InvalidUseException if {@code values} is below 1, and as {@link #next()}; so with all
-   *     other exceptions, where all of these values are skipped
+   * @throws SequenceExhaustedException if fewer are left; none is taken
+   * @throws InvalidUseException if {@code values} is less than 1
    */
   public long next(int values) {
     if (values < 1) {
-      throw new InvalidUseException("At least 1 value is taken of a sequence, not " + values + ".");
+      throw new InvalidUseException("Sequence.next takes at least 1 value, not " + values + ".");
     }
     return core.next(values);
   }
 
   /**
-   * Skips values: from now on none is given that is below a value. For records that come from
-   * elsewhere, with their keys. That is durable when it returns. Nothing happens where the sequence
-   * is as far already.
+   * Skips all values below a given one, for records that come with keys from elsewhere. This is
+   * durable when the method returns. It has no effect if the sequence has already reached the
+   * value. Throws the exceptions of {@link #next()}.
    *
-   * @param value what the next value is at least
-   * @throws InvalidUseException if it is above the last value and the next one, and as {@link
-   *     #next()}; so with all other exceptions
+   * @param value the minimum of the next value
+   * @throws InvalidUseException if it exceeds both the last value and the next one
    */
   public void skipTo(long value) {
     core.skipTo(value);
   }
 
   /**
-   * What the next value is, without taking it. Another thread may take it meanwhile.
+   * Returns the next value without taking it. Another thread may take it meanwhile.
    *
    * @return the value
    * @throws SequenceExhaustedException if there is none
-   * @throws InvalidUseException if the sequence was dropped
-   * @throws DatabaseClosedException if the database was closed
    */
   public long peek() {
     return core.peek();
   }
 
   /**
-   * How many values are left. Another thread may take some meanwhile.
+   * Returns how many values are left. Another thread may take some meanwhile.
    *
    * @return their number; at most {@link Long#MAX_VALUE}
-   * @throws InvalidUseException if the sequence was dropped
-   * @throws DatabaseClosedException if the database was closed
    */
   public long left() {
     return core.left();

@@ -5,16 +5,16 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * What {@linkplain Database#snapshot snapshots} may take.
+ * Limits on {@linkplain Database#snapshot snapshots}.
  *
- * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
 public final class SnapshotOptions {
   private static final SnapshotOptions DEFAULTS = new SnapshotOptions(new Values());
 
-  /** The values, mutable only while new options are being made. */
+  /** The values, mutable only while new options are being built. */
   private static final class Values implements Cloneable {
     long bufferBytes = 16L << 20;
     long memoryBytes = 64L << 20;
@@ -36,11 +36,7 @@ public final class SnapshotOptions {
     this.v = v;
   }
 
-  /**
-   * The defaults.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the defaults} */
   public static SnapshotOptions defaults() {
     return DEFAULTS;
   }
@@ -52,33 +48,27 @@ public final class SnapshotOptions {
   }
 
   /**
-   * Sets the memory for the pages that a snapshot reads, of each snapshot: the buffer of its own. A
-   * scan needs little; who looks for single records needs what these are on.
+   * Sets the size of each snapshot's buffer. For point lookups, size it to the working set.
    *
    * @param bytes the default is 16 MiB
    * @return new options
-   * @throws IllegalArgumentException if it is not positive; whether it is enough is checked when a
-   *     snapshot is opened
+   * @throws IllegalArgumentException if it is not positive; whether it suffices is checked at open
    */
   public SnapshotOptions bufferBytes(long bytes) {
     Options.check(bytes > 0, "SnapshotOptions.bufferBytes is positive", bytes);
     return with(v -> v.bufferBytes = bytes);
   }
 
-  /**
-   * The memory for the pages that a snapshot reads.
-   *
-   * @return bytes, of each snapshot
-   */
+  /** {@return the bytes of each snapshot's buffer} */
   public long bufferBytes() {
     return v.bufferBytes;
   }
 
   /**
-   * Sets the memory for copies of pages that change while snapshots are open, of all snapshots of a
-   * database together. What is more goes to a file.
+   * Sets the memory for copies of pages that change while snapshots are open, shared by all
+   * snapshots of a database. The excess goes to a file.
    *
-   * @param bytes the default is 64 MiB; a page at least
+   * @param bytes at least a page; the default is 64 MiB
    * @return new options
    * @throws IllegalArgumentException if it is not positive
    */
@@ -87,19 +77,15 @@ public final class SnapshotOptions {
     return with(v -> v.memoryBytes = bytes);
   }
 
-  /**
-   * The memory for copies of pages that change while snapshots are open.
-   *
-   * @return bytes, of all snapshots together
-   */
+  /** {@return the bytes of memory for page copies, of all snapshots together} */
   public long memoryBytes() {
     return v.memoryBytes;
   }
 
   /**
-   * Sets what the file with such copies may have: beside that of the database, with {@code .snap}
-   * at the end of its name. It is there while it is needed. Where all is taken the oldest snapshot
-   * is given up: who reads it next gets a {@link io.fovea.error.SnapshotTooOldException}. A
+   * Sets the maximum size of the file for such copies, which exists only while it is needed. It is
+   * next to the database file and has the suffix {@code .snap}. When it is full, the oldest
+   * snapshot is evicted; reading it throws {@link io.fovea.error.SnapshotTooOldException}. A
    * database in memory has no such file.
    *
    * @param bytes the default is 16 GiB; 0 for no file
@@ -111,11 +97,7 @@ public final class SnapshotOptions {
     return with(v -> v.fileBytes = bytes);
   }
 
-  /**
-   * What the file with copies of pages may have.
-   *
-   * @return bytes; 0 for no file
-   */
+  /** {@return the maximum bytes of the file for page copies; 0 for no file} */
   public long fileBytes() {
     return v.fileBytes;
   }

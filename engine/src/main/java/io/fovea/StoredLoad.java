@@ -8,9 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Takes the records of a load as they are stored.
- *
- * <p>The thread that loads, until the source returns.
+ * Receives the stored form of a load's records. For the loading thread, until the source returns.
  */
 final class StoredLoad implements AutoCloseable {
   private static final int STAGE_BYTES = 4096;
@@ -26,7 +24,6 @@ final class StoredLoad implements AutoCloseable {
     this.sink = sink;
   }
 
-  /** Adds a record, which is copied. */
   void add(MemorySegment key, MemorySegment value) {
     long keyBytes = key.byteSize();
     long valueBytes = value.byteSize();

@@ -19,23 +19,34 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table of keys and values in the order of the keys: byte strings as they are ({@link
- * RowTable#bytes}), Java records that Fovea stores ({@link Database#table(ObjectSpec)}), or objects
- * that codecs of the program turn into byte strings or rows and back ({@link RowTable#as}).
+ * A table of keys and values, ordered by key: byte strings ({@link RowTable#bytes}), Java records
+ * that Fovea stores ({@link Database#table(ObjectSpec)}), or objects that application codecs
+ * convert to byte strings or rows and back ({@link RowTable#as}).
  *
- * <p>Keys are ordered by the bytes that are stored, unsigned, a prefix before what it is a prefix
- * of. They have at least one byte, and at most as many as the table was made for; values are from
- * empty to larger than a page. Arguments are copied before a method returns.
+ * <p>Keys are ordered by their stored bytes, unsigned; a prefix sorts before its extensions. A key
+ * has at least one byte and at most the table's maximum; a value may be empty or larger than a
+ * page. Arguments are copied before a method returns.
  *
- * <p>Codecs may be called for transactions that are aborted later. An exception of a codec is
- * thrown on by the operation, which changes nothing. A statement that changes a record of a table
- * with secondary indexes reads the old one, and throws what the extractor of an index throws.
+ * <p>Lower bounds are inclusive, upper bounds exclusive; null means no bound. Operations throw the
+ * exceptions of {@link RowTable}, among them:
  *
- * <p>To look for the nearest record is a scan that ends at its first record. It reads that record,
- * and that nothing lies between it and the key: who inserts there, and no other, is in its way.
+ * <ul>
+ *   <li>{@link KeyTooLargeException} if a key, bound or prefix is longer than the table allows, or
+ *       the entry of a written record is too long for an index.
+ *   <li>{@link ValueTooLargeException} if a written value is longer than any table allows.
+ *   <li>{@link DuplicateKeyException} if an inserted key is present, or a unique index has the
+ *       entry of a written record for another record; nothing is changed then.
+ *   <li>{@link InvalidUseException} if a method with memory segments is called for a table of rows.
+ * </ul>
  *
- * <p>A handle, good in every thread for as long as the database is open. Operations throw the
- * exceptions of those of a {@link RowTable}.
+ * <p>Codecs may be called by transactions that are aborted later. An exception of a codec
+ * propagates from the operation, which changes nothing. A statement that changes a record of a
+ * table with secondary indexes reads the old record, and throws an index extractor's exceptions.
+ *
+ * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
+ * that record, and with changes of that record.
+ *
+ * <p>A handle that stays valid in every thread while the database is open.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
@@ -43,7 +54,6 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTable, CodedRows {
 
-  /** An interval of keys; null for no bound. */
   record Interval<K>(@Nullable K lo, boolean loInclusive, @Nullable K hi, boolean hiInclusive) {
     static <K> Interval<K> of(@Nullable K from, @Nullable K to) {
       return new Interval<>(from, true, to, false);
@@ -52,69 +62,56 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
 
   Table() {}
 
-  /**
-   * The table that this is a view of.
-   *
-   * @return the table
-   */
+  /** {@return the table that this is a view of} */
   public abstract RowTable table();
 
-  /** Compares two keys as the table does. */
   abstract int compare(K a, K b);
 
-  /** Reads keys and values from bytes; for one thread. */
   abstract Coding<K, V> coding();
 
-  /** Opens a scan. */
   abstract Cursor<K, V> open(Transaction tx, Interval<K> interval, ScanOrder order);
 
   // ------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads a record.
+   * {@return the value of a record, a new object, or null if the key is absent}
    *
    * @param tx the transaction
    * @param key its key
-   * @return the value, a new object; null if there is no such key
-   * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public abstract @Nullable V get(Transaction tx, K key);
 
   /**
-   * Reads a value: {@link #get} for callers that prefer an {@link Optional} to null.
+   * {@return the value of a record, or empty if the key is absent}
    *
    * @param tx the transaction
    * @param key its key
-   * @return the value, or empty if there is no such key
    */
   public Optional<V> find(Transaction tx, K key) {
     return Optional.ofNullable(get(tx, key));
   }
 
   /**
-   * Reads a record that will be changed: others that do so wait for this transaction, as {@link
-   * RowTable#getForUpdate} says.
+   * Reads a record that this transaction will change, and makes others that do so wait for it: see
+   * {@link RowTable#getForUpdate}.
    *
    * @param tx the transaction
    * @param key its key
-   * @return the value, a new object; null if there is no such key
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @return the value, a new object; null if the key is absent
    */
   public @Nullable V getForUpdate(Transaction tx, K key) {
     lockForUpdate(tx, Objects.requireNonNull(key, "key"));
     return get(tx, key);
   }
 
-  /** Before {@link #get}: as {@link #getForUpdate}. */
+  /** Called before {@link #get} for {@link #getForUpdate}. */
   abstract void lockForUpdate(Transaction tx, K key);
 
   /**
-   * Whether there is a record of a key.
+   * {@return whether a key is present}
    *
    * @param tx the transaction
    * @param key the key
-   * @return true if there is
-   * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public abstract boolean exists(Transaction tx, K key);
 
@@ -122,21 +119,18 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * Reads several records at once, which overlaps their cache misses and their I/O.
    *
    * @param tx the transaction
-   * @param keys their keys, in any order; a key may be there twice
-   * @return the values in the order of the keys, null where there is no such key
-   * @throws KeyTooLargeException if no key of the length of one of them can be in the table
+   * @param keys their keys, in any order; a key may occur twice
+   * @return the values in the order of the keys, null for absent keys
    */
   public abstract List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys);
 
   /**
-   * Reads a value, as it is stored, into memory of the caller's.
+   * Reads a value as it is stored.
    *
    * @param tx the transaction
    * @param key its key, as it is stored
-   * @param out where as much of the value goes as fits
-   * @return the length of the whole value in bytes, or -1 if there is no such key
-   * @throws KeyTooLargeException if no key of that length can be in the table
-   * @throws InvalidUseException if this is a view of a table of rows
+   * @param out receives as much of the value as fits
+   * @return the length of the whole value in bytes, or -1 if the key is absent
    */
   public long get(Transaction tx, MemorySegment key, MemorySegment out) {
     throw rows();
@@ -144,47 +138,35 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
 
   private InvalidUseException rows() {
     return new InvalidUseException(
-        "Table " + table().core().shown() + " holds rows: RowTable reads and writes their memory.");
+        "Table " + table().core().shown() + " contains rows: use RowTable for them.");
   }
 
-  /**
-   * How many records the table has: as {@link RowTable#count}.
-   *
-   * @return the number, of a moment between commits
-   */
+  /** {@return the number of records at a point between two commits: see {@link RowTable#count}} */
   public long count() {
     return table().count();
   }
 
   /**
-   * How many bytes its records have: as {@link RowTable#dataBytes}.
-   *
-   * @return the number, of a moment between commits
+   * {@return the bytes of all records at a point between commits: see {@link RowTable#dataBytes}}
    */
   public long dataBytes() {
     return table().dataBytes();
   }
 
   /**
-   * Estimates how many records an interval has, and how large they are: as {@link
-   * RowTable#estimate}.
+   * {@return an {@linkplain RowTable#estimate estimate} of the number and size of records}
    *
    * @param tx the transaction
-   * @param from the smallest key of the interval, null for no bound
-   * @param to the key below which the interval ends, itself excluded; null for no bound
-   * @return the estimate
-   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   * @param from the lower bound, or null
+   * @param to the upper bound, or null
    */
   public abstract Estimate estimate(Transaction tx, @Nullable K from, @Nullable K to);
 
   /**
-   * Estimates how many records have keys that begin with a prefix, as {@link #scanPrefix}, and how
-   * large they are.
+   * {@return an {@linkplain RowTable#estimate estimate} for a prefix, as of {@link #scanPrefix}}
    *
    * @param tx the transaction
-   * @param prefix what they begin with
-   * @return the estimate
-   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   * @param prefix the prefix
    */
   public abstract Estimate estimatePrefix(Transaction tx, K prefix);
 
@@ -196,64 +178,45 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException if the key is there already, or a unique index has another record
-   *     with the same entry; nothing is changed then
-   * @throws KeyTooLargeException if the key is longer than the table allows, or its entry too long
-   *     for an index
-   * @throws ValueTooLargeException if the value is longer than any can be
    */
   public abstract void insert(Transaction tx, K key, V value);
 
   /**
-   * Adds a record, given as it is stored. Heap and native segments are equal.
+   * Adds a record, given as it is stored. Heap and native segments are treated equally.
    *
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException as {@link #insert(Transaction, Object, Object)}
-   * @throws KeyTooLargeException as {@link #insert(Transaction, Object, Object)}
-   * @throws ValueTooLargeException as {@link #insert(Transaction, Object, Object)}
-   * @throws InvalidUseException if this is a view of a table of rows
    */
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
     throw rows();
   }
 
   /**
-   * Sets a record, whether it is there or not.
+   * Adds or replaces a record.
    *
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException if a unique index has another record with the same entry; nothing
-   *     is changed then
-   * @throws KeyTooLargeException if the key is longer than the table allows, or its entry too long
-   *     for an index
-   * @throws ValueTooLargeException if the value is longer than any can be
    */
   public abstract void put(Transaction tx, K key, V value);
 
   /**
-   * Sets a record, given as it is stored, whether it is there or not.
+   * Adds or replaces a record, given as it is stored.
    *
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
-   * @throws KeyTooLargeException as {@link #put(Transaction, Object, Object)}
-   * @throws ValueTooLargeException as {@link #put(Transaction, Object, Object)}
-   * @throws InvalidUseException if this is a view of a table of rows
    */
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
     throw rows();
   }
 
   /**
-   * Adds an object that knows its key.
+   * Adds an object that contains its key.
    *
    * @param tx the transaction
    * @param value the object
-   * @throws DuplicateKeyException as {@link #insert(Transaction, Object, Object)}
    * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
    */
   public void insert(Transaction tx, V value) {
@@ -261,11 +224,10 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Sets an object that knows its key, whether there was one or not.
+   * Adds or replaces an object that contains its key.
    *
    * @param tx the transaction
    * @param value the object
-   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
    * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
    */
   public void put(Transaction tx, V value) {
@@ -274,7 +236,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
 
   private static IllegalStateException noKeys() {
     return new IllegalStateException(
-        "Objects of this table don't know their keys: give the key beside the object.");
+        "Objects of this table don't contain their keys: pass the key with the object.");
   }
 
   /**
@@ -283,10 +245,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param key its key
    * @param value its new value
-   * @throws RecordNotFoundException if there is no such key
-   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
-   * @throws KeyTooLargeException if the key is longer than the table allows
-   * @throws ValueTooLargeException if the value is longer than any can be
+   * @throws RecordNotFoundException if the key is absent
    */
   public void update(Transaction tx, K key, V value) {
     if (!updateIfPresent(tx, key, value)) {
@@ -295,15 +254,12 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Replaces the value of a record, if there is one.
+   * Replaces the value of a record, if it is present.
    *
    * @param tx the transaction
    * @param key its key
    * @param value its new value
-   * @return false if there is no such key; then nothing is changed
-   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
-   * @throws KeyTooLargeException if the key is longer than the table allows
-   * @throws ValueTooLargeException if the value is longer than any can be
+   * @return false if the key is absent; nothing is changed then
    */
   public boolean updateIfPresent(Transaction tx, K key, V value) {
     Objects.requireNonNull(value, "value");
@@ -316,14 +272,13 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Changes a record, which is read as by {@link #getForUpdate}.
+   * Changes a record after reading it with {@link #getForUpdate}.
    *
    * @param tx the transaction
    * @param key its key
-   * @param change makes the new value of the one that is there; null removes the record
-   * @return the new value, or null if there is none now
-   * @throws RecordNotFoundException if there is no such key
-   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   * @param change returns the new value for the current one; null removes the record
+   * @return the new value, or null if the record was removed
+   * @throws RecordNotFoundException if the key is absent
    */
   public @Nullable V update(
       Transaction tx, K key, Function<? super V, ? extends @Nullable V> change) {
@@ -336,13 +291,12 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Changes a record, which is read as by {@link #getForUpdate}, if there is one.
+   * Changes a record after reading it with {@link #getForUpdate}, if it is present.
    *
    * @param tx the transaction
    * @param key its key
-   * @param change makes the new value of the one that is there; null removes the record
-   * @return the new value, or null if there is none now
-   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   * @param change returns the new value for the current one; null removes the record
+   * @return the new value, or null if the key is absent or the record was removed
    */
   public @Nullable V updateIfPresent(
       Transaction tx, K key, Function<? super V, ? extends @Nullable V> change) {
@@ -369,8 +323,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    *
    * @param tx the transaction
    * @param key its key
-   * @return whether there was one
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @return whether it was present
    */
   public abstract boolean delete(Transaction tx, K key);
 
@@ -379,39 +332,34 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    *
    * @param tx the transaction
    * @param key its key, as it is stored
-   * @return whether there was one
-   * @throws KeyTooLargeException if no key of that length can be in the table
-   * @throws InvalidUseException if this is a view of a table of rows
+   * @return whether it was present
    */
   public boolean delete(Transaction tx, MemorySegment key) {
     throw rows();
   }
 
   /**
-   * Removes all records of an interval in one pass: as {@link RowTable#deleteRange(Transaction,
-   * Range)}.
+   * Removes the records of a range at once: see {@link RowTable#deleteRange(Transaction, Range)}.
    *
    * @param tx the transaction
-   * @param from the smallest key of the interval, null for no bound
-   * @param to the key below which the interval ends, itself excluded; null for no bound
-   * @return how many records there were
-   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   * @param from the lower bound, or null
+   * @param to the upper bound, or null
+   * @return the number of records removed
    */
   public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
     return deleteRange(tx, Interval.of(from, to), Long.MAX_VALUE);
   }
 
   /**
-   * Removes records of an interval, up to some number of them, the first ones: as {@link
+   * Removes the first records of a range, up to a limit: see {@link
    * RowTable#deleteRange(Transaction, Range, long)}.
    *
    * @param tx the transaction
-   * @param from the smallest key of the interval, null for no bound
-   * @param to the key below which the interval ends, itself excluded; null for no bound
-   * @param most how many records it removes at most
-   * @return how many it has removed
+   * @param from the lower bound, or null
+   * @param to the upper bound, or null
+   * @param most the maximum number of records to remove
+   * @return the number of records removed
    * @throws IllegalArgumentException if {@code most} is negative
-   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
    */
   public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to, long most) {
     return deleteRange(tx, Interval.of(from, to), most);
@@ -423,22 +371,20 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * Removes all records whose keys begin with a prefix, as {@link #scanPrefix}.
    *
    * @param tx the transaction
-   * @param prefix what they begin with
-   * @return how many records there were
-   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   * @param prefix the prefix
+   * @return the number of records removed
    */
   public abstract long deletePrefix(Transaction tx, K prefix);
 
   // -------------------------------------------------------------------------------------- loading
 
   /**
-   * Loads records by {@link LoadOptions#defaults}: as {@link RowTable#load(LoadOptions,
-   * LoadSource)}.
+   * Loads records with the default options: see {@link RowTable#load(LoadOptions, LoadSource)}.
    *
-   * @param <X> what the source throws
+   * @param <X> the exception that the source throws
    * @param source adds the records, in any order
-   * @return what was done
-   * @throws X if the source does
+   * @return a report of the load
+   * @throws X if the source throws it; then nothing was loaded
    */
   public <X extends Exception> LoadReport load(LoadSource<? super TableLoad<K, V>, X> source)
       throws X {
@@ -446,25 +392,23 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Loads many records at once, all of them or none: as {@link RowTable#load(LoadOptions,
-   * LoadSource)}.
+   * Loads many records, all or none: see {@link RowTable#load(LoadOptions, LoadSource)}.
    *
-   * @param <X> what the source throws
-   * @param options how
+   * @param <X> the exception that the source throws
+   * @param options the options
    * @param source adds the records
-   * @return what was done
-   * @throws X if the source does; then nothing was loaded
+   * @return a report of the load
+   * @throws X if the source throws it; then nothing was loaded
    */
   public abstract <X extends Exception> LoadReport load(
       LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X;
 
   /**
-   * Loads many records at once, all of them or none: as {@link RowTable#load(LoadOptions,
-   * LoadSource)}.
+   * Loads many records, all or none: see {@link RowTable#load(LoadOptions, LoadSource)}.
    *
-   * @param options how
-   * @param source gives keys and values, once, in this thread
-   * @return what was done
+   * @param options the options
+   * @param source returns keys and values; iterated once, in this thread
+   * @return a report of the load
    */
   public LoadReport load(
       LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
@@ -482,14 +426,14 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   // -------------------------------------------------------------------------------------- indexes
 
   /**
-   * A secondary index.
+   * Returns a secondary index.
    *
-   * <p>Of objects, one that {@link ObjectSpec#index} has declared. The class of its keys is that of
-   * its component; of several components a record class whose components are those in order, by any
-   * names. Records in it are as if their components stood in their place, and numbers may be
-   * narrower. A class of the first components alone is one of prefixes.
+   * <p>For objects it is one declared by {@link ObjectSpec#index}. Its key class is that of the
+   * indexed component, or, for several components, a record class with the same components in order
+   * and any names. A component that is a record may be replaced by its own components, and numbers
+   * may be narrower. A class of only the first components serves for prefixes.
    *
-   * <p>Of byte strings, one that {@link io.fovea.schema.IndexSpec#bytes} has declared; its keys are
+   * <p>For byte strings it is one declared by {@link io.fovea.schema.IndexSpec#bytes}; its keys are
    * of class {@link Key}, made by {@link Index#key}.
    *
    * @param <I> the class of its keys
@@ -497,55 +441,51 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param keys the class of its keys
    * @return the index; any thread
    * @throws IllegalArgumentException if the table was opened without an index of that name, or the
-   *     class is no key of it, in words that name the part
-   * @throws InvalidUseException if this is a view with codecs, or the table or the index was
-   *     dropped
+   *     class does not fit; the message names the part
+   * @throws InvalidUseException if this is a view with codecs, or the table or index was dropped
    */
   public <I> Index<I, K, V> index(String name, Class<I> keys) {
     throw new InvalidUseException(
         "Table "
             + table().core().shown()
-            + " is seen through codecs here, and has no indexes of its own: ask RowTable.index for"
-            + " those of rows, and RowTable.bytes().index for those of byte strings.");
+            + " is viewed through codecs, which have no indexes: use RowTable.index for rows, or"
+            + " RowTable.bytes().index for byte strings.");
   }
 
   // ------------------------------------------------------------------------------------- scanning
 
   /**
-   * Opens a scan of an interval.
+   * {@return a cursor before the first record of a range, closed with the transaction at latest}
    *
    * @param tx the transaction
-   * @param from the smallest key of the interval, null for no bound
-   * @param to the key below which the interval ends, itself excluded; null for no bound
-   * @param order in which direction
-   * @return a cursor before the first record; to be closed, and closed with the transaction at last
-   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   * @param from the lower bound, or null
+   * @param to the upper bound, or null
+   * @param order the direction
    */
   public Cursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
     return open(tx, Interval.of(from, to), Objects.requireNonNull(order, "order"));
   }
 
   /**
-   * Opens a scan of all keys that begin with a prefix: byte strings with its bytes, objects and
-   * rows with its parts, of which the last one may go on where it is text or bytes. So {@code new
-   * Address("Paris", "")} is a prefix of all addresses in Paris.
+   * Opens a scan of all keys that begin with a prefix. For byte strings that is a prefix of the
+   * bytes. For objects and rows it is their first parts, the last of which may be a prefix itself
+   * if it is text or bytes: {@code new Address("Paris", "")} is a prefix of all addresses in Paris.
    *
    * @param tx the transaction
-   * @param prefix what they begin with
-   * @param order in which direction
-   * @return a cursor before the first record; to be closed, and closed with the transaction at last
-   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   * @param prefix the prefix
+   * @param order the direction
+   * @return a cursor before the first record, closed with the transaction at the latest
    */
   public abstract Cursor<K, V> scanPrefix(Transaction tx, K prefix, ScanOrder order);
 
   /**
-   * Visits records in order until there are no more or the visitor has enough.
+   * Visits the records of a range in order, until the visitor stops it.
    *
    * @param tx the transaction
-   * @param from the smallest key, null for no bound
-   * @param to the key below which the visit ends, itself excluded; null for no bound
-   * @param order in which direction
-   * @param visitor gets key and value; false ends the visit
+   * @param from the lower bound, or null
+   * @param to the upper bound, or null
+   * @param order the direction
+   * @param visitor receives key and value; returns false to stop
    */
   public void scan(
       Transaction tx,
@@ -561,64 +501,58 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   // -------------------------------------------------------------------------------------- nearest
 
   /**
-   * Reads the first record.
+   * {@return the first record, or null if there is none}
    *
    * @param tx the transaction
-   * @return its key and value, or null if there is none
    */
   public Map.@Nullable Entry<K, V> first(Transaction tx) {
     return nearest(tx, null, true, true);
   }
 
   /**
-   * Reads the last record.
+   * {@return the last record, or null if there is none}
    *
    * @param tx the transaction
-   * @return its key and value, or null if there is none
    */
   public Map.@Nullable Entry<K, V> last(Transaction tx) {
     return nearest(tx, null, true, false);
   }
 
   /**
-   * Reads the record with the largest key that is not above a key.
+   * {@return the record with the greatest key less than or equal to a key, or null}
    *
    * @param tx the transaction
    * @param key the key
-   * @return its key and value, or null if there is none
    */
   public Map.@Nullable Entry<K, V> floor(Transaction tx, K key) {
     return nearest(tx, Objects.requireNonNull(key, "key"), true, false);
   }
 
   /**
-   * Reads the record with the smallest key that is not below a key.
+   * {@return the record with the least key greater than or equal to a key, or null}
    *
    * @param tx the transaction
    * @param key the key
-   * @return its key and value, or null if there is none
    */
   public Map.@Nullable Entry<K, V> ceiling(Transaction tx, K key) {
     return nearest(tx, Objects.requireNonNull(key, "key"), true, true);
   }
 
   /**
-   * Reads the record with the largest key below a key.
+   * {@return the record with the greatest key less than a key, or null}
    *
    * @param tx the transaction
    * @param key the key
-   * @return its key and value, or null if there is none
    */
   public Map.@Nullable Entry<K, V> lower(Transaction tx, K key) {
     return nearest(tx, Objects.requireNonNull(key, "key"), false, false);
   }
 
   /**
-   * Reads the record with the smallest key above a key.
+   * {@return the record with the least key greater than a key, or null}
    *
    * @param tx the transaction
    * @param key the key
-   * @return its key and value, or null if there is none
    */
   public Map.@Nullable Entry<K, V> higher(Transaction tx, K key) {
     return nearest(tx, Objects.requireNonNull(key, "key"), false, true);
@@ -639,19 +573,19 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * Visits all records in ascending order.
    *
    * @param tx the transaction
-   * @param visitor gets key and value; it may change and delete that record
+   * @param visitor receives key and value; may change and delete that record
    */
   public void forEach(Transaction tx, BiConsumer<? super K, ? super V> visitor) {
     forEach(tx, null, null, visitor);
   }
 
   /**
-   * Visits the records of an interval in ascending order.
+   * Visits the records of a range in ascending order.
    *
    * @param tx the transaction
-   * @param from the smallest key, null for no bound
-   * @param to the key below which the visit ends, itself excluded; null for no bound
-   * @param visitor gets key and value; it may change and delete that record
+   * @param from the lower bound, or null
+   * @param to the upper bound, or null
+   * @param visitor receives key and value; may change and delete that record
    */
   public void forEach(
       Transaction tx, @Nullable K from, @Nullable K to, BiConsumer<? super K, ? super V> visitor) {
@@ -664,38 +598,33 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Returns all records as a stream, in ascending order: as {@link #stream(Transaction, Object,
-   * Object, ScanOrder)}.
+   * {@return a new stream of all records in ascending order}
    *
    * @param tx the transaction
-   * @return a new stream of keys and values
    */
   public Stream<Map.Entry<K, V>> stream(Transaction tx) {
     return stream(tx, null, null, ScanOrder.ASCENDING);
   }
 
   /**
-   * Returns the records from a key on as a stream, in ascending order: as {@link
-   * #stream(Transaction, Object, Object, ScanOrder)}.
+   * {@return a new stream of the records from a key on, in ascending order}
    *
    * @param tx the transaction
-   * @param from the smallest key
-   * @return a new stream of keys and values
+   * @param from the lower bound
    */
   public Stream<Map.Entry<K, V>> stream(Transaction tx, K from) {
     return stream(tx, Objects.requireNonNull(from, "from"), null, ScanOrder.ASCENDING);
   }
 
   /**
-   * The records of an interval as a stream, which reads them as it is asked for them. It lives no
-   * longer than the transaction: a step after the transaction's end throws {@link
-   * InvalidUseException}, as does one in another thread, so it must not be made parallel. Closing
-   * it ends the scan, as does reading it to its end.
+   * Streams the records of a range, read on demand. A step after the end of the transaction, or in
+   * another thread, throws {@link InvalidUseException}; the stream must not be made parallel.
+   * Closing it, or reading it to its end, ends the scan.
    *
    * @param tx the transaction
-   * @param from the smallest key, null for no bound
-   * @param to the key below which the stream ends, itself excluded; null for no bound
-   * @param order in which direction
+   * @param from the lower bound, or null
+   * @param to the upper bound, or null
+   * @param order the direction
    * @return a new stream of keys and values
    */
   public Stream<Map.Entry<K, V>> stream(
@@ -705,20 +634,17 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Reads an interval page by page: the records of the interval that lie behind those of the page
-   * before, in the order that is asked for. {@link Page} says what its tokens promise.
+   * Reads the next page of a range: see {@link Page} for the guarantees of its tokens.
    *
-   * @param tx the transaction; each page may be read in one of its own
-   * @param from the smallest key, null for no bound; {@code from} and {@code to} decide what can be
-   *     read, whatever the token says
-   * @param to the key below which the interval ends, itself excluded; null for no bound
-   * @param order in which direction
-   * @param after {@link Page#next} of the page before; null for the first page
-   * @param limit how many records the page has at most
+   * @param tx the transaction; each page may be read in a different one
+   * @param from the lower bound, or null; the bounds hold whatever the token contains
+   * @param to the upper bound, or null
+   * @param order the direction
+   * @param after {@link Page#next} of the previous page; null for the first page
+   * @param limit the maximum number of records in the page
    * @return the page
    * @throws IllegalArgumentException if the limit is not positive
-   * @throws InvalidUseException if the token is damaged, or was made by another table or in the
-   *     other order
+   * @throws InvalidUseException if the token is damaged, or belongs to another table or order
    */
   public Page<Map.Entry<K, V>> page(
       Transaction tx,
@@ -754,11 +680,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
     }
   }
 
-  /**
-   * A view of the table as a map, of which each call is a transaction of its own.
-   *
-   * @return the view
-   */
+  /** {@return a view of the table as a map, each call of which is a transaction} */
   public TableMap<K, V> asMap() {
     return new TableMap<>(this);
   }

@@ -9,9 +9,9 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the records of a load: {@link Table#load(LoadOptions, LoadSource)}.
+ * Receives the records of a load: {@link Table#load(LoadOptions, LoadSource)}.
  *
- * <p>The thread that loads, until the source returns.
+ * <p>Used by the loading thread until the source returns.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
@@ -29,34 +29,31 @@ public final class TableLoad<K, V> {
   }
 
   /**
-   * Adds a record, which is copied.
+   * Adds a copy of a record.
    *
    * @param key its key
    * @param value its value
-   * @throws InvalidUseException if the key is empty, is below the one before in an {@link
+   * @throws InvalidUseException if the key is empty or less than the previous one in an {@link
    *     LoadOptions#ascending} load, or the load has ended
-   * @throws DuplicateKeyException if the options say so
+   * @throws DuplicateKeyException if the options require it
    * @throws KeyTooLargeException if the key is longer than the table allows
-   * @throws ValueTooLargeException if the value is longer than any can be
+   * @throws ValueTooLargeException if the value is longer than any table allows
    */
   public void add(K key, V value) {
     records.accept(key, value);
   }
 
   /**
-   * Adds a record, given as it is stored, which is copied.
+   * Adds a copy of a record as it is stored. Throws the exceptions of {@link #add(Object, Object)}.
    *
    * @param key its key
    * @param value its value
-   * @throws InvalidUseException as {@link #add(Object, Object)}, and if the table holds rows
-   * @throws DuplicateKeyException if the options say so
-   * @throws KeyTooLargeException if the key is longer than the table allows
-   * @throws ValueTooLargeException if the value is longer than any can be
+   * @throws InvalidUseException if the table contains rows
    */
   public void add(MemorySegment key, MemorySegment value) {
     StoredLoad s = stored;
     if (s == null) {
-      throw new InvalidUseException("The table holds rows: RowTable.load takes their memory.");
+      throw new InvalidUseException("The table contains rows: use RowTable.load.");
     }
     s.add(key, value);
   }

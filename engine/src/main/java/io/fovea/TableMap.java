@@ -24,7 +24,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table as a map of the JDK: each call is a transaction of its own.
+ * A table as a JDK map, each call of which runs in its own transaction.
  *
  * <pre>{@code
  * ConcurrentNavigableMap<String, Account> accounts = table.asMap();
@@ -32,33 +32,30 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <ul>
- *   <li>A call that returns has happened as a whole, at one moment, and is as durable as a commit
- *       with {@link TransactionRunner#run}. That holds for {@link #compute}, {@link #merge}, {@link
- *       #putAll} and their kin too. A function that is passed to one of them may be called more
- *       than once, after conflicts, and must not use the database itself.
- *   <li>Such a function may change the value that it is given, and return it: what it returns is
- *       written. A value that {@link #get} or an iterator has returned is a copy; changing it
- *       changes no record.
- *   <li>What belongs together in several calls belongs into a transaction: use the {@link Table}
- *       there.
- *   <li>Iterators and streams read some hundred records at a time, each time in a transaction of
- *       its own. They are weakly consistent, as those of a {@link
- *       java.util.concurrent.ConcurrentSkipListMap}: each record is met at most once, in order, and
- *       one that is there all the time is met. {@link #size} and {@link #clear} go in such steps as
- *       well. A map of a {@linkplain Database#snapshot snapshot}'s table sees one moment.
- *   <li>Keys are ordered as the table orders them, by their encoding; so say {@link #comparator}
- *       and all that navigates. Two keys are the same if their encodings are. Values are compared
- *       with {@code equals}.
- *   <li>Null is neither a key nor a value.
- *   <li>{@code setValue} of an entry that an iterator gave writes to the table. Entries from {@link
- *       #firstEntry} and its kin can't be changed.
+ *   <li>A call is atomic, and as durable as a commit with {@link TransactionRunner#run}. This
+ *       includes {@link #compute}, {@link #merge}, {@link #putAll} and similar methods. Functions
+ *       passed to them may be called again after conflicts, and must not use the database.
+ *   <li>Such a function may modify its argument and return it; the result is written. A value
+ *       returned by {@link #get} or an iterator is a copy; modifying it changes no record.
+ *   <li>To make several calls atomic, use the {@link Table} in a transaction.
+ *   <li>Iterators and streams read batches of records, each in its own transaction. They are weakly
+ *       consistent, as those of a {@link java.util.concurrent.ConcurrentSkipListMap}: they return
+ *       each record at most once, in order, and every record that is present throughout. {@link
+ *       #size} and {@link #clear} also run in batches. A map of a {@linkplain Database#snapshot
+ *       snapshot}'s table sees a single state.
+ *   <li>Keys are ordered by their encoding, as in the table; {@link #comparator} and the navigation
+ *       methods use this order. Keys are equal if their encodings are. Values are compared with
+ *       {@code equals}.
+ *   <li>Keys and values can't be null.
+ *   <li>{@code setValue} of an iterator's entry writes to the table. Entries returned by {@link
+ *       #firstEntry} and similar methods are immutable.
  * </ul>
  *
- * <p>Any thread, for as long as the database is open. Every call may throw what {@link
- * TransactionRunner#run} throws: {@link TransactionAbortedException} where its limit of time or
- * size is passed, {@link InvalidUseException} inside the body of a transaction and, if it writes,
- * on a table that can only be read, {@link DatabaseClosedException}. It may throw what the codecs
- * throw, and {@link ClassCastException} for objects of other classes.
+ * <p>Any thread, while the database is open. Every call may throw the exceptions of {@link
+ * TransactionRunner#run}: {@link TransactionAbortedException} if it exceeds the time or size limit,
+ * {@link InvalidUseException} inside a body or when writing to a read-only table, and {@link
+ * DatabaseClosedException}. It may also throw exceptions of the codecs, and {@link
+ * ClassCastException} for objects of other classes.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
@@ -66,11 +63,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TableMap<K, V> extends AbstractMap<K, V>
     implements ConcurrentNavigableMap<K, V> {
-  /** Records that an iterator reads at a time. */
   private static final int BATCH = 256;
 
-  /** Records that a step of {@link #clear} deletes. */
-  private static final long CLEARED = 10_000;
+  private static final long CLEAR_BATCH = 10_000;
 
   private final Table<K, V> table;
   private final Database database;
@@ -114,10 +109,10 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   }
 
   /**
-   * Sets all records of another map in one transaction.
+   * Puts all records of another map in one transaction.
    *
-   * @param all what to set
-   * @throws TransactionAbortedException if that is more than a transaction may write
+   * @param all the records
+   * @throws TransactionAbortedException if they exceed the limit on a transaction's writes
    */
   @Override
   public void putAll(Map<? extends K, ? extends V> all) {
@@ -220,7 +215,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
         tx -> {
           V old = table.get(tx, key);
           if (old != null) {
-            return old; // the function was not asked, so nothing has changed
+            return old; // the function was not called, so nothing has changed
           }
           V made = function.apply(key);
           if (made != null) {
@@ -252,7 +247,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     return recompute(key, (k, old) -> old == null ? value : function.apply(old, value));
   }
 
-  // The JDK's default would call a function that changes its argument for ever.
+  // The JDK's default would retry forever if the function modifies its argument.
   @Override
   public void replaceAll(BiFunction<? super K, ? super V, ? extends V> function) {
     Objects.requireNonNull(function, "function");
@@ -263,8 +258,8 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   }
 
   /**
-   * Reads, asks the function, and writes what it returns. The same object is written too: the
-   * function may have changed it in place, and what the codec has made is not in the table.
+   * Reads, calls the function, and writes its result, even if it is the same object: the function
+   * may have modified it in place, and the codec's object is a copy.
    */
   private @Nullable V recompute(
       K key, BiFunction<? super K, ? super @Nullable V, ? extends @Nullable V> function) {
@@ -284,13 +279,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
         });
   }
 
-  // ------------------------------------------------------------------------------------------ all
-
-  /**
-   * Counts the records, by reading them.
-   *
-   * @return how many it has met; at most {@link Integer#MAX_VALUE}
-   */
+  /** {@return the number of records, up to {@link Integer#MAX_VALUE}, counted by reading them} */
   @Override
   public int size() {
     long n = 0;
@@ -305,10 +294,10 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     return firstEntry() == null;
   }
 
-  /** Removes the records, ten thousand in a transaction. */
+  /** Removes all records, ten thousand per transaction. */
   @Override
   public void clear() {
-    while (database.call(tx -> table.deleteRange(tx, interval, CLEARED)) == CLEARED) {
+    while (database.call(tx -> table.deleteRange(tx, interval, CLEAR_BATCH)) == CLEAR_BATCH) {
       // there may be more
     }
   }
@@ -337,8 +326,6 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   public Set<Entry<K, V>> entrySet() {
     return new MapEntries<>(this, () -> iterator(Function.identity()));
   }
-
-  // ----------------------------------------------------------------------------------- navigation
 
   @Override
   public Comparator<? super K> comparator() {
@@ -379,7 +366,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   private @Nullable Entry<K, V> poll(boolean forward) {
     return database.call(
         tx -> {
-          List<Entry<K, V>> found = some(tx, null, true, forward, 1);
+          List<Entry<K, V>> found = batch(tx, null, true, forward, 1);
           if (found.isEmpty()) {
             return null;
           }
@@ -465,7 +452,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     return tailMap(from, true);
   }
 
-  /** A view of less; a null leaves the end where it is. */
+  /** Returns a smaller view; a null leaves that bound unchanged. */
   private TableMap<K, V> part(
       @Nullable K from, boolean fromInclusive, @Nullable K to, boolean toInclusive) {
     K lo = descending ? to : from;
@@ -487,22 +474,22 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
       requireNoLess(table.compare(oldHi, hi), hiInclusive, interval.hiInclusive());
     }
     if (lo != null && hi != null && table.compare(lo, hi) > 0) {
-      throw new IllegalArgumentException("The view would end before it begins.");
+      throw new IllegalArgumentException("The upper bound of the view is below its lower bound.");
     }
     return new TableMap<>(
         table, new Table.Interval<>(lo, loInclusive, hi, hiInclusive), descending);
   }
 
-  /** A new end may be the old one, even if that is no part of the view. */
+  /**
+   * Requires that a new bound is within the old one; it may equal it even if the view excludes it.
+   */
   private static void requireNoLess(int compared, boolean inclusive, boolean oldInclusive) {
     if (compared < 0 || compared == 0 && inclusive && !oldInclusive) {
-      throw new IllegalArgumentException("An end is outside of the part that this view shows.");
+      throw new IllegalArgumentException("A bound is outside of this view.");
     }
   }
 
-  // ------------------------------------------------------------------------------ what others use
-
-  @SuppressWarnings("unchecked") // the codec finds out
+  @SuppressWarnings("unchecked") // the codec checks the class
   private K key(Object key) {
     return (K) Objects.requireNonNull(key, "key");
   }
@@ -536,21 +523,21 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
 
   private void requireInside(K key) {
     if (!contains(Objects.requireNonNull(key, "key"))) {
-      throw new IllegalArgumentException("A key is outside of the part that this view shows.");
+      throw new IllegalArgumentException("A key is outside of this view.");
     }
   }
 
-  /** The first record from a key on, in the order of this view or against it. */
+  /** Returns the first record from a key on, in this view's order or the reverse. */
   private @Nullable Entry<K, V> nearest(@Nullable K from, boolean inclusive, boolean forward) {
-    List<Entry<K, V>> found = database.read(tx -> some(tx, from, inclusive, forward, 1));
+    List<Entry<K, V>> found = database.read(tx -> batch(tx, from, inclusive, forward, 1));
     return found.isEmpty() ? null : found.getFirst();
   }
 
-  /** Some records from a key on, or from the beginning; immutable. */
-  private List<Entry<K, V>> some(
+  /** Returns an immutable list of records from a key, or from the beginning, on. */
+  private List<Entry<K, V>> batch(
       Transaction tx, @Nullable K from, boolean inclusive, boolean forward, int most) {
     boolean up = forward != descending;
-    Table.Interval<K> rest = from == null ? interval : rest(from, inclusive, up);
+    Table.Interval<K> rest = from == null ? interval : remaining(from, inclusive, up);
     K lo = rest.lo();
     K hi = rest.hi();
     List<Entry<K, V>> found = new ArrayList<>();
@@ -571,14 +558,14 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     return found;
   }
 
-  /** What is left of the interval from a key on, upwards or downwards. */
-  private Table.Interval<K> rest(K from, boolean inclusive, boolean up) {
+  /** Returns the part of the interval from a key on, upwards or downwards. */
+  private Table.Interval<K> remaining(K from, boolean inclusive, boolean up) {
     K end = up ? interval.lo() : interval.hi();
     boolean endInclusive = up ? interval.loInclusive() : interval.hiInclusive();
     if (end != null) {
       int c = up ? table.compare(from, end) : table.compare(end, from);
       if (c < 0 || c == 0 && !endInclusive) {
-        return interval; // it begins later
+        return interval; // the interval begins beyond the key
       }
     }
     return up
@@ -589,7 +576,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   private <T> Iterator<T> iterator(Function<Entry<K, V>, T> part) {
     return new BatchIterator<>(
         BATCH,
-        after -> database.read(tx -> some(tx, after, after == null, true, BATCH)),
+        after -> database.read(tx -> batch(tx, after, after == null, true, BATCH)),
         part,
         e -> remove(e.getKey()));
   }

@@ -5,14 +5,13 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 
 /**
- * How much a table has, at a moment: what {@link Database#tableSizes} says of each.
+ * The size of a table at some time, as {@link Database#tableSizes} returns it.
  *
- * @param records as {@link RowTable#count}; -1 where it is not known, since nobody has asked for it
- *     in a file that does not say it
+ * @param records as {@link RowTable#count}; -1 if the file does not store it and no caller has
+ *     requested it
  * @param bytes as {@link RowTable#dataBytes}; -1 likewise
- * @param indexEntries of all its indexes together, as {@link RowIndex#count}; -1 where that of one
- *     is not known
- * @param indexBytes as {@link RowIndex#dataBytes}; -1 likewise
+ * @param indexEntries the sum over all its indexes, as {@link RowIndex#count}; -1 if one is unknown
+ * @param indexBytes the sum of {@link RowIndex#dataBytes}; -1 likewise
  * @since 0.1.0
  */
 public record TableSize(long records, long bytes, long indexEntries, long indexBytes) {

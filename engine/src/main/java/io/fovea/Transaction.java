@@ -30,19 +30,20 @@ import org.jspecify.annotations.Nullable;
 /**
  * A serializable transaction.
  *
- * <p>Given to the bodies of {@link Database#run}, {@link Database#call} and {@link Database#read},
- * which commit it and repeat it after a conflict; or begun by {@link Database#begin()}, and then
- * ended by its user. It sees its own changes; others see them when it has committed.
+ * <p>{@link Database#run}, {@link Database#call} and {@link Database#read} pass one to the body,
+ * commit it when the body returns, and retry the body after a conflict. A transaction of {@link
+ * Database#begin()} is ended by its caller. It sees its changes; others see them after its commit.
  *
- * <p>It belongs to the thread that began it; any other gets an {@link InvalidUseException}. After
- * an operation has thrown a {@link TransactionAbortedException}, the transaction can only be rolled
- * back: a body that swallows the exception does not commit all the same.
+ * <p>A transaction belongs to the thread that began it. Operations throw {@link
+ * InvalidUseException} in another thread or after its end, and {@link DatabaseClosedException} if
+ * the database was closed.
+ *
+ * <p>After an operation has thrown {@link TransactionAbortedException}, the transaction can only be
+ * rolled back. A body that swallows the exception does not change that.
  *
  * @since 0.1.0
  */
 public final class Transaction extends TransactionCatalog implements AutoCloseable {
-  // The file has more than 600 lines because each method of the API has its contract here.
-
   private enum State {
     ACTIVE("is active"),
     COMMITTED("has committed"),
@@ -63,43 +64,41 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private final Database database;
   private final StatementContext statementContext;
   private final Tx tx;
-  private final long epoch; // the generation of the context that is this transaction
+  private final long epoch; // identifies this transaction among those that use the context
   private final Thread owner;
   private final int attempt;
   private final @Nullable AbortCause previousAbort;
   private final boolean readOnly;
 
-  /** Whether a body of run, call or read has it, so that the loop around it can do it again. */
+  /** Whether {@code run}, {@code call} or {@code read} began it and may retry the body. */
   private final boolean managed;
 
   private State state = State.ACTIVE;
 
   /**
-   * Why it ended otherwise than its user wanted; null while it is active, and after an end that
-   * succeeded. A body may swallow what its rollback throws. The loop around the body looks here
-   * before it lets a result or an exception of that body leave.
+   * Why it ended otherwise than its caller requested; null while active and after a successful end.
+   * A body may swallow what {@link #rollback} throws, so the retry loop checks this before it
+   * returns.
    */
   private @Nullable Throwable failure;
 
-  /** Of ranges that it has deleted, for {@link #changesDigest}; 0 for none. */
+  /** The deleted ranges' part of {@link #changesDigest}; 0 if there are none. */
   private long rangesDigest;
 
-  /** Whether it has changed anything; once it has committed. */
+  /** Whether it has changed anything; set by the commit. */
   private boolean wrote;
 
-  /** The newest of its open cursors, which lead to the others. */
+  /** The newest of its open cursors, head of a linked list. */
   private @Nullable RowCursor cursors;
 
-  /** What it has looked for in the catalog, and changes there; null for nothing. */
   private @Nullable CatalogTransaction catalog;
 
-  /** What is to be done when it has committed; null for nothing. */
   private @Nullable List<Runnable> afterCommit;
 
-  /** Tells the leak detector that all is well; null where it does not watch. */
+  /** Tells the leak detector that the transaction has ended; null if it is not watched. */
   @Nullable Runnable onEnd;
 
-  /** Has the turn of a pessimistic transaction that its user ends; null for all others. */
+  /** Holds the ticket of an explicit pessimistic transaction; null for all others. */
   @Nullable Attempts attempts;
 
   Transaction(
@@ -130,7 +129,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return statementContext;
   }
 
-  /** The slot, for what an operation of the calling thread keeps there. */
+  /** Returns the statement context, after checking that the calling thread may use it. */
   StatementContext slotOfMine() {
     if (!isMine()) {
       requireMine("The transaction can't be used");
@@ -142,16 +141,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return tx;
   }
 
-  /** Whether it is active and belongs to the calling thread. */
   boolean isMine() {
     return state == State.ACTIVE && owner == Thread.currentThread();
   }
 
-  /**
-   * Begins an operation of the calling thread on this database.
-   *
-   * @return the context; {@link #exit} must follow
-   */
+  /** Begins an operation of the calling thread; {@link #exit} must follow. */
   Tx enter(Database db) {
     if (!isMine() || db != database || tx.epoch() != epoch) {
       requireMine("The transaction can't be used");
@@ -166,11 +160,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return tx;
   }
 
-  /**
-   * Begins a statement of the calling thread on a table of this database.
-   *
-   * @return the context; {@link #exit} must follow
-   */
+  /** Begins a statement of the calling thread on a table; {@link #exit} must follow. */
   Tx enter(Database db, TableCore core) {
     Tx t = enter(db);
     if (!core.use(t)) {
@@ -179,7 +169,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return t;
   }
 
-  /** What is rare: the table is new, being dropped or gone, or shares its bit with one that is. */
+  /** Handles the rare cases: a table is new, being dropped or gone, or shares its bit with one. */
   private void requireUsable(Tx t, TableCore core) {
     CatalogTransaction c = catalog;
     boolean mine = c != null && c.drops(core);
@@ -191,13 +181,13 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       return;
     }
     if (!mine && c != null && !c.catalogReadsValid()) {
-      refusal = c.stale(); // it has looked for a table that has gone since
+      refusal = c.stale(); // the transaction has read the catalog entry of a table dropped since
     }
     exit();
     throw refusal instanceof TransactionAbortedException e ? doom(e) : refusal;
   }
 
-  /** Deletes one by one what was to be taken out of a table as a whole. */
+  /** Replaces a pending deletion of the whole table by deletions of its single records. */
   private void spread(Tx t, TableCore core, CatalogTransaction c) {
     boolean done = false;
     try {
@@ -206,7 +196,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     } catch (TransactionAbortedException e) {
       throw doom(e);
     } catch (RuntimeException | Error e) {
-      statementContext.markRollbackOnly(e); // what it has read no longer holds
+      statementContext.markRollbackOnly(e); // its reads are no longer valid
       throw e;
     } finally {
       if (!done) {
@@ -220,11 +210,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   private DatabaseClosedException refused() {
-    // The engine is going away; whatever happens next, this thread must not touch it.
+    // The engine is shutting down: this thread must not access it again.
     state = State.ABORTED;
     DatabaseClosedException e = database.closedException();
     failure = e;
-    ended(); // the user has been told, and has not forgotten it
+    ended(); // the exception reports the end, so this is no leak
     return e;
   }
 
@@ -253,7 +243,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     cursor.older = null;
   }
 
-  /** Throws what is wrong with a use of it by the calling thread, if anything is. */
+  /** Throws {@link InvalidUseException} unless the transaction is active in the calling thread. */
   void requireMine(String what) {
     if (owner != Thread.currentThread()) {
       throw new InvalidUseException(
@@ -272,94 +262,70 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /**
-   * An operation was aborted: whatever the program does with the exception, the transaction does
-   * not commit any more.
-   */
+  /** Marks the transaction as rollback-only, even if the program swallows the exception. */
   TransactionAbortedException doom(TransactionAbortedException e) {
     statementContext.markRollbackOnly(e);
     return e;
   }
 
-  /** A body that takes part has thrown: whatever becomes of that, nothing commits. */
+  /** Marks the transaction as rollback-only because a body that joined it has thrown. */
   void markRollbackOnly(Throwable t) {
-    if (state == State.ACTIVE) { // where it has ended, the slot may be another transaction's
+    if (state == State.ACTIVE) { // after its end the context may belong to another transaction
       statementContext.markRollbackOnly(t);
     }
   }
 
-  /** The abort that an operation was told of, and may have hidden; null for none. */
-  private @Nullable TransactionAbortedException doomedBy() {
+  /** Returns the abort that an operation has thrown and the body may have swallowed, or null. */
+  private @Nullable TransactionAbortedException swallowedAbort() {
     return statementContext.broken() instanceof TransactionAbortedException e
-        ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
+        ? new TransactionAbortedException(e.abortCause(), "An earlier operation was aborted.")
         : null;
   }
 
   // --------------------------------------------------------------------------------- description
 
-  /**
-   * Which attempt this is to do the work of a body.
-   *
-   * @return 1 for the first
-   */
+  /** {@return the number of this attempt to run the body: 1 for the first} */
   public int attempt() {
     return attempt;
   }
 
-  /**
-   * Why the attempt before this one was aborted.
-   *
-   * @return the cause, or null in the first attempt
-   */
+  /** {@return the cause of the previous attempt's abort, or null in the first attempt} */
   public @Nullable AbortCause previousAbort() {
     return previousAbort;
   }
 
   /**
-   * Whether it is pessimistic: others that write what it reads or writes wait for it ({@link
-   * TxOptions#pessimisticAfterAborts(int)}).
-   *
-   * @return true while it is active and so
+   * {@return whether the transaction is active and {@linkplain
+   * TxOptions#pessimisticAfterAborts(int) pessimistic}, so that others wait for it}
    */
   public boolean isPessimistic() {
     return state == State.ACTIVE && tx.pessimistic();
   }
 
-  /**
-   * Whether it refuses writes.
-   *
-   * @return true if it was begun for reading only
-   */
+  /** {@return whether the transaction was begun as read-only and refuses writes} */
   public boolean isReadOnly() {
     return readOnly;
   }
 
-  /**
-   * Whether it has not ended.
-   *
-   * @return false after a commit, a rollback or an abort
-   */
+  /** {@return whether the transaction is active: false after a commit, a rollback or an abort} */
   public boolean isActive() {
     return state == State.ACTIVE;
   }
 
   /**
-   * Returns a digest of what this transaction has changed so far: records, and the names of tables.
+   * Returns a digest of the records and table names that this transaction has changed so far.
    *
-   * <p>Two transactions of two databases have the same digest if they have changed the same records
-   * of tables with the same names in the same way, whatever the pages of the databases are like. So
-   * replicas that run the same procedure compare what it did. The digest stays the same over
-   * releases. It finds mistakes, and is no protection against an attacker.
+   * <p>Two transactions in different databases have the same digest if they made the same changes
+   * to the same records of tables with the same names, whatever the page layout. Replicas that run
+   * the same procedure can thus compare their results. The digest is stable across releases. It
+   * detects mistakes; it does not protect against an attacker.
    *
-   * <p>A range that was deleted counts by its number of records. In a transaction that has deleted
-   * one, records that were deleted one by one do not count. Indexes, sequences and changes of
-   * layouts do not count.
+   * <p>A deleted range counts by its number of records. In a transaction that has deleted a range,
+   * single deletions do not count. Indexes, sequences and layout changes never count.
    *
-   * <p>Costs a pass over all bytes that it has written.
+   * <p>The cost is a pass over all bytes written.
    *
-   * @return 64 bits; 0 if it has changed nothing
-   * @throws InvalidUseException if it has ended, or belongs to another thread
-   * @throws DatabaseClosedException if the database was closed
+   * @return 64 bits; 0 if nothing has changed
    * @since 0.1.0
    */
   public long changesDigest() {
@@ -379,7 +345,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** Empty where the tree is no table's. */
   private byte[] name(BTree tree) {
     for (TableCore core : database.schema().tables()) {
       if (core.tree == tree) {
@@ -393,14 +358,14 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return core.name.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** The hash of a string is the same everywhere. */
+  /** Relies on {@link String#hashCode}, which is the same on every JVM. */
   private static long digest(int what, String name) {
     return Hash.spread((long) what << 32 | name.hashCode() & 0xFFFF_FFFFL);
   }
 
   /**
-   * A range of a table was deleted. How that is done depends on the leaves, so its records are no
-   * part of the digest, and their number is.
+   * Adds a range deletion to the digest. How the range is deleted depends on the leaves, so the
+   * digest contains the number of records instead of the records.
    */
   void deletedRange(String table, long records) {
     rangesDigest = Hash.spread(rangesDigest + digest(3, table) + records);
@@ -416,14 +381,14 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     } catch (TransactionAbortedException e) {
       throw doom(e);
     } catch (Error e) {
-      statementContext.markRollbackOnly(e); // it may be done halfway
+      statementContext.markRollbackOnly(e); // the change may be incomplete
       throw e;
     } finally {
       exit();
     }
   }
 
-  /** What it does to the catalog, within an operation. */
+  /** Returns the catalog changes; to be called within an operation. */
   CatalogTransaction catalogChanges() {
     CatalogTransaction c = catalog;
     if (c == null) {
@@ -436,31 +401,26 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   // -------------------------------------------------------------------------------------- the end
 
   /**
-   * Commits a transaction of {@link Database#begin()}. Bodies of {@link Database#run} and its like
-   * can't: what runs them commits when they return.
+   * Commits a transaction of {@link Database#begin()}. A body of {@link Database#run} and its
+   * variants must return instead; its transaction commits then.
    *
-   * <p>With {@link Durability#SYNC} it returns when all that the transaction has changed, and all
-   * that it has read, is on stable storage. An interrupt does not end that wait; the flag is kept.
+   * <p>With {@link Durability#SYNC} this returns when everything that the transaction has changed
+   * or read is on stable storage. An interrupt does not end the wait; the flag stays set.
    *
-   * @throws TransactionAbortedException if the transaction was aborted, now or before; then it has
-   *     changed nothing
+   * @throws TransactionAbortedException if it was aborted, now or earlier; nothing was changed
    * @throws DurabilityLostException if the log could not be written or synced; {@link
-   *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be there when
-   *     the database is opened again
-   * @throws StorageFullException if there is no space for the log; then it has changed nothing
-   * @throws InvalidUseException if it has ended, or belongs to another thread; and in the body of
-   *     {@link Database#run} and its like: the transaction stays active, and the body may go on
-   * @throws DatabaseClosedException if the database was closed
+   *     DurabilityLostException#mayHaveCommitted} tells whether it may exist at the next open
+   * @throws StorageFullException if there is no space for the log; nothing was changed
+   * @throws InvalidUseException if called in a body; the transaction stays active
    */
   public void commit() {
     requireExplicit(
-        "A body can't commit its transaction: that is done when it returns. Return from it"
+        "A body can't commit its transaction: it commits when the body returns. Return"
             + " instead, or use Database.begin.");
     commitAndWait();
     runAll(takeAfterCommit());
   }
 
-  /** The same, also for the loop around a body. */
   void commitAndWait() {
     long lsn = commitTx();
     try {
@@ -471,7 +431,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** The commit is in the log; that the log is durable was not learned. */
+  /** Records that the commit is in the log, but not known to be durable. */
   private void notDurable(Throwable e) {
     failure = e;
     if (e instanceof DurabilityLostException) {
@@ -480,27 +440,18 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Commits, and does not wait until the commit is durable.
+   * Commits without waiting for durability. Throws the exceptions of {@link #commit}, and {@link
+   * InvalidUseException} if there are {@linkplain #afterCommit actions}. For a body see {@link
+   * Database#runPipelined}.
    *
-   * @return the receipt, which waits or says whether there is something to wait for; ask it before
-   *     the commit, or anything that was read, is told to anyone
-   * @throws TransactionAbortedException if the transaction was aborted, now or before; then it has
-   *     changed nothing
-   * @throws DurabilityLostException if the log could not be written or synced; {@link
-   *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be there when
-   *     the database is opened again
-   * @throws StorageFullException if there is no space for the log; then it has changed nothing
-   * @throws InvalidUseException if it has ended, or belongs to another thread; if it has
-   *     {@linkplain #afterCommit actions}; and in the body of {@link Database#run} and its like,
-   *     which return when all is durable: {@link Database#runPipelined} does not
-   * @throws DatabaseClosedException if the database was closed
+   * @return the handle; wait for it, or query it, before you disclose the commit or its reads
    */
   public CommitHandle commitAhead() {
-    requireExplicit("A body can't commit ahead of the log: run it by Database.runPipelined.");
+    requireExplicit("A body can't commit ahead of the log: run it with Database.runPipelined.");
     return commitForReceipt();
   }
 
-  /** Refuses what only the loop around a body may do. */
+  /** Throws {@link InvalidUseException} for what only the retry loop may do. */
   private void requireExplicit(String otherwise) {
     if (managed) {
       requireMine("The transaction can't be committed");
@@ -508,12 +459,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** The same, for the loop around a body. */
   CommitHandle commitForReceipt() {
     if (afterCommit != null) {
       throw new InvalidUseException(
-          "A transaction with afterCommit can't commit ahead of the log, since nothing may be told"
-              + " of it before its receipt says so. Use run, call or submit, or the receipt.");
+          "A transaction with afterCommit can't commit ahead of the log, because its"
+              + " actions must not run before it is durable. Use run, call or submit.");
     }
     long lsn = commitTx();
     try {
@@ -524,7 +474,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** Commits up to where there is only the log to wait for, and returns what to wait for. */
+  /** Commits, and returns the LSN whose durability remains to be awaited. */
   private long commitTx() {
     Tx t = enter(database);
     CatalogTransaction c = catalog;
@@ -532,14 +482,14 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       wrote = t.hasWrites();
       state = State.ABORTED;
       if (statementContext.broken() != null) {
-        throw brokenDown(t);
+        throw rollbackOnlyAbort(t);
       }
       if (c != null) {
         c.lock();
       }
       long lsn = t.commit(epoch);
       state = State.COMMITTED;
-      // Context and slot are given back: what is waited for now holds nobody up.
+      // Context and slot are released: the wait for durability blocks no other transaction.
       return lsn;
     } catch (DurabilityLostException e) {
       state = e.mayHaveCommitted() ? State.UNKNOWN : State.ABORTED;
@@ -550,7 +500,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       throw e;
     } finally {
       try {
-        if (t.epoch() == epoch) { // else it has ended
+        if (t.epoch() == epoch) { // otherwise it has ended
           t.rollback(epoch);
         }
       } finally {
@@ -559,32 +509,31 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** What a commit throws instead of committing; the failure of a part may be a figment, too. */
-  private TransactionAbortedException brokenDown(Tx t) {
-    TransactionAbortedException abort = doomedBy();
+  /**
+   * Returns why a rollback-only transaction can't commit. If its reads are invalid, the failure
+   * itself may rest on an inconsistent state, so that is reported first.
+   */
+  private TransactionAbortedException rollbackOnlyAbort(Tx t) {
+    TransactionAbortedException abort = swallowedAbort();
     if (abort != null) {
       return abort;
     }
     t.requireReadsValid();
     return new TransactionAbortedException(
         AbortCause.USER,
-        "A statement, or a body that takes part, had failed halfway ("
+        "An earlier statement or joining body failed halfway ("
             + statementContext.broken()
             + ").");
   }
 
   /**
-   * Ends the transaction; nothing of it remains. In the body of {@link Database#run} and its like
-   * it gives up without an error: what the body returns is returned, and nothing is committed. The
-   * body may go on, but can't use the transaction any more.
+   * Discards all changes and ends the transaction. In a body of {@link Database#run} and its
+   * variants this is not an error: the body's result is returned, and nothing is committed.
    *
-   * @throws TransactionAbortedException in a body, if what it has read belongs to no state of the
-   *     database, so that its decision rests on nothing, or an operation was aborted before. The
-   *     loop around the body does with it what it does with every abort, whether the body lets it
-   *     pass or not: it does the body again where that may help
-   * @throws DurabilityLostException in a body, if what it has read can't be made durable any more
-   * @throws InvalidUseException if it has ended, or belongs to another thread
-   * @throws DatabaseClosedException if the database was closed
+   * @throws TransactionAbortedException in a body, if its reads belong to no single state of the
+   *     database, so that its decision to roll back is unfounded, or if an operation was aborted
+   *     before. The body is retried if that can help, whether it lets the exception pass or not
+   * @throws DurabilityLostException in a body, if what it has read can't become durable any more
    */
   public void rollback() {
     Tx t = enter(database);
@@ -600,7 +549,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         t.rollback(epoch);
       }
       if (!valid) {
-        TransactionAbortedException abort = doomedBy();
+        TransactionAbortedException abort = swallowedAbort();
         throw abort != null ? abort : new TransactionAbortedException(AbortCause.VALIDATION);
       }
     } catch (Throwable e) {
@@ -610,7 +559,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       end();
     }
     try {
-      tx.engine().await(lsn, false); // what the body does now may rest on what it has read
+      tx.engine().await(lsn, false); // the body's next steps may depend on what it has read
     } catch (Throwable e) {
       failure = e;
       throw e;
@@ -618,10 +567,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Rolls back if the transaction is active, else does nothing. In the body of {@link Database#run}
-   * and its like it is {@link #rollback} then, and throws what that throws.
+   * Rolls back if the transaction is active; otherwise does nothing. In a body of {@link
+   * Database#run} and its variants this calls {@link #rollback} and throws its exceptions.
    *
-   * @throws InvalidUseException if it belongs to another thread
+   * @throws InvalidUseException if it is active and belongs to another thread
    */
   @Override
   public void close() {
@@ -636,29 +585,27 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Adds an action that is run once when this transaction has committed, and never if it does not:
-   * for what others learn of it, such as an invalidated cache or a message. Each attempt of a body
-   * begins without actions, so that one that is aborted leaves none.
+   * Adds an action to run once after this transaction has committed, such as invalidating a cache
+   * or sending a message. It never runs if the transaction does not commit. Each attempt of a body
+   * begins without actions, so that an aborted attempt leaves none.
    *
-   * <p>Actions run in the order in which they were added, on the thread that commits, before {@link
-   * Database#run} and its like, or {@link #commit}, return; with {@link Durability#SYNC} all that
-   * the transaction has changed and read is on stable storage by then. Those of {@link
-   * Database#submit} run when it is durable, on the thread that completes the stage, and before it
-   * is complete. The process may die between the commit and an action: what must not be lost is a
-   * record that the transaction writes.
+   * <p>Actions run in the order in which they were added, on the committing thread, before {@link
+   * Database#run} and its variants, or {@link #commit}, return. With {@link Durability#SYNC}
+   * everything that the transaction has changed and read is on stable storage by then. Actions of
+   * {@link Database#submit} run after the commit is durable, on the thread that completes the
+   * stage, and before it is complete. The process may die before an action: write a record for what
+   * must not be lost.
    *
-   * <p>The transaction has ended when its actions run. An action may begin another, by {@link
-   * Database#run} for example. What an action throws is logged as a warning, and changes nothing:
-   * the other actions run, and the commit is not reported as failed.
+   * <p>The transaction has ended when its actions run. An action may begin another one, for example
+   * with {@link Database#run}. An exception of an action is logged as a warning; the other actions
+   * run, and the commit is not reported as failed.
    *
-   * <p>A transaction that only reads may have actions. Those of a body that {@linkplain
-   * TxOptions#joining takes part} in another are the other's. There is no limit on their number;
-   * one that was added twice runs twice.
+   * <p>A read-only transaction may have actions. The actions of a body that {@linkplain
+   * TxOptions#joining joins} another transaction belong to that one. There is no limit on their
+   * number; an action added twice runs twice. {@link Database#runPipelined} and {@link
+   * #commitAhead} refuse a transaction that has actions.
    *
-   * @param action what to do
-   * @throws InvalidUseException if the transaction has ended, or belongs to another thread. {@link
-   *     Database#runPipelined} and {@link #commitAhead} refuse a transaction that has actions
-   * @throws DatabaseClosedException if the database was closed, and the transaction has ended
+   * @param action the action
    * @since 0.1.0
    */
   public void afterCommit(Runnable action) {
@@ -672,7 +619,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     actions.add(action);
   }
 
-  /** What is to be done if it commits, for whoever sees to that; null for nothing. */
+  /** Removes and returns the actions; null if there are none. */
   @Nullable List<Runnable> takeAfterCommit() {
     List<Runnable> actions = afterCommit;
     afterCommit = null;
@@ -680,8 +627,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * Runs the actions of a transaction that has committed. Throws nothing, not even an error of the
-   * JVM: whoever waits for the commit would take that for its failure, and do the work again.
+   * Runs the actions of a committed transaction. Throws nothing, not even a JVM error: the caller
+   * would take it for a failure of the commit and do the work again.
    */
   static void runAll(@Nullable List<Runnable> actions) {
     if (actions == null) {
@@ -692,9 +639,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         action.run();
       } catch (Throwable e) {
         try {
-          LOG.log(Level.WARNING, "An afterCommit action has failed; its transaction stands", e);
+          LOG.log(Level.WARNING, "An afterCommit action failed; its transaction has committed", e);
         } catch (Throwable unlogged) {
-          e.addSuppressed(unlogged); // nobody is left to tell
+          e.addSuppressed(unlogged); // there is no other way to report it
         }
       }
     }
@@ -702,10 +649,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   // ------------------------------------------------------------------------ for the loop around
 
-  /**
-   * After a body has ended the transaction and returned: throws why it did not end as the body
-   * wanted, if so. The body may have swallowed that.
-   */
+  /** Throws why the transaction did not end as requested; the body may have swallowed it. */
   void requireEndedWell() {
     if (failure != null) {
       throw asUnchecked(failure);
@@ -713,32 +657,30 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /**
-   * After a body, or the commit behind it, has thrown: ends the transaction, and decides whether
-   * the body is done again. In this order:
+   * Ends the transaction after its body or commit has thrown, and decides whether to retry:
    *
    * <ol>
-   *   <li>An error of the JVM leaves.
-   *   <li>The first abort that an operation, the commit or the rollback has thrown decides,
-   *       whatever the body has made of it: swallowed, wrapped, or thrown something else. The body
-   *       is done again where the abort is {@linkplain AbortCause#retryable() retryable}. Where it
-   *       is not, the next attempt would be aborted for the same reason, so the abort leaves. What
-   *       the body has thrown in its place is suppressed in it: what was read before an abort is
-   *       never validated, so an exception that rests on it must not leave by itself.
-   *   <li>A retryable abort of whatever origin has the body done again, unless the transaction has
-   *       committed.
-   *   <li>Any other exception leaves if all that was read belongs to one state, and is durable. If
-   *       the database was closed meanwhile, so that neither can be established, it is suppressed
-   *       in a {@link DatabaseClosedException}.
+   *   <li>A JVM error propagates.
+   *   <li>The first abort thrown by an operation, the commit or the rollback decides, whether the
+   *       body has swallowed, wrapped or replaced it. A {@linkplain AbortCause#retryable()
+   *       retryable} abort is retried. Any other propagates, because the next attempt would be
+   *       aborted for the same reason. Reads before an abort are never validated, so an exception
+   *       that depends on them must not propagate alone: what the body throws is added as
+   *       suppressed.
+   *   <li>A retryable abort of any other origin is retried, unless the transaction has committed.
+   *   <li>Any other exception propagates if all reads belong to one state and are durable. If the
+   *       database was closed meanwhile, so that neither can be established, it is suppressed in a
+   *       {@link DatabaseClosedException}.
    * </ol>
    *
-   * @return why the body is done again; null where what was thrown leaves
+   * @return why to retry the body; null if what was thrown propagates
    */
   @Nullable AbortCause failed(Throwable thrown) {
     if (thrown instanceof VirtualMachineError) {
       abandon();
       return null;
     }
-    Throwable end = state == State.ACTIVE ? doomedBy() : failure;
+    Throwable end = state == State.ACTIVE ? swallowedAbort() : failure;
     if (end != null) {
       abandon();
       return failed(thrown, end);
@@ -747,10 +689,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       abandon();
       return state == State.COMMITTED ? null : e.abortCause();
     }
-    return state != State.ACTIVE || leaves(thrown) ? null : AbortCause.VALIDATION;
+    return state != State.ACTIVE || mayPropagate(thrown) ? null : AbortCause.VALIDATION;
   }
 
-  /** The same where the transaction could not end as the body wanted. */
   private static @Nullable AbortCause failed(Throwable thrown, Throwable end) {
     if (end instanceof TransactionAbortedException abort) {
       AbortCause cause = abort.abortCause();
@@ -760,12 +701,12 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       if (thrown instanceof TransactionAbortedException e && e.abortCause() == cause) {
         return null;
       }
-      abort = new TransactionAbortedException(cause, "Its body has then thrown (" + thrown + ").");
+      abort = new TransactionAbortedException(cause, "Its body then threw (" + thrown + ").");
       abort.addSuppressed(thrown);
       throw abort;
     }
     for (Throwable t = thrown; t != end; t = t.getCause()) {
-      if (t == null) { // else one of them has the other as its cause
+      if (t == null) { // otherwise one has the other as its cause
         end.addSuppressed(thrown);
         break;
       }
@@ -776,7 +717,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     throw asUnchecked(end);
   }
 
-  /** What ends a transaction is not checked. */
+  /** Casts a failure of a transaction, which is never a checked exception. */
   private static RuntimeException asUnchecked(Throwable t) {
     if (t instanceof Error e) {
       throw e;
@@ -787,12 +728,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   /**
    * Ends an active transaction whose body has thrown.
    *
-   * @return whether the exception may leave, for all that was read belongs to one state, and is
-   *     durable
-   * @throws DurabilityLostException if it does, but can't be made durable any more
+   * @return whether the exception may propagate: all reads belong to one state and are durable
+   * @throws DurabilityLostException if they belong to one state, but can't become durable any more
    * @throws DatabaseClosedException if the database was closed
    */
-  private boolean leaves(Throwable thrown) {
+  private boolean mayPropagate(Throwable thrown) {
     boolean valid = true;
     long lsn = 0;
     FoveaException refused = null;
@@ -807,7 +747,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
           statementContext.exit();
         }
       } else if (!(thrown instanceof DatabaseClosedException)) {
-        refused = database.closedException(); // what was read can't be validated any more
+        refused = database.closedException(); // the reads can't be validated any more
       }
     } finally {
       abandon();
@@ -825,7 +765,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return valid;
   }
 
-  /** Rolls back an active transaction, whatever became of the database. */
+  /** Rolls back an active transaction, even if the database was closed. */
   void abandon() {
     if (state != State.ACTIVE) {
       return;
@@ -839,11 +779,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         end();
       }
     } else {
-      ended(); // by the close of its database; the user has not forgotten it
+      ended(); // the close of the database ends it, so this is no leak
     }
   }
 
-  /** Within the last operation, after the context was given back. Whatever fails, all goes. */
+  /** Releases everything else within the last operation, even if a step fails. */
   private void end() {
     RowCursor open = cursors;
     cursors = null;
@@ -880,7 +820,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     if (r != null) {
       onEnd = null;
       r.run();
-      Reference.reachabilityFence(this); // until here it is not forgotten
+      Reference.reachabilityFence(this); // reachable until its leak watch ends
     }
   }
 }

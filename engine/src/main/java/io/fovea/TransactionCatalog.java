@@ -16,47 +16,42 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link Transaction} does with tables and sequences as a whole: opens, drops and renames
- * them. It is what {@link Catalog} does, as a part of the transaction: with its commit, or not at
- * all.
+ * The catalog operations of a {@link Transaction}: like those of {@link Catalog}, but as part of
+ * the transaction, which commits all of them or none.
  *
- * <p>The transaction's thread.
+ * <p>Used by the transaction's thread. Every method throws {@link TransactionAbortedException} with
+ * cause {@link AbortCause#CATALOG} if another transaction changes the catalog, or another thread
+ * does so for longer than a second; {@link OperationInterruptedException} if the thread is
+ * interrupted while it waits for another that changes the catalog; {@link InvalidUseException} if a
+ * read-only transaction would change the catalog; and {@link DatabaseClosedException} if the
+ * database was closed.
  *
  * @since 0.1.0
  */
 public abstract sealed class TransactionCatalog permits Transaction {
   TransactionCatalog() {}
 
-  /** The database of the transaction. */
   abstract Database database();
 
-  /** Does something to the catalog, as an operation of the transaction. */
   abstract <T extends @Nullable Object> T catalog(Function<CatalogTransaction, T> what);
 
   /**
-   * Opens a table as a part of this transaction, creating it where it is not there. One that is
-   * created, with its indexes, is used like any other at once, by this transaction; others see it
-   * when the transaction has committed, with the records that the transaction has put into it. If
-   * it does not commit, nothing remains.
+   * Opens a table, creating it if it does not exist. A new table, with its indexes, is usable at
+   * once by this transaction. Others see it after the commit, with the records that this
+   * transaction has put into it. If the transaction does not commit, nothing remains.
    *
-   * <p>Of two transactions that create a table of one name, the first one commits; the other is
-   * aborted, and opens the table when its body is done again. A handle of an attempt that was
-   * aborted can't be used any more: let the body open the table.
+   * <p>If two transactions create a table of the same name, the first commits. The other is
+   * aborted, and opens the table when its body is retried. The handle of an aborted attempt is
+   * invalid, so open the table in the body.
    *
-   * <p>A table that is there is opened as {@link Database#table} does, but no index of it can be
-   * built. That this transaction has found it is checked at the commit, as a record that was read.
+   * <p>An existing table is opened as by {@link Database#table}, but without building indexes. The
+   * commit validates its existence like a record that was read.
    *
-   * @param spec what the table is
-   * @return the table; when the transaction has committed, of all threads
-   * @throws IncompatibleSchemaException if there is a table of that name that is another one, or
-   *     has an index that the specification does not name
-   * @throws InvalidUseException if the transaction only reads and there is no such table, or if the
-   *     table has not all indexes of the specification, or is of an older version
-   * @throws TransactionAbortedException with cause {@link AbortCause#CATALOG} if another
-   *     transaction changes the catalog, or another thread does so for longer than a second
-   * @throws OperationInterruptedException if the thread is interrupted while it waits for another
-   *     that changes the catalog
-   * @throws DatabaseClosedException if the database was closed
+   * @param spec the specification
+   * @return the table, usable in all threads after the commit
+   * @throws IncompatibleSchemaException if the table differs, or has an index that the
+   *     specification lacks
+   * @throws InvalidUseException if the table lacks a specified index, or is of an older version
    */
   public RowTable table(TableSpec spec) {
     Objects.requireNonNull(spec, "spec");
@@ -64,18 +59,14 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Opens a table of Java records as a part of this transaction: as {@link #table(TableSpec)}.
+   * Opens a table of Java records: see {@link #table(TableSpec)}.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
-   * @param spec what the table is
-   * @return the table; when the transaction has committed, of all threads
+   * @param spec the specification
+   * @return the table, usable in all threads after the commit
    * @throws IncompatibleSchemaException as {@link Database#table(ObjectSpec)}
-   * @throws InvalidUseException if the transaction only reads and there is no such table, or if the
-   *     class has changed, so that the table gets a new version
-   * @throws TransactionAbortedException as {@link #table(TableSpec)}
-   * @throws OperationInterruptedException as {@link #table(TableSpec)}
-   * @throws DatabaseClosedException if the database was closed
+   * @throws InvalidUseException if the class has changed, so that the table needs a new version
    */
   public <K, V> Table<K, V> table(ObjectSpec<K, V> spec) {
     Objects.requireNonNull(spec, "spec");
@@ -83,18 +74,14 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Drops a table with its indexes as a part of this transaction. Until the commit others use the
-   * table as before. With the commit it is gone: a transaction that has used it, and did not commit
-   * before, is aborted, and finds it gone when its body is done again. The name may be given to
-   * another table, a new one or one that is {@linkplain #renameTable renamed}, by this transaction.
+   * Drops a table with its indexes. Others use the table until the commit. A transaction that has
+   * used it and commits later is aborted, and finds the table gone in its retry. This transaction
+   * may reuse the name for a new or {@linkplain #renameTable renamed} table.
    *
-   * <p>Pages become free as {@link Database#dropTable} says.
+   * <p>Pages become free as {@link Database#dropTable} describes.
    *
    * @param name its name
-   * @return whether there was one, which is checked at the commit
-   * @throws InvalidUseException if the transaction only reads
-   * @throws TransactionAbortedException as {@link #table}
-   * @throws DatabaseClosedException if the database was closed
+   * @return whether it existed, which the commit validates
    */
   public boolean dropTable(String name) {
     Objects.requireNonNull(name, "name");
@@ -102,16 +89,12 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Gives a table another name as a part of this transaction. Handles of the table go on, and tell
-   * the new name when the transaction has committed.
+   * Renames a table. Its handles stay valid, and return the new name after the commit.
    *
    * @param from its name
    * @param to its new name, 1 to 255 characters
-   * @return whether there was one, which is checked at the commit
-   * @throws InvalidUseException if there is a table of the new name, or if the transaction only
-   *     reads
-   * @throws TransactionAbortedException as {@link #table}
-   * @throws DatabaseClosedException if the database was closed
+   * @return whether it existed, which the commit validates
+   * @throws InvalidUseException if there is a table of the new name
    */
   public boolean renameTable(String from, String to) {
     Objects.requireNonNull(from, "from");
@@ -120,29 +103,23 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * The names of the tables as this transaction sees them: those that it has created and renamed
-   * are among them. Which ones there are is checked at the commit.
+   * Returns the names of the tables as this transaction sees them, including those that it has
+   * created and renamed. The commit validates the list.
    *
    * @return a sorted list
-   * @throws TransactionAbortedException as {@link #table}
-   * @throws DatabaseClosedException if the database was closed
    */
   public List<String> tables() {
     return catalog(CatalogTransaction::names);
   }
 
   /**
-   * Opens a sequence as a part of this transaction, creating it where it is not there. One that is
-   * created gives values at once, to the body alone; others see it when the transaction has
-   * committed, and get higher ones. Taking a value is no part of a transaction, as {@link Sequence}
-   * says.
+   * Opens a sequence, creating it if it does not exist. A new sequence is usable at once, by the
+   * body only. Others see it after the commit, and get higher values. Taking a value is {@linkplain
+   * Sequence not part of the transaction}.
    *
-   * @param spec what it gives
-   * @return the sequence; when the transaction has committed, of all threads
-   * @throws IncompatibleSchemaException if there is one of that name that gives other values
-   * @throws InvalidUseException if the transaction only reads and there is no such sequence
-   * @throws TransactionAbortedException as {@link #table(TableSpec)}
-   * @throws DatabaseClosedException if the database was closed
+   * @param spec the specification
+   * @return the sequence, usable in all threads after the commit
+   * @throws IncompatibleSchemaException if the sequence of that name generates other values
    */
   public Sequence sequence(SequenceSpec spec) {
     Objects.requireNonNull(spec, "spec");
@@ -150,13 +127,10 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Drops a sequence as a part of this transaction. Its handles give values until that commits.
+   * Drops a sequence. Its handles return values until the commit.
    *
    * @param name its name
-   * @return whether there was one, which is checked at the commit
-   * @throws InvalidUseException if the transaction only reads
-   * @throws TransactionAbortedException as {@link #table(TableSpec)}
-   * @throws DatabaseClosedException if the database was closed
+   * @return whether it existed, which the commit validates
    */
   public boolean dropSequence(String name) {
     Objects.requireNonNull(name, "name");
@@ -164,16 +138,12 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Gives a sequence another name as a part of this transaction. Its handles go on, before and
-   * after the commit.
+   * Renames a sequence. Its handles stay valid before and after the commit.
    *
    * @param from its name
    * @param to its new name, 1 to 255 characters
-   * @return whether there was one, which is checked at the commit
-   * @throws InvalidUseException if there is a sequence of the new name, or if the transaction only
-   *     reads
-   * @throws TransactionAbortedException as {@link #table(TableSpec)}
-   * @throws DatabaseClosedException if the database was closed
+   * @return whether it existed, which the commit validates
+   * @throws InvalidUseException if there is a sequence of the new name
    */
   public boolean renameSequence(String from, String to) {
     Objects.requireNonNull(from, "from");
@@ -182,16 +152,12 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Lets a sequence give other values as a part of this transaction: those of a specification, from
-   * its first one on, as {@link Database#alterSequence} says. The transaction takes the new values
-   * by the sequence that this returns, at once; others get the old ones until it has committed. All
-   * handles give the new values then.
+   * Changes the values of a sequence to those of a specification, starting at its first value: see
+   * {@link Database#alterSequence}. The returned sequence takes the new values at once, for this
+   * transaction. Others get the old values until the commit; then all handles return the new ones.
    *
-   * @param spec what it gives from then on; the name says which sequence that is
-   * @return the sequence; null if there is none of that name, which is checked at the commit
-   * @throws InvalidUseException if the transaction only reads
-   * @throws TransactionAbortedException as {@link #table(TableSpec)}
-   * @throws DatabaseClosedException if the database was closed
+   * @param spec the new values; its name identifies the sequence
+   * @return the sequence; null if none has that name, which the commit validates
    */
   public @Nullable Sequence alterSequence(SequenceSpec spec) {
     Objects.requireNonNull(spec, "spec");

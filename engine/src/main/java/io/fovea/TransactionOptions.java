@@ -6,18 +6,17 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * How many transactions there may be, how long and how large, and what becomes of them.
+ * Limits on the number, duration and size of transactions, and how they run. {@link TxOptions}
+ * overrides some of them for a single piece of work.
  *
- * <p>{@link TxOptions} says some of it for one piece of work.
- *
- * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
 public final class TransactionOptions {
   private static final TransactionOptions DEFAULTS = new TransactionOptions(new Values());
 
-  /** The values, mutable only while new options are being made. */
+  /** The values, mutable only while new options are being built. */
   private static final class Values implements Cloneable {
     int maxActive = 64;
     Duration timeout = Duration.ofMinutes(5);
@@ -43,11 +42,7 @@ public final class TransactionOptions {
     this.v = v;
   }
 
-  /**
-   * The defaults.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the defaults} */
   public static TransactionOptions defaults() {
     return DEFAULTS;
   }
@@ -59,8 +54,8 @@ public final class TransactionOptions {
   }
 
   /**
-   * Sets how many transactions may run at a time. More of them wait, in the order in which they
-   * came; one that has waited for its limit on time is aborted with the cause {@link
+   * Sets how many transactions may be active at a time. Others wait in order of arrival; one that
+   * waits longer than its timeout is aborted with the cause {@link
    * io.fovea.error.AbortCause#ADMISSION}.
    *
    * @param n 1 to 4096
@@ -72,19 +67,15 @@ public final class TransactionOptions {
     return with(v -> v.maxActive = n);
   }
 
-  /**
-   * How many transactions may run at a time.
-   *
-   * @return their number
-   */
+  /** {@return how many transactions may be active at a time} */
   public int maxActive() {
     return v.maxActive;
   }
 
   /**
-   * Sets how long a transaction may take before it is aborted, one attempt of it. {@link
-   * TxOptions#timeout} does so for one transaction. One that has written nothing, and comes to its
-   * commit, is not aborted there: it holds nobody up.
+   * Sets how long an attempt of a transaction may take before it is aborted. {@link
+   * TxOptions#timeout} overrides it for one transaction. A transaction that has written nothing
+   * blocks no other, and is not aborted for its time at its commit.
    *
    * @param timeout the limit; zero for none
    * @return new options
@@ -96,9 +87,7 @@ public final class TransactionOptions {
   }
 
   /**
-   * How long a transaction may take before it is aborted.
-   *
-   * @return the limit; zero for none
+   * {@return how long an attempt of a transaction may take before it is aborted; zero for no limit}
    */
   public Duration timeout() {
     return v.timeout;
@@ -106,7 +95,7 @@ public final class TransactionOptions {
 
   /**
    * Sets how much a transaction may write before it is aborted. The number of records that it reads
-   * and writes has a limit of its own: see {@link TxOptions}.
+   * and writes has a separate limit: see {@link TxOptions}.
    *
    * @param bytes the limit on its changes, keys and values together
    * @return new options
@@ -117,22 +106,17 @@ public final class TransactionOptions {
     return with(v -> v.maxBytes = bytes);
   }
 
-  /**
-   * How much a transaction may write before it is aborted.
-   *
-   * @return bytes
-   */
+  /** {@return how many bytes a transaction may write before it is aborted} */
   public long maxBytes() {
     return v.maxBytes;
   }
 
   /**
-   * Sets after how many aborts in a row work that is done again runs <i>pessimistically</i>: it
-   * reserves what it reads and writes as it goes, and others that write the same wait for it.
-   * {@link TxOptions#pessimisticAfterAborts(int)} has the details, and sets it for one piece of
-   * work.
+   * Sets after how many aborts in a row a retry runs <i>pessimistically</i>: it reserves what it
+   * reads and writes, and other writers of the same records wait for it. {@link
+   * TxOptions#pessimisticAfterAborts(int)} has the details, and overrides it.
    *
-   * @param n 0 for from the first attempt on; {@link Integer#MAX_VALUE} for never
+   * @param n 0: pessimistic from the first attempt; {@link Integer#MAX_VALUE}: never
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -141,38 +125,30 @@ public final class TransactionOptions {
     return with(v -> v.pessimisticAfterAborts = n);
   }
 
-  /**
-   * After how many aborts in a row work that is done again runs pessimistically.
-   *
-   * @return the number of aborts
-   */
+  /** {@return after how many aborts in a row a retry runs pessimistically} */
   public int pessimisticAfterAborts() {
     return v.pessimisticAfterAborts;
   }
 
   /**
-   * Sets whether transactions are strictly serializable: whether the order that their results could
-   * have come about in is also the order in time of those that did not overlap. Without it, a
-   * transaction may be placed before another one that had ended when it began. It costs aborts.
+   * Sets whether transactions are strictly serializable, that is, ordered like those in real time
+   * that do not overlap. Without it, a transaction may be ordered before another one that ended
+   * before it began. Strict serializability costs aborts.
    *
-   * @param revalidate true to hold every read against the present at commit; the default is false
+   * @param revalidate true to validate every read at commit; the default is false
    * @return new options
    */
   public TransactionOptions strictSerializability(boolean revalidate) {
     return with(v -> v.strictSerializability = revalidate);
   }
 
-  /**
-   * Whether transactions are strictly serializable.
-   *
-   * @return true if every read is held against the present at commit
-   */
+  /** {@return whether transactions are strictly serializable} */
   public boolean strictSerializability() {
     return v.strictSerializability;
   }
 
   /**
-   * Sets how long {@link Database#close} waits for running transactions before it aborts them.
+   * Sets how long {@link Database#close} waits for active transactions before it aborts them.
    *
    * @param grace the wait; zero for none
    * @return new options
@@ -184,18 +160,16 @@ public final class TransactionOptions {
   }
 
   /**
-   * How long {@link Database#close} waits for running transactions before it aborts them.
-   *
-   * @return the wait
+   * {@return how long {@link Database#close} waits for active transactions before it aborts them}
    */
   public Duration closeTimeout() {
     return v.closeTimeout;
   }
 
   /**
-   * Sets which transactions and cursors remember where they were made.
+   * Sets which transactions and cursors record where they were created.
    *
-   * @param detection which
+   * @param detection the level
    * @return new options
    */
   public TransactionOptions leakDetection(LeakDetection detection) {
@@ -203,11 +177,7 @@ public final class TransactionOptions {
     return with(v -> v.leakDetection = detection);
   }
 
-  /**
-   * Which transactions and cursors remember where they were made.
-   *
-   * @return which
-   */
+  /** {@return which transactions and cursors record where they were created} */
   public LeakDetection leakDetection() {
     return v.leakDetection;
   }

@@ -21,8 +21,20 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What runs transactions: the part of a {@link Database} that an application needs where it only
- * reads and writes.
+ * Runs transactions: the part of a {@link Database} that an application needs to read and write.
+ *
+ * <p>{@code run}, {@code call}, {@code read} and {@code submit} run a body in a transaction, commit
+ * it when the body returns, and retry the body after a conflict. An exception of the body rolls the
+ * transaction back. These methods throw:
+ *
+ * <ul>
+ *   <li>{@link TransactionAbortedException} if the transaction was aborted for a reason that a
+ *       retry can't fix, such as its time or size limit. This holds even if the body has swallowed,
+ *       wrapped or replaced that abort; what the body threw is then suppressed in it.
+ *   <li>{@link InvalidUseException} if called inside a body of another transaction of this
+ *       database, unless the options allow {@linkplain TxOptions#joining joining} it.
+ *   <li>{@link DatabaseClosedException} if the database was closed.
+ * </ul>
  *
  * <p>Any thread.
  *
@@ -32,7 +44,6 @@ public abstract sealed class TransactionRunner permits Catalog {
   private static final Executor ON_VIRTUAL_THREADS =
       body -> Thread.ofVirtual().name("fovea-submit").start(body);
 
-  /** Where transactions come from. */
   final Source source;
 
   TransactionRunner(Options options, Store store, Leaks leaks) {
@@ -40,31 +51,23 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Does work in a transaction and commits it; does it again after a conflict.
+   * Runs a task in a transaction and commits it.
    *
-   * @param <X> what the body throws
+   * @param <X> the exception that the task throws
    * @param task the body
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException if the transaction was aborted for a reason that doing it
-   *     again does not mend, its limit on time or on size; also where the body has swallowed that
-   *     abort, wrapped it or thrown something else: what the body threw is suppressed in the abort
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
+   * @throws X if the task throws it; the transaction was rolled back
    */
   public <X extends Exception> void run(Task<X> task) throws X {
     run(TxOptions.defaults(), task);
   }
 
   /**
-   * Does work in a transaction and commits it; does it again after a conflict.
+   * Runs a task in a transaction with options and commits it.
    *
-   * @param <X> what the body throws
-   * @param txOptions what is special about the transaction
+   * @param <X> the exception that the task throws
+   * @param txOptions the options of the transaction
    * @param task the body
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
+   * @throws X if the task throws it; the transaction was rolled back
    */
   public <X extends Exception> void run(TxOptions txOptions, Task<X> task) throws X {
     Objects.requireNonNull(task, "task");
@@ -72,50 +75,39 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Does named work in a transaction and commits it; does it again after a conflict. Short for
-   * {@link TxOptions#name}; a hot path keeps such options.
+   * Runs a named task in a transaction and commits it.
    *
-   * @param <X> what the body throws
-   * @param name what the work is, for the warnings of the log
+   * @param <X> the exception that the task throws
+   * @param name the {@linkplain TxOptions#name name} of the work; on hot paths reuse options
    * @param task the body
-   * @throws X what the body threw; the transaction was rolled back
+   * @throws X if the task throws it; the transaction was rolled back
    * @throws IllegalArgumentException if the name is blank
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
    */
   public <X extends Exception> void run(String name, Task<X> task) throws X {
     run(TxOptions.defaults().name(name), task);
   }
 
   /**
-   * Does work in a transaction and commits it, ahead of the log: does not wait until it is durable.
-   * For threads that serve several clients, and work for another while the commit of one becomes
-   * durable. Does it again after a conflict.
+   * Runs a task in a transaction and commits it without waiting for durability. This lets a thread
+   * that serves several clients work for one while the commit of another becomes durable.
    *
-   * @param <X> what the body throws
-   * @param task the body; what it has read and changed must not be told before the receipt says so
-   * @return tells when all is durable
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
+   * @param <X> the exception that the task throws
+   * @param task the body
+   * @return the handle; wait for it, or query it, before you disclose the task's reads or changes
+   * @throws X if the task throws it; the transaction was rolled back
    */
   public <X extends Exception> CommitHandle runPipelined(Task<X> task) throws X {
     return runPipelined(TxOptions.defaults(), task);
   }
 
   /**
-   * Does work in a transaction and commits it, ahead of the log: see {@link #runPipelined(Task)}.
+   * Runs a task in a transaction with options: see {@link #runPipelined(Task)}.
    *
-   * @param <X> what the body throws
-   * @param txOptions what is special about the transaction
-   * @param task the body; what it has read and changed must not be told before the receipt says so
-   * @return tells when all is durable
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
+   * @param <X> the exception that the task throws
+   * @param txOptions the options of the transaction
+   * @param task the body
+   * @return the handle; wait for it, or query it, before you disclose the task's reads or changes
+   * @throws X if the task throws it; the transaction was rolled back
    */
   public <X extends Exception> CommitHandle runPipelined(TxOptions txOptions, Task<X> task)
       throws X {
@@ -124,33 +116,27 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Does work in a transaction, commits it and returns its result; does it again after a conflict.
+   * Runs work in a transaction, commits it and returns its result.
    *
    * @param <R> the result
-   * @param <X> what the body throws
+   * @param <X> the exception that the work throws
    * @param work the body
-   * @return the result of the run that committed
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
+   * @return the result of the attempt that committed
+   * @throws X if the work throws it; the transaction was rolled back
    */
   public <R extends @Nullable Object, X extends Exception> R call(Work<R, X> work) throws X {
     return call(TxOptions.defaults(), work);
   }
 
   /**
-   * Does work in a transaction, commits it and returns its result; does it again after a conflict.
+   * Runs work in a transaction with options, commits it and returns its result.
    *
    * @param <R> the result
-   * @param <X> what the body throws
-   * @param txOptions what is special about the transaction
+   * @param <X> the exception that the work throws
+   * @param txOptions the options of the transaction
    * @param work the body
-   * @return the result of the run that committed
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
+   * @return the result of the attempt that committed
+   * @throws X if the work throws it; the transaction was rolled back
    */
   public <R extends @Nullable Object, X extends Exception> R call(
       TxOptions txOptions, Work<R, X> work) throws X {
@@ -159,19 +145,15 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Does named work in a transaction, commits it and returns its result; does it again after a
-   * conflict. Short for {@link TxOptions#name}; a hot path keeps such options.
+   * Runs named work in a transaction, commits it and returns its result.
    *
    * @param <R> the result
-   * @param <X> what the body throws
-   * @param name what the work is, for the warnings of the log
+   * @param <X> the exception that the work throws
+   * @param name the {@linkplain TxOptions#name name} of the work; on hot paths reuse options
    * @param work the body
-   * @return the result of the run that committed
-   * @throws X what the body threw; the transaction was rolled back
+   * @return the result of the attempt that committed
+   * @throws X if the work throws it; the transaction was rolled back
    * @throws IllegalArgumentException if the name is blank
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
    */
   public <R extends @Nullable Object, X extends Exception> R call(String name, Work<R, X> work)
       throws X {
@@ -179,20 +161,16 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Does named work in a transaction that only reads, and returns its result: as {@link
-   * #read(Work)}. Short for {@link TxOptions#name}; a hot path keeps such options.
+   * Runs named work in a read-only transaction and returns its result.
    *
    * @param <R> the result
-   * @param <X> what the body throws
-   * @param name what the work is, for the warnings of the log
+   * @param <X> the exception that the work throws
+   * @param name the {@linkplain TxOptions#name name} of the work; on hot paths reuse options
    * @param work the body
    * @return a result that belongs to one state of the database
-   * @throws X what the body threw
+   * @throws X if the work throws it
    * @throws IllegalArgumentException if the name is blank
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database, and if the
-   *     body writes
-   * @throws DatabaseClosedException if the database was closed
+   * @throws InvalidUseException if the body writes
    */
   public <R extends @Nullable Object, X extends Exception> R read(String name, Work<R, X> work)
       throws X {
@@ -200,31 +178,26 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Does work in a transaction that only reads, and returns its result; does it again after a
-   * conflict.
+   * Runs work in a read-only transaction and returns its result.
    *
    * @param <R> the result
-   * @param <X> what the body throws
+   * @param <X> the exception that the work throws
    * @param work the body
    * @return a result that belongs to one state of the database
-   * @throws X what the body threw
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database, and if the
-   *     body writes
-   * @throws DatabaseClosedException if the database was closed
+   * @throws X if the work throws it
+   * @throws InvalidUseException if the body writes
    */
   public <R extends @Nullable Object, X extends Exception> R read(Work<R, X> work) throws X {
     return call(TxOptions.forReading(), work);
   }
 
   /**
-   * Does work in a transaction on a virtual thread of its own: see {@link #submit(TxOptions,
-   * Executor, Work)}.
+   * Runs work in a transaction on a new virtual thread.
    *
    * @param <R> the result
-   * @param <X> what the body throws
+   * @param <X> the exception that the work throws
    * @param work the body
-   * @return the stage that is completed with the result of the run that committed
+   * @return the stage of {@link #submit(TxOptions, Executor, Work)}
    */
   public <R extends @Nullable Object, X extends Exception> CompletionStage<R> submit(
       Work<R, X> work) {
@@ -232,14 +205,13 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Does work in a transaction on a virtual thread of its own: see {@link #submit(TxOptions,
-   * Executor, Work)}.
+   * Runs work in a transaction with options on a new virtual thread.
    *
    * @param <R> the result
-   * @param <X> what the body throws
-   * @param txOptions what is special about the transaction
+   * @param <X> the exception that the work throws
+   * @param txOptions the options of the transaction
    * @param work the body
-   * @return the stage that is completed with the result of the run that committed
+   * @return the stage of {@link #submit(TxOptions, Executor, Work)}
    */
   public <R extends @Nullable Object, X extends Exception> CompletionStage<R> submit(
       TxOptions txOptions, Work<R, X> work) {
@@ -247,27 +219,27 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Does work in a transaction on another thread, and completes a stage with its result when all
-   * that it has changed and read is durable. Does it again after a conflict. No thread waits for
-   * the device: the thread of the executor is free as soon as the transaction has committed, and a
-   * virtual thread completes the stage then. What depends on the stage without an executor of its
-   * own runs there, and may block; where nothing was to be waited for, on the thread of the body.
+   * Runs work in a transaction on a thread of an executor, and completes a stage with its result
+   * when everything that it has changed and read is durable. No thread of the executor waits for
+   * the device: it is free after the commit, and a virtual thread completes the stage. Dependent
+   * actions without an executor run on that virtual thread and may block; if there was nothing to
+   * wait for, they run on the thread of the body.
    *
-   * <p>The stage is a {@link CompletableFuture}. If it is completed or cancelled before the body
-   * began, the body is not run; later that changes nothing: the transaction commits. Where the body
-   * throws, or what {@link #call(TxOptions, Work)} throws, the stage is completed with that: {@link
-   * CompletableFuture#join} wraps it into a {@link java.util.concurrent.CompletionException}.
+   * <p>The stage is a {@link CompletableFuture}. Completing or cancelling it before the body has
+   * begun prevents the body from running; later the transaction commits regardless. An exception of
+   * the body, or one that {@link #call(TxOptions, Work)} would throw, completes the stage
+   * exceptionally; {@link CompletableFuture#join} wraps it in a {@link
+   * java.util.concurrent.CompletionException}.
    *
-   * <p>A body of a transaction must not wait for a stage: it might keep the place that the other
-   * one needs.
+   * <p>A body must not wait for a stage: it may hold the transaction slot that the stage needs.
    *
    * @param <R> the result
-   * @param <X> what the body throws
-   * @param txOptions what is special about the transaction
+   * @param <X> the exception that the work throws
+   * @param txOptions the options of the transaction
    * @param executor runs the body
    * @param work the body
-   * @return the stage that is completed with the result of the run that committed
-   * @throws java.util.concurrent.RejectedExecutionException if the executor does not take it
+   * @return a stage that completes with the result of the attempt that committed
+   * @throws java.util.concurrent.RejectedExecutionException if the executor rejects the work
    */
   public <R extends @Nullable Object, X extends Exception> CompletionStage<R> submit(
       TxOptions txOptions, Executor executor, Work<R, X> work) {
@@ -292,18 +264,15 @@ public abstract sealed class TransactionRunner permits Catalog {
     }
   }
 
-  /** A body whose result is kept until it is durable. */
   private static final class Submitted<R extends @Nullable Object, X extends Exception>
       implements Task<X> {
     final Work<R, X> work;
 
-    /** Of the last run. */
     R result;
 
-    /** What is to be done when that is durable; null for nothing. */
     @Nullable List<Runnable> actions;
 
-    @SuppressWarnings("NullAway") // before the first run
+    @SuppressWarnings("NullAway") // null until the first attempt
     Submitted(Work<R, X> work) {
       this.work = work;
     }
@@ -316,11 +285,11 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Begins a transaction that its user ends, and that is not done again after a conflict.
+   * Begins a transaction that the caller ends, and that is not retried after a conflict.
    *
-   * @return the transaction, of the calling thread; to be committed, rolled back or closed
-   * @throws InvalidUseException inside the body of a transaction of this database
-   * @throws TransactionAbortedException if none could begin in time, for too many are active
+   * @return a transaction of the calling thread; commit it, roll it back or close it
+   * @throws InvalidUseException inside a body of a transaction of this database
+   * @throws TransactionAbortedException if too many transactions are active for it to begin in time
    * @throws DatabaseClosedException if the database was closed
    */
   public Transaction begin() {
@@ -328,30 +297,25 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
-   * Begins a transaction that its user ends, and that is not done again after a conflict.
+   * Begins a transaction with options; otherwise as {@link #begin()}.
    *
-   * @param txOptions what is special about it
-   * @return the transaction, of the calling thread; to be committed, rolled back or closed
-   * @throws InvalidUseException inside the body of a transaction of this database
-   * @throws TransactionAbortedException if none could begin in time, for too many are active
-   * @throws DatabaseClosedException if the database was closed
+   * @param txOptions the options of the transaction
+   * @return a transaction of the calling thread; commit it, roll it back or close it
    */
   public Transaction begin(TxOptions txOptions) {
     Objects.requireNonNull(txOptions, "options");
     return source.begin(txOptions);
   }
 
-  // ---------------------------------------------------------------------------------- its source
-
-  /** Begins the transactions of a database, and runs bodies in them. Any thread. */
+  /** Begins transactions and runs bodies in them. Any thread. */
   static final class Source {
-    /** Where the transaction of the body is that a thread is in: with 128 bytes on each side. */
+    /** The index of the calling thread's current transaction, padded by 128 bytes on each side. */
     private static final int CURRENT = 32;
 
     private final Database database;
     private final Store store;
 
-    // What the options say, looked up once: each transaction asks.
+    // Option values that every transaction needs.
     private final boolean readOnly;
     private final long timeoutNanos;
     private final int patience;
@@ -359,18 +323,16 @@ public abstract sealed class TransactionRunner permits Catalog {
     private final Leaks leaks;
 
     /**
-     * Marks the threads that are in a body, so that one in another is noticed. Each transaction
-     * writes that of its thread.
+     * Holds each thread's current transaction, to detect a body inside another.
      *
-     * <p>An array, and not a class of the engine: a thread that outlives the database keeps the
-     * value until its own table of values is tidied up, and a value of the engine would keep its
-     * class loader.
+     * <p>The value is an array and not an engine class: a thread may keep the value longer than the
+     * database lives, and an engine class would retain its class loader.
      */
     private final ThreadLocal<@Nullable Object[]> nest =
         ThreadLocal.withInitial(() -> new @Nullable Object[2 * CURRENT]);
 
     private final LongAdder retries = new LongAdder();
-    private final RetryWarning again = new RetryWarning();
+    private final RetryWarning retryWarning = new RetryWarning();
 
     Source(Database database, Options options, Store store, Leaks leaks) {
       this.database = database;
@@ -381,17 +343,15 @@ public abstract sealed class TransactionRunner permits Catalog {
       this.patience = options.transactions().pessimisticAfterAborts();
     }
 
-    /** Whether the calling thread is in a body. */
     boolean isInBody() {
       return nest.get()[CURRENT] != null;
     }
 
-    /** How many attempts there were after the first ones. */
+    /** Returns the number of attempts other than first ones. */
     long retries() {
       return retries.sum();
     }
 
-    /** One of {@code work} and {@code task} is the body; ahead of the log R is a receipt. */
     static <R extends @Nullable Object, X extends Exception> R loop(
         Source source,
         TxOptions txOptions,
@@ -403,7 +363,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       @Nullable Object[] nest = source.nest.get();
       Transaction outer = (Transaction) nest[CURRENT];
       if (outer != null) {
-        return takePart(outer, txOptions, work, task, ahead);
+        return join(outer, txOptions, work, task, ahead);
       }
       AbortCause previous = null;
       Attempts attempts = source.patience(txOptions) == 0 ? source.attempts(txOptions) : null;
@@ -443,12 +403,12 @@ public abstract sealed class TransactionRunner permits Catalog {
       }
     }
 
-    // What is rare, or needed once in a while, is not in the loop: a method of more than 325
-    // bytecodes would be a call from each place that runs a transaction.
+    // Rare paths are in methods outside of the loop: beyond 325 bytecodes (FreqInlineSize) the
+    // JIT no longer inlines it into its callers.
 
-    /** A body inside of another, which decides whether all of it commits. */
-    @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
-    private static <R extends @Nullable Object, X extends Exception> R takePart(
+    /** Runs a body inside another one, which decides whether all of it commits. */
+    @SuppressWarnings("NullAway") // R may be nullable, and is null for a task
+    private static <R extends @Nullable Object, X extends Exception> R join(
         Transaction outer,
         TxOptions txOptions,
         @Nullable Work<R, X> work,
@@ -457,11 +417,11 @@ public abstract sealed class TransactionRunner permits Catalog {
         throws X {
       if (!txOptions.isJoining() || ahead) {
         throw new InvalidUseException(
-            "A transaction can't run inside another of the same database and thread. Pass the"
-                + " transaction on instead, or take part in it: TxOptions.joining; what is ahead of"
-                + " the log can't.");
+            "A transaction can't run inside another one of the same database and thread. Pass the"
+                + " transaction to the inner code, or join it: TxOptions.joining. Commits ahead of"
+                + " the log can't join.");
       }
-      outer.requireMine("A body can't take part in the transaction around it");
+      outer.requireMine("A body can't join the enclosing transaction");
       try {
         if (work != null) {
           return work.call(outer);
@@ -485,7 +445,6 @@ public abstract sealed class TransactionRunner permits Catalog {
       return last;
     }
 
-    /** After how many aborts a transaction becomes pessimistic. */
     private int patience(TxOptions txOptions) {
       int own = txOptions.pessimisticAfterAborts();
       return own < 0 ? patience : own;
@@ -494,12 +453,12 @@ public abstract sealed class TransactionRunner permits Catalog {
     private void aborted(
         TxOptions txOptions, @Nullable Object body, int attempt, @Nullable AbortCause cause) {
       retries.increment();
-      again.aborted(
+      retryWarning.aborted(
           txOptions.name(), body instanceof Submitted<?, ?> s ? s.work : body, attempt, cause);
     }
 
-    /** Where the body has rolled the transaction back it has waited as well. */
-    @SuppressWarnings("unchecked") // R is a receipt
+    /** Returns the commit handle. A rollback in the body has already waited for durability. */
+    @SuppressWarnings("unchecked") // R is a commit handle
     private static <R extends @Nullable Object> R receipt(Source source, Transaction tx) {
       if (tx.isActive()) {
         return (R) tx.commitForReceipt();
@@ -508,7 +467,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       return (R) new CommitHandle(source.store.engine(), 0, false);
     }
 
-    @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
+    @SuppressWarnings("NullAway") // R may be nullable, and is null for a task
     private static <R extends @Nullable Object> R commit(
         Transaction tx, @Nullable R result, @Nullable Object[] nest, @Nullable Attempts attempts) {
       if (tx.isActive()) {
@@ -518,8 +477,8 @@ public abstract sealed class TransactionRunner permits Catalog {
       }
       List<Runnable> actions = tx.takeAfterCommit();
       if (actions != null) {
-        // They are outside of the body, so that they may run transactions of their own: one that
-        // would be pessimistic must not wait for the turn of this one.
+        // Actions run outside of the body, so that they can run transactions. A pessimistic one
+        // must not wait for the ticket that this one holds.
         nest[CURRENT] = null;
         if (attempts != null) {
           attempts.close();
@@ -533,11 +492,11 @@ public abstract sealed class TransactionRunner permits Catalog {
       return store.engine().attempts(patience(txOptions));
     }
 
-    /** Begins a transaction that its user ends. */
+    /** Begins a transaction that the caller ends. */
     Transaction begin(TxOptions txOptions) {
       if (isInBody()) {
         throw new InvalidUseException(
-            "A transaction can't begin inside the body of another of the same database and"
+            "A transaction can't begin inside a body of another one of the same database and"
                 + " thread.");
       }
       Transaction tx = beginExplicitly(txOptions);
@@ -552,7 +511,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         return tx;
       } finally {
         if (!watched) {
-          tx.abandon(); // nobody has it
+          tx.abandon();
         }
       }
     }
@@ -562,17 +521,15 @@ public abstract sealed class TransactionRunner permits Catalog {
       return name == null ? "A transaction" : "Transaction \"" + name + '"';
     }
 
-    /**
-     * Ends a transaction that its user has forgotten. Has no reference to the transaction itself,
-     * which would keep that reachable.
-     */
+    /** Returns the cleanup of a leaked transaction, without a reference that keeps it reachable. */
     private static Runnable forgotten(
         StatementContext statementContext, Tx context, @Nullable Attempts attempts) {
       long epoch = context.epoch();
       return () -> {
-        // Unreachable, so that nobody else can use the context at the same time. The epoch has
-        // moved where an error cut its end off: context and slot may be another's by then. The
-        // collector that found the transaction unreachable ran after its last store to the epoch.
+        // The transaction is unreachable, so no other thread uses the context. The epoch has
+        // changed if an error interrupted its end; context and slot may then belong to another
+        // transaction. The collector found the transaction unreachable after its last store to the
+        // epoch.
         try {
           if (context.epoch() == epoch && statementContext.enter()) {
             try {
@@ -583,7 +540,7 @@ public abstract sealed class TransactionRunner permits Catalog {
           }
         } finally {
           if (attempts != null) {
-            attempts.close(); // else nobody would be pessimistic any more
+            attempts.close(); // otherwise no transaction could become pessimistic any more
           }
         }
       };
@@ -594,7 +551,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       return timeout == null ? timeoutNanos : Waits.nanos(timeout);
     }
 
-    /** A transaction of its user's; a pessimistic one keeps its turn until it ends. */
+    /** Begins a transaction that the caller ends; a pessimistic one keeps its ticket until then. */
     private Transaction beginExplicitly(TxOptions txOptions) {
       if (txOptions.pessimisticAfterAborts() != 0) {
         return begin(txOptions, 1, null, false, null);
@@ -606,7 +563,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         long nanos = timeoutNanos(txOptions);
         if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
           throw new TransactionAbortedException(
-              AbortCause.ADMISSION, "Other pessimistic transactions took all of its time.");
+              AbortCause.ADMISSION, "It timed out waiting for other pessimistic transactions.");
         }
         Transaction tx = begin(txOptions, 1, null, false, attempts);
         tx.attempts = attempts;
@@ -644,7 +601,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       } finally {
         if (!done) {
           try {
-            tx.rollback(tx.epoch()); // nobody else has had it
+            tx.rollback(tx.epoch()); // no other thread has seen it
           } finally {
             if (statementContext != null) {
               statementContext.release();

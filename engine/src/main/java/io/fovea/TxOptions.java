@@ -5,14 +5,14 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Options of one transaction.
+ * Options of a single transaction.
  *
- * <p>Whatever the options say, one transaction reads and writes 4,194,304 records at most, those
- * that its scans pass included; beyond that it is aborted with the cause {@link
+ * <p>Whatever the options, a transaction reads and writes at most 4,194,304 records, including
+ * those that its scans pass. Beyond that it is aborted with the cause {@link
  * io.fovea.error.AbortCause#TOO_LARGE}. Split larger work into several transactions, each of which
- * goes on at the key where the last one ended.
+ * continues at the key where the previous one ended.
  *
- * <p>A value: every method with an argument gives a new one. Any thread.
+ * <p>Immutable: every method with an argument returns a new instance. Any thread.
  *
  * @since 0.1.0
  */
@@ -45,26 +45,18 @@ public final class TxOptions {
     this.name = name;
   }
 
-  /**
-   * Reads and writes, with the database's limit on time.
-   *
-   * @return the options that the others are made from
-   */
+  /** {@return the defaults: a transaction that reads and writes, with the database's timeout} */
   public static TxOptions defaults() {
     return DEFAULTS;
   }
 
-  /**
-   * Reads only, with the database's limit on time.
-   *
-   * @return options whose {@link #readOnly()} is true
-   */
+  /** {@return the defaults of a read-only transaction, with the database's timeout} */
   public static TxOptions forReading() {
     return READ_ONLY;
   }
 
   /**
-   * Sets whether the transaction only reads.
+   * Sets whether the transaction is read-only.
    *
    * @param readOnly true to refuse writes
    * @return new options
@@ -73,24 +65,19 @@ public final class TxOptions {
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
 
-  /**
-   * Whether the transaction only reads.
-   *
-   * @return true if it refuses writes
-   */
+  /** {@return whether the transaction is read-only and refuses writes} */
   public boolean readOnly() {
     return readOnly;
   }
 
   /**
-   * Sets how long the transaction may take before it is aborted, one attempt of it. Waiting for a
-   * place among those that run ({@link TransactionOptions#maxActive}) has the same limit, and its
-   * own cause, {@link io.fovea.error.AbortCause#ADMISSION}.
+   * Sets how long an attempt of the transaction may take before it is aborted. Waiting for
+   * admission ({@link TransactionOptions#maxActive}) has the same limit, and a separate cause,
+   * {@link io.fovea.error.AbortCause#ADMISSION}.
    *
-   * <p>The limit is noticed by the next operation, or by the commit: code of the application that
-   * sleeps or computes is not interrupted. After the limit other transactions may take what this
-   * one keeps from them: the memory of its timestamps, and its reservations ({@link
-   * #pessimisticAfterAborts}).
+   * <p>The next operation or the commit detects the timeout: application code that sleeps or
+   * computes is not interrupted. After the timeout, other transactions may reclaim the memory of
+   * this one's timestamps and its reservations ({@link #pessimisticAfterAborts}).
    *
    * @param timeout the limit; zero for none
    * @return new options
@@ -105,81 +92,72 @@ public final class TxOptions {
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
 
-  /**
-   * How long the transaction may take before it is aborted.
-   *
-   * @return the limit; zero for none; null for the database's
-   */
+  /** {@return how long an attempt may take; zero for no limit; null for the database's timeout} */
   public @Nullable Duration timeout() {
     return timeout;
   }
 
   /**
-   * Sets after how many aborts in a row the work of {@link Database#run}, {@link Database#call} or
-   * {@link Database#read} is done <i>pessimistically</i>. Such an attempt reserves what it reads
-   * and writes as it goes: others that write the same are aborted and wait for it, and it is not
-   * aborted for their sake. All else goes on. One transaction of a database at a time is
-   * pessimistic; others that want to be wait for their turn in order, and make ordinary attempts
-   * meanwhile.
+   * Sets after how many aborts in a row {@link Database#run}, {@link Database#call} or {@link
+   * Database#read} run the body <i>pessimistically</i>. Such an attempt reserves what it reads and
+   * writes before using it: other writers of the same records are aborted and wait for it, and it
+   * is not aborted because of them. Other transactions continue. Only one transaction of a database
+   * at a time is pessimistic; others wait for their ticket, and make ordinary attempts meanwhile.
    *
-   * <p>For a transaction of {@link Database#begin(TxOptions)} 0 makes it pessimistic, after waiting
-   * for its turn; any other number has no meaning.
+   * <p>For a transaction of {@link Database#begin(TxOptions)}, 0 makes it pessimistic after waiting
+   * for its ticket; any other number has no effect.
    *
-   * @param aborts 0 for from the first attempt on; {@link Integer#MAX_VALUE} for never
+   * @param aborts 0: pessimistic from the first attempt; {@link Integer#MAX_VALUE}: never
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
   public TxOptions pessimisticAfterAborts(int aborts) {
     if (aborts < 0) {
-      throw new IllegalArgumentException("A number of aborts is not negative: " + aborts + ".");
+      throw new IllegalArgumentException(
+          "TxOptions.pessimisticAfterAborts is 0 or more, not " + aborts + ".");
     }
     return new TxOptions(readOnly, timeout, aborts, attemptsMax, joining, name);
   }
 
   /**
-   * After how many aborts in a row the work is done pessimistically.
-   *
-   * @return the number; negative for the database's, {@link
-   *     TransactionOptions#pessimisticAfterAborts()}
+   * {@return the number of aborts after which the body runs pessimistically; negative for the
+   * database's {@link TransactionOptions#pessimisticAfterAborts()}}
    */
   public int pessimisticAfterAborts() {
     return pessimisticAfterAborts;
   }
 
   /**
-   * Sets how many attempts are made to do the work of {@link Database#run}, {@link Database#call}
-   * or {@link Database#read}. After the last one its {@link
-   * io.fovea.error.TransactionAbortedException} is thrown.
+   * Sets the maximum number of attempts of {@link Database#run}, {@link Database#call} or {@link
+   * Database#read}. After the last one they throw its {@link
+   * io.fovea.error.TransactionAbortedException}.
    *
-   * @param attempts 1 for no second one; the default is {@link Integer#MAX_VALUE}
+   * @param attempts 1: never retry; the default is {@link Integer#MAX_VALUE}
    * @return new options
    * @throws IllegalArgumentException if it is less than 1
    */
   public TxOptions attemptsMax(int attempts) {
     if (attempts < 1) {
-      throw new IllegalArgumentException("At least one attempt is made: " + attempts + ".");
+      throw new IllegalArgumentException(
+          "TxOptions.attemptsMax is at least 1, not " + attempts + ".");
     }
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attempts, joining, name);
   }
 
-  /**
-   * How many attempts are made at most.
-   *
-   * @return at least 1
-   */
+  /** {@return the maximum number of attempts, at least 1} */
   public int attemptsMax() {
     return attemptsMax;
   }
 
   /**
-   * Lets the body of {@link Database#run}, {@link Database#call} or {@link Database#read} take part
-   * in a transaction: where it is called in the body of another of the same database and thread, it
-   * gets that transaction, and that commits or does not. So services that are written for
-   * themselves can be composed. Elsewhere the body has a transaction of its own, as without this.
+   * Lets {@link Database#run}, {@link Database#call} or {@link Database#read} join an enclosing
+   * transaction. Called inside a body of the same database and thread, the body uses that
+   * transaction and commits or fails with it, so that independent services can be composed.
+   * Elsewhere it runs in a new transaction, as without this option.
    *
-   * <p>In a transaction around it, all other options are those of that. If a body that takes part
-   * throws, nothing of the whole commits: there is no way to undo a part. A body around it that
-   * swallows the exception gets a {@link io.fovea.error.TransactionAbortedException} at its end.
+   * <p>In an enclosing transaction all other options are ignored. If a joining body throws, nothing
+   * of the whole commits: a part can't be undone. An enclosing body that swallows the exception
+   * gets a {@link io.fovea.error.TransactionAbortedException} at its end.
    *
    * @return new options
    */
@@ -187,37 +165,27 @@ public final class TxOptions {
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, true, name);
   }
 
-  /**
-   * Whether the body takes part in a transaction around it.
-   *
-   * @return false by default: then a body in another is refused
-   */
+  /** {@return whether the body joins an enclosing transaction; by default nesting is refused} */
   public boolean isJoining() {
     return joining;
   }
 
   /**
-   * Names the transaction, for the warnings of the log: of work that is aborted again and again,
-   * and of a transaction that was never closed. Without a name they have the class of the body.
+   * Sets the name in log warnings about repeated aborts and leaked transactions. Without one they
+   * show the body's class. {@link Database#run(String, Task)} and its variants are shorthands.
    *
-   * <p>{@link Database#run(String, Task)} and its like are short for that.
-   *
-   * @param name what the work is, such as {@code transfer}
+   * @param name the name of the work, such as {@code transfer}
    * @return new options
    * @throws IllegalArgumentException if it is blank
    */
   public TxOptions name(String name) {
     if (name.isBlank()) {
-      throw new IllegalArgumentException("The name of a transaction is blank.");
+      throw new IllegalArgumentException("The name of a transaction must not be blank.");
     }
     return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
 
-  /**
-   * The name of the transaction.
-   *
-   * @return null for none
-   */
+  /** {@return the name of the transaction; null for none} */
   public @Nullable String name() {
     return name;
   }

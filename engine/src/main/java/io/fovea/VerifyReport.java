@@ -7,13 +7,13 @@ import java.util.Objects;
 /**
  * The result of a verification of a whole database.
  *
- * <p>A value; any thread.
+ * <p>Immutable; any thread.
  *
- * @param pages the pages of the file, superblocks included
- * @param freePages the pages that wait to be used again
- * @param trees the trees looked at: the catalog, tables and indexes
- * @param records the records of all tables; entries of indexes don't count
- * @param problems what is wrong, in words, the first of it; empty if nothing is
+ * @param pages the pages of the file, including superblocks
+ * @param freePages the pages free for reuse
+ * @param trees the trees verified: the catalog, tables and indexes
+ * @param records the records of all tables, without index entries
+ * @param problems descriptions of the first problems found; empty if there are none
  * @since 0.1.0
  */
 public record VerifyReport(
@@ -27,11 +27,7 @@ public record VerifyReport(
     return new VerifyReport(r.pages(), r.freePages(), r.trees(), r.records(), r.problems());
   }
 
-  /**
-   * Whether nothing is wrong.
-   *
-   * @return true if there are no problems
-   */
+  /** {@return whether no problems were found} */
   public boolean ok() {
     return problems.isEmpty();
   }
