@@ -61,8 +61,7 @@ final class EntryReads {
     if (n < 0) {
       t.requireReadsValid();
       if (t.wrote(table.tree, pk, 0, pkLen)) {
-        throw new InvalidUseException(
-            "The transaction has deleted the record under the cursor.");
+        throw new InvalidUseException("The transaction has deleted the record under the cursor.");
       }
       throw table.damaged(
           "record that an entry of index " + index.shown() + " names, its size", t.page(), 1, n);

@@ -521,9 +521,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     t.requireReadsValid();
     return new TransactionAbortedException(
         AbortCause.USER,
-        "An earlier statement or joining body failed halfway ("
-            + statementContext.broken()
-            + ").");
+        "An earlier statement or joining body failed halfway (" + statementContext.broken() + ").");
   }
 
   /**
