@@ -60,7 +60,7 @@ public final class ObjectDump {
     ObjectHistory history = table.core().objects();
     if (history == null) {
       throw new InvalidUseException(
-          "Table " + NameText.of(table.spec().name()) + " does not contain Java objects.");
+          "Table " + NameText.of(table.spec().name()) + " contains no objects of a Java class.");
     }
     return history;
   }

@@ -21,12 +21,13 @@ import org.jspecify.annotations.Nullable;
  * <p>Keys are those of this {@link RowTable} or {@link RowIndex}. A key with fewer parts than its
  * specification is a prefix, and compares as equal to all keys that begin with it: {@link #ceiling}
  * finds the first and {@link #floor} the last of them; {@link #higher} and {@link #lower} skip all
- * of them. {@code forEach}, {@code stream} and {@code page} pass primary keys.
+ * of them. {@code forEach}, {@code stream} and {@code page} pass the table's primary key.
  *
  * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
  * that record, and with changes of that record.
  *
- * <p>Operations throw {@link RowTable}'s exceptions; {@link InvalidUseException} for byte strings.
+ * <p>Operations throw {@link RowTable}'s exceptions, and {@link InvalidUseException} for a table of
+ * byte strings.
  *
  * @since 0.1.0
  */
@@ -45,7 +46,7 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   }
 
   /**
-   * {@return a cursor before the first record of a range, closed with the transaction at latest}
+   * {@return a cursor before a range's first record, closed with the transaction at the latest}
    *
    * @param tx the transaction
    * @param range the range of keys

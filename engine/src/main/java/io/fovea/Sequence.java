@@ -28,8 +28,8 @@ import io.fovea.schema.SequenceSpec;
  * <p><b>With gaps.</b> Taking a value is not part of a transaction: values of a transaction that is
  * rolled back or retried are skipped. So are values that were reserved and unused when the process
  * died, up to twice {@link SequenceSpec#cached}; a close skips none. For numbers without gaps, such
- * as those of invoices, let the transaction update a counter in a row; such transactions then
- * conflict.
+ * as those of invoices, let the transaction update a counter in a row; such transactions wait for
+ * one another, or conflict.
  *
  * <p><b>Cost.</b> Values come from memory, in nanoseconds, and cause no conflicts. Once in {@link
  * SequenceSpec#cached} values a thread writes a log record. It waits for the device only if a block
@@ -63,7 +63,8 @@ public final class Sequence {
    *
    * @return a value never returned before, and higher than all that were
    * @throws SequenceExhaustedException if there is none left
-   * @throws InvalidUseException if its transaction did not commit, or the database is read-only
+   * @throws InvalidUseException if the transaction that created it did not commit, or the database
+   *     is read-only
    * @throws TransactionAbortedException in a transaction of this thread, if values must be reserved
    *     while another thread waits until no transaction is active; retry the transaction
    * @throws OperationInterruptedException if the thread is interrupted while another reserves

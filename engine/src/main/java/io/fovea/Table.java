@@ -154,7 +154,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * {@return an {@linkplain RowTable#estimate estimate} of the number and size of records}
+   * {@return an {@linkplain RowTable#estimate estimate} of a range's record count and size}
    *
    * @param tx the transaction
    * @param from the lower bound, or null
@@ -455,7 +455,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   // ------------------------------------------------------------------------------------- scanning
 
   /**
-   * {@return a cursor before the first record of a range, closed with the transaction at latest}
+   * {@return a cursor before a range's first record, closed with the transaction at the latest}
    *
    * @param tx the transaction
    * @param from the lower bound, or null

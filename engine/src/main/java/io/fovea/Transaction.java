@@ -32,11 +32,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@link Database#run}, {@link Database#call} and {@link Database#read} pass one to the body,
  * commit it when the body returns, and retry the body after a conflict. A transaction of {@link
- * Database#begin()} is ended by its caller. It sees its changes; others see them after its commit.
+ * Database#begin()} is ended by its caller. Its changes are visible to others after its commit.
  *
  * <p>A transaction belongs to the thread that began it. Operations throw {@link
- * InvalidUseException} in another thread or after its end, and {@link DatabaseClosedException} if
- * the database was closed.
+ * InvalidUseException} in another thread or after the transaction has ended, and {@link
+ * DatabaseClosedException} if the database was closed.
  *
  * <p>After an operation has thrown {@link TransactionAbortedException}, the transaction can only be
  * rolled back. A body that swallows the exception does not change that.

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@code run}, {@code call}, {@code read} and {@code submit} run a body in a transaction, commit
  * it when the body returns, and retry the body after a conflict. An exception of the body rolls the
- * transaction back. These methods throw:
+ * transaction back. These methods throw, or complete the stage with:
  *
  * <ul>
  *   <li>{@link TransactionAbortedException} if the transaction was aborted for a reason that a

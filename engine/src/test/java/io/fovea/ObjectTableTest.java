@@ -299,7 +299,7 @@ class ObjectTableTest {
                 assertThrows(
                     InvalidUseException.class,
                     () -> accounts.put(tx, 5L, new Account(6, "Eve", BigDecimal.ONE)));
-            assertTrue(other.getMessage().contains("another key"), other.getMessage());
+            assertTrue(other.getMessage().contains("a key other than"), other.getMessage());
             assertThrows(
                 IllegalArgumentException.class,
                 () ->

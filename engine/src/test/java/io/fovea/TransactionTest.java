@@ -408,7 +408,7 @@ class TransactionTest {
                     }));
     for (Executable form : forms) {
       var e = assertThrows(InvalidUseException.class, form);
-      assertTrue(e.getMessage().contains("when it returns"), e.getMessage());
+      assertTrue(e.getMessage().contains("when the body returns"), e.getMessage());
       assertEquals(-1, (int) db.read(tx -> get(tx, 1)));
     }
     db.run(
@@ -862,7 +862,7 @@ class TransactionTest {
                                   }));
                     }));
     assertEquals(AbortCause.USER, swallowed.abortCause());
-    assertTrue(swallowed.getMessage().contains("takes part"), swallowed.getMessage());
+    assertTrue(swallowed.getMessage().contains("joining body"), swallowed.getMessage());
     assertEquals(-1, (int) db.read(tx -> get(tx, 1)), "there is no record");
   }
 
