@@ -7,7 +7,7 @@ public interface EntryMaker {
   /**
    * Computes the key of a record's entry.
    *
-   * @param slot whose scratch memory may be used
+   * @param statementContext whose scratch memory may be used
    * @param pk holds the record's key
    * @param record holds the record
    * @param recordLen the bytes of the record; all rows of a layout have the same

@@ -37,7 +37,7 @@ public final class Shapes {
    *              | map(shape, shape) | record(NAME shape, …)
    * </pre>
    *
-   * @param text what {@link Shape#toString} gave
+   * @param text what {@link Object#toString} gave
    * @throws IllegalArgumentException if it is no shape
    */
   public static Shape parse(String text) {
