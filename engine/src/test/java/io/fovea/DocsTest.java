@@ -57,8 +57,16 @@ class DocsTest {
   /** Pages whose names are checked against the code; a folder stands for its pages. */
   private static final List<String> NAMING =
       List.of(
+          "README.md",
+          "CONTRIBUTING.md",
+          "examples/README.md",
+          "integrations/ratis/README.md",
+          "integrations/streams/README.md",
+          "tpcc/README.md",
+          "tpcc/YCSB.md",
           "docs/ARCHITECTURE.md",
           "docs/PAPERS.md",
+          "docs/benchmarks",
           "docs/reference/command-line.md",
           "docs/reference/errors.md",
           "docs/reference/glossary.md",
@@ -70,7 +78,7 @@ class DocsTest {
           "docs/internals",
           "docs/decisions");
 
-  /** Names of the JDK and of other systems. */
+  /** Names of the JDK and of other systems, and words that look like names. */
   private static final Set<String> FOREIGN =
       Set.of(
           "OutOfMemoryError",
@@ -85,7 +93,16 @@ class DocsTest {
           "MeterRegistry",
           "Recreate",
           "Tier4",
-          "CICompilerCount");
+          "CICompilerCount",
+          "MaxDirectMemorySize",
+          "FileChannel",
+          "RandomAccessFile",
+          "StampedLock",
+          "DataOutput",
+          "LSNs",
+          "DskipTests",
+          "GiB",
+          "MiB");
 
   private static final List<String> JDK =
       List.of(
