@@ -155,7 +155,7 @@ public final class CatalogChange {
       engine.checkUsable(false); // the previous change may be incomplete
     }
     try (Arena arena = Arena.ofConfined()) {
-      operations.forEach(o -> o.copy(arena));
+      copy(arena);
       session.begin(0);
       try {
         if (!change()) {
@@ -205,7 +205,7 @@ public final class CatalogChange {
     if (root != null) {
       root.happened(session);
     }
-    operations.forEach(this::install);
+    install();
     catalog.freeChain(released, session);
     return true;
   }
@@ -229,14 +229,24 @@ public final class CatalogChange {
   /** Writes long values with the commit's session, which later steps use too. */
   void stage(LogSession own, Arena arena) {
     session = own;
-    operations.forEach(o -> o.copy(arena));
+    copy(arena);
     stageAll();
   }
 
+  private void copy(Arena arena) {
+    for (Operation o : operations) {
+      o.copy(arena);
+    }
+  }
+
   int recordBytes() {
-    int opBytes =
-        operations.stream().mapToInt(Operation::bytes).sum()
-            + fates.stream().mapToInt(f -> CommitRecord.tableBytes(f.name.length)).sum();
+    int opBytes = 0;
+    for (Operation o : operations) {
+      opBytes += o.bytes();
+    }
+    for (Fate f : fates) {
+      opBytes += CommitRecord.tableBytes(f.name.length);
+    }
     return SchemaRecord.bytes(
         published.size(), dropped.size(), opBytes, adopted.size(), releasedSize());
   }
@@ -257,7 +267,9 @@ public final class CatalogChange {
 
   /** Installs the records; the commit is in the log, and the session's position is its record. */
   void install() {
-    operations.forEach(this::install);
+    for (Operation o : operations) {
+      install(o);
+    }
   }
 
   /** Frees the long values that were replaced. */
@@ -274,12 +286,20 @@ public final class CatalogChange {
 
   /** Returns an upper limit for the records that are added or grow. */
   int inserts() {
-    return (int) operations.stream().filter(o -> o.len >= 0).count();
+    int n = 0;
+    for (Operation o : operations) {
+      n += o.len >= 0 ? 1 : 0;
+    }
+    return n;
   }
 
   /** Returns the bytes of the records in {@link #inserts}. */
   long bytes() {
-    return operations.stream().filter(o -> o.len >= 0).mapToLong(o -> o.keyLen + o.len).sum();
+    long sum = 0;
+    for (Operation o : operations) {
+      sum += o.len >= 0 ? o.keyLen + o.len : 0;
+    }
+    return sum;
   }
 
   private void promisePages() {
@@ -298,9 +318,12 @@ public final class CatalogChange {
   /** Appends the record; returns false, with nothing changed, if the root cannot move. */
   private boolean append(int type, boolean counts) {
     int bytes = recordBytes();
-    int[] ids = published.stream().mapToInt(BTree::treeId).toArray();
-    int[] droppedIds = dropped.stream().mapToInt(BTree::treeId).toArray();
-    long[] droppedRoots = dropped.stream().mapToLong(BTree::rootPid).toArray();
+    int[] ids = treeIds(published);
+    int[] droppedIds = treeIds(dropped);
+    long[] droppedRoots = new long[dropped.size()];
+    for (int i = 0; i < droppedRoots.length; i++) {
+      droppedRoots[i] = dropped.get(i).rootPid();
+    }
     RootMove move = root;
     session.grant(LogSession.space(bytes) + (move == null ? 0 : RootMove.SPACE));
     if (move != null && !move.latch()) {
@@ -322,6 +345,14 @@ public final class CatalogChange {
     happened = counts; // before complete(): a later failure does not undo the record
     session.complete();
     return true;
+  }
+
+  private static int[] treeIds(List<BTree> trees) {
+    int[] ids = new int[trees.size()];
+    for (int i = 0; i < ids.length; i++) {
+      ids[i] = trees.get(i).treeId();
+    }
+    return ids;
   }
 
   private void put(MemorySegment to, long body, int[] ids, int[] droppedIds, long[] droppedRoots) {

@@ -29,7 +29,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -338,7 +337,10 @@ public record CatalogEntry(
     }
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (DataOutputStream out = new DataOutputStream(bytes)) {
-      boolean hinted = indexes.stream().anyMatch(i -> i.hints != EntryHints.NONE);
+      boolean hinted = false;
+      for (IndexEntry i : indexes) {
+        hinted |= i.hints != EntryHints.NONE;
+      }
       out.writeByte(
           layout != null && history().isPacked(layout)
               ? VERSION
@@ -382,19 +384,28 @@ public record CatalogEntry(
 
   /** Returns whether version 3 of the entry can hold all current and former fields. */
   private boolean isPlain() {
-    Stream<Field> fields =
-        Stream.concat(
-            Stream.concat(
-                key.parts().stream(), layout == null ? Stream.of() : layout.fields().stream()),
-            indexes.stream()
-                .flatMap(i -> Stream.ofNullable(i.extractedKey).map(KeySpec::parts))
-                .flatMap(List::stream));
+    boolean plain = arePlain(key.parts()) && (layout == null || arePlain(layout.fields()));
+    for (IndexEntry i : indexes) {
+      plain &= i.extractedKey == null || arePlain(i.extractedKey.parts());
+    }
     RowHistory history = extras.history();
-    return fields.allMatch(f -> FieldCodec.isPlain(f.type(), f.nullable()))
-        && (history == null
-            || history.old().stream()
-                .flatMap(s -> s.fields().stream())
-                .allMatch(p -> FieldCodec.isPlain(p.type(), p.nullable())));
+    if (history != null) {
+      for (RowHistory.Shape shape : history.old()) {
+        for (RowHistory.Part part : shape.fields()) {
+          plain &= FieldCodec.isPlain(part.type(), part.nullable());
+        }
+      }
+    }
+    return plain;
+  }
+
+  private static boolean arePlain(List<Field> fields) {
+    for (Field f : fields) {
+      if (!FieldCodec.isPlain(f.type(), f.nullable())) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static void writeKey(DataOutputStream out, KeySpec key) throws IOException {

@@ -24,11 +24,13 @@ public final class KeySpec {
   private KeySpec(List<Field> parts, boolean raw) {
     this.parts = List.copyOf(parts);
     this.raw = raw;
-    this.nullable = parts.stream().anyMatch(Field::nullable);
+    boolean anyNullable = false;
     int n = 0;
     for (Field f : parts) {
+      anyNullable |= f.nullable();
       n = Math.addExact(n, raw ? f.width() : f.keyBytesMax());
     }
+    this.nullable = anyNullable;
     this.maxBytes = n;
   }
 

@@ -32,8 +32,14 @@ public final class Layout {
 
   private Layout(List<Field> fields, int size) {
     this.fields = List.copyOf(fields);
-    this.nullable = fields.stream().anyMatch(Field::nullable);
-    this.variable = fields.stream().anyMatch(Field::variable);
+    boolean anyNullable = false;
+    boolean anyVariable = false;
+    for (Field field : fields) {
+      anyNullable |= field.nullable();
+      anyVariable |= field.variable();
+    }
+    this.nullable = anyNullable;
+    this.variable = anyVariable;
     this.size = size;
   }
 
