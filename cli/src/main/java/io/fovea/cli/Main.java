@@ -199,6 +199,9 @@ public final class Main implements Callable<Integer> {
   }
 
   private static Path path(String name) {
+    if (name.isEmpty()) { // likely an unset variable; it would be the current folder
+      throw new TypeConversionException("it is not a file name: it is empty");
+    }
     try {
       return Path.of(name);
     } catch (InvalidPathException e) {

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -111,6 +112,11 @@ class MistakesTest {
   /** Commands create files with such names. */
   private String inFolder(String garbage) {
     return garbage.startsWith("/") || garbage.isEmpty() ? garbage : dir + "/" + garbage;
+  }
+
+  @AfterEach
+  void nothingInTheCurrentFolder() {
+    assertFalse(Files.exists(Path.of("db")), "a backup in the current folder");
   }
 
   @Test
