@@ -9,12 +9,13 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads values of any length as byte arrays, by way of the slot's stage: one, or several at once.
+ * Reads values of any length as byte arrays through the scratch memory of a context: one value, or
+ * several at once.
  *
- * <p>One thread at a time: the one whose transaction has the slot.
+ * <p>Confined to the thread whose transaction owns the context.
  */
 public final class ByteReads extends GroupedReads {
-  /** How many keys are read at once, so that their memory is bounded. */
+  /** The maximum number of keys in one call, which bounds their memory. */
   public static final int KEYS_MAX = 1024;
 
   private final StatementContext statementContext;
@@ -24,7 +25,7 @@ public final class ByteReads extends GroupedReads {
   private final int from;
   private final long[] offsets = new long[KEYS_MAX];
 
-  /** The keys, one behind the other. */
+  /** The keys, one after the other. */
   private MemorySegment room = Blocks.NONE;
 
   private ByteReads(
@@ -41,9 +42,9 @@ public final class ByteReads extends GroupedReads {
   }
 
   /**
-   * Reads a value as a whole into the stage.
+   * Reads a value in full into the scratch memory.
    *
-   * @return its length, negative where there is none, or one that has expired
+   * @return its length, negative if it does not exist or has expired
    */
   public static int value(
       Tx t, StatementContext statementContext, TableCore core, MemorySegment key, int keyLength) {
@@ -71,7 +72,7 @@ public final class ByteReads extends GroupedReads {
     return (int) Math.min(stage.byteSize(), Integer.MAX_VALUE);
   }
 
-  /** A copy of what was read into the stage. */
+  /** Copies a value out of the scratch memory. */
   public static byte[] taken(StatementContext statementContext, int length) {
     byte[] out = new byte[length];
     Mem.getBytes(statementContext.valueStage(length), 0, out, 0, length);
@@ -79,11 +80,11 @@ public final class ByteReads extends GroupedReads {
   }
 
   /**
-   * Reads the values of some keys at once that have not expired.
+   * Reads the unexpired values of several keys at once.
    *
-   * @param keys of which those from {@code from} on are read
-   * @param values where they go, each in the place of its key; null where there is none
-   * @param to behind the last one; no more than {@link #KEYS_MAX} from the first
+   * @param keys the keys; those from {@code from} on are read
+   * @param values receives each value at the index of its key; null if there is none
+   * @param to exclusive; at most {@code from + }{@link #KEYS_MAX}
    */
   public static void readAll(
       Tx t,
@@ -124,7 +125,7 @@ public final class ByteReads extends GroupedReads {
     MemorySegment v = statementContext.valueStage(0);
     int n = t.get(expected, core.tree, room, offsets[i], length, v, 0, room(v));
     if (n > v.byteSize()) {
-      statementContext.valueStage(n); // room for all of it, so that it is read once more, not twice
+      statementContext.valueStage(n); // large enough that one more read suffices
       n = read(t, statementContext, core.tree, room, offsets[i], length);
     }
     if (n >= 0 && core.hides(statementContext, t, statementContext.valueStage(n), 0, n)) {

@@ -28,26 +28,26 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Objects and keys without their class: read and made by the shapes that a file has of them.
+ * Reads and writes objects and keys without their class, by their shapes in the file.
  *
  * <pre>
  *   shape            value                      part of a key, as text
  *   BOOLEAN          Boolean                    true, false
  *   integers         Byte, Short, Integer,      digits
  *                    Long, BigInteger
- *   FLOAT32, 64      Float, Double              as of Double.parseDouble
+ *   FLOAT32, 64      Float, Double              as for Double.parseDouble
  *   DECIMAL          BigDecimal                 -
- *   CHAR, TEXT       Character, String          as it is
+ *   CHAR, TEXT       Character, String          unchanged
  *   BYTES            byte[]                     hexadecimal digits
- *   UUID, times      UUID, Instant, Duration,   as of their toString
+ *   UUID, times      UUID, Instant, Duration,   as from their toString
  *                    LocalDate, and so on
  *   enum             the constant's name        its name
  *   list, set        List                       -
  *   map              Map by the text of the keys, or a List of {key, value}
- *   record           Map by components          its parts, one behind the other
+ *   record           Map by components          its parts in sequence
  * </pre>
  *
- * <p>Static methods; any thread.
+ * <p>Safe for use by any thread.
  */
 public final class ObjectText {
   private ObjectText() {}
@@ -57,10 +57,10 @@ public final class ObjectText {
   /**
    * Reads an object.
    *
-   * @param versions what the versions of the table's objects are
+   * @param versions the versions of the table's objects
    * @param object its bytes, the version first
-   * @return its components, by their names
-   * @throws IllegalArgumentException if the bytes are no object of the table
+   * @return its components by name
+   * @throws IllegalArgumentException if the bytes are not an object of the table
    */
   public static Map<String, @Nullable Object> object(List<Composite> versions, byte[] object) {
     try {
@@ -174,13 +174,13 @@ public final class ObjectText {
   }
 
   /**
-   * Writes an object of the newest version. Its class is not asked, nor its constructor.
+   * Writes an object of the newest version, without its class and constructor.
    *
-   * @param versions what the versions of the table's objects are
-   * @param values its components by their names, as {@link #object(List, byte[])} has them; in
-   *     place of a scalar, its text. One that is not there is null.
+   * @param versions the versions of the table's objects
+   * @param values its components by name, as {@link #object(List, byte[])} returns them; a
+   *     scalar may be given as text. A missing one is null.
    * @return its bytes, the version first
-   * @throws IllegalArgumentException if a name is none of the components, or a value does not fit
+   * @throws IllegalArgumentException if a name is not a component, or a value does not fit
    */
   public static byte[] object(List<Composite> versions, Map<String, ?> values) {
     ObjectWriter out = new ObjectWriter();
@@ -333,7 +333,7 @@ public final class ObjectText {
 
   // ----------------------------------------------------------------------------------------- keys
 
-  /** A part of a key, and the names of the components in which it lies, with dots between. */
+  /** A part of a key, with the dotted path of its component. */
   private record Leaf(String name, Shape shape) {}
 
   private static List<Leaf> leaves(Shape key) {
@@ -353,10 +353,10 @@ public final class ObjectText {
   }
 
   /**
-   * The parts of a key, by name and what each is.
+   * Returns the parts of a key by name.
    *
-   * @param key what keys are
-   * @return the parts in their order; the name of a key without parts is {@code key}
+   * @param key the shape of the keys
+   * @return the parts in order; a key without parts has the name {@code key}
    */
   public static Map<String, Shape> parts(Shape key) {
     Map<String, Shape> all = new LinkedHashMap<>();
@@ -367,10 +367,10 @@ public final class ObjectText {
   /**
    * Reads a key.
    *
-   * @param key what keys are
+   * @param key the shape of the keys
    * @param bytes the key
-   * @return its parts, by their names
-   * @throws IllegalArgumentException if the bytes are no such key
+   * @return its parts by name
+   * @throws IllegalArgumentException if the bytes are not such a key
    */
   public static Map<String, @Nullable Object> key(Shape key, byte[] bytes) {
     try {
@@ -416,12 +416,12 @@ public final class ObjectText {
   }
 
   /**
-   * Makes a key, or the beginning of one.
+   * Creates a key or a prefix of one from text.
    *
-   * @param key what keys are
-   * @param texts its first parts, or all
+   * @param key the shape of the keys
+   * @param texts the first parts, or all
    * @return its bytes
-   * @throws IllegalArgumentException if there are too many, or one is no value of its part
+   * @throws IllegalArgumentException if there are too many, or one is not a value of its part
    */
   public static byte[] key(Shape key, List<String> texts) {
     List<Leaf> leaves = leaves(key);
@@ -435,12 +435,12 @@ public final class ObjectText {
   }
 
   /**
-   * Makes the beginning of the keys of an index's entries.
+   * Creates a prefix of the keys of an index's entries from text.
    *
    * @param index the index
-   * @param texts its first parts, or all; null for none
+   * @param texts the first parts, or all; null elements stand for null
    * @return its bytes
-   * @throws IllegalArgumentException if there are too many, or one is no value of its part
+   * @throws IllegalArgumentException if there are too many, or one is not a value of its part
    */
   public static byte[] entry(ObjectEntries index, List<@Nullable String> texts) {
     List<Shape> types = index.types();
@@ -509,7 +509,7 @@ public final class ObjectText {
     };
   }
 
-  /** As {@link UUID#fromString}, which takes shorter ones as well. */
+  /** Parses a UUID more strictly than {@link UUID#fromString}, which accepts shorter text. */
   private static UUID uuid(String text) {
     UUID uuid = UUID.fromString(text);
     if (!uuid.toString().equals(text.toLowerCase(Locale.ROOT))) {

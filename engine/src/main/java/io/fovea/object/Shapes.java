@@ -15,9 +15,9 @@ import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Reads shapes, and compares those of a file with those of a program. */
+/** Parses shapes, and compares those of a file with those of a program. */
 public final class Shapes {
-  /** How deep shapes may lie in one another. */
+  /** The maximum nesting depth of shapes. */
   static final int DEPTH_MAX = 32;
 
   private final String text;
@@ -30,15 +30,15 @@ public final class Shapes {
   // -------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads a shape.
+   * Parses a shape.
    *
    * <pre>
    *   shape      SCALAR | enum(NAME, …) | optional(shape) | list(shape) | set(shape)
    *              | map(shape, shape) | record(NAME shape, …)
    * </pre>
    *
-   * @param text what {@link Shape#toString} gave
-   * @throws IllegalArgumentException if it is no shape
+   * @param text the result of {@link Shape#toString}
+   * @throws IllegalArgumentException if it is not a shape
    */
   public static Shape parse(String text) {
     Shapes parser = new Shapes(text);
@@ -126,9 +126,9 @@ public final class Shapes {
   // ------------------------------------------------------------------------------------ comparing
 
   /**
-   * Why objects of a file can't be read as a program has them.
+   * Explains why objects of a file can't be read with the shape of a program.
    *
-   * @return null if each can; else the place and the reason, in words
+   * @return the location and the reason; null if they can be read
    */
   public static @Nullable String difference(Shape file, Shape here) {
     return difference("", file, here);
