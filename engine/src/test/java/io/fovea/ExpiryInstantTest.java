@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rows that expire by an instant, or by a time that may be null. */
+/** Rows that expire by an instant, or by a nullable time. */
 class ExpiryInstantTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
 
@@ -156,7 +156,7 @@ class ExpiryInstantTest {
     }
   }
 
-  /** The time may be null from a version on: the index by time is built anew, and rows expire. */
+  /** Making the time nullable rebuilds the index by time, and rows expire. */
   @Test
   void byATimeThatMayBeNullNow() {
     Layout.Definition first = Layout.define();

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The checker on expiring lists: hand-written histories, and two engines that are wrong because
- * their clock is. {@link SerializabilityTest} and {@link CrashHistoryTest} test the right engine.
+ * The checker on expiring lists: hand-written histories, and two engines with a wrong clock. {@link
+ * SerializabilityTest} and {@link CrashHistoryTest} test the correct engine.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ExpiryHistoryTest {
@@ -141,7 +141,7 @@ class ExpiryHistoryTest {
     assertTrue(check().has(Kind.IMPOSSIBLE_READ));
   }
 
-  /** It saw what was written along with the renewal, and not the renewal. */
+  /** It saw what was written with the renewal, but not the renewal. */
   @Test
   void lostRenewal() {
     begun();
