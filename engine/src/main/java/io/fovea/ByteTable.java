@@ -340,12 +340,12 @@ final class ByteTable extends Table<byte[], byte[]> {
     Objects.requireNonNull(name, "name");
     if (core.objects() != null) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " holds objects: ask their Table.index for its indexes.");
+          "Table " + core.shown() + " holds objects: get its indexes with Table.index.");
     }
     RowIndex index = table.index(name);
     if (keys != Key.class) {
       throw new IllegalArgumentException(
-          "Keys of " + keys.getName() + " are none of " + index + ", whose keys are of class Key.");
+          "The keys of " + index + " are of class Key, not of " + keys.getName() + ".");
     }
     @SuppressWarnings("unchecked") // I is Key
     IndexKeys<I> by = (IndexKeys<I>) new IndexKeys.OfParts(index.core());

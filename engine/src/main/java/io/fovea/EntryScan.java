@@ -71,7 +71,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
-          "The cursor stands on no record: next(), or another move, must return true first.");
+          "The cursor has no current record: next() or another move must return true first.");
     }
     return s;
   }

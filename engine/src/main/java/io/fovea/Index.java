@@ -222,7 +222,7 @@ public final class Index<I, K, V> {
               + core.shown()
               + " of table "
               + table.shown()
-              + " was dropped: open the table, and ask it for the index.");
+              + " was dropped: open the table, and get the index from it.");
     }
   }
 
@@ -562,7 +562,7 @@ public final class Index<I, K, V> {
     Objects.requireNonNull(order, "order");
     if (core.objects != null) {
       throw new InvalidUseException(
-          "Index " + core.shown() + " is one of objects: a Range has keys of parts.");
+          "Index " + core.shown() + " is an index of objects, and a Range needs keys with parts: use scan(tx, from, to, order).");
     }
     Tx t = tx.enter(index.table().database(), table);
     try {

@@ -114,7 +114,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   public Key indexKey() {
     if (core.objects != null) {
       throw new InvalidUseException(
-          "Index " + core.shown() + " is one of objects: its key is in the object.");
+          "Index " + core.shown() + " is an index of objects: get its key from the components of value().");
     }
     Key k = indexKey;
     if (k == null) {

@@ -156,7 +156,7 @@ public final class RowCursor implements AutoCloseable {
 
   static void checkMost(long most) {
     if (most < 0) {
-      throw new IllegalArgumentException("At most " + most + " records.");
+      throw new IllegalArgumentException("The maximum number of records can't be negative: " + most + ".");
     }
   }
 
@@ -237,7 +237,7 @@ public final class RowCursor implements AutoCloseable {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
-          "The cursor stands on no record: next(), or another move, must return true first.");
+          "The cursor has no current record: next() or another move must return true first.");
     }
     return s;
   }
@@ -482,7 +482,7 @@ public final class RowCursor implements AutoCloseable {
             r);
     if (!there) {
       throw new InvalidUseException(
-          "The transaction has let the record expire that the cursor stands on.");
+          "The record under the cursor has expired.");
     }
   }
 

@@ -120,7 +120,7 @@ public final class RowIndex extends OrderedRows {
       require(indexKey);
       if (out.owner() != tableCore) {
         throw new InvalidUseException(
-            "The row belongs to another table than " + tableCore.shown() + ".");
+            "The row does not belong to table " + tableCore.shown() + ".");
       }
       out.invalidate();
       StatementContext statementContext = tx.statementContext();
@@ -291,7 +291,7 @@ public final class RowIndex extends OrderedRows {
       t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
         throw new InvalidUseException(
-            "The transaction has deleted the record that the cursor stands on.");
+            "The transaction has deleted the record under the cursor.");
       }
       throw table.damaged(
           "record that an entry of index " + index.shown() + " names, its size",
@@ -381,8 +381,8 @@ public final class RowIndex extends OrderedRows {
           "Index "
               + core.shown()
               + (core.objects != null
-                  ? " is one of objects: ask Table.index for it."
-                  : " is one of byte strings: ask RowTable.bytes().index for it."));
+                  ? " is an index of objects: get it with Table.index."
+                  : " is an index of byte strings: get it with RowTable.bytes().index."));
     }
   }
 
@@ -407,7 +407,7 @@ public final class RowIndex extends OrderedRows {
       throw new InvalidUseException(
           "Index "
               + core.shown()
-              + " was dropped, or its table was opened again: ask it for the index.");
+              + " was dropped, or its table was opened again: get the index from the new handle.");
     }
   }
 

@@ -36,8 +36,8 @@ import org.jspecify.annotations.Nullable;
  *   index by time:   0 and less │ 1 ... now − after │ later
  *                    never      │ expired           │ visible
  *                               ▼
- *   one piece, one transaction: some entries, oldest first ─► each record is read ─► deleted with all
- *   its entries, if the record itself says that it has expired
+ *   one piece, one transaction: some entries, oldest first ─► each record is read ─► deleted with
+ *   all its entries, if the record itself says that it has expired
  * </pre>
  *
  * <p><b>Pieces are ordinary transactions</b>: the log, indexes, snapshots and backups need no
@@ -139,7 +139,7 @@ public final class Expirations {
               + core.shown()
               + " of "
               + store.name()
-              + ", which was opened for reading only, can't get the option that "
+              + ", which was opened for reading only, can't get another expiry: "
               + expiry
               + ".");
     }
@@ -176,7 +176,7 @@ public final class Expirations {
     if (expiry instanceof Expiry.OfBytes by
         && core.readable().stream().noneMatch(i -> RecordExpiry.isBy(i, by))) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " has got another expiry meanwhile: open it again.");
+          "Table " + core.shown() + " has another expiry since it was opened: open it again.");
     }
     CatalogChange change = new CatalogChange(store);
     List<IndexCore> all = new ArrayList<>(core.readable());
@@ -217,17 +217,17 @@ public final class Expirations {
     String other =
         switch (by.spec()) {
           case Expiry.OfRows rows ->
-              " before, or make another index that begins with " + rows.field().name();
+              " first, or create another index that begins with " + rows.field().name();
           case Expiry.OfObjects objects ->
-              " before, or make another index that begins with " + objects.component();
-          case Expiry.OfBytes _ -> ", which drops the index, too";
+              " first, or create another index that begins with " + objects.component();
+          case Expiry.OfBytes _ -> ", which also drops the index";
         };
     throw new InvalidUseException(
         "Index "
             + index.shown()
             + " of table "
             + core.shown()
-            + " can't be dropped: what has expired is found by it. Let records stay with dropExpiry"
+            + " can't be dropped: the sweep finds expired records by it. Call dropExpiry"
             + other
             + ".");
   }
@@ -414,9 +414,9 @@ public final class Expirations {
       Threads.tell(
           LOG,
           Level.WARNING,
-          "No thread could be started that removes expired rows of ",
+          "Could not start the thread that removes expired rows of ",
           store.name(),
-          "; it is tried again",
+          "; it will be retried",
           none);
     }
   }
@@ -455,9 +455,9 @@ public final class Expirations {
           Threads.tell(
               LOG,
               Level.WARNING,
-              "Expired rows of ",
+              "Could not remove expired rows of ",
               store.name(),
-              " could not be removed; it is tried again",
+              "; it will be retried",
               t);
         }
       }

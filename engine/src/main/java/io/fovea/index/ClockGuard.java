@@ -77,11 +77,11 @@ public final class ClockGuard {
             () ->
                 "The clock is "
                     + TimeUnit.MILLISECONDS.toSeconds(now - expected)
-                    + " s ahead of what table "
+                    + " s ahead of the time that table "
                     + table
-                    + " and the time since suggest: rows that expire by that alone are removed in "
+                    + " and the elapsed time suggest. Rows that expire only by this clock are removed in "
                     + TimeUnit.MILLISECONDS.toMinutes(HOLD_MILLIS)
-                    + " minutes, if it still says so");
+                    + " minutes, if it is still ahead");
       }
       isAhead = true;
       aheadMillis = now;

@@ -29,7 +29,7 @@ public final class EntryPlan {
   private final int[] types;
   private final int[] widths;
   private final boolean[] fromKey;
-  private final int[] offsets; // in the record, or in the primary key if that is fixed, otherwise -1
+  private final int[] offsets; // in the record or, if fixed, in the primary key; otherwise -1
   private final int[] parts; // of the primary key
   private final int[] keyTypes;
   private final int fields;

@@ -16,7 +16,7 @@ import java.util.Arrays;
  * <pre>
  *   write of a record   the location at which the statement found the record, or its gap, goes into
  *                       the value of the new entry
- *   index build         a bulk build stores none; transactions store the location that the scan sees
+ *   index build         a bulk build stores none; transactions store the location of the scan
  *   lookup              entry ─► hint ─► {@link Tx#getHinted} ─► record, and which part was wrong
  *                         ▲                                          │
  *                         └──── stored where the entry was read ◄────┘  without waiting, if the

@@ -171,7 +171,7 @@ public final class IndexMaintenance {
     if (n < 0) {
       t.requireReadsValid();
       throw new InvalidUseException(
-          "There is no record any more with the key of the row: "
+          "The record of the row no longer exists; its key is "
               + KeyText.of(core.key, key, keyOff, keyLen)
               + ".");
     }
@@ -679,7 +679,7 @@ public final class IndexMaintenance {
         throw e;
       }
       throw new InvalidUseException(
-          "The value is no object of table "
+          "The value is not an object of table "
               + core.shown()
               + ", which has indexes by components: "
               + e.getMessage());

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   time ≤ 0, or null            never expires        of a row     a field
- *   0 &lt; time ≤ now − after       expired: invisible   of an object a component ({@link ObjectPlan})
+ *   0 &lt; time ≤ now − after       hidden               of an object a component ({@link ObjectPlan})
  *   now − after &lt; time           visible              of a byte    8 of its bytes
  *                                                     string
  * </pre>

@@ -35,7 +35,7 @@ public final class RowRefusal {
   /** Returns the exception for setting a field to null that is not nullable. */
   public static InvalidUseException notNullable(Field field) {
     return new InvalidUseException(
-        "Field " + field + " can't be null: nullable() was not said of it in its layout.");
+        "Field " + field + " can't be null: its layout does not declare it nullable().");
   }
 
   /** Returns the exception for a field that can't be used with any row; null if it can. */
@@ -62,8 +62,9 @@ public final class RowRefusal {
   public static InvalidUseException ofContents(@Nullable Field field, int limit, int size) {
     if (limit < 0) {
       return new InvalidUseException(
-          "The row holds nothing: no record was read into it, or its cursor has moved on, and"
-              + " clear() fills it anew, or was closed, and it is of no more use.");
+          "The row holds nothing: no record was read into it, or its cursor has moved or was"
+              + " closed. Read the record again; clear() makes the row usable unless its cursor was"
+              + " closed.");
     }
     if (field != null && field.end() > limit) {
       return new InvalidUseException(

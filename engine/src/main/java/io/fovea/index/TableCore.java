@@ -359,10 +359,10 @@ public final class TableCore {
       case GOING ->
           t.abort(
               AbortCause.CATALOG,
-              "table " + shown() + " is being dropped, or loses a range, by another transaction");
+              "another transaction is dropping table " + shown() + " or deleting a range of it");
       case NEW ->
           new InvalidUseException(
-              "Table " + shown() + " is there when the transaction that creates it has committed.");
+              "Table " + shown() + " can be used once the transaction that creates it has committed.");
       case DROPPED, NEVER, EVOLVING, EVOLVED -> gone();
     };
   }
@@ -372,17 +372,17 @@ public final class TableCore {
       return new InvalidUseException(
           "Table "
               + shown()
-              + " is opened as "
+              + " is now open as "
               + evolving
-              + " now, and this is a handle of version "
+              + ", and this is a handle of version "
               + history().version()
-              + ": use the one that Database.table has returned for the new specification.");
+              + ". Use the handle that Database.table returned for the new specification.");
     }
     return new InvalidUseException(
         "Table "
             + shown()
             + (state == State.NEVER
-                ? " was never there: the transaction that created it did not commit."
+                ? " does not exist: the transaction that created it did not commit."
                 : " was dropped."));
   }
 
@@ -478,7 +478,7 @@ public final class TableCore {
       throw new InvalidUseException(
           "Table "
               + shown()
-              + " is being loaded: its records can be read, and changed when the load has ended.");
+              + " is being loaded. Until the load ends, its records can only be read.");
     }
   }
 }

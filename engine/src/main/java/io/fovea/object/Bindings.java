@@ -111,7 +111,7 @@ final class Bindings {
         place,
         "is of "
             + type.getTypeName()
-            + ", which can't be stored. What can: primitive types and their classes, String, byte[],"
+            + ", which can't be stored. Supported are primitive types, their classes, String, byte[],"
             + " BigInteger, BigDecimal, UUID, Instant, Duration, LocalDate, LocalTime,"
             + " LocalDateTime, enums, records, and Optional, List, Set and Map of these");
   }
@@ -119,7 +119,7 @@ final class Bindings {
   /** Returns the stored form of a record class that is the value of a table. */
   RecordBinding record(Class<?> type, @Nullable RecordComponent key) {
     if (!type.isRecord()) {
-      throw new IllegalArgumentException(type.getName() + " is no record class.");
+      throw new IllegalArgumentException(type.getName() + " is not a record class.");
     }
     if (type.getTypeParameters().length > 0) {
       throw new IllegalArgumentException(type.getName() + " has type parameters.");

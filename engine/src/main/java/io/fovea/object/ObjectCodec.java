@@ -171,7 +171,7 @@ public final class ObjectCodec {
 
   private IllegalStateException noId() {
     return new IllegalStateException(
-        "No component of " + type.getName() + " has @Id: give its key beside it.");
+        "No component of " + type.getName() + " has @Id: pass the key as well.");
   }
 
   public Object readKey(ObjectReader in) {

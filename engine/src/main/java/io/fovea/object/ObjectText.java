@@ -74,13 +74,13 @@ public final class ObjectText {
       requireEnd(in);
       return all;
     } catch (IndexOutOfBoundsException e) {
-      throw new IllegalArgumentException("No object: it ends too soon.", e);
+      throw new IllegalArgumentException("The bytes are not an object: they end too early.", e);
     }
   }
 
   private static void requireEnd(ObjectReader in) {
     if (!in.isAtEnd()) {
-      throw new IllegalArgumentException("There are bytes behind what the shape says.");
+      throw new IllegalArgumentException("The bytes continue after the end of the object.");
     }
   }
 
@@ -382,7 +382,7 @@ public final class ObjectText {
       requireEnd(in);
       return all;
     } catch (IndexOutOfBoundsException e) {
-      throw new IllegalArgumentException("No key: it ends too soon.", e);
+      throw new IllegalArgumentException("The bytes are not a key: they end too early.", e);
     }
   }
 

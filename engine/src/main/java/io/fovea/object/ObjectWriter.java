@@ -22,12 +22,13 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   integers, floating point    little-endian, in full width
  *   boolean                     1 byte
- *   TEXT, BYTES, INTEGER        count (number of bytes + 1; 0: null) · UTF-8, bytes, big-endian two's complement
+ *   TEXT, BYTES, INTEGER        count (number of bytes + 1; 0: null) · UTF-8, bytes, or
+ *                               big-endian two's complement
  *   DECIMAL                     presence (1) · scale (4) · as INTEGER
  *   UUID                        presence (1) · most significant (8) · least significant (8)
  *   INSTANT, DURATION           presence (1) · seconds (8) · nanoseconds (4)
  *   DATE, TIME, DATETIME        presence (1) · days (8) and, or, nanoseconds of the day (8)
- *   count                       7 bits per byte, low bits first; all but the last byte have the high bit
+ *   count                       7 bits per byte, low bits first; the high bit is set but for the last
  * </pre>
  *
  * <p>Used by one thread at a time.

@@ -419,7 +419,7 @@ public final class TableSpec {
     boolean good = !name.isEmpty() && name.length() <= 255;
     if (!good || name.codePoints().anyMatch(c -> c >= 0xD800 && c <= 0xDFFF)) {
       throw new IllegalArgumentException(
-          "A name has 1 to 255 characters, and no half surrogate pairs: \""
+          "A name has 1 to 255 characters, and no unpaired surrogates: \""
               + name
               + "\", which has "
               + name.length()
