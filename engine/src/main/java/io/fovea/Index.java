@@ -562,7 +562,10 @@ public final class Index<I, K, V> {
     Objects.requireNonNull(order, "order");
     if (core.objects != null) {
       throw new InvalidUseException(
-          "Index " + core.shown() + " is an index of objects, and a Range needs keys with parts: use scan(tx, from, to, order).");
+          "Index "
+              + core.shown()
+              + " is an index of objects, and a Range needs keys with parts: use"
+              + " scan(tx, from, to, order).");
     }
     Tx t = tx.enter(index.table().database(), table);
     try {

@@ -114,7 +114,9 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   public Key indexKey() {
     if (core.objects != null) {
       throw new InvalidUseException(
-          "Index " + core.shown() + " is an index of objects: get its key from the components of value().");
+          "Index "
+              + core.shown()
+              + " is an index of objects: get its key from the components of value().");
     }
     Key k = indexKey;
     if (k == null) {

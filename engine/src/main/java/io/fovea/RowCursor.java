@@ -156,7 +156,8 @@ public final class RowCursor implements AutoCloseable {
 
   static void checkMost(long most) {
     if (most < 0) {
-      throw new IllegalArgumentException("The maximum number of records can't be negative: " + most + ".");
+      throw new IllegalArgumentException(
+          "The maximum number of records can't be negative: " + most + ".");
     }
   }
 

@@ -385,9 +385,9 @@ class ExpiryFormsTest {
       clock.set(1_050);
       db.run(
           tx -> {
-            t.insert(tx, form.key.apply(1), form.maker.value(1, 5, 940)); // hidden, and before the visible one
+            t.insert(tx, form.key.apply(1), form.maker.value(1, 5, 940)); // hidden, before
             t.insert(tx, form.key.apply(2), form.maker.value(2, 5, 2_000));
-            t.insert(tx, form.key.apply(3), form.maker.value(3, 5, 950)); // hidden, and after it
+            t.insert(tx, form.key.apply(3), form.maker.value(3, 5, 950)); // hidden, after
             t.insert(tx, form.key.apply(4), form.maker.value(4, 6, 960));
           });
       Table<K, V> u = form.open(db, form.spec);

@@ -392,7 +392,7 @@ class ExpiryTest {
   @Test
   void aJumpOfTheClockRemovesNothing() {
     Options options = options().expiry(e -> e.sweepInterval(Duration.ofNanos(1)));
-    TableSpec days = SPEC.expireAfter(AT, Duration.ofDays(1)); // this clock does not advance, real time does
+    TableSpec days = SPEC.expireAfter(AT, Duration.ofDays(1)); // only real time advances
     List<Integer> all = List.of(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
     for (int opening = 0; opening < 2; opening++) {
       boolean wrongAtFirst = opening == 1;
@@ -600,9 +600,9 @@ class ExpiryTest {
       clock.set(1_000);
       db.run(
           tx -> {
-            t.insert(tx, t.key().set(1), row(t, 0, 5, 990)); // hidden, and before the visible one
+            t.insert(tx, t.key().set(1), row(t, 0, 5, 990)); // hidden, before
             t.insert(tx, t.key().set(2), row(t, 0, 5, 2_000));
-            t.insert(tx, t.key().set(3), row(t, 0, 5, 991)); // hidden, and after it
+            t.insert(tx, t.key().set(3), row(t, 0, 5, 991)); // hidden, after
             t.insert(tx, t.key().set(4), row(t, 0, 6, 1_001));
             t.insert(tx, t.key().set(5), row(t, 0, 7, 0));
           });

@@ -65,7 +65,6 @@ import org.jspecify.annotations.Nullable;
 public final class Expirations {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** The number of rows that a piece removes. */
   static final int PIECE_ROWS = 128;
 
   private final CatalogCallbacks catalogCallbacks;
@@ -85,21 +84,16 @@ public final class Expirations {
   private volatile boolean stopped;
 
   /**
-   * The clock, and the interval of the background sweep.
+   * The clock, and the interval of the background sweep, or 0 for none.
    *
    * @param clock the clock
-   * @param intervalNanos the interval; 0 for no background sweep
+   * @param intervalNanos the interval
    */
   public record Timing(InstantSource clock, long intervalNanos) {
     /** For a store opened for inspection: no transactions run, and no row is hidden or removed. */
     public static final Timing NONE = new Timing(InstantSource.system(), 0);
   }
 
-  /**
-   * Creates the expirations of a store.
-   *
-   * @param expiring supplies the tables with expiry, including those being renamed
-   */
   Expirations(
       CatalogCallbacks catalogCallbacks,
       Store store,
@@ -146,7 +140,6 @@ public final class Expirations {
     set(core, expiry, "let records of table " + core.shown() + " expire");
   }
 
-  /** Removes the expiry of a table; returns false if it has none. */
   boolean drop(TableCore core) {
     return core.expiry() != null
         && set(core, null, "let records of table " + core.shown() + " stay");
@@ -199,11 +192,7 @@ public final class Expirations {
         });
   }
 
-  /**
-   * Checks that an index may be dropped.
-   *
-   * @throws InvalidUseException if the expiry of the table needs it
-   */
+  /** Throws if the expiry of the table needs an index that is to be dropped. */
   static void requireNotNeeded(TableCore core, IndexCore index) {
     RecordExpiry by = core.expiry();
     if (by == null || by.index(core) != index) {
@@ -273,7 +262,6 @@ public final class Expirations {
     }
   }
 
-  /** A transaction of the sweep. */
   private static final class Piece implements CatalogCallbacks.Piece {
     private final TableCore core;
     private final boolean guarded;
@@ -334,7 +322,6 @@ public final class Expirations {
       return expiry.hiddenUpTo(expiry.guard.believed(now, newest, core.shown()));
     }
 
-    /** Returns the latest time of a row; 0 if there is none. */
     private long newest(
         StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
       MemorySegment key = statementContext.take(expiry.entryBytes());
@@ -352,7 +339,6 @@ public final class Expirations {
       }
     }
 
-    /** Checks whether the table may be changed, as a statement does. */
     private boolean mayChange(Tx t) {
       RuntimeException refusal = core.use(t) ? null : core.refusal(t, false);
       if (refusal instanceof TransactionAbortedException) {
@@ -422,9 +408,8 @@ public final class Expirations {
   }
 
   /**
-   * Whether the thread has nothing left to do; then the next table with expiry starts another one.
-   * A table is registered before {@link #begin}: so either begin finds no thread, or this finds the
-   * table.
+   * Whether the thread has nothing left to do. A table is registered before {@link #begin}: so
+   * either begin finds no thread, or this finds the table.
    */
   private synchronized boolean isOver() {
     if (stopped || !expiring.get().isEmpty()) {
@@ -488,7 +473,6 @@ public final class Expirations {
 
   // ---------------------------------------------------------------------------------- statistics
 
-  /** Returns the number of rows removed since the opening. */
   public long swept() {
     return swept.get();
   }
@@ -508,7 +492,6 @@ public final class Expirations {
     swept.addAndGet(rows);
   }
 
-  /** Returns the number of failed runs of the background sweep. */
   public long failures() {
     return failures.get();
   }

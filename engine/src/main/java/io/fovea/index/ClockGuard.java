@@ -79,7 +79,8 @@ public final class ClockGuard {
                     + TimeUnit.MILLISECONDS.toSeconds(now - expected)
                     + " s ahead of the time that table "
                     + table
-                    + " and the elapsed time suggest. Rows that expire only by this clock are removed in "
+                    + " and the elapsed time suggest. Rows that expire only by this clock are"
+                    + " removed in "
                     + TimeUnit.MILLISECONDS.toMinutes(HOLD_MILLIS)
                     + " minutes, if it is still ahead");
       }

@@ -75,10 +75,7 @@ public final class IndexCore {
   private final long @Nullable [] dependsOn;
 
   /**
-   * Creates an index of a table of rows or byte strings.
-   *
-   * @param tableKey the key of the table, as the extractor's author wrote it
-   * @param tableLayout the layout of the table, likewise; null for byte strings
+   * Creates an index of rows or byte strings; key and layout are those of the extractor's author.
    */
   public IndexCore(
       String name,
@@ -142,11 +139,6 @@ public final class IndexCore {
     }
   }
 
-  /**
-   * Creates an index of a table of objects.
-   *
-   * @param keyBytesMax the maximum length of a key of the table
-   */
   public IndexCore(
       String name,
       boolean unique,
@@ -191,12 +183,10 @@ public final class IndexCore {
     this.dependsOn = of.dependsOn;
   }
 
-  /** Returns the same index at another stage. */
   public IndexCore at(IndexStage other) {
     return at(other, tree);
   }
 
-  /** Returns the same index at another stage, with another tree. */
   public IndexCore at(IndexStage other, BTree in) {
     return new IndexCore(this, other, in);
   }
@@ -239,7 +229,6 @@ public final class IndexCore {
     return plan == null && objects == null;
   }
 
-  /** Returns the maximum length of an entry's key. */
   public int entryBytesMax() {
     return entryBytesMax;
   }
@@ -309,11 +298,8 @@ public final class IndexCore {
   }
 
   /**
-   * Builds the key of an entry of a stored record, for readers without a transaction.
-   *
-   * @param length of the record; a row has the current layout
-   * @param out receives up to {@link #entryBytesMax} bytes
-   * @return its length, or -1 if the record has no entry
+   * Builds the key of an entry of a stored record, for readers without a transaction; a row has the
+   * current layout. Returns its length, or -1 if the record has no entry.
    */
   public int entryOf(
       StatementContext statementContext,
@@ -329,7 +315,6 @@ public final class IndexCore {
         statementContext, table, this, pk, pkOff, pkLen, record, recordOff, length, out, 0);
   }
 
-  /** Returns the name as messages show it. */
   public String shown() {
     return NameText.of(name);
   }

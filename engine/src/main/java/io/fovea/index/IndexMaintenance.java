@@ -203,13 +203,7 @@ public final class IndexMaintenance {
         whole);
   }
 
-  /**
-   * Replaces a record.
-   *
-   * @param old the stored record, from its first byte
-   * @param patches the changed fields, if known
-   * @param whole whether to write the whole record even so
-   */
+  /** Replaces a record; writes only the changed fields in {@code patches} unless {@code whole}. */
   private static void replace(
       StatementContext statementContext,
       Tx t,
@@ -295,7 +289,6 @@ public final class IndexMaintenance {
     }
   }
 
-  /** Writes a whole record in stored form. */
   private static void write(
       StatementContext statementContext,
       Tx t,
@@ -370,7 +363,6 @@ public final class IndexMaintenance {
     return true;
   }
 
-  /** Removes a record, given in memory form, and its entries. */
   static void remove(
       StatementContext statementContext,
       Tx t,
@@ -394,11 +386,10 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Removes the records of a scan with their entries, and closes the scan. A failure after the
-   * first removal makes the transaction roll back only. Expired records are left to the sweep.
+   * Removes up to {@code most} records of a new scan of the table with their entries, and closes
+   * the scan. A failure after the first removal makes the transaction roll back only. Expired
+   * records are left to the sweep.
    *
-   * @param scan a scan of the table's tree, before its first record
-   * @param most the maximum number of records to remove
    * @return the number of records removed
    */
   public static long deleteRange(
@@ -451,9 +442,8 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Removes the current record of a scan.
-   *
-   * @param stage receives a copy of the key: the scan's own memory may move with the next write
+   * Removes the current record of a scan. The key is copied to {@code stage}, since the scan's own
+   * memory may move with the next write.
    */
   private static void deleteWithEntries(
       StatementContext statementContext,
@@ -501,7 +491,6 @@ public final class IndexMaintenance {
     }
   }
 
-  /** Removes the entries of a removed record. */
   private static void removeAll(
       StatementContext statementContext,
       Tx t,
@@ -548,9 +537,7 @@ public final class IndexMaintenance {
     return size;
   }
 
-  /**
-   * Reads a record in full, since an object of an older version may have its components anywhere.
-   */
+  /** An object of an older version may have its components anywhere. */
   private static int readWhole(
       StatementContext statementContext,
       Tx t,
@@ -568,11 +555,8 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Does the same as {@link #read}, into memory {@linkplain StatementContext#take taken} from the
-   * context. The caller returns that memory in every case.
-   *
-   * @return the memory; {@link StatementContext#lengthApart} is the length, or -1 if there is
-   *     none
+   * Does the same into memory {@linkplain StatementContext#take taken} from the context, which the
+   * caller returns in every case. The length is in {@link StatementContext#lengthApart}.
    */
   static MemorySegment readApart(
       StatementContext statementContext,
@@ -614,7 +598,6 @@ public final class IndexMaintenance {
 
   // -------------------------------------------------------------------------------------- entries
 
-  /** Returns memory for an entry before and one after, for each index. */
   private static MemorySegment room(StatementContext statementContext, IndexCore[] indexes) {
     long bytes = 0;
     for (IndexCore i : indexes) {
@@ -623,12 +606,7 @@ public final class IndexMaintenance {
     return statementContext.entries(bytes);
   }
 
-  /**
-   * Builds the entry of a stored record; returns {@link #NONE} if it has none.
-   *
-   * @param record in memory form
-   * @param entries receives up to {@link IndexCore#entryBytesMax} bytes, from {@code at} on
-   */
+  /** Builds the entry of a stored record at {@code at}; returns {@link #NONE} if it has none. */
   static int entry(
       StatementContext statementContext,
       TableCore core,
@@ -714,7 +692,6 @@ public final class IndexMaintenance {
     }
   }
 
-  /** Builds the entries of a record that is about to be removed. */
   private static MemorySegment oldEntries(
       StatementContext statementContext,
       TableCore core,
@@ -807,11 +784,6 @@ public final class IndexMaintenance {
     }
   }
 
-  /**
-   * Returns the exception for two records with the same entry.
-   *
-   * @param built whether the index is being built
-   */
   public static DuplicateKeyException duplicate(
       TableCore core, IndexCore index, MemorySegment entry, long at, int len, boolean built) {
     ObjectPlan objects = index.objects;

@@ -40,15 +40,12 @@ public final class RecordBuffer {
   /** The form of the record in the tree, a constant of {@link LegacyRowReader}. */
   private int form;
 
-  /** Whether {@link #dirty} has a bit set. */
   private boolean changed;
 
   /**
-   * Creates a buffer in memory of the caller.
+   * Creates a buffer in {@link #bytes} bytes of the caller's memory.
    *
-   * @param fields the fields of the layout
    * @param size the length of a record: {@link Layout#size}, and the bytes the table appends
-   * @param segment has {@link #bytes} bytes from {@code base} on
    * @param base a multiple of 8
    */
   public RecordBuffer(RowFields fields, int size, MemorySegment segment, long base) {
@@ -60,12 +57,10 @@ public final class RecordBuffer {
     this.base = base;
   }
 
-  /** Returns the number of bytes for a record with its key. */
   public static int bytes(int size, int keyBytesMax) {
     return align(size) + keyBytesMax;
   }
 
-  /** Allocates memory for one record, owned by the caller. */
   public static MemorySegment memory(int size, int keyBytesMax) {
     return Arena.ofAuto().allocate(Math.max(8, bytes(size, keyBytesMax)), 8);
   }
@@ -86,12 +81,10 @@ public final class RecordBuffer {
     return segment;
   }
 
-  /** Returns the offset of the record in {@link #segment}. */
   public long base() {
     return base;
   }
 
-  /** Returns the length of a record. */
   public int size() {
     return size;
   }
@@ -101,17 +94,14 @@ public final class RecordBuffer {
     return base + align(size);
   }
 
-  /** Returns the length of that key. */
   public int keyLength() {
     return keyLength;
   }
 
-  /** Returns the handle of the record in the read set, or a negative number. */
   public int handle() {
     return handle;
   }
 
-  /** Sets the key and the handle after a read. */
   public void read(MemorySegment key, long keyOff, int keyLen, int newHandle) {
     Mem.copy(key, keyOff, segment, keyBase(), keyLen);
     keyLength = keyLen;
@@ -124,7 +114,6 @@ public final class RecordBuffer {
     form = of;
   }
 
-  /** Returns the form of the record in the tree. */
   public int form() {
     return form;
   }
@@ -147,7 +136,6 @@ public final class RecordBuffer {
     return segment.asSlice(base, variable.length == 0 ? size : variable[0].start());
   }
 
-  /** Clears the other fields. */
   public void clearRest() {
     for (int i = 0; i < variable.length; i++) {
       Field f = variable[i];
@@ -159,7 +147,6 @@ public final class RecordBuffer {
 
   // --------------------------------------------------------------------------------------- changes
 
-  /** Marks a field as changed. */
   public void mark(int ordinal) {
     if (dirty.length == 0) {
       dirty = new long[(fields.length + 63) >>> 6];
@@ -169,9 +156,7 @@ public final class RecordBuffer {
   }
 
   /**
-   * Copies the fields of another record of the same layout.
-   *
-   * @param marks whether to mark those that differ as changed
+   * Copies the fields of another record of the same layout, marking those that differ if requested.
    */
   public void set(RecordBuffer other, boolean marks) {
     for (int i = 0; i < fields.length; i++) {
@@ -189,7 +174,6 @@ public final class RecordBuffer {
     }
   }
 
-  /** Marks all fields as unchanged. */
   public void unchanged() {
     for (int i = 0; i < dirty.length; i++) {
       dirty[i] = 0;
@@ -197,7 +181,6 @@ public final class RecordBuffer {
     changed = false;
   }
 
-  /** Whether any field was changed. */
   public boolean changed() {
     return changed;
   }
@@ -242,8 +225,7 @@ public final class RecordBuffer {
   }
 
   /**
-   * Returns the stored length of a text or byte string, limited to the width of the field in case
-   * the page is damaged.
+   * Returns the stored length of a value, limited to the width of the field against damaged pages.
    */
   public static int storedBytes(Field field, MemorySegment segment, long at) {
     return Math.min(Mem.getUnsignedShort(segment, at), field.width());

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   time ≤ 0, or null            never expires        of a row     a field
- *   0 &lt; time ≤ now − after       hidden               of an object a component ({@link ObjectPlan})
+ *   0 &lt; time ≤ now − after       hidden               of an object a component
  *   now − after &lt; time           visible              of a byte    8 of its bytes
  *                                                     string
  * </pre>
@@ -53,10 +53,8 @@ import org.jspecify.annotations.Nullable;
 public final class RecordExpiry {
   private final Expiry spec;
 
-  /** The field of rows; null for other tables. */
   private final @Nullable Field field;
 
-  /** The component of objects; null for other tables. */
   private final @Nullable ObjectPlan component;
 
   private final InstantSource clock;
@@ -66,7 +64,6 @@ public final class RecordExpiry {
   /** The offset of the field in a row in memory, or of the time in a byte string. */
   private final int offset;
 
-  /** The end of the field or time. */
   private final int end;
 
   /** Whether the time is an instant rather than milliseconds. */
@@ -78,17 +75,14 @@ public final class RecordExpiry {
   /** Corrects the nanoseconds of an instant, which entries of objects store as a signed integer. */
   private final int nanosMask;
 
-  /** Limits how far the background sweep trusts the clock. */
   public final ClockGuard guard = new ClockGuard(System::nanoTime);
 
   /** The lag of the sweep at its last run. */
   public volatile long lagMillis;
 
   /**
-   * Creates the rule of a table.
+   * Creates the rule of a table, which has the index by time unless it holds rows.
    *
-   * @param core the table; unless it holds rows, it has the index by time
-   * @param spec of rows, by a field of the table's newest layout
    * @param passed counts the hidden records that readers skip
    */
   public RecordExpiry(TableCore core, Expiry spec, InstantSource clock, LongAdder passed) {
@@ -131,21 +125,14 @@ public final class RecordExpiry {
     return component == null ? spec : by(component.entries());
   }
 
-  /** Returns the specification for objects, if entries by time are built as given. */
   public Expiry by(ObjectEntries byTime) {
     return new Expiry.OfObjects(byTime.paths().getFirst(), spec.after());
   }
 
-  /** Returns the field by which rows expire, or null for other tables. */
   public @Nullable Field field() {
     return field;
   }
 
-  /**
-   * Whether a specification has the same meaning.
-   *
-   * @param objects the shape of objects in the class of a program, of any version
-   */
   public boolean is(@Nullable Expiry other, TableCore core, @Nullable ObjectShapes objects) {
     Expiry mine = spec();
     if (mine.equals(other)) {
@@ -180,12 +167,10 @@ public final class RecordExpiry {
     return statementContext.moment(t, clock) - afterMillis;
   }
 
-  /** Returns the time up to which records are hidden at a time of the clock. */
   public long hiddenUpTo(long millis) {
     return millis - afterMillis;
   }
 
-  /** Returns the time of the transaction. */
   public long moment(StatementContext statementContext, Tx t) {
     return statementContext.moment(t, clock);
   }
@@ -202,7 +187,6 @@ public final class RecordExpiry {
         hiddenUpTo(statementContext, t), time(statementContext, record, recordOff, length));
   }
 
-  /** Whether a record in stored form has expired. */
   public boolean isExpired(
       long upTo,
       StatementContext statementContext,
@@ -229,7 +213,6 @@ public final class RecordExpiry {
         : core.old.millis(length, record, recordOff, field.ordinal());
   }
 
-  /** Returns the time of a record in memory form. */
   private long time(
       StatementContext statementContext, MemorySegment record, long recordOff, int length) {
     if (field != null) {
@@ -242,10 +225,7 @@ public final class RecordExpiry {
     return length < end ? 0 : Mem.getLongBE(record, recordOff + offset);
   }
 
-  /**
-   * Returns the time of a row of the newest layout in memory form. A null field is all zeros, which
-   * means no time.
-   */
+  /** A null field is all zeros, which means no time. */
   private long time(MemorySegment row, long rowOff) {
     return instants ? Times.millis(row, rowOff + offset) : Mem.getLong(row, rowOff + offset);
   }
@@ -283,7 +263,6 @@ public final class RecordExpiry {
     return (nullable ? 1 : 0) + (instants ? Times.BYTES : Long.BYTES);
   }
 
-  /** Whether a row of the newest layout, in memory form, is hidden from a reader. */
   public boolean hides(StatementContext statementContext, Tx t, MemorySegment row, long rowOff) {
     return hides(statementContext, t, time(row, rowOff));
   }
@@ -295,8 +274,8 @@ public final class RecordExpiry {
   }
 
   /**
-   * Whether a record in stored form is hidden from a reader. If its length matches no layout, it is
-   * not, and its reader reports the damage.
+   * Whether a record in stored form is hidden. If its length matches no layout, its reader reports
+   * it.
    */
   public boolean hides(
       StatementContext statementContext,
@@ -323,7 +302,7 @@ public final class RecordExpiry {
 
   // --------------------------------------------------------------------------- the index by time
 
-  /** Returns the index by time, which the sweep uses, or null if none is readable. */
+  /** Returns the index by time, which the sweep uses, or null if it is not readable. */
   public @Nullable IndexCore index(TableCore core) {
     return index(core, spec());
   }
@@ -365,12 +344,9 @@ public final class RecordExpiry {
   // ---------------------------------------------------------------------------- records in the way
 
   /**
-   * Removes hidden records that would conflict with a record: those with its entry in a unique
-   * index and, for an insert, with its key. The statement that follows then behaves as if they had
-   * been swept. Call it before the statement begins, because it uses the scratch memory.
-   *
-   * @param unique the indexes to check
-   * @param over whether to remove a hidden record with the same key
+   * Removes hidden records with the entry of a record in a unique index and, if {@code over}, with
+   * its key. The statement that follows then behaves as if they had been swept. Call it before the
+   * statement begins, because it uses the scratch memory.
    */
   static void makeWay(
       StatementContext statementContext,
@@ -425,12 +401,11 @@ public final class RecordExpiry {
   }
 
   /**
-   * Removes the record of a key and its entries, if the record is hidden from the transaction. Only
-   * the record itself decides, never an entry.
+   * Removes the record of a key and its entries, if it is hidden; returns whether it was. Only the
+   * record itself decides, never an entry.
    *
    * @param key not in scratch memory of {@code statementContext}, except in memory taken from
    *     it
-   * @return whether a record was removed
    */
   public static boolean removeHidden(
       StatementContext statementContext,

@@ -63,7 +63,7 @@ public final class StatementContext {
   private long operations;
   private boolean refused;
 
-  /** The id of the owner's thread, or 0. For why an id is kept, see {@code TxLife}. */
+  /** The id of the owner's thread, or 0; see {@code TxLife} for why an id. */
   private long owner;
 
   /** The reason why the transaction can only roll back, or null. */
@@ -75,7 +75,6 @@ public final class StatementContext {
   private MemorySegment record = Blocks.NONE;
   private MemorySegment entries = Blocks.NONE;
 
-  /** The location at which a lookup found its entry. */
   public final Position entry = new Position();
 
   /** The hint of an entry as found, and the location of its record. */
@@ -83,7 +82,6 @@ public final class StatementContext {
 
   final Position there = new Position();
 
-  /** Memory for a hint in stored form. */
   final MemorySegment hint;
 
   /** The length of the last record that {@link IndexMaintenance#readApart} read. */
@@ -107,18 +105,11 @@ public final class StatementContext {
   /** The values of {@link SlotLocal}s in a private context. */
   private final Map<Object, Object> kept = new IdentityHashMap<>();
 
-  /** Creates a private context, which belongs to no database and is used for one task. */
+  /** Creates a private context, which belongs to no database. */
   public StatementContext() {
     this(-1, 0, Blocks.COLLECTED);
   }
 
-  /**
-   * Creates a context of a database.
-   *
-   * @param number the number of this context
-   * @param count the number of contexts in the database
-   * @param memory the source of its memory
-   */
   public StatementContext(int number, int count, Blocks memory) {
     this.number = number;
     this.count = count;
@@ -128,7 +119,6 @@ public final class StatementContext {
 
   // ------------------------------------------------------------------------------------- lending
 
-  /** Claims the context for the calling thread, if it is free. */
   public boolean claim() {
     if (claimed || !CLAIMED.compareAndSet(this, false, true)) {
       return false;
@@ -157,7 +147,6 @@ public final class StatementContext {
     return claimed && owner == Thread.currentThread().threadId();
   }
 
-  /** Whether it is in use, for assertions. A private one always is. */
   private boolean isLent() {
     return claimed || count == 0;
   }
@@ -212,9 +201,9 @@ public final class StatementContext {
   }
 
   /**
-   * Returns the time of the transaction in milliseconds since 1970, never negative: the clock's at
-   * the first call. Other transactions pay nothing: begin and end reset nothing, because no two
-   * transactions have the same {@code Tx} and epoch.
+   * Returns the time of the transaction in milliseconds since 1970, never negative, as read at the
+   * first call. Begin and end need not reset it, because no two transactions have the same {@code
+   * Tx} and epoch.
    */
   long moment(Tx t, InstantSource clock) {
     if (momentOf != t || momentEpoch != t.epoch()) {
@@ -227,7 +216,6 @@ public final class StatementContext {
 
   // -------------------------------------------------------------------------------------- scratch
 
-  /** Returns scratch memory for a key. */
   public MemorySegment keyStage(long bytes) {
     if (keyStage.byteSize() < bytes) {
       keyStage = memory.exchange(keyStage, Math.max(bytes, 256));
@@ -243,7 +231,6 @@ public final class StatementContext {
     return valueStage;
   }
 
-  /** Returns scratch memory for the records before and after a change. */
   MemorySegment record(long bytes) {
     if (record.byteSize() < bytes) {
       record = memory.exchange(record, Math.max(bytes, STAGE_BYTES));
@@ -260,7 +247,6 @@ public final class StatementContext {
     }
   }
 
-  /** Returns scratch memory for the keys of index entries. */
   public MemorySegment entries(long bytes) {
     if (entries.byteSize() < bytes) {
       entries = memory.exchange(entries, Math.max(bytes, STAGE_BYTES));
@@ -281,7 +267,6 @@ public final class StatementContext {
     return memory.take(Math.max(512, bytes));
   }
 
-  /** The values of {@link SlotLocal}s, managed by them. */
   Map<Object, Object> kept() {
     return kept;
   }
@@ -318,7 +303,6 @@ public final class StatementContext {
     return room;
   }
 
-  /** Frees large scratch memory. */
   private void ended() {
     if (valueStage.byteSize() > KEEP_BYTES) {
       MemorySegment large = valueStage;

@@ -35,7 +35,6 @@ public final class TableCore {
 
   public final int keyBytesMax;
 
-  /** Reads rows of older layouts. */
   public final LegacyRowReader old;
 
   private final int recordBytes;
@@ -43,15 +42,12 @@ public final class TableCore {
   /** The length of a stored row of the newest layout, or -1 if rows have a variable length. */
   public final int storedBytes;
 
-  /**
-   * The length of a record that can be returned unchecked: {@link #storedBytes}, or -1, which no
-   * record has, if records expire. A read compares the length anyway, so expiry costs it nothing.
-   */
+  /** The length of a record that needs no check: {@link #storedBytes}, or -1 if records expire. */
   public int plainBytes;
 
   /**
-   * Null if records do not expire. Like {@link #plainBytes}, it changes only while no transaction
-   * is active; the begin of a transaction orders the change before its reads.
+   * Null if records do not expire. Changes, like {@link #plainBytes}, only while no transaction is
+   * active; the begin of a transaction orders the change before its reads.
    */
   private @Nullable RecordExpiry expiry;
 
@@ -64,17 +60,13 @@ public final class TableCore {
   /** Held during a load, an evolution or a drop, and while an index is built or dropped. */
   public final OperationLock changing = new OperationLock("the lock of a table");
 
-  /**
-   * The state of the table for statements. {@link State#GOING} lasts for the commit of a
-   * transaction that drops the table or removes a range of it.
-   */
+  /** {@link State#GOING} lasts for the commit of a drop of the table or of a range. */
   private enum State {
     THERE,
-    /** Usable only by the transaction that creates it. */
     NEW,
     GOING,
     DROPPED,
-    /** Becomes another version once the transactions that may have used it have ended. */
+    /** Becomes another version once the transactions that may use it have ended. */
     EVOLVING,
     /** Replaced by the {@code TableCore} of another version. */
     EVOLVED,
@@ -101,11 +93,6 @@ public final class TableCore {
   /** A drop is waiting; operations that change the table should stop. */
   private volatile boolean leaving;
 
-  /**
-   * Creates a table.
-   *
-   * @param history the versions of its rows; of a table of byte strings, that of no fields
-   */
   public TableCore(
       String name,
       KeySpec key,
@@ -130,7 +117,6 @@ public final class TableCore {
     return old.history();
   }
 
-  /** Returns the versions of its objects, or null if it holds none. */
   public @Nullable ObjectHistory objects() {
     return objects;
   }
@@ -139,7 +125,6 @@ public final class TableCore {
     objects = versions;
   }
 
-  /** Returns how records expire, or null if they do not. */
   public @Nullable RecordExpiry expiry() {
     return expiry;
   }
@@ -152,20 +137,12 @@ public final class TableCore {
     plainBytes = by == null ? storedBytes : -1;
   }
 
-  /**
-   * Whether a write does more than store the record: maintain indexes, check expiry or pack it.
-   *
-   * @param all the result of {@link #indexes()}
-   */
+  /** Whether a write has to maintain indexes, check expiry or pack the record. */
   public boolean maintains(IndexCore[] all) {
     return all.length > 0 || plainBytes < 0;
   }
 
-  /**
-   * Inserts a record in stored form into the tree. The caller maintains the indexes.
-   *
-   * @throws DuplicateKeyException if the key exists
-   */
+  /** Inserts a record in stored form. The caller maintains the indexes. */
   public void insert(
       Tx t,
       MemorySegment key,
@@ -186,7 +163,6 @@ public final class TableCore {
     return all.length > 0 || expiry != null;
   }
 
-  /** Returns the format of rows of variable length, or null if rows have one length. */
   public @Nullable PackedRows packed() {
     return old.packed;
   }
@@ -199,13 +175,7 @@ public final class TableCore {
         && record.nextChanged(packed.firstOrdinal()) < 0;
   }
 
-  /**
-   * Whether a record whose length is not {@link #plainBytes} is hidden from a transaction.
-   *
-   * @param length the length of the record
-   * @param record the part of it that was read
-   * @param bytes the length of that part
-   */
+  /** Whether a record of which {@code bytes} were read, not of {@link #plainBytes}, is hidden. */
   public boolean hides(
       StatementContext statementContext,
       Tx t,
@@ -226,14 +196,14 @@ public final class TableCore {
         : RecordExpiry.isHidden(statementContext, t, this, key, keyOff, keyLen);
   }
 
-  /** Whether an object or a byte string, read in full, is hidden from a transaction. */
+  /** Whether an object or a byte string, read in full, is hidden. */
   public boolean hides(
       StatementContext statementContext, Tx t, MemorySegment value, long valueOff, int length) {
     RecordExpiry by = expiry;
     return by != null && by.hides(statementContext, t, value, valueOff, length);
   }
 
-  /** Whether a record of which only the length was read is visible to a transaction. */
+  /** Whether a record of which only the length was read is visible. */
   public boolean shows(
       StatementContext statementContext,
       Tx t,
@@ -255,7 +225,6 @@ public final class TableCore {
     return Arrays.stream(indexes).filter(i -> i.stage == IndexStage.READABLE).toList();
   }
 
-  /** Returns a readable index by its name, or null. */
   public @Nullable IndexCore index(String indexName) {
     for (IndexCore i : indexes) {
       if (i.stage == IndexStage.READABLE && i.name.equals(indexName)) {
@@ -271,7 +240,6 @@ public final class TableCore {
     indexes = longer;
   }
 
-  /** Replaces an index; does nothing if it is absent. */
   public synchronized void replace(IndexCore one, IndexCore by) {
     IndexCore[] all = indexes.clone();
     for (int i = 0; i < all.length; i++) {
@@ -293,12 +261,10 @@ public final class TableCore {
     leaving = is;
   }
 
-  /** Returns the name as messages show it. */
   public String shown() {
     return NameText.of(name);
   }
 
-  /** Returns the length of a record of the newest layout in memory; a stored one is no longer. */
   public int recordBytes() {
     return recordBytes;
   }
@@ -315,9 +281,7 @@ public final class TableCore {
     return damaged("length of a key of table " + shown(), page, maxBytes, bytes);
   }
 
-  /**
-   * Returns the exception for an impossible value in a page of the table or of one of its indexes.
-   */
+  /** Returns the exception for an impossible value in a page of the table or an index of it. */
   public CorruptionException damaged(String what, long page, long expected, long found) {
     long offset = page < 0 ? -1 : page * tree.pool().pageSize();
     return new CorruptionException(what, page, offset, expected, found);
@@ -362,7 +326,9 @@ public final class TableCore {
               "another transaction is dropping table " + shown() + " or deleting a range of it");
       case NEW ->
           new InvalidUseException(
-              "Table " + shown() + " can be used once the transaction that creates it has committed.");
+              "Table "
+                  + shown()
+                  + " can be used once the transaction that creates it has committed.");
       case DROPPED, NEVER, EVOLVING, EVOLVED -> gone();
     };
   }
@@ -393,7 +359,6 @@ public final class TableCore {
     state = State.NEW;
   }
 
-  /** Whether only the transaction that creates the table may use it. */
   public boolean isNew() {
     return state == State.NEW;
   }
@@ -420,8 +385,8 @@ public final class TableCore {
   }
 
   /**
-   * Refuses statements from now on. Transactions that are active may have used the table before
-   * ({@link io.fovea.txn.GracePeriod}).
+   * Refuses statements from now on. Active transactions may have used the table before ({@link
+   * io.fovea.txn.GracePeriod}).
    *
    * @param to the target, for example {@code version 2}
    */
@@ -430,7 +395,6 @@ public final class TableCore {
     state = State.EVOLVING;
   }
 
-  /** Cancels an evolution. */
   public void stay() {
     state = State.THERE;
   }
@@ -445,7 +409,6 @@ public final class TableCore {
     return state == State.EVOLVING || isDropped();
   }
 
-  /** Whether another {@code TableCore} has the tree. */
   public boolean isEvolved() {
     return state == State.EVOLVED;
   }
@@ -467,12 +430,10 @@ public final class TableCore {
     loading = is;
   }
 
-  /** Whether a load is in progress. */
   public boolean isLoading() {
     return loading;
   }
 
-  /** Throws if a load is in progress. */
   public void requireChangeable() {
     if (loading) {
       throw new InvalidUseException(

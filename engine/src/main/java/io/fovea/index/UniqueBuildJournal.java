@@ -13,8 +13,8 @@ import java.security.NoSuchAlgorithmException;
  *
  * <pre>
  *   note                                   entry ‖ key of the record ‖ length of the entry, 2 bytes
- *   in the tree, if it fits into a key     key: the note                               value: empty
- *               if not                     key: SHA-256 of the note ‖ FF FF            value: the note
+ *   in the tree, if it fits into a key     key: the note                           value: empty
+ *               if not                     key: SHA-256 of the note ‖ FF FF        value: the note
  * </pre>
  *
  * <p>The length at the end keeps notes distinct. It is less than FF FF, so a note that fits never

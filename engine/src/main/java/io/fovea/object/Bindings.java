@@ -111,7 +111,7 @@ final class Bindings {
         place,
         "is of "
             + type.getTypeName()
-            + ", which can't be stored. Supported are primitive types, their classes, String, byte[],"
+            + ", which can't be stored. Supported are primitives, their classes, String, byte[],"
             + " BigInteger, BigDecimal, UUID, Instant, Duration, LocalDate, LocalTime,"
             + " LocalDateTime, enums, records, and Optional, List, Set and Map of these");
   }

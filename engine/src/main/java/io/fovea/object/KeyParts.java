@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *   boolean                  0 or 1
  *   floating point           big-endian; all bits flipped if negative, otherwise the sign bit:
  *                            -0.0 sorts before 0.0, NaN last
- *   TEXT, BYTES              each 0x00 as 0x00 0xFF, then 0x00 0x01 ({@link io.fovea.encoding.Tuple})
+ *   TEXT, BYTES              each 0x00 as 0x00 0xFF, then 0x00 0x01, as in Tuple
  *   UUID                     its 16 bytes; {@link UUID#compareTo} has another order
  *   INSTANT, DURATION        seconds (8) as integers, nanoseconds (4)
  *   enum                     the number of the constant (2)

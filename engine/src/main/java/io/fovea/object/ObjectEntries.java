@@ -59,7 +59,6 @@ public final class ObjectEntries {
     }
   }
 
-  /** The maximum number of parts. */
   private static final int PARTS_MAX = 255;
 
   private final List<Part> parts;
@@ -67,13 +66,7 @@ public final class ObjectEntries {
   private final Version[] versions;
   private final int maxBytes;
 
-  /**
-   * Creates entries from the catalog.
-   *
-   * @param shapes of the versions of the objects
-   * @param parts of the key
-   * @throws IllegalArgumentException if the parts are not in the shapes
-   */
+  /** Creates entries from the catalog; throws if the parts are not in the shapes. */
   public ObjectEntries(List<Composite> shapes, List<Part> parts) {
     this(
         shapes,
@@ -234,28 +227,24 @@ public final class ObjectEntries {
     return parts;
   }
 
-  /** Returns the types of the parts, widened. */
   public List<Shape> types() {
     return parts.stream().map(Part::type).toList();
   }
 
-  /** Returns the components of the newest version. */
   public List<String> paths() {
     return paths;
   }
 
-  /** Returns entries with the first part only. */
   public ObjectEntries first() {
     List<Composite> shapes = Arrays.stream(versions).map(v -> v.shape).toList();
     return new ObjectEntries(shapes, List.of(parts.getFirst()), List.of(paths.getFirst()));
   }
 
-  /** Returns the number of versions. */
   public int versions() {
     return versions.length;
   }
 
-  /** Returns the maximum length of all parts together; -1 if unlimited. */
+  /** Returns the maximum length of all parts; -1 if unlimited. */
   public int maxBytes() {
     return maxBytes;
   }
@@ -319,7 +308,6 @@ public final class ObjectEntries {
         : "its components in the file are " + paths + ", here they are " + here;
   }
 
-  /** Formats the parts of an entry for messages; skips what follows them. */
   public String text(byte[] entry) {
     ObjectReader in = new ObjectReader().of(entry);
     return parts.stream()
@@ -335,12 +323,10 @@ public final class ObjectEntries {
   // --------------------------------------------------------------------------------------- making
 
   /**
-   * Writes the parts of a stored object.
+   * Writes the parts of a stored object, all that {@code in} contains; returns whether none is
+   * null.
    *
-   * @param in contains exactly the object
-   * @param out receives the parts
    * @param places scratch memory, one element per part
-   * @return whether none of them is null
    * @throws IllegalArgumentException if it is not an object of a known version
    * @throws IndexOutOfBoundsException likewise
    */
@@ -353,9 +339,7 @@ public final class ObjectEntries {
     return versions[v - 1].write(in, out, places);
   }
 
-  /**
-   * Returns the number in a first part that is not null: an INT64, or the seconds of an INSTANT.
-   */
+  /** Returns the first part, which is not null: an INT64, or the seconds of an INSTANT. */
   public static long number(byte[] parts) {
     return KeyParts.getLong(parts, 1);
   }
@@ -365,7 +349,6 @@ public final class ObjectEntries {
     return KeyParts.getInt(parts, 1 + Long.BYTES);
   }
 
-  /** Builds entries from objects of one version. */
   private static final class Version {
     final Composite shape;
     private final Level level;
@@ -394,7 +377,6 @@ public final class ObjectEntries {
       level.end();
     }
 
-    /** Validates a part from the file. */
     private static byte[] checked(byte[] part, Shape type) {
       ObjectReader in = new ObjectReader().of(part);
       String text = EntryParts.text(in, type);

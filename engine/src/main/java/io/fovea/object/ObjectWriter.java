@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  *   UUID                        presence (1) · most significant (8) · least significant (8)
  *   INSTANT, DURATION           presence (1) · seconds (8) · nanoseconds (4)
  *   DATE, TIME, DATETIME        presence (1) · days (8) and, or, nanoseconds of the day (8)
- *   count                       7 bits per byte, low bits first; the high bit is set but for the last
+ *   count                       7 bits per byte, low bits first; all but the last have the high bit
  * </pre>
  *
  * <p>Used by one thread at a time.
