@@ -25,7 +25,6 @@ public final class ByteReads extends GroupedReads {
   private final int from;
   private final long[] offsets = new long[KEYS_MAX];
 
-  /** The keys, one after the other. */
   private MemorySegment room = Blocks.NONE;
 
   private ByteReads(
@@ -41,11 +40,7 @@ public final class ByteReads extends GroupedReads {
     this.from = from;
   }
 
-  /**
-   * Reads a value in full into the scratch memory.
-   *
-   * @return its length, negative if it does not exist or has expired
-   */
+  /** Reads a value into the scratch memory; returns its length, negative if absent or expired. */
   public static int value(
       Tx t, StatementContext statementContext, TableCore core, MemorySegment key, int keyLength) {
     int n = read(t, statementContext, core.tree, key, 0, keyLength);
@@ -72,7 +67,6 @@ public final class ByteReads extends GroupedReads {
     return (int) Math.min(stage.byteSize(), Integer.MAX_VALUE);
   }
 
-  /** Copies a value out of the scratch memory. */
   public static byte[] taken(StatementContext statementContext, int length) {
     byte[] out = new byte[length];
     Mem.getBytes(statementContext.valueStage(length), 0, out, 0, length);
@@ -80,11 +74,8 @@ public final class ByteReads extends GroupedReads {
   }
 
   /**
-   * Reads the unexpired values of several keys at once.
-   *
-   * @param keys the keys; those from {@code from} on are read
-   * @param values receives each value at the index of its key; null if there is none
-   * @param to exclusive; at most {@code from + }{@link #KEYS_MAX}
+   * Reads the unexpired values of several keys at once, at most {@link #KEYS_MAX}. Each is put at
+   * the index of its key; null if there is none.
    */
   public static void readAll(
       Tx t,

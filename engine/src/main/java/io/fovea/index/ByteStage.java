@@ -77,11 +77,8 @@ public final class ByteStage {
   }
 
   /**
-   * Writes a record and its index entries with {@link IndexMaintenance#insert} or {@link
-   * IndexMaintenance#put}.
-   *
-   * @param key in any memory; not longer than allowed
-   * @param value native memory that begins with the value
+   * Writes a record and its index entries. The key may be in any memory, and is not longer than
+   * allowed; the value is at the start of native memory.
    */
   public void write(
       StatementContext statementContext,
@@ -107,10 +104,8 @@ public final class ByteStage {
   }
 
   /**
-   * Removes a record and its index entries.
-   *
-   * @param key in any memory; not longer than allowed
-   * @return whether the record existed
+   * Removes a record and its index entries; returns whether it existed. The key is as in {@link
+   * #write}.
    */
   public boolean delete(
       StatementContext statementContext, Tx t, IndexCore[] indexes, MemorySegment key) {
@@ -124,9 +119,7 @@ public final class ByteStage {
     }
   }
 
-  /**
-   * Copies a key into separate memory, since {@link StatementContext#keyStage} is used for entries.
-   */
+  /** Copies a key, since {@link StatementContext#keyStage} is used for entries. */
   private MemorySegment apart(StatementContext statementContext, MemorySegment key) {
     MemorySegment stage = statementContext.take(core.keyBytesMax);
     MemorySegment.copy(key, 0, stage, 0, key.byteSize());

@@ -52,11 +52,8 @@ public final class ClockGuard {
   }
 
   /**
-   * Returns the time up to which the sweep may act.
-   *
-   * @param now the time of the clock
-   * @param newest the time of the newest row, if {@link #isNew}; 0 if there is none
-   * @param table the name for the warning
+   * Returns the time up to which the sweep may act. {@code newest} is the time of the newest row,
+   * if {@link #isNew}; 0 if there is none.
    */
   public long believed(long now, long newest, String table) {
     long t = nanos.getAsLong();

@@ -83,22 +83,17 @@ public final class EntryPlan {
     return (type & Tuple.NULLABLE) != 0;
   }
 
-  /** Returns the maximum length of an entry's key. */
   public int sizeMax() {
     return sizeMax;
   }
 
-  /** Returns the number of declared fields. */
   public int fields() {
     return fields;
   }
 
   /**
-   * Builds the key of a record's entry.
+   * Builds the key of a record's entry in {@code out}, at most {@link #sizeMax} bytes.
    *
-   * @param key the primary key, encoded
-   * @param record the record
-   * @param out receives at most {@link #sizeMax} bytes
    * @return the length of the entry's key; -1 if the record has none
    */
   public int build(

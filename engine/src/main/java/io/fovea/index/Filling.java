@@ -124,11 +124,10 @@ public final class Filling {
   }
 
   /**
-   * Resolves an entry of a unique index that belongs to another record.
+   * Resolves an entry of a unique index that belongs to another record. Returns whether to
+   * overwrite it for this record; false if this record had expired and was removed.
    *
    * @param entries not in the scratch memory of {@code statementContext}
-   * @return whether to overwrite it for this record; false if this record had expired and was
-   *     removed
    */
   private static boolean makesWay(
       StatementContext statementContext,
@@ -224,10 +223,7 @@ public final class Filling {
     }
   }
 
-  /**
-   * Builds the current entry of a record in {@link StatementContext#entries}; returns {@link
-   * IndexMaintenance#NONE} if it has none.
-   */
+  /** Builds the current entry of a record in {@link StatementContext#entries}. */
   private static int entryNow(
       StatementContext statementContext,
       Tx t,
@@ -249,10 +245,7 @@ public final class Filling {
     }
   }
 
-  /**
-   * Journals a removed entry that may be in a tree under construction; the end of the build checks
-   * it again.
-   */
+  /** Journals a removed entry that may be in a tree being built, to be checked at its end. */
   static void note(
       StatementContext statementContext,
       Tx t,

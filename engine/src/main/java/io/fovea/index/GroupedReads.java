@@ -13,28 +13,18 @@ import io.fovea.txn.Tx;
  * <p>Owned by one thread at a time.
  */
 public abstract class GroupedReads {
-  /**
-   * Adds a key to the lookahead, with its number.
-   *
-   * @param i from 0
-   */
+  /** Adds key {@code i} to the lookahead. */
   protected abstract void add(Lookahead ahead, int i);
 
   /**
-   * Reads a key of the current group.
+   * Reads key {@code i} of the current group; returns whether there is a record.
    *
    * @param expected its number in the lookahead, as {@link Tx} takes it
-   * @param i its own number
-   * @return whether there is a record
    */
   protected abstract boolean get(Tx t, int expected, int i);
 
   /**
-   * Reads all keys.
-   *
-   * @param size the number of keys
-   * @param bytes the maximum number of bytes to read of each value
-   * @return the number of records found
+   * Reads all keys, at most {@code bytes} bytes of each value; returns the number of records found.
    */
   public final int read(Tx t, BTree tree, int size, int bytes) {
     int found = 0;
@@ -55,7 +45,7 @@ public abstract class GroupedReads {
     return found;
   }
 
-  /** Descends for a group of keys, reads those found, and defers those whose pages are missing. */
+  /** Descends for a group of keys, reads those found, and defers the others. */
   private int group(Tx t, BTree tree, int from, int n, int bytes) {
     Lookahead ahead = t.lookahead();
     ahead.clear();

@@ -24,7 +24,6 @@ import java.lang.foreign.MemorySegment;
  * <p>Immutable.
  */
 public final class HintCodec {
-  /** No hints. */
   public static final HintCodec NONE = new HintCodec(false, false, false);
 
   /** Includes the line. */
@@ -39,20 +38,13 @@ public final class HintCodec {
   private final boolean frames;
   private final int bytes;
 
-  /**
-   * Creates a codec.
-   *
-   * @param pages whether page ids are kept; if not, nothing is
-   * @param frames whether frames are kept
-   * @param slots whether slots are kept
-   */
+  /** Creates a codec for the given parts; without pages, it keeps nothing. */
   public HintCodec(boolean pages, boolean frames, boolean slots) {
     this.slots = pages && slots;
     this.frames = pages && frames;
     this.bytes = pages ? PAGE_BYTES + (slots ? SLOT_BYTES : 0) + (frames ? LeafHints.BYTES : 0) : 0;
   }
 
-  /** Returns the length of the hint in a value. */
   public int bytes() {
     return bytes;
   }
@@ -66,11 +58,8 @@ public final class HintCodec {
   }
 
   /**
-   * Reads a hint. Whatever the bytes are, the result is safe to use as a position.
-   *
-   * @param s native memory with the hint
-   * @param at the offset of the hint
-   * @param p receives the location, with a version that no page has; pid 0 if nothing is known
+   * Reads a hint. Whatever the bytes are, the result is safe to use as a position, with a version
+   * that no page has. Its pid is 0 if nothing is known.
    */
   public void read(MemorySegment s, long at, Position p) {
     p.clear();
@@ -87,11 +76,8 @@ public final class HintCodec {
   }
 
   /**
-   * Writes a hint.
+   * Writes a hint. It is empty if the location is unset.
    *
-   * @param s native memory for the hint
-   * @param at the offset of the hint
-   * @param p the location; if unset, the hint is empty
    * @param withFrame whether to write the frame, if frames are kept
    */
   public void write(MemorySegment s, long at, Position p, boolean withFrame) {

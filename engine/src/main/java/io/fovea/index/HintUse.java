@@ -19,17 +19,8 @@ public final class HintUse {
   /** Whether key locations of all trees are cached, whatever their specifications say. */
   public final boolean cacheAllKeyLocations;
 
-  /** Whether wrong hints are repaired. */
   public volatile boolean repairs = true;
 
-  /**
-   * Creates the options.
-   *
-   * @param marked returns whether the file is marked as in use
-   * @param pages whether hints are used at all
-   * @param frames whether their frames are used
-   * @param cacheAllKeyLocations whether key locations of all trees are cached
-   */
   public HintUse(
       BooleanSupplier marked, boolean pages, boolean frames, boolean cacheAllKeyLocations) {
     this.marked = marked;

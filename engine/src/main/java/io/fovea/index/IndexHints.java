@@ -37,9 +37,7 @@ public final class IndexHints {
   /** The entry was written by this transaction, so there is no stored hint to repair. */
   static final int WRITTEN = -1;
 
-  /**
-   * The entry was peeked at without a tracked read; its location is {@link StatementContext#entry}.
-   */
+  /** The entry was read without tracking; its location is {@link StatementContext#entry}. */
   public static final int PEEKED = -2;
 
   public final EntryHints kind;
@@ -62,12 +60,10 @@ public final class IndexHints {
     return policies[part.ordinal()];
   }
 
-  /** Returns the length of the hint in a value. */
   public int bytes() {
     return codec.bytes();
   }
 
-  /** Returns the number of policies that have disabled repairs. */
   public int switchedOff() {
     int off = 0;
     for (RepairPolicy policy : policies) {
@@ -76,7 +72,6 @@ public final class IndexHints {
     return off;
   }
 
-  /** Writes the hint of a new entry. */
   void write(TableCore table, MemorySegment s, long at, Position place) {
     if (codec.bytes() == 0) {
       return;
@@ -148,10 +143,8 @@ public final class IndexHints {
   }
 
   /**
-   * Reads the record of an entry into memory.
-   *
-   * @param size the maximum number of bytes to read
-   * @return its length, which may be larger
+   * Reads at most {@code size} bytes of the record of an entry into memory; returns its full
+   * length.
    */
   public int get(
       StatementContext statementContext,
@@ -188,9 +181,7 @@ public final class IndexHints {
     return n;
   }
 
-  /**
-   * Compares a hint with the location found, updates the policies, and repairs it if they allow.
-   */
+  /** Checks a hint against the location found, updates the policies, and repairs it if allowed. */
   private void compare(
       StatementContext statementContext,
       Tx t,

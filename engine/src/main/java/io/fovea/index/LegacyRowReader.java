@@ -45,7 +45,6 @@ public final class LegacyRowReader {
   /** The format of rows of variable length; null if they have one length. */
   final @Nullable PackedRows packed;
 
-  /** The fields of the newest layout. */
   private final RowHistory.Part[] newest;
 
   /**
@@ -135,7 +134,6 @@ public final class LegacyRowReader {
    * Converts a row to the memory form of the newest layout.
    *
    * @param length the length of the stored row, other than {@link TableCore#storedBytes}
-   * @param to receives a row of the table
    * @return {@link #UNPACKED}, {@link #RENEWED}, or {@link #UNKNOWN} if it is damaged
    */
   public int renew(int length, MemorySegment from, long off, MemorySegment to, long toOff) {
@@ -170,7 +168,7 @@ public final class LegacyRowReader {
     return n >= history.fixed() && n < recipes.length ? recipes[n] : null;
   }
 
-  /** Converts a row in which the offset of a field depends on the lengths of those before. */
+  /** Converts a row whose field offsets depend on the lengths of earlier fields. */
   private boolean renewPacked(
       Recipe r, int length, MemorySegment from, long off, MemorySegment to, long toOff) {
     Mem.zero(to, toOff, size);
@@ -195,9 +193,7 @@ public final class LegacyRowReader {
     return at < length;
   }
 
-  /**
-   * Returns the end of a field at an offset of a row of variable length; -1 if outside of the row.
-   */
+  /** Returns the end of a field at an offset of a packed row; -1 if outside of the row. */
   private static int next(RowHistory.Part p, MemorySegment row, long off, int at, int length) {
     int end = length - 1; // the last byte is the number of the layout
     if (!p.variable()) {
@@ -217,11 +213,8 @@ public final class LegacyRowReader {
   }
 
   /**
-   * Returns the time by which a row expires.
-   *
-   * @param length the length of the row, which is present in full
-   * @param field the position of the field in the newest layout
-   * @return milliseconds since 1970; 0 if no layout has such rows
+   * Returns the time by which a complete row expires, in milliseconds since 1970. Returns 0 if no
+   * layout has such rows. {@code field} is a position in the newest layout.
    */
   public long millis(int length, MemorySegment row, long off, int field) {
     Recipe r = recipe(length);
@@ -251,7 +244,6 @@ public final class LegacyRowReader {
     return r == null ? 0 : added(r, field);
   }
 
-  /** Returns the time in a field of a row of variable length. */
   private static long millis(
       RowHistory.Part[] parts, int field, int length, MemorySegment row, long off) {
     int at = 0;
@@ -320,11 +312,7 @@ public final class LegacyRowReader {
         statementContext, t, core, key, keyOff, keyLen, n, out, outOff, core.recordBytes());
   }
 
-  /**
-   * Does the same for a record that was read in part.
-   *
-   * @param bytes the maximum number of bytes that were read; of an older layout all are read
-   */
+  /** Does the same for a record of which at most {@code bytes} bytes were read. */
   public static int settle(
       StatementContext statementContext,
       Tx t,

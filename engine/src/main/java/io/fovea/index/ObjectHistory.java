@@ -14,7 +14,6 @@ import org.jspecify.annotations.Nullable;
  * @param versions the shapes of the values, oldest first
  */
 public record ObjectHistory(Shape key, List<Shape.Composite> versions) {
-  /** The highest version. */
   public static final int VERSION_MAX = 255;
 
   public ObjectHistory {
@@ -30,12 +29,10 @@ public record ObjectHistory(Shape key, List<Shape.Composite> versions) {
     return shapes == null ? null : new ObjectHistory(shapes.key(), List.of(shapes.value()));
   }
 
-  /** Returns the version that is written now. */
   public int version() {
     return versions.size();
   }
 
-  /** Returns the shape of a version. */
   public Shape.Composite shape(int version) {
     return versions.get(version - 1);
   }
@@ -52,7 +49,6 @@ public record ObjectHistory(Shape key, List<Shape.Composite> versions) {
     return new ObjectHistory(key, more);
   }
 
-  /** Returns the shapes of the newest version. */
   public ObjectShapes shapes() {
     return new ObjectShapes(key, versions.getLast());
   }

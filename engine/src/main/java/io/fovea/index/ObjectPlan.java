@@ -23,7 +23,6 @@ import java.lang.foreign.MemorySegment;
  * handle that writes the version is published by the thread that called it.
  */
 public final class ObjectPlan {
-  /** The scratch memory of one context. */
   private static final class Scratch {
     final ObjectReader in = new ObjectReader();
     final ObjectWriter out = new ObjectWriter();
@@ -33,7 +32,6 @@ public final class ObjectPlan {
   private volatile ObjectEntries entries;
   private final SlotLocal<Scratch> scratches = new SlotLocal<>();
 
-  /** Creates a plan from the catalog or from a class. */
   public ObjectPlan(ObjectEntries entries) {
     this.entries = entries;
   }
@@ -42,28 +40,19 @@ public final class ObjectPlan {
     return entries;
   }
 
-  /** Adds a version of objects. */
   public void extend(ObjectEntries more) {
     entries = more;
   }
 
-  /**
-   * Returns the maximum length of an entry's key.
-   *
-   * @param keyBytesMax the maximum length of a primary key
-   * @param treeKeyMax the maximum length of a key of a tree
-   */
+  /** Returns the maximum length of an entry's key, given those of a primary key and of the tree. */
   int maxBytes(int keyBytesMax, int treeKeyMax) {
     int parts = entries.maxBytes();
     return parts < 0 ? treeKeyMax : Math.min(treeKeyMax, parts + keyBytesMax);
   }
 
   /**
-   * Builds the key of an object's entry.
+   * Builds the key of an object's entry in {@code out}; returns its length.
    *
-   * @param index the index that has this plan
-   * @param out receives at most {@link IndexCore#entryBytesMax} bytes
-   * @return its length
    * @throws KeyTooLargeException if the key exceeds the maximum length of an entry
    * @throws IllegalArgumentException if the bytes are not an object
    * @throws IndexOutOfBoundsException likewise
@@ -117,10 +106,8 @@ public final class ObjectPlan {
   }
 
   /**
-   * Returns the time in the first part of an object.
-   *
-   * @param instants whether it is an INSTANT rather than an INT64
-   * @return milliseconds since 1970; 0 for null, and if the bytes are not an object
+   * Returns the time in the first part of an object, an INSTANT or an INT64, in milliseconds since
+   * 1970. Returns 0 for null, and if the bytes are not an object.
    */
   long millis(
       StatementContext statementContext,

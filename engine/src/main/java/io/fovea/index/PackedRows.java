@@ -65,9 +65,8 @@ public final class PackedRows {
   }
 
   /**
-   * Returns by how many bytes a row may be longer in the tree than in memory.
-   *
-   * @param fixed the number of layouts before the first with such a field
+   * Returns by how many bytes a row may be longer in the tree than in memory, with the number of
+   * layouts before the first with such a field.
    */
   public static int bytesMore(int fixed) {
     return fixed + 1;
@@ -78,7 +77,6 @@ public final class PackedRows {
     return rowBytes;
   }
 
-  /** Returns the length of the prefix. */
   int prefix() {
     return prefix;
   }
@@ -111,11 +109,9 @@ public final class PackedRows {
   // -------------------------------------------------------------------------------------- packing
 
   /**
-   * Converts a row to its form in the tree.
+   * Converts a row to its form in the tree and returns its length.
    *
-   * @param row a row in memory form
    * @param out receives at most {@link #rowBytes}; does not overlap the row
-   * @return its length
    */
   public int pack(MemorySegment row, long off, MemorySegment out, long outOff) {
     long at = outOff;
@@ -143,11 +139,9 @@ public final class PackedRows {
   // ------------------------------------------------------------------------------------ unpacking
 
   /**
-   * Converts a row to its memory form.
+   * Converts a row of the newest layout to its memory form; returns false if it is damaged.
    *
-   * @param row a row of the newest layout, in tree form
    * @param out receives at most {@link #rowBytes}; does not overlap the row
-   * @return false if it is damaged
    */
   boolean unpack(MemorySegment row, long off, int length, MemorySegment out, long outOff) {
     if (length < prefix) {
@@ -159,16 +153,13 @@ public final class PackedRows {
   }
 
   /**
-   * Converts a row in place.
+   * Converts a row in place, in memory of {@link #rowBytes}; returns false if it is damaged.
    *
    * <p>The bytes after the prefix are first moved to the end of the memory, then each field from
    * there to its offset. No byte is overwritten before it is read: the bytes not yet read lie at
    * the end, and need no more space in the tree than in memory.
    *
-   * @param off the offset of the row, in memory of {@link #rowBytes}
-   * @param length the length of the row in the tree
    * @param bytes the number of bytes that were read of it, and that are needed in memory
-   * @return false if it is damaged
    */
   boolean unpack(MemorySegment row, long off, int length, int bytes) {
     int have = Math.min(length, bytes);
@@ -192,11 +183,8 @@ public final class PackedRows {
   }
 
   /**
-   * Moves the fields after the prefix to their offsets.
-   *
-   * @param bytes the number of bytes available
-   * @param limit the end of the last field that is needed
-   * @return the number of bytes the fields used; -1 if more than available
+   * Moves {@code bytes} bytes of fields after the prefix to their offsets, up to {@code limit}.
+   * Returns the number of bytes used, or -1 if more than available.
    */
   private int scatter(
       MemorySegment in, long off, int bytes, MemorySegment out, long outOff, int limit) {

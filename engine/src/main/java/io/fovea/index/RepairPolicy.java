@@ -79,38 +79,23 @@ public final class RepairPolicy {
 
   private volatile boolean on = true;
 
-  /** Creates a policy with repairs enabled. */
   public RepairPolicy() {}
 
-  /**
-   * Whether a key's entry belongs to the probe; then its uses must be reported.
-   *
-   * @param hash a good hash of the record's key
-   */
+  /** Whether a key's entry belongs to the probe, by a good hash; then its uses must be reported. */
   public static boolean probes(long hash) {
     return (hash & PROBE_MASK) == 0;
   }
 
-  /**
-   * Whether to repair a wrong hint.
-   *
-   * @param hash a good hash of the record's key
-   */
+  /** Whether to repair a wrong hint, by a good hash of the record's key. */
   public boolean repairs(long hash) {
     return on || probes(hash);
   }
 
-  /** Whether repairs are enabled for all entries. */
   public boolean isOn() {
     return on;
   }
 
-  /**
-   * Reports a use of a hint of the probe.
-   *
-   * @param context a number of the caller, not shared by concurrent threads
-   * @param hit whether the hint was right
-   */
+  /** Reports a hit or a miss of a hint of the probe. Concurrent callers pass different contexts. */
   public void used(int context, boolean hit) {
     int i = (context % CELLS + 1) * STRIDE;
     long cell = (long) CELL.getOpaque(cells, i) + USE + (hit ? 1 : 0);

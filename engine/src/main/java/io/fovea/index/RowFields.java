@@ -13,16 +13,13 @@ import org.jspecify.annotations.Nullable;
  * check, and a nullable one takes the other path, which has the check.
  */
 public final class RowFields {
-  /** All fields, in order. */
   final Field[] all;
 
   /** The same, with null in place of each nullable field. */
   final @Nullable Field[] plain;
 
-  /** The start of each field in a row. */
   final int[] starts;
 
-  /** The fields of variable length. */
   final Field[] variable;
 
   public RowFields(Layout layout) {

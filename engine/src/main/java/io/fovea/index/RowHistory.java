@@ -70,7 +70,6 @@ public record RowHistory(
       int scale,
       boolean nullable,
       boolean variable) {
-    /** Returns the present form of a field. */
     public static Part of(int id, Field f) {
       return new Part(
           id, f.type(), f.width(), f.precision(), f.scale(), f.nullable(), f.variable());
@@ -87,12 +86,10 @@ public record RowHistory(
     }
   }
 
-  /** Returns the history of a new table. */
   public static RowHistory first(Layout layout) {
     return started(1, layout);
   }
 
-  /** Returns the history of a new table that begins with a later version. */
   public static RowHistory started(int version, Layout layout) {
     List<Origin> fields = new ArrayList<>();
     for (Field f : layout.fields()) {
@@ -103,11 +100,8 @@ public record RowHistory(
   }
 
   /**
-   * Returns the history after a change of the layout.
-   *
-   * @param from the present layout
-   * @param to the new layout
-   * @param toFields the origins of the fields of the new layout
+   * Returns the history after a change of the layout; {@code toFields} are the origins of its
+   * fields.
    */
   public RowHistory next(
       int toVersion, int toNextId, Layout from, Layout to, List<Origin> toFields) {
@@ -172,7 +166,6 @@ public record RowHistory(
     return null;
   }
 
-  /** Whether the history is that of a new table at version 1. */
   public boolean isFirst() {
     return version == 1;
   }

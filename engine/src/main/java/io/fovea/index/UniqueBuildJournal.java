@@ -29,11 +29,7 @@ public final class UniqueBuildJournal {
 
   private UniqueBuildJournal() {}
 
-  /**
-   * Journals that an entry of a record was added or removed.
-   *
-   * @param index its tree is the journal
-   */
+  /** Journals that an entry of a record was added or removed, in the tree of {@code index}. */
   static void put(
       StatementContext statementContext,
       Tx t,
@@ -76,18 +72,13 @@ public final class UniqueBuildJournal {
   }
 
   /**
-   * Returns the length of the entry in a note. The record's key follows, with {@link #keyLength}
-   * bytes.
-   *
-   * @param note the key in the tree if the value is empty, otherwise the value
-   * @param off the offset of the note
-   * @param n the length of the note
+   * Returns the length of the entry in a note of {@code n} bytes, followed by the record's key. The
+   * note is the key in the tree if the value is empty, otherwise the value.
    */
   public static int entryLength(MemorySegment note, long off, int n) {
     return Mem.getUnsignedShort(note, off + n - LENGTH_BYTES);
   }
 
-  /** Returns the length of the record's key in a note. */
   public static int keyLength(int n, int entryLength) {
     return n - LENGTH_BYTES - entryLength;
   }

@@ -131,12 +131,6 @@ final class EntryParts {
     /** Of an enum, the ordinal in the newest class of each stored constant. */
     private final short[] numbers;
 
-    /**
-     * Creates the conversion of a component.
-     *
-     * @param file its shape in the file
-     * @param type its type in the index
-     */
     Leaf(Shape file, Shape type) {
       Shape inner = Binding.inner(file);
       Shape widened = type(file);

@@ -114,12 +114,10 @@ final class KeyParts {
     return (long) LONG.get(in.array(), from) ^ Long.MIN_VALUE;
   }
 
-  /** Returns the integer at an offset of a part. */
   static long getLong(byte[] part, int at) {
     return (long) LONG.get(part, at) ^ Long.MIN_VALUE;
   }
 
-  /** Returns the integer of 4 bytes at an offset of a part. */
   static int getInt(byte[] part, int at) {
     return (int) INT.get(part, at) ^ Integer.MIN_VALUE;
   }

@@ -53,8 +53,6 @@ public final class ObjectCodec {
   /**
    * Creates the codec of a class.
    *
-   * @param keyType the class of the keys
-   * @param type a record class
    * @param lookup has access to the classes; null for none
    * @throws IllegalArgumentException if they can't be stored; the message names the component
    */
@@ -103,12 +101,10 @@ public final class ObjectCodec {
     return found;
   }
 
-  /** Returns the shape of the keys. */
   public Shape keyShape() {
     return key.shape();
   }
 
-  /** Returns the shape of the records. */
   public Composite shape() {
     return (Composite) value.shape;
   }
@@ -153,14 +149,11 @@ public final class ObjectCodec {
   /**
    * Returns the prefix of all keys that continue the last text or bytes of a key: the key without
    * its terminator.
-   *
-   * @param key the bytes of a key
    */
   public byte[] prefixOfKeys(byte[] key) {
     return Arrays.copyOf(key, key.length - KeyParts.endBytes(keyShape()));
   }
 
-  /** Writes the key of a record. */
   public void writeKeyOf(ObjectWriter out, Object object) {
     Plan plan = id;
     if (plan == null) {
@@ -192,10 +185,8 @@ public final class ObjectCodec {
     return value.partsDecoder((Composite) file)::read;
   }
 
-  /** Reads records. */
   @FunctionalInterface
   public interface Reading {
-    /** Reads one record. */
     Object read(ObjectReader in);
   }
 }

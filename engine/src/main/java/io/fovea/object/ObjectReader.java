@@ -62,7 +62,6 @@ public final class ObjectReader {
     end = Objects.checkIndex(length, bytes.length + 1);
   }
 
-  /** Starts reading an array. */
   public ObjectReader of(byte[] array) {
     bytes = array;
     at = 0;
@@ -96,12 +95,10 @@ public final class ObjectReader {
     at = Objects.checkIndex(place, end + 1);
   }
 
-  /** Returns the array being read. */
   byte[] array() {
     return bytes;
   }
 
-  /** Returns the end of the bytes. */
   int end() {
     return end;
   }
@@ -156,11 +153,7 @@ public final class ObjectReader {
     throw new IllegalArgumentException("A count of more than five bytes, at " + at + ".");
   }
 
-  /**
-   * Reads the number of elements of a collection.
-   *
-   * @return -1 for null
-   */
+  /** Reads the number of elements of a collection, or -1 for null. */
   int getSize() {
     int n = getCount() - 1;
     if (n > end - at) { // each element takes at least one byte

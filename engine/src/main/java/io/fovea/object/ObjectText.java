@@ -55,11 +55,8 @@ public final class ObjectText {
   // -------------------------------------------------------------------------------------- objects
 
   /**
-   * Reads an object.
+   * Reads an object, whose first byte is its version; returns its components by name.
    *
-   * @param versions the versions of the table's objects
-   * @param object its bytes, the version first
-   * @return its components by name
    * @throws IllegalArgumentException if the bytes are not an object of the table
    */
   public static Map<String, @Nullable Object> object(List<Composite> versions, byte[] object) {
@@ -174,12 +171,10 @@ public final class ObjectText {
   }
 
   /**
-   * Writes an object of the newest version, without its class and constructor.
+   * Writes an object of the newest version, without its class and constructor. The values are as
+   * {@link #object(List, byte[])} returns them; a scalar may be given as text, and a missing one is
+   * null.
    *
-   * @param versions the versions of the table's objects
-   * @param values its components by name, as {@link #object(List, byte[])} returns them; a
-   *     scalar may be given as text. A missing one is null.
-   * @return its bytes, the version first
    * @throws IllegalArgumentException if a name is not a component, or a value does not fit
    */
   public static byte[] object(List<Composite> versions, Map<String, ?> values) {
@@ -352,12 +347,7 @@ public final class ObjectText {
     }
   }
 
-  /**
-   * Returns the parts of a key by name.
-   *
-   * @param key the shape of the keys
-   * @return the parts in order; a key without parts has the name {@code key}
-   */
+  /** Returns the parts of a key by name, in order; a key without parts has the name {@code key}. */
   public static Map<String, Shape> parts(Shape key) {
     Map<String, Shape> all = new LinkedHashMap<>();
     leaves(key).forEach(leaf -> all.put(leaf.name, leaf.shape));
@@ -365,11 +355,8 @@ public final class ObjectText {
   }
 
   /**
-   * Reads a key.
+   * Reads a key; returns its parts by name.
    *
-   * @param key the shape of the keys
-   * @param bytes the key
-   * @return its parts by name
    * @throws IllegalArgumentException if the bytes are not such a key
    */
   public static Map<String, @Nullable Object> key(Shape key, byte[] bytes) {
@@ -416,11 +403,8 @@ public final class ObjectText {
   }
 
   /**
-   * Creates a key or a prefix of one from text.
+   * Creates a key, or a prefix of one, from the text of its first parts.
    *
-   * @param key the shape of the keys
-   * @param texts the first parts, or all
-   * @return its bytes
    * @throws IllegalArgumentException if there are too many, or one is not a value of its part
    */
   public static byte[] key(Shape key, List<String> texts) {
@@ -435,11 +419,8 @@ public final class ObjectText {
   }
 
   /**
-   * Creates a prefix of the keys of an index's entries from text.
+   * Creates a prefix of the keys of an index's entries from text; null elements stand for null.
    *
-   * @param index the index
-   * @param texts the first parts, or all; null elements stand for null
-   * @return its bytes
    * @throws IllegalArgumentException if there are too many, or one is not a value of its part
    */
   public static byte[] entry(ObjectEntries index, List<@Nullable String> texts) {

@@ -49,7 +49,6 @@ public final class ObjectWriter {
   private byte[] bytes = new byte[256];
   private int at;
 
-  /** Starts a new object. */
   public void clear() {
     at = 0;
     if (bytes.length > KEEP_BYTES) {
@@ -57,7 +56,6 @@ public final class ObjectWriter {
     }
   }
 
-  /** Returns the number of bytes written. */
   public int length() {
     return at;
   }
@@ -72,7 +70,6 @@ public final class ObjectWriter {
     return Arrays.equals(bytes, 0, at, other.bytes, 0, other.at);
   }
 
-  /** Returns a copy of the bytes written. */
   public byte[] toArray() {
     return Arrays.copyOf(bytes, at);
   }

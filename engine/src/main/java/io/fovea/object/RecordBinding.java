@@ -21,11 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class RecordBinding extends Binding {
   /**
-   * A component.
-   *
-   * @param accessor reads it from a record
-   * @param of its stored form; null for the key of the table, which is not stored
-   * @param initial its value in records that were written without it
+   * A component; {@code of} is null for the key of the table, which is not stored, and {@code
+   * initial} is its value in records that were written without it.
    */
   record Part(
       Component component, MethodHandle accessor, @Nullable Binding of, @Nullable Object initial) {}
@@ -83,7 +80,6 @@ final class RecordBinding extends Binding {
     return all;
   }
 
-  /** Returns a handle that returns the key of the record. */
   private static MethodHandle key(Class<?> type) {
     try {
       return MethodHandles.lookup()

@@ -188,7 +188,6 @@ final class ScalarBinding extends Binding {
 
   // ------------------------------------------------------------------------------------------ keys
 
-  /** Whether values can be parts of a key. */
   boolean isOrdered() {
     return scalar != Scalar.INTEGER && scalar != Scalar.DECIMAL;
   }

@@ -17,7 +17,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Parses shapes, and compares those of a file with those of a program. */
 public final class Shapes {
-  /** The maximum nesting depth of shapes. */
   static final int DEPTH_MAX = 32;
 
   private final String text;
@@ -125,11 +124,7 @@ public final class Shapes {
 
   // ------------------------------------------------------------------------------------ comparing
 
-  /**
-   * Explains why objects of a file can't be read with the shape of a program.
-   *
-   * @return the location and the reason; null if they can be read
-   */
+  /** Explains why objects of a file can't be read with the shape of a program; null if they can. */
   public static @Nullable String difference(Shape file, Shape here) {
     return difference("", file, here);
   }
