@@ -100,7 +100,7 @@ class ExpiryChangesTest {
 
   /** The time has another name and offset, and rows are shorter or longer than before. */
   @Test
-  void rowsOfOlderLayoutsExpireByTheFieldAsItIsNow() {
+  void rowsOfOlderLayoutsExpireByTheNewestField() {
     Layout now = layout("more", FieldType.INT64, "due", "code");
     TableSpec next =
         TableSpec.builder("events", KEY, now)
@@ -157,7 +157,7 @@ class ExpiryChangesTest {
 
   /** Rows without a time get one from its default, and all expire at once. */
   @Test
-  void aTableGetsItsTimeAndItsExpiryInOneStep() {
+  void aTableGetsItsTimeFieldAndExpiryTogether() {
     Layout before = layout("colour", FieldType.INT32, "code");
     TableSpec first = TableSpec.of("events", KEY, before);
     TableSpec next =
@@ -219,7 +219,7 @@ class ExpiryChangesTest {
   }
 
   @Test
-  void stepsThatTakeTheTimeAwayAreRefused() {
+  void stepsThatDropTheTimeFieldAreRefused() {
     Layout left = layout("colour", FieldType.INT32, "code");
     TableSpec drops =
         TableSpec.builder("events", KEY, left)
@@ -284,7 +284,7 @@ class ExpiryChangesTest {
   // ------------------------------------------------------------------------------ loads and counts
 
   @Test
-  void aLoadLeavesThemOut() {
+  void aLoadOmitsExpiredRows() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -339,7 +339,7 @@ class ExpiryChangesTest {
   }
 
   @Test
-  void countsHaveWhatIsHiddenUntilItIsSwept() {
+  void countsIncludeHiddenRowsUntilTheSweep() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -358,7 +358,7 @@ class ExpiryChangesTest {
   // --------------------------------------------------------------------------------- transactions
 
   @Test
-  void tablesOfTransactionsExpireWhenTheyAreThere() {
+  void tablesCreatedInTransactionsExpireAfterTheCommit() {
     try (Database db = open()) {
       try (Transaction tx = db.begin()) {
         RowTable t = tx.table(SPEC);
@@ -404,7 +404,7 @@ class ExpiryChangesTest {
 
   /** The thread runs while there are tables to sweep, however they were created. */
   @Test
-  void theThreadComesAndGoesWithTheTables() {
+  void theThreadStartsAndEndsWithTheTables() {
     String name = "fovea-sweep " + dir;
     Options often =
         options().name(dir.toString()).expiry(e -> e.sweepInterval(Duration.ofNanos(1)));

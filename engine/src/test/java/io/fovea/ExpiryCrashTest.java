@@ -79,7 +79,7 @@ class ExpiryCrashTest {
           Database::checkpoint);
 
   @Test
-  void anyMomentIsOneOnTheWay() {
+  void aCrashLeavesAnIntermediateState() {
     SimDisk disk = new SimDisk(1);
     int[] done = {0};
     PowerCuts<Integer> cuts = new PowerCuts<>(disk, () -> done[0]);
@@ -104,7 +104,7 @@ class ExpiryCrashTest {
     cuts.forEach(
         (left, steps) -> {
           try (Database db = open(left)) {
-            found.add(look(db, steps));
+            found.add(check(db, steps));
           }
         });
     // Rows removed, and the rule. A sweep may be interrupted halfway.
@@ -118,7 +118,7 @@ class ExpiryCrashTest {
   /**
    * Checks that the state is an intermediate one, completes the steps, and returns the state found.
    */
-  private String look(Database db, int done) {
+  private String check(Database db, int done) {
     TableCore core = db.schema().core("rows");
     var by = core.expiry();
     boolean first = core.history().version() == 1;
@@ -163,7 +163,7 @@ class ExpiryCrashTest {
 
   /** The index by time of byte strings is created before the expiry, and dropped with it. */
   @Test
-  void anyMomentOfByteStringsIsOneOnTheWay() {
+  void aCrashLeavesAnIntermediateStateOfByteStrings() {
     SimDisk disk = new SimDisk(1);
     int[] done = {0};
     PowerCuts<Integer> cuts = new PowerCuts<>(disk, () -> done[0]);

@@ -376,7 +376,7 @@ class ExpiryFormsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  <K, V> void aUniqueIndexIsBuiltOverWhatHasExpired(Form<K, V> form) {
+  <K, V> void aUniqueIndexIsBuiltOverExpiredRecords(Form<K, V> form) {
     TableSpec plain = withoutIndexes(form.spec);
     try (Database db = open()) {
       Table<K, V> t = form.opener.open(db, form.spec);
@@ -444,7 +444,7 @@ class ExpiryFormsTest {
   }
 
   @Test
-  void theIndexByTimeBelongsToTheOption() {
+  void theIndexByTimeBelongsToTheExpiry() {
     TableSpec spec = TableSpec.bytes("b", 8).expireAfter(12, AFTER);
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(spec).bytes();
@@ -478,7 +478,7 @@ class ExpiryFormsTest {
   // -------------------------------------------------------------------------------------- objects
 
   @Test
-  void aClassThatChangesKeepsIt() {
+  void aChangedClassKeepsTheExpiry() {
     ObjectSpec<Long, Event> before = EVENTS.expireAfter("at", AFTER);
     ObjectSpec<Long, Later> after =
         ObjectSpec.of("events", Long.class, Later.class)
@@ -517,7 +517,7 @@ class ExpiryFormsTest {
   }
 
   @Test
-  void objectsHaveAnIndexOfTheirOwnByTime() {
+  void objectsMayHaveAnotherIndexByTime() {
     ObjectSpec<Long, Event> own =
         EVENTS.index("times", "at", "code").expireAfter("at", AFTER).keyBytesMax(100);
     assertEquals(2, own.table().indexes().size());
@@ -532,7 +532,7 @@ class ExpiryFormsTest {
   }
 
   @Test
-  void specificationsRefuseWhatCanNotBe() {
+  void invalidSpecificationsAreRefused() {
     List<Runnable> wrong = new ArrayList<>();
     wrong.add(() -> EVENTS.expireAfter("none", AFTER));
     wrong.add(() -> EVENTS.expireAfter("at", Duration.ofMillis(-1)));

@@ -98,7 +98,7 @@ class ExpiryInstantTest {
   }
 
   @Test
-  void byMillisecondsThatMayBeNull() {
+  void byNullableMilliseconds() {
     Layout.Definition b = Layout.define();
     Field at = b.nullable().int64("at");
     TableSpec spec = TableSpec.of("events", KEY, b.build()).expireAfter(at, Duration.ZERO);
@@ -123,7 +123,7 @@ class ExpiryInstantTest {
 
   /** Rows of an older layout expire by the default of an instant that was added. */
   @Test
-  void byAnInstantThatIsNew() {
+  void byAnAddedInstant() {
     Layout.Definition first = Layout.define();
     Field n = first.int32("n");
     Layout.Definition second = Layout.define();
@@ -158,7 +158,7 @@ class ExpiryInstantTest {
 
   /** Making the time nullable rebuilds the index by time, and rows expire. */
   @Test
-  void byATimeThatMayBeNullNow() {
+  void byATimeThatBecomesNullable() {
     Layout.Definition first = Layout.define();
     Field at = first.int64("at");
     Layout.Definition second = Layout.define();

@@ -383,7 +383,7 @@ class ExpiryModelTest {
           boolean found = t.index("by_code").get(tx, t.index("by_code").key().set(v.code), row);
           assertEquals(taken || old != null && old.code == v.code, found);
         }
-        default -> look(tx, t, as(), m, r);
+        default -> compare(tx, t, as(), m, r);
       }
     }
 
@@ -420,7 +420,7 @@ class ExpiryModelTest {
     }
 
     /** Compares all rows, in some order. */
-    private static void look(
+    private static void compare(
         Transaction tx, RowTable t, Version as, TreeMap<Integer, Value> m, Random r) {
       boolean down = r.nextBoolean();
       ScanOrder order = down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING;
@@ -457,7 +457,7 @@ class ExpiryModelTest {
           () ->
               db.run(
                   TxOptions.forReading(),
-                  tx -> look(tx, t, as(), current(model), new Random(once))));
+                  tx -> compare(tx, t, as(), current(model), new Random(once))));
     }
 
     private void snapshot() {
@@ -468,7 +468,7 @@ class ExpiryModelTest {
         clock.set(clock.millis() + random.nextInt(20));
         db.sweepExpired();
         RowTable old = then.table(as().spec);
-        then.run(TxOptions.forReading(), tx -> look(tx, old, as(), m, new Random(once)));
+        then.run(TxOptions.forReading(), tx -> compare(tx, old, as(), m, new Random(once)));
       }
       roughness.faults(true);
     }
@@ -512,7 +512,7 @@ class ExpiryModelTest {
   /** Concurrent writers, readers and sweeps: no reader sees a row too early or too late. */
   @ParameterizedTest
   @EnumSource
-  void besideWriters(Protocol protocol) throws InterruptedException {
+  void concurrentWriters(Protocol protocol) throws InterruptedException {
     SetClock clock = new SetClock(1_000);
     Options options =
         Options.defaults()

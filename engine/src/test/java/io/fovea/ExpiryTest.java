@@ -167,7 +167,7 @@ class ExpiryTest {
   }
 
   @Test
-  void aRepeatedAttemptAsksAgain() {
+  void aRetryReadsTheClockAgain() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -292,7 +292,7 @@ class ExpiryTest {
   }
 
   @Test
-  void typedTablesHideThem() {
+  void typedTablesHideExpiredRows() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -340,7 +340,7 @@ class ExpiryTest {
   }
 
   @Test
-  void theSweepGoesPieceByPieceAndSaysHowFarItIsBehind() {
+  void theSweepWorksInPiecesAndReportsItsLag() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       db.run(
@@ -526,7 +526,7 @@ class ExpiryTest {
   }
 
   @Test
-  void whatIsOnlyReadIsHiddenAndNotSwept() {
+  void aReadOnlyDatabaseHidesRowsAndIsNotSwept() {
     try (Database db = open()) {
       fill(db, db.table(SPEC));
     }
@@ -593,7 +593,7 @@ class ExpiryTest {
   }
 
   @Test
-  void aUniqueIndexIsBuiltOverWhatHasExpired() {
+  void aUniqueIndexIsBuiltOverExpiredRows() {
     TableSpec plain = TableSpec.of("plain", KEY, LAYOUT).expireAfter(AT, Duration.ZERO);
     try (Database db = open()) {
       RowTable t = db.table(plain);
@@ -619,7 +619,7 @@ class ExpiryTest {
   }
 
   @Test
-  void renamedTablesAndOtherIndexesKeepIt() {
+  void renamedTablesAndOtherIndexesKeepTheExpiry() {
     TableSpec own =
         TableSpec.of("own", KEY, LAYOUT)
             .with(IndexSpec.on("by_time", AT, COLOUR))
@@ -645,7 +645,7 @@ class ExpiryTest {
   }
 
   @Test
-  void specificationsRefuseWhatCanNotBe() {
+  void invalidSpecificationsAreRefused() {
     TableSpec t = TableSpec.of("t", KEY, LAYOUT);
     Duration hour = Duration.ofHours(1);
     assertThrows(IllegalArgumentException.class, () -> t.expireAfter(COLOUR, hour));

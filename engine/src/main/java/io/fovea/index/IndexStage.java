@@ -8,7 +8,7 @@ package io.fovea.index;
  * <pre>
  *                      entry of a new value   of an old value    unique     lookups
  *   (no index)         -                      -                  -          -
- *   DELETE_ONLY        -                      removed            -          -      no spare file
+ *   DELETE_ONLY        -                      removed            -          -      no sort file
  *   NOTING             journaled              journaled          -          -      otherwise
  *   BUILDING           added                  removed            checked    -
  *   READABLE           added                  removed            checked    yes
@@ -17,10 +17,10 @@ package io.fovea.index;
  *   (no index)
  * </pre>
  *
- * <p>A build begins with DELETE_ONLY if there is no spare file in which to sort its entries,
- * otherwise with NOTING. So an entry exists only if a record has its value, either from the first
- * entry on or once the journal has been applied: see docs/internals/schema.md. The steps are those
- * of Rae et al., Online, Asynchronous Schema Change in F1, VLDB 2013.
+ * <p>A build begins with DELETE_ONLY if all sort files are in use, otherwise with NOTING. So an
+ * entry exists only if a record has its value, either from the first entry on or once the journal
+ * has been applied: see docs/internals/schema.md. The steps are those of Rae et al., Online,
+ * Asynchronous Schema Change in F1, VLDB 2013.
  */
 public enum IndexStage {
   /** Entries are removed together with their records' values. */

@@ -173,7 +173,7 @@ public final class PackedRows {
     return n >= 0 && (length > bytes || bytes < layoutBytes || ends(prefix + n, length));
   }
 
-  /** Whether a row with so many bytes of fields has the expected length. */
+  /** Whether a row with {@code bytes} bytes of fields has the expected length. */
   private boolean ends(int bytes, int length) {
     int n = bytes + 1;
     while (isFixed(n)) {

@@ -48,7 +48,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Rows of older layouts</b> expire by the field in the newest layout: by its stored value, or
  * by its default if they lack it. They are read through {@link LegacyRowReader}.
  *
- * <p>Safe for use by any thread; methods with a transaction belong to the thread of that.
+ * <p>Safe for use by any thread; methods with a transaction are called by its thread.
  */
 public final class RecordExpiry {
   private final Expiry spec;

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * thread misses the odd number. {@link AsymmetricFence} excludes it, and explains the purpose of F2
  * and why an operation needs no processor fence.
  *
- * <p>The number is set to odd or even, not incremented: an error of the JVM, such as a stack
+ * <p>Each step sets the parity, whatever it was before: an error of the JVM, such as a stack
  * overflow, may cut an operation off before its end, and must not invert the meaning for all later
  * ones. The end of the transaction ends such an operation.
  *

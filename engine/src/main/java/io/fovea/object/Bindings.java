@@ -147,7 +147,7 @@ final class Bindings {
         boolean isKey = key != null && c.getName().equals(key.getName());
         String name = place + '.' + c.getName();
         if (c.isAnnotationPresent(Id.class) && !isKey) {
-          throw wrong(name, "is an @Id, and not one of the record that a table holds");
+          throw wrong(name, "is an @Id, which only the record of a table may have");
         }
         Binding of = isKey ? null : of(c.getGenericType(), name, variables);
         parts.add(part(c, name, of));
@@ -227,8 +227,8 @@ final class Bindings {
     return new IllegalArgumentException(
         "The components of "
             + type.getName()
-            + " can't be reached: open its package to module io.fovea.engine, or give a lookup of"
-            + " yours, MethodHandles.lookup().",
+            + " can't be accessed: open its package to module io.fovea.engine, or pass"
+            + " MethodHandles.lookup() of that package.",
         cause);
   }
 

@@ -93,7 +93,7 @@ public final class ObjectCodec {
         if (found != null) {
           throw new IllegalArgumentException(
               type.getName()
-                  + " has two components with @Id. A key of several parts is a record of its own.");
+                  + " has two components with @Id. Use a record for a key of several parts.");
         }
         found = c;
       }

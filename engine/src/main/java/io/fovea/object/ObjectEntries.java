@@ -159,8 +159,8 @@ public final class ObjectEntries {
                   + path
                   + " is not in objects of version "
                   + version
-                  + ", and there is no word about what it is in them: open the table with its"
-                  + " class, whose component has @Formerly or @Initial.");
+                  + ", and its value in them is unknown: open the table with its class, in which"
+                  + " the component has @Formerly or @Initial.");
         }
         byte[] value = last ? EntryParts.initial(step.shape(), text) : new byte[] {EntryParts.NULL};
         return new Source(List.of(), ByteBuffer.wrap(value));

@@ -172,7 +172,7 @@ public final class Shapes {
       int i = Composite.find(c, file);
       if (i >= 0) {
         if (found[i]) {
-          return of(place + '.' + c.name()) + " is one that another component was, too";
+          return of(place + '.' + c.name()) + " has the same component in the file as another one";
         }
         found[i] = true;
         String inside =
@@ -182,16 +182,16 @@ public final class Shapes {
         }
       } else if (!c.hasInitial()) {
         return of(place + '.' + c.name())
-            + " is not in the file: say with @Initial what it is in records that were written"
-            + " without it, or with @Formerly how it was called";
+            + " is not in the file: set its value in older records with @Initial, or name the"
+            + " component that it replaces with @Formerly";
       }
     }
     for (int i = 0; i < found.length; i++) {
       String name = file.components().get(i).name();
       if (!found[i] && !here.dropped().contains(name)) {
         return of(place + '.' + name)
-            + " of the file is not here: say with @Dropped that it is given up, or with @Formerly"
-            + " how it is called now";
+            + " of the file is not here: list it in @Dropped if it was removed, or in @Formerly of"
+            + " the component that replaces it";
       }
     }
     return null;
