@@ -161,7 +161,6 @@ class ExpiryCrashTest {
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 4);
   private static final TableSpec BRIEF = BYTES.expireAfter(4, Duration.ofMillis(100));
 
-  /** The index by time of byte strings is created before the expiry, and dropped with it. */
   @Test
   void aCrashLeavesAnIntermediateStateOfByteStrings() {
     SimDisk disk = new SimDisk(1);

@@ -45,10 +45,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ExpiryFormsTest {
   private static final Duration AFTER = Duration.ofMillis(100);
 
-  /** Expires by milliseconds. */
   public record Event(@Id long id, long code, long at) {}
 
-  /** Expires by an optional instant. */
   public record Meeting(@Id long id, long code, Span span) {}
 
   public record Span(String where, Optional<Instant> end) {}

@@ -20,7 +20,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rows that expire by an instant, or by a nullable time. */
 class ExpiryInstantTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
 

@@ -252,7 +252,6 @@ class ExpiryModelTest {
       return n;
     }
 
-    /** Loads rows with new codes over the present ones. */
     private void load() {
       long now = clock.millis();
       TreeMap<Integer, Value> m = current(model);
@@ -419,7 +418,6 @@ class ExpiryModelTest {
       return as().set(t.row(), v);
     }
 
-    /** Compares all rows, in some order. */
     private static void compare(
         Transaction tx, RowTable t, Version as, TreeMap<Integer, Value> m, Random r) {
       boolean down = r.nextBoolean();

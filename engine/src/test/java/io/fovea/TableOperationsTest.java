@@ -80,7 +80,6 @@ class TableOperationsTest {
   private static final TableSpec BRIEF_ROWS =
       TableSpec.of("brief", ROWS.key(), BRIEF_FIELDS.build()).expireAfter(UNTIL, AFTER);
 
-  /** A form of a table, which maps names and texts to keys and values. */
   private abstract static class Form<K, V> {
     final String name;
 
@@ -90,7 +89,6 @@ class TableOperationsTest {
 
     abstract Table<K, V> table(Database db);
 
-    /** Opens the same table in another process, which has only the files. */
     abstract Table<K, V> table(FileChanges changes);
 
     abstract K key(String name);
@@ -101,7 +99,6 @@ class TableOperationsTest {
 
     abstract String text(V value);
 
-    /** Opens a table whose notes expire. */
     abstract Table<K, V> expiring(Database db);
 
     /** Creates a note with a time whose bytes are ASCII characters. */
@@ -395,7 +392,6 @@ class TableOperationsTest {
     }
   }
 
-  /** Returns a text after 8 characters whose bytes are a time. */
   private static String timed(String text, int until) {
     byte[] time = ByteBuffer.allocate(Long.BYTES).putLong(until).array();
     return new String(time, StandardCharsets.US_ASCII) + text;
@@ -973,7 +969,7 @@ class TableOperationsTest {
         db.run(tx -> hidden(tx, form, index));
       }
       assertEquals(new ArrayList<>(there), t.asMap().keySet().stream().map(form::name).toList());
-      assertEquals(9, t.count()); // removed by the sweep
+      assertEquals(9, t.count()); // until the sweep
       db.run(
           tx -> {
             t.insert(tx, form.key("a1"), brief(form, "a1", 1, LATE));

@@ -9,10 +9,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads values of any length as byte arrays through the scratch memory of a context: one value, or
- * several at once.
- *
- * <p>Confined to the thread whose transaction owns the context.
+ * Reads values of any length as byte arrays, one or several at once, through the scratch memory of
+ * a context. Confined to the thread whose transaction owns the context.
  */
 public final class ByteReads extends GroupedReads {
   /** The maximum number of keys in one call, which bounds their memory. */

@@ -12,9 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Checks keys, interval ends and values of a table of byte strings, and copies them into the
- * scratch memory of a context.
- *
- * <p>Safe for use by any thread whose transaction owns the context.
+ * scratch memory of a context, which the caller's transaction owns.
  */
 public final class ByteStage {
   /** Returned instead of a length: no key is below this end. */
@@ -77,8 +75,8 @@ public final class ByteStage {
   }
 
   /**
-   * Writes a record and its index entries. The key may be in any memory, and is not longer than
-   * allowed; the value is at the start of native memory.
+   * Writes a record and its index entries. The key is not longer than allowed; the value is at the
+   * start of native memory.
    */
   public void write(
       StatementContext statementContext,
@@ -104,8 +102,7 @@ public final class ByteStage {
   }
 
   /**
-   * Removes a record and its index entries; returns whether it existed. The key is as in {@link
-   * #write}.
+   * Removes a record, with a key as in {@link #write}, and its entries; returns whether it existed.
    */
   public boolean delete(
       StatementContext statementContext, Tx t, IndexCore[] indexes, MemorySegment key) {
@@ -127,9 +124,9 @@ public final class ByteStage {
   }
 
   /**
-   * Copies the ends of an interval into {@link StatementContext#keyStage}, one after the other.
+   * Copies the ends of an interval into {@link StatementContext#keyStage}, one after the other. If
+   * {@code prefix}, the interval includes all keys that begin with the upper end.
    *
-   * @param prefix whether the upper end is a prefix and includes all keys that begin with it
    * @return the length of the upper end; -1 for none, {@link #EMPTY} if the interval is empty
    * @throws KeyTooLargeException if an end exceeds the maximum length of a key of the table
    */

@@ -5,13 +5,9 @@ import java.lang.foreign.MemorySegment;
 /** Builds the entries of an index whose keys are computed by user code. */
 public interface EntryMaker {
   /**
-   * Computes the key of a record's entry.
+   * Computes the key of a record's entry, without the primary key, in {@code out}. May use the
+   * scratch memory of {@code statementContext}.
    *
-   * @param statementContext its scratch memory may be used
-   * @param pk holds the record's key
-   * @param record holds the record
-   * @param recordLen the length of the record
-   * @param out receives the key of the entry, without the primary key
    * @return its length, or -1 if the record has no entry
    */
   int make(

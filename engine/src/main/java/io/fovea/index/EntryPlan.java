@@ -39,17 +39,13 @@ public final class EntryPlan {
   private final int[] needed;
 
   /**
-   * Creates a plan.
+   * Creates a plan for the fields, followed by the rest of the primary key.
    *
-   * @param types of the fields, in the form of {@link Tuple#form}, followed by those of the
-   *     rest of the primary key
-   * @param widths the maximum lengths of the same
-   * @param fromKey whether they come from the primary key
+   * @param types in the form of {@link Tuple#form}
+   * @param widths the maximum lengths
    * @param offsets in the record or in the primary key; -1 if variable
    * @param parts their positions in the primary key
-   * @param keyTypes of the parts of the primary key
    * @param fields the number of declared fields
-   * @param unique whether records with a null in one of them have no entry
    */
   public EntryPlan(
       int[] types,
@@ -92,9 +88,8 @@ public final class EntryPlan {
   }
 
   /**
-   * Builds the key of a record's entry in {@code out}, at most {@link #sizeMax} bytes.
-   *
-   * @return the length of the entry's key; -1 if the record has none
+   * Builds the key of a record's entry in {@code out}, at most {@link #sizeMax} bytes; returns its
+   * length, or -1 if the record has no entry.
    */
   public int build(
       MemorySegment key,

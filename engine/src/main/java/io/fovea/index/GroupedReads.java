@@ -17,15 +17,12 @@ public abstract class GroupedReads {
   protected abstract void add(Lookahead ahead, int i);
 
   /**
-   * Reads key {@code i} of the current group; returns whether there is a record.
-   *
-   * @param expected its number in the lookahead, as {@link Tx} takes it
+   * Reads key {@code i} of the group; {@code expected} is its number in the lookahead for {@link
+   * Tx}.
    */
   protected abstract boolean get(Tx t, int expected, int i);
 
-  /**
-   * Reads all keys, at most {@code bytes} bytes of each value; returns the number of records found.
-   */
+  /** Reads at most {@code bytes} bytes per value; returns the number of records found. */
   public final int read(Tx t, BTree tree, int size, int bytes) {
     int found = 0;
     Lookahead ahead = t.lookahead();

@@ -75,11 +75,7 @@ public final class HintCodec {
     }
   }
 
-  /**
-   * Writes a hint. It is empty if the location is unset.
-   *
-   * @param withFrame whether to write the frame, if frames are kept
-   */
+  /** Writes a hint, empty if the location is unset, and without the frame unless requested. */
   public void write(MemorySegment s, long at, Position p, boolean withFrame) {
     long pid = p.frame < 0 || p.pid > PAGE_MAX ? 0 : p.pid;
     long page = pid == 0 ? 0 : pid | (long) p.line << LINE_SHIFT;

@@ -2,11 +2,7 @@ package io.fovea.index;
 
 import java.util.function.BooleanSupplier;
 
-/**
- * The options of a database for the use of hints in index entries, independent of the file.
- *
- * <p>Safe for use by any thread.
- */
+/** The options of a database for the use of hints in index entries. Safe for use by any thread. */
 public final class HintUse {
   private final BooleanSupplier marked;
 

@@ -75,7 +75,7 @@ public final class IndexCore {
   private final long @Nullable [] dependsOn;
 
   /**
-   * Creates an index of rows or byte strings; key and layout are those of the extractor's author.
+   * Creates an index of rows or byte strings, with the key and layout of the extractor's author.
    */
   public IndexCore(
       String name,
@@ -245,8 +245,8 @@ public final class IndexCore {
    * @param out receives up to {@link #entryBytesMax} bytes
    * @return its length, or -1 if the record has no entry
    * @throws KeyTooLargeException if the key exceeds the maximum length of an entry
-   * @throws IllegalArgumentException if the record should be an object and is none; an
-   *     extractor may throw this or any other exception
+   * @throws IllegalArgumentException if the bytes are not an object; extractors may throw
+   *     anything
    * @throws IndexOutOfBoundsException likewise
    */
   public int build(
@@ -298,8 +298,8 @@ public final class IndexCore {
   }
 
   /**
-   * Builds the key of an entry of a stored record, for readers without a transaction; a row has the
-   * current layout. Returns its length, or -1 if the record has no entry.
+   * Builds the key of a stored record's entry, for readers without a transaction; a row has the
+   * current layout. Returns its length, or -1 if there is none.
    */
   public int entryOf(
       StatementContext statementContext,

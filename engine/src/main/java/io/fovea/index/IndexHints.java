@@ -142,10 +142,7 @@ public final class IndexHints {
         out.size());
   }
 
-  /**
-   * Reads at most {@code size} bytes of the record of an entry into memory; returns its full
-   * length.
-   */
+  /** Reads up to {@code size} bytes of the record of an entry; returns its full length. */
   public int get(
       StatementContext statementContext,
       Tx t,

@@ -387,10 +387,8 @@ public final class IndexMaintenance {
 
   /**
    * Removes up to {@code most} records of a new scan of the table with their entries, and closes
-   * the scan. A failure after the first removal makes the transaction roll back only. Expired
-   * records are left to the sweep.
-   *
-   * @return the number of records removed
+   * the scan; returns the number removed. A failure after the first removal makes the transaction
+   * roll back only. Expired records are left to the sweep.
    */
   public static long deleteRange(
       StatementContext statementContext,
@@ -513,9 +511,7 @@ public final class IndexMaintenance {
 
   /**
    * Reads a record in memory form into {@link StatementContext#record}, own changes included: a row
-   * in the newest layout, or an object or a byte string in full.
-   *
-   * @return its length, or -1 if there is none
+   * in the newest layout, or an object or a byte string in full. Returns its length or -1.
    */
   static int read(
       StatementContext statementContext,

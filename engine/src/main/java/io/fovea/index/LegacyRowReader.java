@@ -48,16 +48,13 @@ public final class LegacyRowReader {
   private final RowHistory.Part[] newest;
 
   /**
-   * The conversion of rows of one older layout.
+   * The conversion of rows of one older layout. {@code length} and {@code from} are unused for rows
+   * of variable length.
    *
-   * @param length identifies the rows; unused for rows of variable length
    * @param parts each field of the new layout in the old row; null if absent
-   * @param from the offset of its value in the old row, after the null byte; unused for rows of
-   *     variable length
-   * @param to the fields of the new layout
+   * @param from the offset of its value in the old row, after the null byte
    * @param values the bytes of the new row for an absent field, from its start on
-   * @param old the fields of the old layout
-   * @param target the position of each of these in the new layout; negative if absent
+   * @param target the position of each old field in the new layout; negative if absent
    */
   private record Recipe(
       int length,
@@ -294,7 +291,7 @@ public final class LegacyRowReader {
    * the same record, because it is in the read set and a change aborts the transaction.
    *
    * @param n the length that {@link Tx#get} returned
-   * @param out holds the record and receives the result; large enough for a record of the table
+   * @param out holds the record and receives the result
    * @return the former form: {@link #AS_IT_IS}, {@link #UNPACKED} or {@link #RENEWED}
    * @throws io.fovea.error.CorruptionException if no layout of the table has such records
    */

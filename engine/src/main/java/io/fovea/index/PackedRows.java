@@ -64,10 +64,7 @@ public final class PackedRows {
     return history.isPacked(layout) ? new PackedRows(history, layout) : null;
   }
 
-  /**
-   * Returns by how many bytes a row may be longer in the tree than in memory, with the number of
-   * layouts before the first with such a field.
-   */
+  /** Returns by how many bytes a row may be longer in the tree than in memory. */
   public static int bytesMore(int fixed) {
     return fixed + 1;
   }
@@ -108,11 +105,7 @@ public final class PackedRows {
 
   // -------------------------------------------------------------------------------------- packing
 
-  /**
-   * Converts a row to its form in the tree and returns its length.
-   *
-   * @param out receives at most {@link #rowBytes}; does not overlap the row
-   */
+  /** Converts a row to its form in the tree, not in place; returns its length. */
   public int pack(MemorySegment row, long off, MemorySegment out, long outOff) {
     long at = outOff;
     int from = 0;
@@ -138,11 +131,7 @@ public final class PackedRows {
 
   // ------------------------------------------------------------------------------------ unpacking
 
-  /**
-   * Converts a row of the newest layout to its memory form; returns false if it is damaged.
-   *
-   * @param out receives at most {@link #rowBytes}; does not overlap the row
-   */
+  /** Converts a row of the newest layout to its memory form; returns false if it is damaged. */
   boolean unpack(MemorySegment row, long off, int length, MemorySegment out, long outOff) {
     if (length < prefix) {
       return false;
@@ -183,8 +172,8 @@ public final class PackedRows {
   }
 
   /**
-   * Moves {@code bytes} bytes of fields after the prefix to their offsets, up to {@code limit}.
-   * Returns the number of bytes used, or -1 if more than available.
+   * Moves {@code bytes} bytes of fields to their offsets, up to {@code limit}. Returns the number
+   * of bytes used, or -1 if more than available.
    */
   private int scatter(
       MemorySegment in, long off, int bytes, MemorySegment out, long outOff, int limit) {

@@ -155,9 +155,7 @@ public final class RecordBuffer {
     changed = true;
   }
 
-  /**
-   * Copies the fields of another record of the same layout, marking those that differ if requested.
-   */
+  /** Copies the fields of another record of the layout; marks those that differ if requested. */
   public void set(RecordBuffer other, boolean marks) {
     for (int i = 0; i < fields.length; i++) {
       int from = start(i);
@@ -224,9 +222,7 @@ public final class RecordBuffer {
         : f.offset() + 2 + storedBytes(f, segment, base + f.offset());
   }
 
-  /**
-   * Returns the stored length of a value, limited to the width of the field against damaged pages.
-   */
+  /** Returns the stored length of a value, at most the width of the field in case of damage. */
   public static int storedBytes(Field field, MemorySegment segment, long at) {
     return Math.min(Mem.getUnsignedShort(segment, at), field.width());
   }

@@ -273,10 +273,7 @@ public final class RecordExpiry {
     return hides(statementContext, t, time(statementContext, record, recordOff, length));
   }
 
-  /**
-   * Whether a record in stored form is hidden. If its length matches no layout, its reader reports
-   * it.
-   */
+  /** Whether a stored record is hidden. If its length matches no layout, its reader reports it. */
   public boolean hides(
       StatementContext statementContext,
       Tx t,
@@ -402,10 +399,8 @@ public final class RecordExpiry {
 
   /**
    * Removes the record of a key and its entries, if it is hidden; returns whether it was. Only the
-   * record itself decides, never an entry.
-   *
-   * @param key not in scratch memory of {@code statementContext}, except in memory taken from
-   *     it
+   * record itself decides, never an entry. The key is not in scratch memory of {@code
+   * statementContext}, except in memory taken from it.
    */
   public static boolean removeHidden(
       StatementContext statementContext,

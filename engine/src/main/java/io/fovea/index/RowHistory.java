@@ -99,10 +99,7 @@ public record RowHistory(
     return new RowHistory(version, fields.size(), List.copyOf(fields), bytes, List.of());
   }
 
-  /**
-   * Returns the history after a change of the layout; {@code toFields} are the origins of its
-   * fields.
-   */
+  /** Returns the history after a change of the layout, whose fields have the given origins. */
   public RowHistory next(
       int toVersion, int toNextId, Layout from, Layout to, List<Origin> toFields) {
     Shape last = new Shape(version, length, parts(from, fields));

@@ -29,7 +29,6 @@ class ExpiryHistoryTest {
   private static final long OTHER = Keys.grave(0);
   private static final int ROUNDS_MAX = 100;
 
-  /** Returns how many reads of committed transactions found a list expired. */
   static long ended(History history) {
     long n = 0;
     for (Txn t : history.txns()) {
@@ -185,7 +184,6 @@ class ExpiryHistoryTest {
 
   // ------------------------------------------------------------------------------- wrong engines
 
-  /** A clock that is wrong for some of its callers. */
   private record Liar(SetClock truth, boolean sweeps, long by) implements ListExpiry.Lying {
     @Override
     public long millis() {
