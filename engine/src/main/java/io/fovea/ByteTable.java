@@ -18,7 +18,10 @@ import java.util.Objects;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** A table of byte strings as they are; what every table but one of rows stores. */
+/**
+ * A table whose keys and values are plain byte strings: the stored form of every table except those
+ * of rows.
+ */
 final class ByteTable extends Table<byte[], byte[]> {
   private final RowTable table;
   private final Database database;
@@ -150,7 +153,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     return estimate(tx, prefix, prefix, true);
   }
 
-  /** Of a prefix {@code to} is the prefix. */
+  /** Estimates an interval; if it is a prefix, {@code to} is the prefix. */
   private Estimate estimate(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
     tx.enter(database, core);
@@ -230,7 +233,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     }
   }
 
-  /** Writes a record and the entries of indexes. */
+  /** Writes a record and its index entries. */
   private void write(Transaction tx, Tx t, MemorySegment key, MemorySegment value, boolean insert) {
     StatementContext statementContext = tx.statementContext();
     stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
@@ -311,7 +314,7 @@ final class ByteTable extends Table<byte[], byte[]> {
                 stored));
   }
 
-  /** Loads records that are turned into byte strings. */
+  /** Loads records that are converted to byte strings. */
   <K, V, X extends Exception> LoadReport load(
       LoadOptions options,
       LoadSource<? super TableLoad<K, V>, X> source,
@@ -337,12 +340,12 @@ final class ByteTable extends Table<byte[], byte[]> {
     Objects.requireNonNull(name, "name");
     if (core.objects() != null) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " holds objects: ask their Table.index for its indexes.");
+          "Table " + core.shown() + " holds objects: get its indexes with Table.index.");
     }
     RowIndex index = table.index(name);
     if (keys != Key.class) {
       throw new IllegalArgumentException(
-          "Keys of " + keys.getName() + " are none of " + index + ", whose keys are of class Key.");
+          "The keys of " + index + " are of class Key, not of " + keys.getName() + ".");
     }
     @SuppressWarnings("unchecked") // I is Key
     IndexKeys<I> by = (IndexKeys<I>) new IndexKeys.OfParts(index.core());
@@ -366,7 +369,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     return open(tx, prefix(prefix), true, Objects.requireNonNull(order, "order"), coding);
   }
 
-  /** Opens a scan of keys and values of any coding. */
+  /** Opens a scan that decodes keys and values. */
   <K, V> Cursor<K, V> open(
       Transaction tx,
       Interval<byte[]> interval,
@@ -385,7 +388,7 @@ final class ByteTable extends Table<byte[], byte[]> {
   }
 
   /**
-   * Opens the scan of an interval; null where nothing can be in it. Of a prefix both ends are it.
+   * Opens the scan of an interval, or returns null if it is empty. A prefix is passed as both ends.
    */
   private @Nullable TxScan open(
       Transaction tx, Tx t, Interval<byte[]> interval, boolean prefix, ScanOrder order) {

@@ -24,10 +24,9 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What has tables and sequences: the part of a {@link Database} that opens, drops and renames them,
- * and says what they are.
+ * The part of a {@link Database} that opens, describes, renames and drops tables and sequences.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */
@@ -36,36 +35,36 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
     super(options, store, leaks);
   }
 
-  /** The schema of the database, once it is made. */
+  /** Returns the schema of the database, once the database is open. */
   abstract Schema schema();
 
   /**
-   * Opens a table, creating it where it is not there. An index that the table does not have yet is
-   * built from its records, while transactions go on, and change them. It is there when this
-   * returns; this waits for transactions to end that were active, three times. While a unique index
-   * is built, a change that makes a second record with the same values is refused if the index
-   * knows the first one already. If it does not yet, the change is done and the index is refused,
-   * unless one of the two records changes before.
+   * Opens a table, and creates it if it does not exist. An index that the table lacks is built from
+   * its records before this method returns, while transactions continue and may change the records;
+   * the method waits three times for active transactions to end. While a unique index is built, a
+   * change that would give two records the same values is rejected if the index already has the
+   * first one. Otherwise the change succeeds and the build fails, unless one of the two records
+   * changes first.
    *
-   * <p>A table of an older version than the specification becomes one of that version by the {@link
-   * io.fovea.schema.Step steps} that are missing: at once, with one change of the catalog, whatever
-   * its size. Rows stay as they are in the file until they are written next. Handles of the older
-   * version are refused from then on, and this waits for transactions that may have used one.
+   * <p>If the table has an older version than the specification, the missing {@link
+   * io.fovea.schema.Step steps} are applied in one change of the catalog, whatever the size of the
+   * table. Stored rows are converted when they are next written. Handles of the older version are
+   * rejected from then on, and the method waits for transactions that may have used one.
    *
-   * <p>This is no part of any transaction: it is done when it returns. {@link Transaction#table} is
-   * a part of one.
+   * <p>This method is not part of a transaction: its effect is complete when it returns. {@link
+   * Transaction#table} opens a table as part of one.
    *
-   * @param spec what the table is
+   * @param spec the specification of the table
    * @return the table
-   * @throws IncompatibleSchemaException if there is a table of that name that is another one and
-   *     does not become this one by the steps of the specification, is of a newer version, or has
-   *     an index that the specification does not name
-   * @throws DuplicateKeyException if a new unique index would have two records with the same values
-   * @throws InvalidUseException if an index is to be built or the table evolves in a transaction of
-   *     this thread, or while another thread drops the table
-   * @throws TransactionAbortedException if an index is to be built or the table evolves, and
-   *     transactions that were active don't end within a minute
-   * @throws OperationInterruptedException if the thread is interrupted while it builds an index, or
+   * @throws IncompatibleSchemaException if a table of that name differs from the specification and
+   *     its steps do not lead to it, has a newer version, or has an index that the specification
+   *     omits
+   * @throws DuplicateKeyException if two records have the same values in a new unique index
+   * @throws InvalidUseException if an index has to be built or the table evolves, and this thread
+   *     has a transaction or another thread drops the table
+   * @throws TransactionAbortedException if an index has to be built or the table evolves, and the
+   *     active transactions don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted while it builds an index or
    *     waits for transactions to end
    * @throws DatabaseClosedException if the database was closed
    */
@@ -75,24 +74,23 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Opens a table of Java records, creating it where it is not there. A table whose objects were
-   * written by an older version of the class becomes one of a new version, as {@link ObjectSpec}
-   * says; no object is written for that, and nobody waits. An {@linkplain ObjectSpec#index index}
-   * that the table does not have yet is built, as {@link #table(TableSpec)} says.
+   * Opens a table of Java records, and creates it if it does not exist. If the stored objects have
+   * an older version of the class, the table gets a new version as {@link ObjectSpec} describes,
+   * without rewriting objects or waiting. A missing {@linkplain ObjectSpec#index index} is built as
+   * {@link #table(TableSpec)} describes.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
-   * @param spec what the table is
+   * @param spec the specification of the table
    * @return the table
-   * @throws IncompatibleSchemaException if there is a table of that name that is no table of
-   *     objects, has other keys, or whose objects can't be read as the class is now; if it has an
-   *     index that the specification does not name, or that has other entries than the class would
-   *     give them
-   * @throws DuplicateKeyException if a new unique index would have two objects with the same values
-   * @throws InvalidUseException if the table gets a new version or an index in a transaction of
-   *     this thread, or while another thread drops the table
-   * @throws TransactionAbortedException if an index is to be built, and transactions that were
-   *     active don't end within a minute
+   * @throws IncompatibleSchemaException if the table of that name does not hold objects, has other
+   *     keys, or its objects can't be read with the present class; or if it has an index that the
+   *     specification omits, or whose entries differ from those of the class
+   * @throws DuplicateKeyException if two objects have the same values in a new unique index
+   * @throws InvalidUseException if the table gets a new version or an index, and this thread has a
+   *     transaction or another thread drops the table
+   * @throws TransactionAbortedException if an index has to be built, and the active transactions
+   *     don't end within a minute
    * @throws OperationInterruptedException if the thread is interrupted while it builds an index
    * @throws DatabaseClosedException if the database was closed
    */
@@ -102,7 +100,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * The names of its tables.
+   * Returns the names of all tables.
    *
    * @return a sorted list
    * @throws DatabaseClosedException if the database was closed
@@ -112,15 +110,15 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Says what a table is, as the file knows it: its key, the layout and the version of its rows, or
-   * the shapes of its objects, its indexes, and how its rows expire.
+   * Returns the specification of a table as the file has it: its key, the layout and version of its
+   * rows or the shapes of its objects, its indexes, and its expiry.
    *
-   * <p>With the specification the table can be opened, by a program that knows nothing of it. An
-   * index by a computed key is a {@linkplain io.fovea.schema.IndexSpec#described described} one:
-   * such a table can be opened where nothing is changed, and where the program that made it has
-   * opened it already. Its steps to its version are not known any more.
+   * <p>A program that knows nothing else about the table can open it with this specification. An
+   * index by a computed key is {@linkplain io.fovea.schema.IndexSpec#described described} only: a
+   * table with one can be opened for reading, or after a program with its extractor has opened it
+   * in this process. The steps to the present version are not stored.
    *
-   * @param name the table's name
+   * @param name the name of the table
    * @return its specification; null if there is no such table
    * @throws DatabaseClosedException if the database was closed
    */
@@ -132,22 +130,22 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Drops a table with its indexes. It is gone when this returns, durably: a transaction that is
-   * active and uses it next gets an {@link InvalidUseException}, and what it has done to the table
-   * so far commits as if before the drop. No thread waits.
+   * Drops a table with its indexes, without waiting for transactions. The drop is durable when this
+   * method returns. The next use of the table by an active transaction throws {@link
+   * InvalidUseException}; what the transaction wrote to the table before is committed as if before
+   * the drop.
    *
-   * <p>The pages become free when the transactions that are active now have ended: at once where
-   * there are none and the table is small, else in the background, some at a time, with pauses in
-   * between. A close or a crash interrupts that; it goes on when the database is open again, with
-   * the first change.
+   * <p>The pages become free after the present transactions have ended: immediately if there are
+   * none and the table is small, otherwise in the background, in small steps. A close or a crash
+   * interrupts this work; it resumes with the first change after the database is opened again.
    *
-   * <p>{@link Transaction#dropTable} does it as a part of a transaction.
+   * <p>{@link Transaction#dropTable} drops a table as part of a transaction.
    *
-   * @param name its name
-   * @return whether there was one
-   * @throws InvalidUseException in a transaction of this thread
-   * @throws OperationInterruptedException if the thread is interrupted while it waits for another
-   *     that builds an index of the table; that one gives up
+   * @param name the name of the table
+   * @return whether the table existed
+   * @throws InvalidUseException if this thread has a transaction
+   * @throws OperationInterruptedException if the thread is interrupted while it waits for a thread
+   *     that builds an index of the table; that build is canceled
    * @throws DatabaseClosedException if the database was closed
    */
   public boolean dropTable(String name) {
@@ -156,18 +154,15 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Drops an index. Waits until the active transactions, which may use the index, have ended.
-   * Transactions that begin meanwhile do not use it. Its pages become free as those of a
-   * {@linkplain #dropTable dropped table}.
+   * Drops an index. Waits for the end of the active transactions, which may use the index; new ones
+   * do not use it. Its pages become free as those of a {@linkplain #dropTable dropped table}.
    *
-   * @param table the table's name
-   * @param name the index's name
-   * @return whether there was one
-   * @throws InvalidUseException in a transaction of this thread, or while another thread drops the
-   *     table
-   * @throws TransactionAbortedException if transactions that were active don't end within a minute
-   * @throws OperationInterruptedException if the thread is interrupted meanwhile; the index is
-   *     still there
+   * @param table the name of the table
+   * @param name the name of the index
+   * @return whether the index existed
+   * @throws InvalidUseException if this thread has a transaction, or another thread drops the table
+   * @throws TransactionAbortedException if the active transactions don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted; the index then still exists
    * @throws DatabaseClosedException if the database was closed
    */
   public boolean dropIndex(String table, String name) {
@@ -177,17 +172,17 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Lets the records of a table stay: takes away what {@code expireAfter} said. Records that have
-   * expired and were not removed yet are there again. The index by time stays, and can be dropped
-   * then; that of byte strings is dropped with the option. Waits until no transaction is active,
-   * and lets none begin meanwhile.
+   * Removes the expiry of a table, as set by {@code expireAfter}. Expired records that were not
+   * removed yet become visible again. The index by time remains and can then be dropped; that of
+   * byte strings is dropped together with the expiry. Waits until no transaction is active, and
+   * blocks new ones meanwhile.
    *
-   * @param table the table's name
-   * @return whether there was a table of that name whose records expired
-   * @throws InvalidUseException in a transaction of this thread
-   * @throws TransactionAbortedException if transactions don't end within a minute
-   * @throws OperationInterruptedException if the thread is interrupted meanwhile
-   * @throws StorageException if the operating system refuses; then nothing has changed
+   * @param table the name of the table
+   * @return whether there was a table of that name with an expiry
+   * @throws InvalidUseException if this thread has a transaction
+   * @throws TransactionAbortedException if the active transactions don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted
+   * @throws StorageException if an I/O operation fails; then nothing has changed
    * @throws DatabaseClosedException if the database was closed
    */
   public boolean dropExpiry(String table) {
@@ -195,16 +190,15 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Removes all rows that have expired by now, of all tables, as the background does by itself
-   * ({@link ExpiryOptions#sweepInterval}): in transactions of some rows each, oldest first. Does
-   * not wait until they are durable: after a crash, rows that are there again stay hidden.
+   * Removes all expired records of all tables, as the background sweep ({@link
+   * ExpiryOptions#sweepInterval}) does: oldest first, in small transactions. Does not wait for
+   * durability: records that reappear after a crash are still hidden.
    *
-   * @return how many rows were removed
-   * @throws InvalidUseException in a transaction of this thread, or if the database was opened for
-   *     reading only
-   * @throws StorageException if the operating system refuses; what was removed stays removed
-   * @throws DurabilityLostException if durability is or gets lost
-   * @throws OperationInterruptedException if the thread is interrupted meanwhile
+   * @return the number of records removed
+   * @throws InvalidUseException if this thread has a transaction, or the database is read-only
+   * @throws StorageException if an I/O operation fails; records removed before stay removed
+   * @throws DurabilityLostException if durability is lost
+   * @throws OperationInterruptedException if the thread is interrupted
    * @throws DatabaseClosedException if the database was closed
    */
   public long sweepExpired() {
@@ -212,16 +206,15 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Gives a table another name. It has it when this returns, durably; no thread waits. Handles of
-   * the table, and transactions that use them, go on, and the handles tell the new name. A
-   * specification with the old name is one of another table from then on. {@link
-   * Transaction#renameTable} does it as a part of a transaction.
+   * Renames a table, without waiting for transactions. The change is durable when this method
+   * returns. Handles and transactions of the table continue, and the handles return the new name. A
+   * specification with the old name then describes another table. {@link Transaction#renameTable}
+   * renames as part of a transaction.
    *
-   * @param from its name
-   * @param to its new name, 1 to 255 characters
-   * @return whether there was one
-   * @throws InvalidUseException if there is a table of the new name, or in a transaction of this
-   *     thread
+   * @param from the present name
+   * @param to the new name, 1 to 255 characters
+   * @return whether the table existed
+   * @throws InvalidUseException if a table of the new name exists, or this thread has a transaction
    * @throws OperationInterruptedException if the thread is interrupted while it waits for another
    *     that changes the table
    * @throws DatabaseClosedException if the database was closed
@@ -231,15 +224,15 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Gives an index another name, as {@link #renameTable} does a table. Handles of the index go on;
-   * to ask a table for the index, open the table with a specification that has the new name.
+   * Renames an index, as {@link #renameTable} does a table. Handles of the index remain valid; to
+   * get the index from a table, open the table with a specification that has the new name.
    *
-   * @param table the table's name
-   * @param from the index's name
-   * @param to its new name, 1 to 255 characters
-   * @return whether there was one
-   * @throws InvalidUseException if the table has an index of the new name, or in a transaction of
-   *     this thread
+   * @param table the name of the table
+   * @param from the present name
+   * @param to the new name, 1 to 255 characters
+   * @return whether the index existed
+   * @throws InvalidUseException if the table has an index of the new name, or this thread has a
+   *     transaction
    * @throws OperationInterruptedException as {@link #renameTable}
    * @throws DatabaseClosedException if the database was closed
    */
@@ -249,13 +242,13 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Opens a sequence, whatever it gives; one that is not there is created, as {@link
-   * SequenceSpec#of} says: from 1 on, by 1.
+   * Opens a sequence with any values. A new one is created as {@link SequenceSpec#of} describes,
+   * from 1 in steps of 1.
    *
-   * @param name its name, 1 to 255 characters
-   * @return the sequence, of any thread
-   * @throws InvalidUseException if there is none, and the database was opened for reading only
-   * @throws TransactionAbortedException in a transaction of this thread, if there is none, and
+   * @param name the name of the sequence, 1 to 255 characters
+   * @return the sequence, safe for use by any thread
+   * @throws InvalidUseException if it does not exist and the database is read-only
+   * @throws TransactionAbortedException if it does not exist, this thread has a transaction, and
    *     another thread changes the catalog for longer than a second
    * @throws OperationInterruptedException if the thread is interrupted while it waits for another
    *     that changes the catalog
@@ -266,13 +259,13 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Opens a sequence, creating it where it is not there, durably. This is no part of any
-   * transaction; {@link Transaction#sequence} is a part of one.
+   * Opens a sequence, and creates it durably if it does not exist. This is not part of a
+   * transaction; {@link Transaction#sequence} is.
    *
-   * @param spec what it gives, and how many values are cached from now on
-   * @return the sequence, of any thread
-   * @throws IncompatibleSchemaException if there is one of that name that gives other values
-   * @throws InvalidUseException as {@link #sequence(String)}; so with all other exceptions
+   * @param spec its values, and the number of values to cache from now on
+   * @return the sequence, safe for use by any thread
+   * @throws IncompatibleSchemaException if a sequence of that name has other values
+   * @throws InvalidUseException as {@link #sequence(String)}, like all other exceptions
    */
   public Sequence sequence(SequenceSpec spec) {
     Objects.requireNonNull(spec, "spec");
@@ -280,7 +273,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * The names of its sequences.
+   * Returns the names of all sequences.
    *
    * @return a sorted list
    * @throws DatabaseClosedException if the database was closed
@@ -290,9 +283,9 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Says what a sequence gives.
+   * Returns the specification of a sequence.
    *
-   * @param name its name
+   * @param name the name of the sequence
    * @return its specification; null if there is no such sequence
    * @throws DatabaseClosedException if the database was closed
    */
@@ -304,11 +297,11 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Drops a sequence. It is gone when this returns, durably, and gives no value any more. {@link
-   * Transaction#dropSequence} does it as a part of a transaction.
+   * Drops a sequence, which then returns no more values. The drop is durable when this method
+   * returns. {@link Transaction#dropSequence} drops as part of a transaction.
    *
-   * @param name its name
-   * @return whether there was one
+   * @param name the name of the sequence
+   * @return whether the sequence existed
    * @throws TransactionAbortedException as {@link #sequence(String)}
    * @throws OperationInterruptedException as {@link #sequence(String)}
    * @throws DatabaseClosedException if the database was closed
@@ -318,14 +311,13 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Gives a sequence another name. It has it when this returns, durably; its handles go on, and
-   * tell it. {@link Transaction#renameSequence} does it as a part of a transaction.
+   * Renames a sequence. The change is durable when this method returns. Handles remain valid and
+   * return the new name. {@link Transaction#renameSequence} renames as part of a transaction.
    *
-   * @param from its name
-   * @param to its new name, 1 to 255 characters
-   * @return whether there was one
-   * @throws InvalidUseException if there is a sequence of the new name, or the database was opened
-   *     for reading only
+   * @param from the present name
+   * @param to the new name, 1 to 255 characters
+   * @return whether the sequence existed
+   * @throws InvalidUseException if a sequence of the new name exists, or the database is read-only
    * @throws TransactionAbortedException as {@link #sequence(String)}
    * @throws OperationInterruptedException as {@link #sequence(String)}
    * @throws DatabaseClosedException if the database was closed
@@ -336,21 +328,20 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Lets a sequence give other values: those of a specification, from its first one on. It does so
-   * when this returns, durably, and so do its handles. To begin anew at a value:
+   * Changes the values of a sequence to those of a specification, beginning with its first one. The
+   * change is durable when this method returns, and applies to all handles. To restart at a value:
    *
    * <pre>{@code
    * db.alterSequence(db.describeSequence("orders").from(5_000));
    * }</pre>
    *
-   * <p>What it gives from then on is unique among itself. Whoever lets it give values again that it
-   * has given, with records that have them, has two of them. Other threads get values of the old
-   * specification until this has been done. {@link Transaction#alterSequence} does it as a part of
-   * a transaction.
+   * <p>Values are unique only from this change on: a restart may repeat earlier ones. Other threads
+   * may get values of the old specification until the method returns. {@link
+   * Transaction#alterSequence} alters as part of a transaction.
    *
-   * @param spec what it gives from then on; the name says which sequence that is
-   * @return whether there was one
-   * @throws InvalidUseException if the database was opened for reading only
+   * @param spec the new values; its name identifies the sequence
+   * @return whether the sequence existed
+   * @throws InvalidUseException if the database is read-only
    * @throws TransactionAbortedException as {@link #sequence(String)}
    * @throws OperationInterruptedException as {@link #sequence(String)}
    * @throws DatabaseClosedException if the database was closed
@@ -360,10 +351,10 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * How much each table has, in about a microsecond a table: for meters, and for a first look. No
-   * number is counted for it where a file does not say it.
+   * Returns the size of each table, in about a microsecond per table, for meters and overviews. A
+   * size that the file does not store is not computed.
    *
-   * @return sizes by the names of the tables, in order; each number is that of a moment of its own
+   * @return sizes by table name, in order; each is as of a different point in time
    * @throws DatabaseClosedException if the database was closed
    */
   public Map<String, TableSize> tableSizes() {

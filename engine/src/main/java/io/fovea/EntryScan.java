@@ -13,13 +13,12 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A scan of a tree of keys and values: of a table whose values are byte strings, or of one of its
- * indexes.
+ * A scan of keys and values: of a table whose values are byte strings, or of one of its indexes.
  */
 final class EntryScan<K, V> extends Cursor<K, V> {
   private final Coding<K, V> coding;
 
-  /** That of the record that it stands on, once it was asked for, where values need it. */
+  /** The decoded key of the current record, if a value has needed it. */
   private @Nullable K key;
 
   private final Transaction tx;
@@ -27,7 +26,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   private final Database database;
   private final TableCore table;
 
-  /** Passes over records that have expired; null where they don't. */
+  /** Skips expired records; null if records do not expire. */
   private final @Nullable VisibleRecords visible;
 
   private @Nullable TxScan scan;
@@ -39,9 +38,9 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   }
 
   /**
-   * One in the order of an index.
+   * Creates a scan.
    *
-   * @param index of a table of objects or byte strings; null for the order of keys
+   * @param index of a table of objects or byte strings; null for key order
    */
   EntryScan(
       Transaction tx,
@@ -72,7 +71,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
-          "The cursor stands on no record: next(), or another move, must return true first.");
+          "The cursor has no current record: next() or another move must return true first.");
     }
     return s;
   }
@@ -91,7 +90,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     }
   }
 
-  /** It stands on nothing while it moves, also if the scan throws. */
+  /** Clears the current record before a move, in case the scan throws. */
   private void leave() {
     on = false;
     key = null;
@@ -100,7 +99,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     }
   }
 
-  /** Goes on, or back, until it stands on a record that the transaction sees. */
+  /** Skips hidden records in the direction of the move. */
   private boolean arrive(boolean found, boolean back) {
     boolean there = visible == null ? found : visible.arrive(scan, found, back);
     on = there;
@@ -154,12 +153,12 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     }
   }
 
-  /** Moves to the first record at a key, as it is stored, or behind it. */
+  /** Moves to the first record at a stored key or after it. */
   boolean seekTo(byte[] to) {
     return seek(to, true);
   }
 
-  /** The key of the entry on which it stands, without the primary key behind it. */
+  /** Copies the key of the current entry, without the primary key. */
   void indexKey(IndexCore of, Key out) {
     enter();
     try {
@@ -181,12 +180,12 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     }
   }
 
-  /** The most bytes of what it is moved to. */
+  /** The maximum length of a seek key. */
   private int longest() {
     return index == null ? table.keyBytesMax : index.tree.maxKeySize();
   }
 
-  /** A move to a record that a key does not name; {@link #next} is the hot one, and stays apart. */
+  /** Moves as specified; separate from the hot {@link #next}. */
   private boolean move(boolean back, Predicate<TxScan> how) {
     enter();
     try {

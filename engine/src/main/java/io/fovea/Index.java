@@ -27,9 +27,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A secondary index of a {@link Table}: its records in the order of a key that is computed from
- * them, and within it in that of their keys.
+ * them, and those with equal keys in the order of their primary keys.
  *
- * <p>Of objects, by some of their components:
+ * <p>An index of objects, by some of their components:
  *
  * <pre>{@code
  * static final ObjectSpec<Long, Account> ACCOUNTS =
@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
  * db.read(tx -> byOwner.stream(tx, "Ada", ScanOrder.ASCENDING).map(Map.Entry::getValue).toList());
  * }</pre>
  *
- * <p>Of byte strings, by what an extractor of the program makes of key and value; keys of the index
- * are made by {@link #key}:
+ * <p>An index of byte strings, by a key that an extractor of the program computes; {@link #key}
+ * creates such keys:
  *
  * <pre>{@code
  * static final TableSpec FILES =
@@ -60,12 +60,12 @@ import org.jspecify.annotations.Nullable;
  * db.read(tx -> bySize.last(tx)); // name and content of the largest
  * }</pre>
  *
- * <p>A key with the first parts alone is a prefix: all entries that begin with it lie at it. A
- * component of a key may be null where it is one of a record; null comes before all values.
+ * <p>A key with only the first parts is a prefix, and stands for all entries that begin with it. A
+ * component of a key may be null if that of a record may; null sorts before all values.
  *
- * <p>A handle, good in every thread for as long as the database is open. Operations throw the
- * exceptions of those of a {@link RowTable}, and what accessors and constructors of the records
- * throw; {@link InvalidUseException} where a {@link Key} is another index's, or a table's.
+ * <p>An index is a handle, valid in every thread while the database is open. Operations throw the
+ * same exceptions as those of {@link RowTable} and those of the accessors and constructors of the
+ * records, and {@link InvalidUseException} if a {@link Key} belongs to another index or a table.
  *
  * @param <I> the class of the index's keys
  * @param <K> the class of the table's keys
@@ -80,9 +80,9 @@ public final class Index<I, K, V> {
   private final Supplier<Coding<K, V>> coding;
 
   /**
-   * A handle.
+   * Creates a handle.
    *
-   * @param coding makes what reads keys and values, for one thread
+   * @param coding supplies the decoder of keys and values for one thread
    */
   Index(RowIndex index, IndexKeys<I> keys, Supplier<Coding<K, V>> coding) {
     this.index = index;
@@ -93,7 +93,7 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * The index's name.
+   * Returns the name of the index.
    *
    * @return the name, unique in its table
    */
@@ -102,7 +102,7 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * The specification that the index was opened with.
+   * Returns the specification with which the index was opened.
    *
    * @return the specification
    */
@@ -111,8 +111,7 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Makes a key of an index of byte strings: the parts that its extractor computes. To be set and
-   * used again and again.
+   * Creates a reusable key of an index of byte strings, with the parts that its extractor computes.
    *
    * @return a new key without parts
    * @throws InvalidUseException if it is an index of objects, whose keys are objects
@@ -122,7 +121,7 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Whether a key without null belongs to one record at most.
+   * Returns whether a key without null belongs to at most one record.
    *
    * @return true for a unique index
    */
@@ -131,19 +130,19 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * How many entries the index has: one for each object, and for each byte string of which the
-   * extractor makes one. As {@link RowTable#count}.
+   * Returns the number of entries, as {@link RowTable#count} does: one for each object, or for each
+   * byte string for which the extractor computes a key.
    *
    * @return the number of entries
-   * @throws InvalidUseException if the index or its table was dropped; inside the body of a
-   *     transaction, if they have to be counted first
+   * @throws InvalidUseException if the index or its table was dropped, or if the entries have to be
+   *     counted first and the calling thread has a transaction
    */
   public long count() {
     return index.count();
   }
 
   /**
-   * How many bytes its entries have, as they are stored: as {@link RowTable#dataBytes}.
+   * Returns the total length of the entries as stored, as {@link RowTable#dataBytes} does.
    *
    * @return bytes
    */
@@ -154,13 +153,13 @@ public final class Index<I, K, V> {
   // ------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads the record of an entry: of a complete key without null in a unique index the only one,
-   * otherwise the first that begins with the key.
+   * Reads the record of an entry. A complete key without null in a unique index has at most one;
+   * otherwise the first entry that begins with the key is used.
    *
    * @param tx the transaction
    * @param key a key of this index
    * @return the record's key and value, or null if there is none
-   * @throws KeyTooLargeException if no key of that length can be in the index
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the index
    */
   public Map.@Nullable Entry<K, V> get(Transaction tx, I key) {
     IndexKeys.Encoded k = keys.encode(key);
@@ -176,7 +175,7 @@ public final class Index<I, K, V> {
     return Map.entry(k, by.value(k, value));
   }
 
-  /** The primary key and the value of an entry of a unique index. */
+  /** Returns the primary key and the value of an entry of a unique index. */
   private byte @Nullable [][] find(Transaction tx, byte[] key) {
     Tx t = tx.enter(index.table().database(), table);
     try {
@@ -223,18 +222,18 @@ public final class Index<I, K, V> {
               + core.shown()
               + " of table "
               + table.shown()
-              + " was dropped: open the table, and ask it for the index.");
+              + " was dropped: open the table, and get the index from it.");
     }
   }
 
   /**
-   * Reads the records of several entries, whose values are read at once, which overlaps their cache
-   * misses and their I/O.
+   * Reads the records of several entries. Their values are read at once, overlapping cache misses
+   * and I/O.
    *
    * @param tx the transaction
-   * @param wanted keys of this index, in any order; of each, what {@link #get} gives
-   * @return keys and values in the order of {@code wanted}, null where there is no such record
-   * @throws KeyTooLargeException if no key of the length of one of them can be in the index
+   * @param wanted keys of this index, in any order, each interpreted as by {@link #get}
+   * @return keys and values in the order of {@code wanted}, with null for a missing record
+   * @throws KeyTooLargeException if a key exceeds the maximum length for the index
    */
   public List<Map.@Nullable Entry<K, V>> getAll(Transaction tx, Collection<? extends I> wanted) {
     List<IndexKeys.Encoded> all = new ArrayList<>(wanted.size());
@@ -301,7 +300,7 @@ public final class Index<I, K, V> {
     }
   }
 
-  /** The primary key of the first entry that begins with a key; null for none. */
+  /** Returns the primary key of the first entry that begins with a key; null for none. */
   private byte @Nullable [] primaryKey(
       Transaction tx, Tx t, StatementContext statementContext, IndexKeys.Encoded key) {
     if (key.exact()) {
@@ -329,19 +328,19 @@ public final class Index<I, K, V> {
 
   // ------------------------------------------------------------------------------------ intervals
 
-  /** All entries that begin with a key. */
+  /** Returns the interval of the entries that begin with a key. */
   private static Table.Interval<byte[]> at(IndexKeys.Encoded key) {
     return new Table.Interval<>(
         key.bytes(), true, key.exact() ? key.bytes() : key.behind(), key.exact());
   }
 
-  /** All entries behind those that begin with a key; null where there can be none. */
+  /** Returns the interval of the entries after those that begin with a key; null if it is empty. */
   private static Table.@Nullable Interval<byte[]> behind(IndexKeys.Encoded key) {
     byte[] from = key.exact() ? key.bytes() : key.behind();
     return from == null ? null : new Table.Interval<>(from, !key.exact(), null, true);
   }
 
-  /** All entries up to those that begin with a key. */
+  /** Returns the interval of the entries up to and including those that begin with a key. */
   private static Table.Interval<byte[]> upTo(IndexKeys.Encoded key) {
     return new Table.Interval<>(null, true, key.exact() ? key.bytes() : key.behind(), key.exact());
   }
@@ -354,7 +353,10 @@ public final class Index<I, K, V> {
         false);
   }
 
-  /** Opens a scan of an interval of entries, within an operation; null where none can be in it. */
+  /**
+   * Opens a scan of an interval of entries, or returns null if it is empty. Called within an
+   * operation.
+   */
   private static @Nullable TxScan open(
       Tx t,
       StatementContext statementContext,
@@ -383,18 +385,18 @@ public final class Index<I, K, V> {
     return scan;
   }
 
-  /** Nothing is below an upper end without bytes. */
+  /** Whether the upper end is the empty key, below which there is nothing. */
   private static boolean isEmpty(Table.Interval<byte[]> interval) {
     byte[] hi = interval.hi();
     return hi != null && hi.length == 0 && !interval.hiInclusive();
   }
 
-  /** Of an end for a scan; -1 for no bound. */
+  /** Returns the length of an end, or -1 for no bound. */
   private static int length(byte @Nullable [] end) {
     return end == null || end.length == 0 ? -1 : end.length;
   }
 
-  /** The ends of an interval, one behind the other. */
+  /** Copies the ends of an interval into memory, one after the other. */
   private static MemorySegment stage(
       StatementContext statementContext,
       IndexCore core,
@@ -463,7 +465,7 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Reads the last record of the largest key that is not above a key.
+   * Reads the last record of the largest key at or below a key.
    *
    * @param tx the transaction
    * @param key a key of this index, or a prefix
@@ -474,7 +476,7 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Reads the first record of the smallest key that is not below a key.
+   * Reads the first record of the smallest key at or above a key.
    *
    * @param tx the transaction
    * @param key a key of this index, or a prefix
@@ -521,10 +523,10 @@ public final class Index<I, K, V> {
    *
    * @param tx the transaction
    * @param from the smallest key of the index, null for no bound
-   * @param to the key of the index below which the scan ends, itself excluded; null for no bound
-   * @param order in which direction
-   * @return a cursor before the first record; to be closed, and closed with the transaction at last
-   * @throws KeyTooLargeException if a bound is longer than a key of the index can be
+   * @param to the exclusive upper bound, null for none
+   * @param order the direction
+   * @return a cursor before the first record; close it, or the end of the transaction does
+   * @throws KeyTooLargeException if a bound exceeds the maximum length of a key of the index
    */
   public IndexCursor<I, K, V> scan(
       Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
@@ -532,35 +534,38 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Opens a scan of all records with a key, or whose entries begin with it.
+   * Opens a scan of all records whose entries have a key or begin with it.
    *
    * @param tx the transaction
    * @param key the key
-   * @param order in which direction
-   * @return a cursor before the first record; to be closed, and closed with the transaction at last
-   * @throws KeyTooLargeException if no key of that length can be in the index
+   * @param order the direction
+   * @return a cursor before the first record; close it, or the end of the transaction does
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the index
    */
   public IndexCursor<I, K, V> scan(Transaction tx, I key, ScanOrder order) {
     return new IndexCursor<>(open(tx, at(keys.encode(key)), order), core, keys, order);
   }
 
   /**
-   * Opens a scan of an index of byte strings, with any ends.
+   * Opens a scan of an index of byte strings, with any bounds.
    *
    * @param tx the transaction
-   * @param range which entries, by keys of this index
-   * @param order in which direction
-   * @return a cursor before the first record; to be closed, and closed with the transaction at last
-   * @throws InvalidUseException if it is an index of objects, or a key of the range is another
-   *     index's
-   * @throws KeyTooLargeException if no key of that length can be in the index
+   * @param range the entries to scan, by keys of this index
+   * @param order the direction
+   * @return a cursor before the first record; close it, or the end of the transaction does
+   * @throws InvalidUseException if it is an index of objects, or a key of the range belongs to
+   *     another index
+   * @throws KeyTooLargeException if a bound exceeds the maximum length of a key of the index
    */
   public IndexCursor<I, K, V> scan(Transaction tx, Range range, ScanOrder order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
     if (core.objects != null) {
       throw new InvalidUseException(
-          "Index " + core.shown() + " is one of objects: a Range has keys of parts.");
+          "Index "
+              + core.shown()
+              + " is an index of objects, and a Range needs keys with parts: use"
+              + " scan(tx, from, to, order).");
     }
     Tx t = tx.enter(index.table().database(), table);
     try {
@@ -582,8 +587,8 @@ public final class Index<I, K, V> {
    *
    * @param tx the transaction
    * @param from the smallest key of the index, null for no bound
-   * @param to the key of the index below which the visit ends, itself excluded; null for no bound
-   * @param visitor gets key and value of a record; it may change and delete that record
+   * @param to the exclusive upper bound, null for none
+   * @param visitor receives the key and value of a record; it may change and delete that record
    */
   public void forEach(
       Transaction tx, @Nullable I from, @Nullable I to, BiConsumer<? super K, ? super V> visitor) {
@@ -591,11 +596,11 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Visits all records with a key, or whose entries begin with it, in ascending order.
+   * Visits all records whose entries have a key or begin with it, in ascending order.
    *
    * @param tx the transaction
    * @param key the key
-   * @param visitor gets key and value of a record; it may change and delete that record
+   * @param visitor receives the key and value of a record; it may change and delete that record
    */
   public void forEach(Transaction tx, I key, BiConsumer<? super K, ? super V> visitor) {
     visit(tx, at(keys.encode(key)), visitor);
@@ -612,12 +617,12 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * The records of an interval as a stream: as {@link Table#stream}.
+   * Returns the records of an interval as a stream, as {@link Table#stream} does.
    *
    * @param tx the transaction
    * @param from the smallest key of the index, null for no bound
-   * @param to the key of the index below which the stream ends, itself excluded; null for no bound
-   * @param order in which direction
+   * @param to the exclusive upper bound, null for none
+   * @param order the direction
    * @return a new stream of keys of the table and values
    */
   public Stream<Map.Entry<K, V>> stream(
@@ -626,11 +631,12 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * All records with a key, or whose entries begin with it, as a stream: as {@link Table#stream}.
+   * Returns all records whose entries have a key or begin with it as a stream, as {@link
+   * Table#stream} does.
    *
    * @param tx the transaction
    * @param key the key
-   * @param order in which direction
+   * @param order the direction
    * @return a new stream of keys of the table and values
    */
   public Stream<Map.Entry<K, V>> stream(Transaction tx, I key, ScanOrder order) {
@@ -644,21 +650,20 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Reads an interval page by page: as {@link Table#page}. A token holds the last record's position
-   * in the index, its key included.
+   * Reads an interval page by page, as {@link Table#page} does. A token contains the last record's
+   * position in the index, including its key.
    *
-   * @param tx the transaction; each page may be read in one of its own
-   * @param from the smallest key of the index, null for no bound; {@code from} and {@code to}
-   *     decide what can be read, whatever the token says
-   * @param to the key of the index below which the interval ends, itself excluded; null for no
-   *     bound
-   * @param order in which direction
-   * @param after {@link Page#next} of the page before; null for the first page
-   * @param limit how many records the page has at most
+   * @param tx the transaction; each page may be read in a different one
+   * @param from the smallest key of the index, null for no bound; {@code from} and {@code to} limit
+   *     the records that can be read, whatever the token contains
+   * @param to the exclusive upper bound, null for none
+   * @param order the direction
+   * @param after {@link Page#next} of the previous page; null for the first page
+   * @param limit the maximum number of records in the page
    * @return the page
    * @throws IllegalArgumentException if the limit is not positive
-   * @throws InvalidUseException if the token is damaged, or was made by another index or in the
-   *     other order
+   * @throws InvalidUseException if the token is damaged, or comes from another index or the other
+   *     order
    */
   public Page<Map.Entry<K, V>> page(
       Transaction tx,
@@ -671,18 +676,18 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Reads all records with a key, or whose entries begin with it, page by page: as {@link
-   * #page(Transaction, Object, Object, ScanOrder, String, int)}.
+   * Reads all records whose entries have a key or begin with it page by page, as {@link
+   * #page(Transaction, Object, Object, ScanOrder, String, int)} does.
    *
-   * @param tx the transaction; each page may be read in one of its own
-   * @param key the key; decides what can be read, whatever the token says
-   * @param order in which direction
-   * @param after {@link Page#next} of the page before; null for the first page
-   * @param limit how many records the page has at most
+   * @param tx the transaction; each page may be read in a different one
+   * @param key the key; it limits the records that can be read, whatever the token contains
+   * @param order the direction
+   * @param after {@link Page#next} of the previous page; null for the first page
+   * @param limit the maximum number of records in the page
    * @return the page
    * @throws IllegalArgumentException if the limit is not positive
-   * @throws InvalidUseException if the token is damaged, or was made by another index or in the
-   *     other order
+   * @throws InvalidUseException if the token is damaged, or comes from another index or the other
+   *     order
    */
   public Page<Map.Entry<K, V>> page(
       Transaction tx, I key, ScanOrder order, @Nullable String after, int limit) {
@@ -707,28 +712,26 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Estimates how many entries an interval has, and how large they are: as {@link
-   * RowTable#estimate}.
+   * Estimates the number and size of the entries in an interval, as {@link RowTable#estimate} does.
    *
    * @param tx the transaction
    * @param from the smallest key of the index, null for no bound
-   * @param to the key of the index below which the interval ends, itself excluded; null for no
-   *     bound
+   * @param to the exclusive upper bound, null for none
    * @return the estimate
-   * @throws KeyTooLargeException if a bound is longer than a key of the index can be
+   * @throws KeyTooLargeException if a bound exceeds the maximum length of a key of the index
    */
   public Estimate estimate(Transaction tx, @Nullable I from, @Nullable I to) {
     return estimate(tx, between(from, to));
   }
 
   /**
-   * Estimates how many entries begin with a key, and how large they are: as {@link
-   * RowTable#estimate}.
+   * Estimates the number and size of the entries that begin with a key, as {@link
+   * RowTable#estimate} does.
    *
    * @param tx the transaction
    * @param key the key
    * @return the estimate
-   * @throws KeyTooLargeException if no key of that length can be in the index
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the index
    */
   public Estimate estimate(Transaction tx, I key) {
     return estimate(tx, at(keys.encode(key)));

@@ -7,12 +7,11 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A scan of a table in the order of an index: it stands before the first record, then on one after
- * the other.
+ * A cursor over a table in the order of an index. It starts before the first record.
  *
- * <p>Moves as a {@link RowCursor} does, and throws what that throws, and what codecs and
- * constructors of the records throw. Belongs to its transaction and to its thread. Close it when it
- * is no longer needed; the transaction's end closes it at last.
+ * <p>It moves as a {@link RowCursor} does, and throws the same exceptions as well as those of
+ * codecs and of constructors of the records. A cursor is confined to its transaction and its
+ * thread. Close it when it is no longer needed; the end of the transaction closes it otherwise.
  *
  * @param <I> the class of the index's keys
  * @param <K> the class of the table's keys
@@ -37,7 +36,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
    * Moves to the next record.
    *
    * @return false if there is none
-   * @throws TransactionAbortedException when the transaction can't go on
+   * @throws TransactionAbortedException when the transaction can't continue
    * @throws InvalidUseException if the cursor or its transaction has ended, or belongs to another
    *     thread
    * @throws io.fovea.error.DatabaseClosedException if the database was closed
@@ -47,8 +46,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * Moves to the record before: back along the scan's order. Behind the last record, to the last
-   * one.
+   * Moves to the previous record, against the scan order. After the last record, moves to the last.
    *
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
@@ -60,7 +58,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * Moves to the first record of the interval, in the scan's order.
+   * Moves to the first record of the interval, in scan order.
    *
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
@@ -72,7 +70,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * Moves to the last record of the interval, in the scan's order.
+   * Moves to the last record of the interval, in scan order.
    *
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
@@ -84,14 +82,14 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * Moves to the first record of the interval that lies at a key of the index or, in the scan's
-   * order, behind it: as {@link RowCursor#seek}. All entries that begin with the key lie at it.
+   * Moves to the first record of the interval at a key of the index or after it, in scan order, as
+   * {@link RowCursor#seek} does. A prefix stands for all entries that begin with it.
    *
-   * @param key where to, before or behind where it stands
+   * @param key the key, before or after the current record
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException if the key is another index's, or as {@link #next}
-   * @throws io.fovea.error.KeyTooLargeException if no key of that length can be in the index
+   * @throws InvalidUseException if the key belongs to another index, or as {@link #next}
+   * @throws io.fovea.error.KeyTooLargeException if the key exceeds the maximum length for the index
    * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public boolean seek(I key) {
@@ -104,18 +102,19 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * The key of the index at which it stands, of an index of byte strings: what the extractor
-   * computed, which is not asked for it. The components by which an index of objects is declared
-   * are those of {@link #value}.
+   * Returns the key of the current entry in an index of byte strings, as stored; the extractor is
+   * not called. For an index of objects, use the components of {@link #value}.
    *
-   * @return the key, which belongs to the cursor and changes when it is asked for after a move
-   * @throws InvalidUseException if it stands on no record, if the index is one of objects, or as
-   *     {@link #next}
+   * @return the key, which belongs to the cursor and is overwritten by the next call after a move
+   * @throws InvalidUseException if there is no current record, if the index is one of objects, or
+   *     as {@link #next}
    */
   public Key indexKey() {
     if (core.objects != null) {
       throw new InvalidUseException(
-          "Index " + core.shown() + " is one of objects: its key is in the object.");
+          "Index "
+              + core.shown()
+              + " is an index of objects: get its key from the components of value().");
     }
     Key k = indexKey;
     if (k == null) {
@@ -127,21 +126,21 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * The key of the record that it stands on, in the table. The record is not read for it.
+   * Returns the key of the current record in the table, without reading the record.
    *
    * @return an object, which may be the same one until the next move
-   * @throws InvalidUseException if it stands on no record, or as {@link #next}
+   * @throws InvalidUseException if there is no current record, or as {@link #next}
    */
   public K key() {
     return scan.key();
   }
 
   /**
-   * The value of the record that it stands on, which is read when this is called.
+   * Reads and returns the value of the current record.
    *
    * @return a new object
-   * @throws TransactionAbortedException when the transaction can't go on
-   * @throws InvalidUseException if it stands on no record, if the transaction has deleted the
+   * @throws TransactionAbortedException when the transaction can't continue
+   * @throws InvalidUseException if there is no current record, if the transaction has deleted the
    *     record since the move, or as {@link #next}
    */
   public V value() {
@@ -149,7 +148,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * Ends the scan. A second call does nothing, as does one after the transaction's end.
+   * Closes the cursor. A second call does nothing, nor does one after the end of the transaction.
    *
    * @throws InvalidUseException if it belongs to another thread
    */

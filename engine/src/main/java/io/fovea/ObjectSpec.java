@@ -116,15 +116,15 @@ public final class ObjectSpec<K, V> {
    *
    * <p>Opening a table that has objects with a new index builds it while transactions continue, as
    * {@link Database#table(TableSpec)} describes. A component that is renamed, widened, made
-   * optional or moved keeps its entries, including those of objects with older shapes. A class that
-   * would read other values than the index contains is refused, naming the component: the order of
-   * an enum's constants has changed, the {@link io.fovea.schema.Initial} of an indexed component
-   * has changed, or a number has become one of another kind. Then {@link Database#dropIndex} drops
-   * the index, and opening the table rebuilds it.
+   * optional or moved keeps its entries, including those of objects with older shapes. A class
+   * whose values would differ from those in the index is refused, naming the component: the order
+   * of an enum's constants has changed, the {@link io.fovea.schema.Initial} of an indexed component
+   * has changed, or a number has another kind. Then drop the index with {@link Database#dropIndex};
+   * opening the table rebuilds it.
    *
    * @param name its name, unique in its table; 1 to 255 characters of any kind
    * @param components their paths, in the order of comparison, at least one
-   * @return another specification
+   * @return a new specification
    * @throws IllegalArgumentException if there is an index of that name, or a component does not
    *     exist, has no order, is the {@link io.fovea.schema.Id}, or appears twice
    */

@@ -16,38 +16,37 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A scan under way: it stands before the first record, then on one after the other.
+ * A cursor over a range of a table or an index. It starts before the first record.
  *
  * <pre>
  *              previous()   next()
  *                   ◄───┐ ┌───►
- *   before the first ── 1 ── 2 ── 3 ── 4 ── behind the last      of the range, in the scan's order
+ *   before the first ── 1 ── 2 ── 3 ── 4 ── after the last       of the range, in scan order
  *    ▲                  ▲         ▲    ▲
  *    │                first()     │   last()
- *   where it begins             seek(3), or what comes first behind it
+ *   start                       seek(3), or the first record after it
  * </pre>
  *
- * <p>All moves stay in the range and keep to the order that the scan was opened with: in a
- * descending scan {@link #first} has the largest key, {@link #next} goes down, and {@link #seek}
- * finds the largest key that is not above the one that is asked for. A move that returns false
- * leaves the cursor on no record: behind the last one, or {@link #previous} before the first one.
+ * <p>All moves stay in the range and follow the scan order: in a descending scan, {@link #first}
+ * moves to the largest key, {@link #next} moves down, and {@link #seek} finds the largest key at or
+ * below its argument. A move that returns false leaves the cursor without a record: after the last
+ * one, or for {@link #previous} before the first one.
  *
- * <p><b>What they cost.</b> A step in the direction of the one before costs the same both ways. A
- * seek, {@code first}, {@code last} and a change of direction are a search from the root of the
- * tree. <b>What they read.</b> What a seek passes over is not read, and others may change it; what
- * it lands on is read, and that nothing lies between that and the key.
+ * <p><b>Cost.</b> A step in the same direction as the previous step costs the same both ways.
+ * {@link #seek}, {@code first}, {@code last} and a change of direction search from the root of the
+ * tree. <b>Conflicts.</b> The records that a seek skips are not read, and other transactions may
+ * change them. The record it finds is read, and so is the gap between it and the key.
  *
- * <p>It sees the records as of the transaction, its own changes included, also those that the
- * transaction makes while the scan is open. {@link #row} and {@link #key} are copied when they are
- * asked for; they belong to the cursor and change with each move.
+ * <p>The cursor sees the state of the transaction, including changes that the transaction makes
+ * while the scan is open. {@link #row} and {@link #key} copy when called; the results belong to the
+ * cursor and change with each move.
  *
- * <p>Belongs to its transaction and to its thread. Close it when it is no longer needed; the
- * transaction's end closes it at last.
+ * <p>A cursor is confined to its transaction and its thread. Close it when it is no longer needed;
+ * the end of the transaction closes it otherwise.
  *
  * @since 0.1.0
  */
 public final class RowCursor implements AutoCloseable {
-  // The file has more than 600 lines because each method of the API has its contract here.
 
   private final Transaction tx;
   private final RowTable of;
@@ -55,13 +54,13 @@ public final class RowCursor implements AutoCloseable {
   private final @Nullable IndexCore index;
   private final MemorySegment memory;
 
-  /** Passes over rows that have expired; null where they don't. */
+  /** Skips expired rows; null if rows do not expire. */
   private final @Nullable VisibleRecords visible;
 
   private @Nullable TxScan scan;
   private boolean closed;
 
-  /** Whether it stands on a record. */
+  /** Whether the cursor has a current record. */
   private boolean on;
 
   private @Nullable Row row;
@@ -70,12 +69,12 @@ public final class RowCursor implements AutoCloseable {
   private boolean keyRead;
   private @Nullable Key indexKey;
 
-  /** Its neighbours among the transaction's open cursors. */
+  /** The neighbors in the list of the transaction's open cursors. */
   @Nullable RowCursor newer;
 
   @Nullable RowCursor older;
 
-  /** Where it was opened, if the leak detector asks. */
+  /** The stack of the call that opened it, for the leak detector. */
   private final @Nullable Throwable site;
 
   private RowCursor(Transaction tx, RowTable of, @Nullable IndexCore index, MemorySegment memory) {
@@ -88,7 +87,7 @@ public final class RowCursor implements AutoCloseable {
     this.site = of.database().leaks().siteOfCursor();
   }
 
-  /** Opens a cursor, within an operation. */
+  /** Opens a cursor. Called within an operation. */
   static RowCursor open(
       Transaction tx, Tx t, RowTable of, @Nullable IndexCore index, Range range, ScanOrder order) {
     StatementContext statementContext = tx.statementContext();
@@ -110,13 +109,13 @@ public final class RowCursor implements AutoCloseable {
     return cursor;
   }
 
-  /** The room that an end of a range takes. */
+  /** The memory for one end of a range. */
   private static int stride(TableCore table, @Nullable IndexCore index) {
     int keyBytes = align(table.key.maxBytes());
     return index == null ? keyBytes : Math.max(keyBytes, align(index.entryBytesMax()));
   }
 
-  /** Estimates what a scan would find, within an operation. */
+  /** Estimates the result of a scan. Called within an operation. */
   static Estimate estimate(
       StatementContext statementContext, TableCore table, @Nullable IndexCore index, Range range) {
     int stride = stride(table, index);
@@ -126,7 +125,7 @@ public final class RowCursor implements AutoCloseable {
         : range.estimate(index.tree, index, index.unique, stage, stride);
   }
 
-  /** Removes the records of a range in one pass, within an operation. */
+  /** Removes the records of a range in one pass. Called within an operation. */
   static long delete(Transaction tx, Tx t, TableCore core, Range range, long most) {
     int stride = stride(core, null);
     MemorySegment stage = tx.statementContext().entries(2L * stride);
@@ -138,13 +137,13 @@ public final class RowCursor implements AutoCloseable {
         most);
   }
 
-  /** The same of what a scan meets; of null, nothing. */
+  /** Removes the records of a scan; none if it is null. */
   static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long most) {
     if (scan == null) {
       return 0;
     }
     Database db = tx.database();
-    // Who follows changes is told of each record that goes.
+    // Change subscribers receive each removed record.
     int leaves =
         db.store().isFollowed()
             ? Integer.MAX_VALUE
@@ -157,11 +156,12 @@ public final class RowCursor implements AutoCloseable {
 
   static void checkMost(long most) {
     if (most < 0) {
-      throw new IllegalArgumentException("At most " + most + " records.");
+      throw new IllegalArgumentException(
+          "The maximum number of records can't be negative: " + most + ".");
     }
   }
 
-  /** What its row takes of its memory; behind that are its keys. */
+  /** The size of the row in the cursor's memory; its keys follow. */
   private static int rowBytes(RowTable of) {
     return align(RecordBuffer.bytes(of.core().recordBytes(), of.core().key.maxBytes()));
   }
@@ -170,14 +170,14 @@ public final class RowCursor implements AutoCloseable {
     return (bytes + 7) & ~7;
   }
 
-  /** Moves on, within an operation. */
+  /** Moves to the next record. Called within an operation. */
   boolean advance() {
     boolean again = visible != null && visible.again(false);
     leave();
     return arrive(again || scan != null && scan.next(), false);
   }
 
-  /** It stands on nothing while it moves, also if the scan throws. */
+  /** Clears the current record before a move, in case the scan throws. */
   private void leave() {
     if (row != null) {
       row.invalidate();
@@ -190,7 +190,7 @@ public final class RowCursor implements AutoCloseable {
     }
   }
 
-  /** Goes on, or back, until it stands on a record that the transaction sees. */
+  /** Skips hidden records in the direction of the move. */
   private boolean arrive(boolean found, boolean back) {
     boolean there = visible == null ? found : visible.arrive(scan, found, back);
     on = there;
@@ -198,8 +198,8 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * Copies the value of the entry that it stands on, within an operation: the primary key, and the
-   * hint behind it.
+   * Copies the value of the current entry: the primary key and the hint. Called within an
+   * operation.
    *
    * @return the length of the primary key
    */
@@ -210,7 +210,7 @@ public final class RowCursor implements AutoCloseable {
     return len;
   }
 
-  /** The handle of the read of the entry that it stands on, or negative. */
+  /** Returns the handle of the current entry's read, or a negative number. */
   int entryHandle() {
     return standing().handle();
   }
@@ -227,7 +227,7 @@ public final class RowCursor implements AutoCloseable {
     return length;
   }
 
-  /** The cursor has room for the longest key that there can be. */
+  /** Checks the length of a key against the memory of the cursor. */
   private void requireKey(TxScan s, int maxBytes) {
     if (s.keyLength() > maxBytes) {
       throw table.longKey(s.page(), maxBytes, s.keyLength());
@@ -238,7 +238,7 @@ public final class RowCursor implements AutoCloseable {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
-          "The cursor stands on no record: next(), or another move, must return true first.");
+          "The cursor has no current record: next() or another move must return true first.");
     }
     return s;
   }
@@ -257,7 +257,7 @@ public final class RowCursor implements AutoCloseable {
    * Moves to the next record.
    *
    * @return false if there is none
-   * @throws TransactionAbortedException when the transaction can't go on
+   * @throws TransactionAbortedException when the transaction can't continue
    * @throws InvalidUseException if the cursor or its transaction has ended, or belongs to another
    *     thread
    * @throws io.fovea.error.DatabaseClosedException if the database was closed
@@ -274,8 +274,7 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * Moves to the record before: back along the scan's order. Behind the last record, to the last
-   * one.
+   * Moves to the previous record, against the scan order. After the last record, moves to the last.
    *
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
@@ -296,7 +295,7 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * Moves to the first record of the range, in the scan's order.
+   * Moves to the first record of the range, in scan order.
    *
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
@@ -316,7 +315,7 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * Moves to the last record of the range, in the scan's order.
+   * Moves to the last record of the range, in scan order.
    *
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
@@ -336,15 +335,16 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * Moves to the first record of the range that lies at a key or, in the scan's order, behind it.
-   * It may be called again and again, with keys before and behind where the cursor stands.
+   * Moves to the first record of the range at a key or after it, in scan order. The key may lie
+   * before or after the current record.
    *
-   * @param to a key of the table, or of the index that is scanned; of a prefix, all that begins
-   *     with it lies at it
+   * @param to a key of the table, or of the scanned index; a prefix stands for all keys that begin
+   *     with it
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException if the key is another table's or index's, or as {@link #next}
-   * @throws io.fovea.error.KeyTooLargeException if no key of that length can be there
+   * @throws InvalidUseException if the key belongs to another table or index, or as {@link #next}
+   * @throws io.fovea.error.KeyTooLargeException if the key exceeds the maximum length for the table
+   *     or index
    * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public boolean seek(Key to) {
@@ -368,7 +368,7 @@ public final class RowCursor implements AutoCloseable {
     }
   }
 
-  /** Moves to the first record behind a {@link #position}, be it there or not. */
+  /** Moves to the first record after a {@link #position}, which need not exist. */
   boolean seekBehind(byte[] position) {
     enter();
     try {
@@ -387,7 +387,7 @@ public final class RowCursor implements AutoCloseable {
     }
   }
 
-  /** The key by which the scan's tree has the record that it stands on. */
+  /** Returns the key of the current record in the scanned tree. */
   byte[] position() {
     enter();
     try {
@@ -401,14 +401,14 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * The record that it stands on; of a scan of an index, it is read when this is called. It may be
-   * changed and given to {@link RowTable#update}.
+   * Returns the current record, which may be changed and passed to {@link RowTable#update}. A scan
+   * of an index reads the record in this call.
    *
-   * @return the row, which belongs to the cursor: it is void after the next move, and can't be used
+   * @return the row, which belongs to the cursor; it is void after the next move, and can't be used
    *     after {@link #close}
-   * @throws TransactionAbortedException when the transaction can't go on
-   * @throws InvalidUseException if it stands on no record, if this is a scan of an index and the
-   *     transaction has deleted the record since the move, or as {@link #next}
+   * @throws TransactionAbortedException when the transaction can't continue
+   * @throws InvalidUseException if there is no current record, if this is a scan of an index and
+   *     the transaction has deleted the record since the move, or as {@link #next}
    */
   public Row row() {
     Tx t = enter();
@@ -431,7 +431,7 @@ public final class RowCursor implements AutoCloseable {
     }
   }
 
-  /** Reads the record that it stands on into a row of the caller's. */
+  /** Reads the current record into a row of the caller. */
   void read(Row out) {
     Tx t = enter();
     try {
@@ -465,7 +465,7 @@ public final class RowCursor implements AutoCloseable {
       r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size(), form);
       return;
     }
-    // By the entry and not by the key that a program may have got of this, and changed.
+    // Use the entry, not the key object, which the program may have changed.
     int pkLength = keyLength(s);
     boolean there =
         RowIndex.resolve(
@@ -481,17 +481,16 @@ public final class RowCursor implements AutoCloseable {
             s.handle(),
             r);
     if (!there) {
-      throw new InvalidUseException(
-          "The transaction has let the record expire that the cursor stands on.");
+      throw new InvalidUseException("The record under the cursor has expired.");
     }
   }
 
   /**
-   * The primary key of the record that it stands on, without reading the record.
+   * Returns the primary key of the current record, without reading the record.
    *
-   * @return the key, which belongs to the cursor: it changes with the next move, and can't be used
+   * @return the key, which belongs to the cursor; it changes with the next move, and can't be used
    *     after {@link #close}
-   * @throws InvalidUseException if it stands on no record, or as {@link #next}
+   * @throws InvalidUseException if there is no current record, or as {@link #next}
    */
   public Key key() {
     enter();
@@ -525,10 +524,10 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * Of a scan of an index, the key of the entry that it stands on: the index's fields, then what of
-   * the primary key is not among them (of a unique index, the fields alone).
+   * Returns the key of the current entry in a scan of an index: the indexed fields, followed by the
+   * other parts of the primary key unless the index is unique.
    *
-   * @return the key, which belongs to the cursor: it changes with the next move, and can't be used
+   * @return the key, which belongs to the cursor; it changes with the next move, and can't be used
    *     after {@link #close}
    * @throws InvalidUseException if this is a scan of a table, or as {@link #key}
    */
@@ -556,7 +555,7 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * Ends the scan. A second call does nothing, as does one after the transaction's end.
+   * Closes the cursor. A second call does nothing, nor does one after the end of the transaction.
    *
    * @throws InvalidUseException if it belongs to another thread
    */
@@ -578,7 +577,7 @@ public final class RowCursor implements AutoCloseable {
     }
   }
 
-  /** Closes it, within an operation. */
+  /** Closes the cursor. Called within an operation. */
   void release() {
     TxScan s = scan;
     scan = null;
@@ -591,7 +590,7 @@ public final class RowCursor implements AutoCloseable {
     }
   }
 
-  /** What it has handed out is refused from here on: its memory may be another cursor's. */
+  /** Invalidates the objects handed out, since another cursor may reuse their memory. */
   private void giveBack(StatementContext statementContext) {
     if (row != null) {
       row.end();
@@ -606,9 +605,9 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /**
-   * The transaction has ended, and its scans with it.
+   * Ends all open cursors at the end of the transaction.
    *
-   * @param newest of its open cursors, which leads to the others
+   * @param newest the first in the list of its open cursors
    */
   static void abandonAll(@Nullable RowCursor newest, StatementContext statementContext) {
     RowCursor c = newest;
@@ -618,7 +617,7 @@ public final class RowCursor implements AutoCloseable {
       }
     } finally {
       if (c != null) {
-        abandonAll(c.older, statementContext); // whatever the report of this one has met
+        abandonAll(c.older, statementContext); // even if reporting this one failed
       }
     }
   }

@@ -30,9 +30,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A secondary index: the records of a table in another order.
  *
- * <p>A handle, good in every thread for as long as the database is open. Operations throw the
- * exceptions of those of a {@link RowTable}. Of a table of objects or byte strings it only tells
- * what the index is: {@link Index} reads it.
+ * <p>An index is a handle, valid in every thread while the database is open. Operations throw the
+ * same exceptions as those of {@link RowTable}. For a table of objects or byte strings this class
+ * only describes the index; {@link Index} reads it.
  *
  * @since 0.1.0
  */
@@ -50,7 +50,7 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * The index's name.
+   * Returns the name of the index.
    *
    * @return the name, unique in its table
    */
@@ -59,7 +59,7 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * The specification that the index was opened with.
+   * Returns the specification with which the index was opened.
    *
    * @return the specification
    */
@@ -68,9 +68,9 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * The hints in the entries of the index, as chosen when it was created.
+   * Returns the hints in the entries of the index, as chosen when it was created.
    *
-   * @return the hints in the file, which {@link #spec} need not name
+   * @return the hints in the file, which {@link #spec} may omit
    */
   public EntryHints hints() {
     return core.hints.kind;
@@ -81,7 +81,7 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * The table whose records it orders.
+   * Returns the indexed table.
    *
    * @return the table
    */
@@ -90,8 +90,8 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * Makes a key of this index: the fields that it is declared by, or the parts that its extractor
-   * computes. To be set and used again and again.
+   * Creates a reusable key of this index, with the declared fields or the parts that its extractor
+   * computes.
    *
    * @return a new key without parts
    * @throws InvalidUseException if it is an index of objects, whose keys are objects
@@ -105,14 +105,14 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * Reads the record of an entry: of a complete key in a unique index the only one, otherwise the
-   * first that begins with the key.
+   * Reads the record of an entry. A complete key of a unique index has at most one; otherwise the
+   * first entry that begins with the key is used.
    *
    * @param tx the transaction
    * @param indexKey a key of this index, or a prefix
-   * @param out where the record goes; void if there is none
+   * @param out receives the record; void if there is none
    * @return whether there is such an entry
-   * @throws KeyTooLargeException if no key of that length can be in the index
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the index
    */
   public boolean get(Transaction tx, Key indexKey, Row out) {
     Tx t = tx.enter(table.database(), tableCore);
@@ -120,7 +120,7 @@ public final class RowIndex extends OrderedRows {
       require(indexKey);
       if (out.owner() != tableCore) {
         throw new InvalidUseException(
-            "The row belongs to another table than " + tableCore.shown() + ".");
+            "The row does not belong to table " + tableCore.shown() + ".");
       }
       out.invalidate();
       StatementContext statementContext = tx.statementContext();
@@ -171,7 +171,7 @@ public final class RowIndex extends OrderedRows {
     }
   }
 
-  /** Whether a record that was found has expired; then the row is void. */
+  /** Whether the record found has expired; then makes the row void. */
   private boolean isExpired(StatementContext statementContext, Tx t, Row out) {
     RecordExpiry expiry = tableCore.expiry();
     boolean is = expiry != null && expiry.hides(statementContext, t, out.segment(), out.base());
@@ -182,17 +182,15 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * Reads the record without the entry: looks where the entry points, and lets the record vouch for
-   * it.
+   * Reads the record through the location in the entry, without a tracked read of the entry.
    *
-   * <p><b>Why that is enough.</b> What is read is that the record has the key that is looked for.
-   * As long as that is so the unique index has this entry and no other for it, since no transaction
-   * changes one without the other. So wherever the read of the record is valid in the order of
-   * transactions, the answer is right, whatever became of the entry, whose read need not be
-   * tracked, locked or validated. A record that is gone, or has another key by now, proves nothing:
-   * then the entry is read.
+   * <p><b>Why that is correct.</b> The tracked read establishes that the record has the key. While
+   * it has, the unique index contains this entry for it and no other, since every transaction
+   * changes both together. So the answer is right wherever the read of the record is valid in the
+   * serialization order, and the entry need not be tracked, locked or validated. If the record is
+   * gone or has another key, nothing is established, and the caller reads the entry.
    *
-   * @return false if that did not help; then the entry, or its gap, may be at {@link
+   * @return false if the caller has to read the entry; it or its gap may be at {@link
    *     StatementContext#entry}
    */
   private boolean getVouched(
@@ -205,7 +203,7 @@ public final class RowIndex extends OrderedRows {
       Row out) {
     if (core.isExtracted()) {
       statementContext.entry.clear();
-      return false; // its author's code would have to run
+      return false; // an extractor would have to run user code
     }
     MemorySegment wanted = indexKey.segment();
     long wantedOff = indexKey.base();
@@ -248,7 +246,7 @@ public final class RowIndex extends OrderedRows {
     return true;
   }
 
-  /** An entry's value is no primary key with a hint behind it. */
+  /** Reports an entry whose value is not a primary key and a hint. */
   static CorruptionException wrongKey(TableCore table, IndexCore index, long page, int length) {
     return table.damaged(
         "length of a primary key in index " + index.shown() + " of table " + table.shown(),
@@ -258,9 +256,9 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * Reads the record that an entry names.
+   * Reads the record of an entry.
    *
-   * @param hint where the entry's hint is
+   * @param hint the location of the entry's hint
    * @param entry the handle of the entry's read, or negative
    * @return false if it has expired
    */
@@ -292,8 +290,7 @@ public final class RowIndex extends OrderedRows {
     if (n != table.storedBytes && !(n >= 0 && table.old.knows(n))) {
       t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
-        throw new InvalidUseException(
-            "The transaction has deleted the record that the cursor stands on.");
+        throw new InvalidUseException("The transaction has deleted the record under the cursor.");
       }
       throw table.damaged(
           "record that an entry of index " + index.shown() + " names, its size",
@@ -305,13 +302,13 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * Opens a scan in the order of the index.
+   * Opens a scan in index order.
    *
    * @param tx the transaction
-   * @param range which entries, by keys of this index
-   * @param order in which direction
+   * @param range the entries to scan, by keys of this index
+   * @param order the direction
    * @return a cursor before the first entry; its rows are the records, its {@link RowCursor#key}
-   *     the primary key; to be closed, and closed with the transaction at last
+   *     the primary key. Close it, or the end of the transaction does
    */
   @Override
   public RowCursor scan(Transaction tx, Range range, ScanOrder order) {
@@ -330,13 +327,12 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * Estimates how many entries are in a range, and how large they are: as {@link
-   * RowTable#estimate}.
+   * Estimates the number and size of the entries in a range, as {@link RowTable#estimate} does.
    *
    * @param tx the transaction
-   * @param range which entries, by keys of this index
+   * @param range the entries, by keys of this index
    * @return the estimate
-   * @throws InvalidUseException if a key of the range is another index's, or a table's
+   * @throws InvalidUseException if a key of the range belongs to another index or a table
    */
   public Estimate estimate(Transaction tx, Range range) {
     Objects.requireNonNull(range, "range");
@@ -353,19 +349,19 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * How many entries the index has: as {@link RowTable#count}. An extracted index may have fewer
-   * than its table has records.
+   * Returns the number of entries, as {@link RowTable#count} does. An extracted index may have
+   * fewer entries than its table has records.
    *
    * @return the number of entries
-   * @throws InvalidUseException if the index or its table was dropped; inside the body of a
-   *     transaction, if they have to be counted first
+   * @throws InvalidUseException if the index or its table was dropped, or if the entries have to be
+   *     counted first and the calling thread has a transaction
    */
   public long count() {
     return counts().records();
   }
 
   /**
-   * How many bytes its entries have, as they are stored: as {@link RowTable#dataBytes}.
+   * Returns the total length of the entries as stored, as {@link RowTable#dataBytes} does.
    *
    * @return bytes
    */
@@ -384,8 +380,8 @@ public final class RowIndex extends OrderedRows {
           "Index "
               + core.shown()
               + (core.objects != null
-                  ? " is one of objects: ask Table.index for it."
-                  : " is one of byte strings: ask RowTable.bytes().index for it."));
+                  ? " is an index of objects: get it with Table.index."
+                  : " is an index of byte strings: get it with RowTable.bytes().index."));
     }
   }
 
@@ -410,7 +406,7 @@ public final class RowIndex extends OrderedRows {
       throw new InvalidUseException(
           "Index "
               + core.shown()
-              + " was dropped, or its table was opened again: ask it for the index.");
+              + " was dropped, or its table was opened again: get the index from the new handle.");
     }
   }
 
@@ -419,7 +415,7 @@ public final class RowIndex extends OrderedRows {
     return spec + " of table " + tableCore.shown();
   }
 
-  /** What the schema needs of the rooms above it. */
+  /** The callbacks of the schema into the API. */
   static final class SchemaHost implements CatalogCallbacks {
     private final Database database;
 
@@ -429,7 +425,7 @@ public final class RowIndex extends OrderedRows {
 
     @Override
     public void transact(Piece piece) {
-      // No limit: a verification may keep transactions out for as long as it takes.
+      // No limit: a verification may block transactions for as long as it takes.
       database.runPipelined(
           TxOptions.defaults().timeout(Duration.ZERO),
           tx -> {
@@ -458,7 +454,7 @@ public final class RowIndex extends OrderedRows {
     }
   }
 
-  /** Has a user's extractor make entries, with a key and a row for each slot. */
+  /** Builds entries with a user's extractor, with one key and row per context. */
   static final class Extracted implements EntryMaker {
     private final String index;
     private final IndexSpec.Extractor extractor;
@@ -468,11 +464,11 @@ public final class RowIndex extends OrderedRows {
     private final SlotLocal<Extraction> extractions = new SlotLocal<>();
 
     /**
-     * Entries of an index.
+     * Creates the entries of an index.
      *
      * @param tableKey the key of the table, as the extractor's author wrote it
      * @param tableLayout the layout of the table, likewise
-     * @param key what the extractor makes
+     * @param key the key that the extractor computes
      */
     Extracted(
         String index,
@@ -513,7 +509,7 @@ public final class RowIndex extends OrderedRows {
       return take(index, e.entry, out, outOff);
     }
 
-    /** Takes what an extractor of an index has made. */
+    /** Takes the key that an extractor has set. */
     static int take(String index, Key entry, MemorySegment out, long outOff) {
       if (!entry.isComplete()) {
         throw new InvalidUseException(
@@ -528,7 +524,7 @@ public final class RowIndex extends OrderedRows {
       return len;
     }
 
-    /** What an extractor is called with, one set per slot. */
+    /** The arguments of an extractor, one set per context. */
     private static final class Extraction {
       final Key primaryKey;
       final Row row;
@@ -543,8 +539,8 @@ public final class RowIndex extends OrderedRows {
   }
 
   /**
-   * Has a user's extractor make entries of byte strings, with a key for each slot. The extractor
-   * gets copies, which it may keep, and which can't change while it reads them.
+   * Builds entries of byte strings with a user's extractor, with one key per context. The extractor
+   * receives copies, which it may keep and which can't change while it reads them.
    */
   static final class ExtractedFromBytes implements EntryMaker {
     private final String index;
@@ -553,9 +549,9 @@ public final class RowIndex extends OrderedRows {
     private final SlotLocal<Key> entries = new SlotLocal<>();
 
     /**
-     * Entries of an index.
+     * Creates the entries of an index.
      *
-     * @param key what the extractor makes
+     * @param key the key that the extractor computes
      */
     ExtractedFromBytes(String index, IndexSpec.ByteExtractor extractor, KeySpec key) {
       this.index = index;

@@ -20,19 +20,19 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * A table: records in the order of their keys.
+ * A table of rows, ordered by key.
  *
- * <p>A handle, good in every thread for as long as the database is open. Every operation takes
- * place in a transaction of the calling thread, and every one may throw, besides what it says
- * itself:
+ * <p>A table is a handle, valid in every thread while the database is open. Every operation runs in
+ * a transaction of the calling thread. In addition to the exceptions it lists, every operation may
+ * throw:
  *
  * <ul>
- *   <li>{@link TransactionAbortedException} when the transaction can't go on; in the body of {@link
- *       Database#run} and its like, let it pass, and the body is done again;
+ *   <li>{@link TransactionAbortedException} when the transaction can't continue. In the body of
+ *       {@link Database#run} and similar methods, let it propagate; the body is then repeated.
  *   <li>{@link InvalidUseException} when the transaction has ended, belongs to another thread or to
- *       another database, when the key or the row is another table's, or when the table was
- *       dropped;
- *   <li>{@link DatabaseClosedException} when the database was closed;
+ *       another database, when the key or the row belongs to another table, or when the table was
+ *       dropped.
+ *   <li>{@link DatabaseClosedException} when the database was closed.
  *   <li>{@link NullPointerException} for null.
  * </ul>
  *
@@ -42,14 +42,14 @@ import java.util.Objects;
  * @since 0.1.0
  */
 public final class RowTable extends OrderedRows {
-  // The file has more than 600 lines because each method of the API has its contract here. Most of
-  // them are Javadoc; what the methods do is in the rooms index and txn.
+  // Long because every API method carries its contract here; the packages index and txn implement
+  // them.
 
   private final Database database;
   private final TableCore core;
   private final TableSpec spec;
 
-  /** Those of the specification's layout, for all rows; never written. */
+  /** The fields of the layout, shared by all rows; never written. */
   private final RowFields fields;
 
   RowTable(Database database, TableCore core, TableSpec spec) {
@@ -67,7 +67,7 @@ public final class RowTable extends OrderedRows {
     return database;
   }
 
-  /** A row in scratch memory of a cursor. */
+  /** Returns a row in scratch memory of a cursor. */
   Row row(MemorySegment memory) {
     return new Row(spec.layout(), fields, core.recordBytes(), core, memory, 0);
   }
@@ -75,7 +75,7 @@ public final class RowTable extends OrderedRows {
   // ---------------------------------------------------------------------------------- description
 
   /**
-   * The table's name.
+   * Returns the name of the table.
    *
    * @return the name, unique in the database
    */
@@ -84,7 +84,7 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * The specification that the table was opened with.
+   * Returns the specification with which the table was opened.
    *
    * @return the specification
    */
@@ -93,7 +93,7 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Makes a key of this table, to be set and used again and again.
+   * Creates a reusable key of this table.
    *
    * @return a new key without parts
    */
@@ -103,9 +103,9 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Makes a row of this table, to be used again and again.
+   * Creates a reusable row of this table.
    *
-   * @return a new row, zero and empty
+   * @return a new row whose fields are zero or empty
    * @throws InvalidUseException if this is a table of byte strings
    */
   public Row row() {
@@ -115,12 +115,12 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Makes a batch of this table, to be used again and again.
+   * Creates a reusable batch of this table.
    *
-   * @param capacity how many keys it takes, up to 16,777,216
+   * @param capacity the maximum number of keys, from 1 to 16,777,216
    * @return a new batch without keys
    * @throws InvalidUseException if this is a table of byte strings
-   * @throws IllegalArgumentException if the capacity is not positive, or is more than that
+   * @throws IllegalArgumentException if the capacity is out of range
    */
   public Batch batch(int capacity) {
     database.requireServing();
@@ -141,10 +141,10 @@ public final class RowTable extends OrderedRows {
    * Reads a record.
    *
    * @param tx the transaction
-   * @param key the record's key, complete
-   * @param out where the record goes; void if there is none
-   * @return whether there is a record of that key
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @param key the complete key of the record
+   * @param out receives the record; void if there is none
+   * @return whether the record exists
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the table
    */
   public boolean get(Transaction tx, Key key, Row out) {
     return read(tx, key, out, core.recordBytes());
@@ -154,18 +154,18 @@ public final class RowTable extends OrderedRows {
    * Reads some fields of a record.
    *
    * @param tx the transaction
-   * @param key the record's key, complete
-   * @param out where the fields go, the others can't be used; void if there is no record
-   * @param fields which fields, of this table's layout
-   * @return whether there is a record of that key
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @param key the complete key of the record
+   * @param out receives the fields, the others can't be used; void if there is no record
+   * @param fields the fields to read, of this table's layout
+   * @return whether the record exists
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the table
    */
   public boolean get(Transaction tx, Key key, Row out, Projection fields) {
     return read(tx, key, out, bytes(fields));
   }
 
   private int bytes(Projection fields) {
-    if (spec.isBytes() || !fields.layout().equals(spec.layout())) { // the same list, mostly
+    if (spec.isBytes() || !fields.layout().equals(spec.layout())) { // usually the same list
       throw new InvalidUseException(
           "The projection is one of " + fields.layout() + ", not of table " + core.shown() + ".");
     }
@@ -173,26 +173,26 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Reads a record that will be changed. Other transactions that read it by this method wait until
-   * this one has ended, so that those which change a hot record come one after the other instead of
-   * being aborted. They wait for a second at most, and go on then: what keeps changes apart is the
-   * check at the commit, as always. {@link #get} and {@link #put} never wait. In a transaction that
-   * only reads it is {@link #get}.
+   * Reads a record that will be changed. Transactions that read the same record with this method
+   * wait until this one has ended, so that changes of a hot record queue up instead of aborting
+   * each other. They wait for at most one second and then continue: correctness depends on the
+   * check at commit, not on the wait. {@link #get} and {@link #put} never wait. In a read-only
+   * transaction, this method is the same as {@link #get}.
    *
-   * <p>Whoever reads several records so had best do it in the same order everywhere.
+   * <p>Transactions that read several records this way should all do so in the same order.
    *
    * @param tx the transaction
-   * @param key the record's key, complete
-   * @param out where the record goes; void if there is none
-   * @return whether there is a record of that key
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @param key the complete key of the record
+   * @param out receives the record; void if there is none
+   * @return whether the record exists
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the table
    */
   public boolean getForUpdate(Transaction tx, Key key, Row out) {
     lockForUpdate(tx, key);
     return read(tx, key, out, core.recordBytes());
   }
 
-  /** Before {@link #get}: as {@link #getForUpdate}. */
+  /** Takes the update lock of a key, before {@link #get}, as {@link #getForUpdate} does. */
   void lockForUpdate(Transaction tx, Key key) {
     Tx t = tx.enter(database, core);
     try {
@@ -223,12 +223,12 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Whether there is a record of a key.
+   * Returns whether a record exists.
    *
    * @param tx the transaction
-   * @param key the record's key, complete
-   * @return true if there is
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @param key the complete key of the record
+   * @return true if it exists
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the table
    */
   public boolean exists(Transaction tx, Key key) {
     Tx t = tx.enter(database, core);
@@ -246,11 +246,11 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Reads several records at once, which overlaps their cache misses and their I/O.
+   * Reads several records at once, overlapping their cache misses and I/O.
    *
    * @param tx the transaction
-   * @param batch holds the keys, and then the rows
-   * @return how many of the keys have a record
+   * @param batch holds the keys and receives the rows
+   * @return the number of records found
    */
   public int getAll(Transaction tx, Batch batch) {
     return getAll(tx, batch, core.recordBytes());
@@ -260,9 +260,9 @@ public final class RowTable extends OrderedRows {
    * Reads some fields of several records at once.
    *
    * @param tx the transaction
-   * @param batch holds the keys, and then the rows
-   * @param fields which fields, of this table's layout
-   * @return how many of the keys have a record
+   * @param batch holds the keys and receives the rows
+   * @param fields the fields to read, of this table's layout
+   * @return the number of records found
    */
   public int getAll(Transaction tx, Batch batch, Projection fields) {
     return getAll(tx, batch, bytes(fields));
@@ -283,13 +283,13 @@ public final class RowTable extends OrderedRows {
   // -------------------------------------------------------------------------------------- writing
 
   /**
-   * Adds a record.
+   * Inserts a record.
    *
    * @param tx the transaction
-   * @param key its key, complete
-   * @param row its fields
-   * @throws DuplicateKeyException if there is a record of that key, or one with the same values in
-   *     a unique index; nothing is changed then, and the transaction may go on
+   * @param key the complete key
+   * @param row the fields
+   * @throws DuplicateKeyException if a record with that key exists, or one with the same values in
+   *     a unique index. Nothing is changed, and the transaction can continue.
    * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
    */
   public void insert(Transaction tx, Key key, Row row) {
@@ -323,13 +323,13 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Sets a record, whether it is there or not.
+   * Inserts or replaces a record.
    *
    * @param tx the transaction
-   * @param key its key, complete
-   * @param row its fields
-   * @throws DuplicateKeyException if there is another record with the same values in a unique
-   *     index; nothing is changed then, and the transaction may go on
+   * @param key the complete key
+   * @param row the fields
+   * @throws DuplicateKeyException if another record has the same values in a unique index. Nothing
+   *     is changed, and the transaction can continue.
    * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
    */
   public void put(Transaction tx, Key key, Row row) {
@@ -369,14 +369,14 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Writes the fields of a row that were changed since it was read. Does nothing if none was.
+   * Writes the fields of a row that were changed since it was read. Does nothing if there are none.
    *
-   * @param tx the transaction that the row was read in
-   * @param row a row that was read from this table, by its key, in a batch or by a cursor
+   * @param tx the transaction in which the row was read
+   * @param row a row that was read from this table by key, in a batch or by a cursor
    * @throws InvalidUseException if it was not read in this transaction, or its record was deleted
    *     since
-   * @throws DuplicateKeyException if there is another record with the same values in a unique
-   *     index; nothing is changed then, and the transaction may go on
+   * @throws DuplicateKeyException if another record has the same values in a unique index. Nothing
+   *     is changed, and the transaction can continue.
    * @throws KeyTooLargeException if the key of an index entry is too long for a page
    */
   public void update(Transaction tx, Row row) {
@@ -399,7 +399,7 @@ public final class RowTable extends OrderedRows {
         try {
           IndexMaintenance.patch(t, core, record);
         } catch (TransactionAbortedException | InvalidUseException e) {
-          throw e; // the transaction is doomed, or nothing was written
+          throw e; // the transaction can only roll back, or nothing was written
         } catch (Throwable e) {
           tx.statementContext().markRollbackOnly(e);
           throw e;
@@ -416,12 +416,12 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Removes a record.
+   * Deletes a record.
    *
    * @param tx the transaction
-   * @param key its key, complete
-   * @return whether there was one
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @param key the complete key of the record
+   * @return whether the record existed
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the table
    */
   public boolean delete(Transaction tx, Key key) {
     Tx t = tx.enter(database, core);
@@ -441,36 +441,38 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Removes all records of a range, with their entries in indexes, in one pass: as if each of them
-   * were scanned and deleted, without the cost of two calls a record. Safe from phantoms: what
-   * others insert into the range comes before this transaction or after it. The transaction sees
-   * nothing there afterwards, and may insert there.
+   * Deletes all records of a range and their index entries in one pass, which is faster than to
+   * scan and delete each of them. Phantoms are excluded: an insert into the range by another
+   * transaction is serialized before or after this one. Afterwards this transaction sees an empty
+   * range, and may insert into it.
    *
-   * <p>A large range of a table without indexes goes as a whole, which aborts who uses the table.
-   * Else each record counts against {@link TransactionOptions#maxBytes}: {@link
-   * #deleteRange(Transaction, Range, long)} goes in steps. To empty a table, drop and make it anew.
+   * <p>A large range of a table without indexes is removed as a whole, which aborts the
+   * transactions that use the table. Otherwise each record counts against {@link
+   * TransactionOptions#maxBytes}, and {@link #deleteRange(Transaction, Range, long)} can work in
+   * steps. To empty a table, drop it and create it again.
    *
    * @param tx the transaction
-   * @param range which keys
-   * @return how many records there were
-   * @throws InvalidUseException if a key of the range is another table's, or the transaction only
-   *     reads
+   * @param range the keys to delete
+   * @return the number of records deleted
+   * @throws InvalidUseException if a key of the range belongs to another table, or the transaction
+   *     is read-only
    */
   public long deleteRange(Transaction tx, Range range) {
     return deleteRange(tx, range, Long.MAX_VALUE);
   }
 
   /**
-   * {@link #deleteRange(Transaction, Range)}, up to some number of records: the first ones in the
-   * order of their keys. To be repeated, in transactions of their own, until it removes fewer.
+   * Deletes up to a number of records of a range, in key order, as {@link #deleteRange(Transaction,
+   * Range)} does. To delete a large range, repeat this in separate transactions until it deletes
+   * fewer.
    *
    * @param tx the transaction
-   * @param range which keys
-   * @param most how many records it removes at most
-   * @return how many it has removed
+   * @param range the keys to delete
+   * @param most the maximum number of records to delete
+   * @return the number of records deleted
    * @throws IllegalArgumentException if {@code most} is negative
-   * @throws InvalidUseException if a key of the range is another table's, or the transaction only
-   *     reads
+   * @throws InvalidUseException if a key of the range belongs to another table, or the transaction
+   *     is read-only
    */
   public long deleteRange(Transaction tx, Range range, long most) {
     Objects.requireNonNull(range, "range");
@@ -492,30 +494,32 @@ public final class RowTable extends OrderedRows {
   // -------------------------------------------------------------------------------------- loading
 
   /**
-   * Loads records by {@link LoadOptions#defaults}: see {@link #load(LoadOptions, LoadSource)}.
+   * Loads records with {@link LoadOptions#defaults}: see {@link #load(LoadOptions, LoadSource)}.
    *
-   * @param <X> what the source throws
-   * @param source gives the records, in any order
-   * @return what was done
-   * @throws X if the source does
+   * @param <X> the exception of the source
+   * @param source supplies the records, in any order
+   * @return a report of the load
+   * @throws X if the source throws it
    */
   public <X extends Exception> LoadReport load(LoadSource<? super RowLoad, X> source) throws X {
     return load(LoadOptions.defaults(), source);
   }
 
   /**
-   * Loads many records at once, all of them or none. {@link LoadOptions} says what it costs, and
-   * what others notice.
+   * Loads many records, all of them or none. {@link LoadOptions} describes the cost and the effect
+   * on concurrent transactions.
    *
-   * @param <X> what the source throws
-   * @param options how
-   * @param source gives the records, in this thread, outside of any transaction
-   * @return what was done
-   * @throws X if the source does; then nothing was loaded, as with any other exception
-   * @throws DuplicateKeyException if the options say so, or a unique index has two of a value
-   * @throws InvalidUseException in a transaction of this thread, if the table is being dropped, or
-   *     this is one of byte strings
-   * @throws TransactionAbortedException if those active at the begin don't end within a minute
+   * @param <X> the exception of the source
+   * @param options the options
+   * @param source supplies the records, in this thread, outside of any transaction
+   * @return a report of the load
+   * @throws X if the source throws it; then nothing is loaded, as with any other exception
+   * @throws DuplicateKeyException if the options forbid a duplicate key, or two records have the
+   *     same values in a unique index
+   * @throws InvalidUseException if this thread has a transaction, the table is being dropped, or
+   *     this is a table of byte strings
+   * @throws TransactionAbortedException if the transactions that are active at the start don't end
+   *     within a minute
    */
   public <X extends Exception> LoadReport load(
       LoadOptions options, LoadSource<? super RowLoad, X> source) throws X {
@@ -531,9 +535,9 @@ public final class RowTable extends OrderedRows {
    * Opens a scan.
    *
    * @param tx the transaction
-   * @param range which keys
-   * @param order in which direction
-   * @return a cursor before the first record; to be closed, and closed with the transaction at last
+   * @param range the keys to scan
+   * @param order the direction
+   * @return a cursor before the first record; close it, or the end of the transaction does
    */
   @Override
   public RowCursor scan(Transaction tx, Range range, ScanOrder order) {
@@ -552,21 +556,21 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * Estimates how many records are in a range, and how large they are, without reading them: by the
-   * shape of the table's tree, in some microseconds where its pages are in memory. Exact where the
-   * range lies in one or two pages; of a large range within some percent as a rule. What other
-   * transactions have committed is in it, whenever that was; what this one has written is not.
-   * Nothing that it looks at counts as read: it causes no conflict, and is in none.
+   * Estimates the number and size of the records in a range from the shape of the table's tree, in
+   * microseconds if its pages are in memory. The result is exact if the range lies within one or
+   * two pages, and usually within a few percent for large ranges. It covers whatever other
+   * transactions have committed, and no writes of this one. The estimate is not part of the read
+   * set, so it causes no conflicts.
    *
-   * <p>For progress, for a choice between two ways, for a first look at a size. To know, count in a
-   * scan. Source of the method: D. E. Knuth, Estimating the Efficiency of Backtrack Programs,
+   * <p>Use it for progress displays and to choose between access paths; for an exact number, count
+   * in a scan. Source of the method: D. E. Knuth, Estimating the Efficiency of Backtrack Programs,
    * Mathematics of Computation 29, 1975.
    *
    * @param tx the transaction
-   * @param range which keys
+   * @param range the keys
    * @return the estimate, the same for the same range of the same table
-   * @throws InvalidUseException if this is a table of byte strings, or a key of the range is
-   *     another table's
+   * @throws InvalidUseException if this is a table of byte strings, or a key of the range belongs
+   *     to another table
    */
   public Estimate estimate(Transaction tx, Range range) {
     Objects.requireNonNull(range, "range");
@@ -583,23 +587,21 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * How many records the table has, in about a microsecond: as many as the transactions had left
-   * that had committed, at one moment during the call. Those that have committed before the call
-   * are in it, and so are rows that have expired, until the sweep removes them. It is there right
-   * after a crash.
+   * Returns the number of records that committed transactions have left, as of one point during the
+   * call, in about a microsecond. It includes all commits before the call, and expired rows that
+   * the sweep has not removed yet. It is available right after a crash.
    *
-   * <p>No transaction is needed. Inside the body of one the number is the same: what the
-   * transaction has written itself is not in it, and the number does not count as read, so that a
-   * commit does not depend on it. For a number that belongs together with what else is read, take
-   * that of the table in a {@linkplain Database#snapshot snapshot}.
+   * <p>No transaction is needed. Within a transaction the result is the same: it excludes the
+   * writes of the transaction, and is not part of its read set. For a count that is consistent with
+   * other reads, use the table in a {@linkplain Database#snapshot snapshot}.
    *
-   * <p>A file that an earlier version has written does not say how many records there are; nor does
-   * one after a crash while its disk was full. Then the first call counts them, which takes as long
-   * as a scan and holds nobody up, and the next close or checkpoint writes it down.
+   * <p>A file written by an earlier version does not store the count, nor does one after a crash
+   * while its disk was full. The first call then counts the records, which takes as long as a scan
+   * and blocks no other thread; the next checkpoint or close stores the result.
    *
    * @return the number of records
-   * @throws InvalidUseException if the table was dropped; inside the body of a transaction, if they
-   *     have to be counted first
+   * @throws InvalidUseException if the table was dropped, or if the records have to be counted
+   *     first and the calling thread has a transaction
    * @throws OperationInterruptedException if the thread is interrupted while it counts
    * @throws DatabaseClosedException if the database was closed
    */
@@ -608,8 +610,8 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * How many bytes the keys and values of all records have, as they are stored: without the space
-   * between them in their pages, and without indexes. Otherwise as {@link #count}.
+   * Returns the total length of the keys and values of all records as stored, without free space in
+   * pages and without indexes. Otherwise the same as {@link #count}.
    *
    * @return bytes
    */
@@ -623,9 +625,9 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * A secondary index.
+   * Returns a secondary index.
    *
-   * @param name its name
+   * @param name the name of the index
    * @return the index
    * @throws IllegalArgumentException if the table was opened without an index of that name
    */
@@ -647,14 +649,14 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * A view of the table as Java objects, which are made and thrown away: the pleasant form, not the
-   * fast one.
+   * Returns a view of the table as Java objects. It is more convenient than rows, and slower, since
+   * it allocates.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the records
-   * @param keys turns objects into keys and back
-   * @param values turns objects into rows and back
-   * @return the view; any thread
+   * @param keys converts objects to keys and back
+   * @param values converts objects to rows and back
+   * @return the view, safe for use by any thread
    * @throws InvalidUseException if this is a table of byte strings
    */
   public <K, V> Table<K, V> as(KeyCodec<K> keys, Codec<V> values) {
@@ -664,9 +666,9 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * A view of a table of byte strings.
+   * Returns a view of a table of byte strings.
    *
-   * @return the view; any thread
+   * @return the view, safe for use by any thread
    * @throws InvalidUseException if this is a table of rows
    */
   public Table<byte[], byte[]> bytes() {
@@ -674,13 +676,13 @@ public final class RowTable extends OrderedRows {
   }
 
   /**
-   * A view of a table of byte strings as Java objects.
+   * Returns a view of a table of byte strings as Java objects.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
-   * @param keys turns objects into keys and back
-   * @param values turns objects into values and back
-   * @return the view; any thread
+   * @param keys converts objects to keys and back
+   * @param values converts objects to values and back
+   * @return the view, safe for use by any thread
    * @throws InvalidUseException if this is a table of rows
    */
   public <K, V> Table<K, V> as(ByteCodec<K> keys, ByteCodec<V> values) {

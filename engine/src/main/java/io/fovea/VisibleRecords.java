@@ -11,11 +11,10 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a cursor of a table whose records expire does after each move of its scan: it goes on until
- * it stands on a record that the transaction sees.
+ * Skips hidden records after each move of a cursor over a table with expiry.
  *
- * <p>Where a device refuses to tell whether a record is hidden, the move has not happened: the next
- * one the same way looks at that record once more.
+ * <p>If an I/O error prevents the check of a record, the move has not happened: the next move in
+ * that direction checks the same record again.
  */
 final class VisibleRecords {
   private final Transaction tx;
@@ -23,7 +22,7 @@ final class VisibleRecords {
   private final @Nullable IndexCore index;
   private final RecordExpiry expiry;
 
-  /** The scan is on a record of which a device has not told whether it is hidden: from a move. */
+  /** After an I/O error: the direction of the move that reached the unchecked record. */
   private Unsure unsure = Unsure.NO;
 
   private enum Unsure {
@@ -40,35 +39,35 @@ final class VisibleRecords {
     this.expiry = expiry;
   }
 
-  /** Those of a table, or of an index; null where records don't expire, and a move is done. */
+  /** Returns an instance for a table or an index, or null if records do not expire. */
   static @Nullable VisibleRecords of(Transaction tx, TableCore table, @Nullable IndexCore index) {
     RecordExpiry expiry = table.expiry();
     return expiry == null ? null : new VisibleRecords(tx, table, index, expiry);
   }
 
-  /** Whether the scan stands already where a step leads. */
+  /** Whether a step must check the present record of the scan again instead of moving. */
   boolean again(boolean back) {
     return unsure == (back ? Unsure.BACK : Unsure.ON);
   }
 
-  /** A move begins. */
+  /** Begins a move. */
   void leave() {
     unsure = Unsure.NO;
   }
 
   /**
-   * Ends a move, within an operation.
+   * Completes a move. Called within an operation.
    *
-   * @param s null of a scan in which nothing can be
-   * @param moved whether the scan stands on a record
-   * @param back which way to go on
-   * @return whether it stands on one that the transaction sees
+   * @param s null for an empty scan
+   * @param moved whether the scan has a current record
+   * @param back the direction in which to skip
+   * @return whether the scan has a current record that is visible
    */
   boolean arrive(@Nullable TxScan s, boolean moved, boolean back) {
     boolean found = moved;
     unsure = back ? Unsure.BACK : Unsure.ON;
     while (found && s != null && isHidden(s)) {
-      unsure = Unsure.NO; // for this one is done with
+      unsure = Unsure.NO; // this record was checked
       found = back ? s.previous() : s.next();
       unsure = back ? Unsure.BACK : Unsure.ON;
     }
@@ -77,8 +76,8 @@ final class VisibleRecords {
   }
 
   /**
-   * Whether the record has expired. In a scan of an index it is read for that; one that is not
-   * there, or has a wrong size, is for whoever reads it to speak of.
+   * Whether the record has expired. In a scan of an index, the record is read for that; if it is
+   * missing or has a wrong size, it is not hidden, and its reader reports it.
    */
   private boolean isHidden(TxScan s) {
     StatementContext statementContext = tx.statementContext();

@@ -151,7 +151,7 @@ class CatalogTransactionTest {
         assertEquals(1L, (long) db.call(tx -> get(old, tx, 1)));
         InvalidUseException e =
             assertThrows(InvalidUseException.class, () -> db.run(tx -> get(made[0], tx, 1)));
-        assertTrue(e.getMessage().contains("was never there"), e::getMessage);
+        assertTrue(e.getMessage().contains("does not exist"), e::getMessage);
       }
       assertTrue(db.store().pool().allocatorState().highWater() < 200, "pages were not freed");
       verify(db);

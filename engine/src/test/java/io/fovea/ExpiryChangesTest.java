@@ -25,13 +25,15 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Rows that expire in tables that evolve, are loaded, counted, made in transactions, or maps. */
+/**
+ * Rows that expire in tables that evolve, are loaded or counted, are created in transactions, or
+ * are viewed as maps.
+ */
 class ExpiryChangesTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
   private static final Duration AFTER = Duration.ofMillis(100);
   private static final Layout FIRST = layout("colour", FieldType.INT32, "code", "at");
 
-  /** Version 1. */
   private static final TableSpec SPEC =
       TableSpec.of("events", KEY, FIRST)
           .with(IndexSpec.unique("by_code", FIRST.field("code")))
@@ -58,7 +60,7 @@ class ExpiryChangesTest {
     return Database.open(dir.resolve("db"), options());
   }
 
-  /** Keys 0 to 9, of the times 900 to 990, and one that never expires. */
+  /** Inserts keys 0 to 9 with times 900 to 990, and one that never expires. */
   private static void fill(Database db, RowTable t) {
     db.run(
         tx -> {
@@ -96,9 +98,9 @@ class ExpiryChangesTest {
 
   // ------------------------------------------------------------------------------------ evolution
 
-  /** The time has another name and another place, and rows are shorter or longer than before. */
+  /** The time has another name and offset, and rows are shorter or longer than before. */
   @Test
-  void rowsOfOlderLayoutsExpireByTheFieldAsItIsNow() {
+  void rowsOfOlderLayoutsExpireByTheNewestField() {
     Layout now = layout("more", FieldType.INT64, "due", "code");
     TableSpec next =
         TableSpec.builder("events", KEY, now)
@@ -106,7 +108,7 @@ class ExpiryChangesTest {
             .index(IndexSpec.unique("by_code", now.field("code")))
             .build()
             .expireAfter(now.field("due"), AFTER);
-    // "expires" is what the index on the field is called in both.
+    // "expires" is the name of the index on the field in both versions.
     try (Database db = open()) {
       fill(db, db.table(SPEC));
       RowTable t = db.table(next);
@@ -132,16 +134,16 @@ class ExpiryChangesTest {
                 List.of(10, 5, 6, 7, 8, 9),
                 keys(t.index("expires").scan(tx, Range.all(), ScanOrder.ASCENDING)));
             assertFalse(t.delete(tx, t.key().set(0)));
-            t.insert(tx, t.key().set(0), fresh(t, 100, 1_500)); // over an old one
-            t.put(tx, t.key().set(20), fresh(t, 1, 1_500)); // with the code of an old one
+            t.insert(tx, t.key().set(0), fresh(t, 100, 1_500)); // over an expired one
+            t.put(tx, t.key().set(20), fresh(t, 1, 1_500)); // with the code of an expired one
             t.get(tx, t.key().set(5), row);
             row.setLong(now.field("due"), 1_600);
-            t.update(tx, row); // an old one
+            t.update(tx, row); // an expired one
           });
       long gone = db.call(tx -> t.deleteRange(tx, Range.between(t.key().set(1), t.key().set(6))));
-      assertEquals(2, gone); // 5 and 6: those before are not there
+      assertEquals(2, gone); // 5 and 6: those before are hidden
       assertEquals(List.of(0, 7, 8, 9, 10, 20), keys(db, t));
-      assertEquals(3, db.sweepExpired()); // 2 to 4: 0 and 1 were in the way
+      assertEquals(3, db.sweepExpired()); // 2 to 4: 0 and 1 were replaced
       verify(db);
       clock.set(1_080);
       assertEquals(List.of(0, 9, 10, 20), keys(db, t));
@@ -153,9 +155,9 @@ class ExpiryChangesTest {
     return t.row().setLong(l.field("code"), code).setLong(l.field("due"), due);
   }
 
-  /** Rows that have no time get one by its default, and all go at once. */
+  /** Rows without a time get one from its default, and all expire at once. */
   @Test
-  void aTableGetsItsTimeAndItsExpiryInOneStep() {
+  void aTableGetsItsTimeFieldAndExpiryTogether() {
     Layout before = layout("colour", FieldType.INT32, "code");
     TableSpec first = TableSpec.of("events", KEY, before);
     TableSpec next =
@@ -188,7 +190,7 @@ class ExpiryChangesTest {
     }
   }
 
-  /** An index on a widened field is built anew; until then rows are hidden all the same. */
+  /** The index on a widened field is rebuilt; until then rows are hidden even so. */
   @Test
   void aWidenedFieldBecomesTheTime() {
     Layout narrow = layout("at", FieldType.INT32, "code");
@@ -217,7 +219,7 @@ class ExpiryChangesTest {
   }
 
   @Test
-  void stepsThatTakeTheTimeAwayAreRefused() {
+  void stepsThatDropTheTimeFieldAreRefused() {
     Layout left = layout("colour", FieldType.INT32, "code");
     TableSpec drops =
         TableSpec.builder("events", KEY, left)
@@ -236,7 +238,7 @@ class ExpiryChangesTest {
       clock.set(1_040);
       refused("rows expire by it. Let rows stay before, with Database.dropExpiry", db, drops);
       refused("which the specification does not say", db, silent);
-      assertEquals(6, keys(db, t).size()); // it is what it was
+      assertEquals(6, keys(db, t).size()); // unchanged
       RowTable longer = db.table(silent.expireAfter(FIRST.field("at"), Duration.ofMillis(120)));
       assertEquals(List.of(3, 4, 5, 6, 7, 8, 9, 10), keys(db, longer));
       assertTrue(db.dropExpiry("events"));
@@ -258,7 +260,7 @@ class ExpiryChangesTest {
     assertTrue(e.getMessage().contains(says), e.getMessage());
   }
 
-  /** Between the record of an evolution and its index by time a crash leaves no index at all. */
+  /** A crash between the catalog record of an evolution and its index by time leaves no index. */
   @Test
   void withoutItsIndexRowsAreHiddenAndReplaced() {
     TableSpec plain = TableSpec.of("events", KEY, FIRST).expireAfter(FIRST.field("at"), AFTER);
@@ -282,7 +284,7 @@ class ExpiryChangesTest {
   // ------------------------------------------------------------------------------ loads and counts
 
   @Test
-  void aLoadLeavesThemOut() {
+  void aLoadOmitsExpiredRows() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -295,9 +297,9 @@ class ExpiryChangesTest {
           t.load(
               into -> {
                 into.add(key.set(0), row(t, 100, 2_000)); // over one that has expired
-                into.add(key.set(1), row(t, 101, 910)); // likewise, and has expired itself
-                into.add(key.set(20), row(t, 2, 2_000)); // with the code of one that has
-                into.add(key.set(21), row(t, 2, 900)); // with that code, and has expired
+                into.add(key.set(1), row(t, 101, 910)); // likewise, and itself expired
+                into.add(key.set(20), row(t, 2, 2_000)); // with the code of an expired one
+                into.add(key.set(21), row(t, 2, 900)); // with that code, and expired
               });
       assertEquals(4, report.added());
       assertEquals(0, report.replaced());
@@ -310,14 +312,14 @@ class ExpiryChangesTest {
       LoadReport over =
           t.load(
               LoadOptions.defaults().duplicates(Duplicates.REPLACE),
-              into -> into.add(key.set(5), row(t, 5, 900))); // takes the place of one, and goes
+              into -> into.add(key.set(5), row(t, 5, 900))); // replaces one, and is expired
       assertEquals(1, over.replaced());
       assertEquals(List.of(0, 6, 7, 8, 9, 10, 20), keys(db, t));
       verify(db);
     }
   }
 
-  /** The sweep does not touch a table whose records a load reads without a transaction. */
+  /** The sweep skips a table whose records a load reads without a transaction. */
   @Test
   void theSweepWaitsForALoad() {
     try (Database db = open()) {
@@ -329,7 +331,7 @@ class ExpiryChangesTest {
             assertEquals(0, db.sweepExpired());
             into.add(t.key().set(30), row(t, 30, 2_000));
           });
-      // It has begun when 900 had not expired yet.
+      // The transaction began before 900 had expired.
       assertEquals(5, db.sweepExpired());
       assertEquals(List.of(5, 6, 7, 8, 9, 10, 30), keys(db, t));
       verify(db);
@@ -337,7 +339,7 @@ class ExpiryChangesTest {
   }
 
   @Test
-  void countsHaveWhatIsHiddenUntilItIsSwept() {
+  void countsIncludeHiddenRowsUntilTheSweep() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -356,7 +358,7 @@ class ExpiryChangesTest {
   // --------------------------------------------------------------------------------- transactions
 
   @Test
-  void tablesOfTransactionsExpireWhenTheyAreThere() {
+  void tablesCreatedInTransactionsExpireAfterTheCommit() {
     try (Database db = open()) {
       try (Transaction tx = db.begin()) {
         RowTable t = tx.table(SPEC);
@@ -400,9 +402,9 @@ class ExpiryChangesTest {
     }
   }
 
-  /** The thread is there while it has something to do, whoever makes the table. */
+  /** The thread runs while there are tables to sweep, however they were created. */
   @Test
-  void theThreadComesAndGoesWithTheTables() {
+  void theThreadStartsAndEndsWithTheTables() {
     String name = "fovea-sweep " + dir;
     Options often =
         options().name(dir.toString()).expiry(e -> e.sweepInterval(Duration.ofNanos(1)));
@@ -417,9 +419,7 @@ class ExpiryChangesTest {
         RowTable t = db.table(SPEC);
         assertTrue(runs(name));
         fill(db, t);
-        for (int n = 0;
-            n < 200;
-            n++) { // it goes with the table, and never thinks that there is none
+        for (int n = 0; n < 200; n++) { // it ends with the last table, and never too early
           db.renameTable("events", "others");
           db.renameTable("others", "events");
         }
@@ -448,7 +448,7 @@ class ExpiryChangesTest {
   // ----------------------------------------------------------------------------------------- maps
 
   @Test
-  void mapsDoNotHaveThem() {
+  void mapsHideExpiredRows() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);

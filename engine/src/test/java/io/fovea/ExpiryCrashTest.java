@@ -26,8 +26,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Power that fails at any operation while a table gets its expiry, is swept, and loses it again:
- * what is found is one of the states on the way, and who goes on gets to the end.
+ * A power failure at any I/O operation while a table gets an expiry, is swept, and loses the
+ * expiry. Recovery must find one of the intermediate states, from which the remaining steps
+ * succeed.
  */
 @Tag("slow")
 class ExpiryCrashTest {
@@ -63,7 +64,9 @@ class ExpiryCrashTest {
     return Database.open(new SimStorage(disk), options);
   }
 
-  /** Each is durable when it returns, but for the sweep, which the next one carries. */
+  /**
+   * Each step is durable when it returns, except the sweep, which becomes durable with the next.
+   */
   private final List<Consumer<Database>> way =
       List.of(
           db -> db.table(SECOND),
@@ -76,7 +79,7 @@ class ExpiryCrashTest {
           Database::checkpoint);
 
   @Test
-  void anyMomentIsOneOnTheWay() {
+  void aCrashLeavesAnIntermediateState() {
     SimDisk disk = new SimDisk(1);
     int[] done = {0};
     PowerCuts<Integer> cuts = new PowerCuts<>(disk, () -> done[0]);
@@ -101,10 +104,10 @@ class ExpiryCrashTest {
     cuts.forEach(
         (left, steps) -> {
           try (Database db = open(left)) {
-            found.add(look(db, steps));
+            found.add(check(db, steps));
           }
         });
-    // How many rows were removed, and the rule: a sweep may be cut in the middle.
+    // Rows removed, and the rule. A sweep may be interrupted halfway.
     Set<String> steps = Set.of("0 of 1", "0 of 100", "200 of 100", "200 of 150", "200 of 2");
     assertTrue(found.containsAll(steps), found::toString);
     found.removeAll(steps);
@@ -112,8 +115,10 @@ class ExpiryCrashTest {
     assertTrue(cuts.size() > 20, cuts.size() + " cuts");
   }
 
-  /** Looks whether all is as it was at some moment, goes on from there, and says what it was. */
-  private String look(Database db, int done) {
+  /**
+   * Checks that the state is an intermediate one, completes the steps, and returns the state found.
+   */
+  private String check(Database db, int done) {
     TableCore core = db.schema().core("rows");
     var by = core.expiry();
     boolean first = core.history().version() == 1;
@@ -156,9 +161,8 @@ class ExpiryCrashTest {
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 4);
   private static final TableSpec BRIEF = BYTES.expireAfter(4, Duration.ofMillis(100));
 
-  /** The index by time of byte strings comes before the option, and goes with it. */
   @Test
-  void anyMomentOfByteStringsIsOneOnTheWay() {
+  void aCrashLeavesAnIntermediateStateOfByteStrings() {
     SimDisk disk = new SimDisk(1);
     int[] done = {0};
     PowerCuts<Integer> cuts = new PowerCuts<>(disk, () -> done[0]);
@@ -201,7 +205,7 @@ class ExpiryCrashTest {
             assertTrue(indexed || !expires);
             assertTrue(finished < 1 || expires == indexed, "an index is left");
             assertTrue(finished < 3 || !expires, "the drop of the option is lost");
-            RowTable t = db.table(BRIEF); // drops the index that a crash has left
+            RowTable t = db.table(BRIEF); // drops the index left by a crash
             long removed = ROWS - t.count();
             found.add(removed + (expires ? " expiring" : indexed ? " indexed" : ""));
             assertEquals(EXPIRED - removed, db.sweepExpired());

@@ -38,23 +38,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Objects and byte strings that expire, as {@link ExpiryTest} has it of rows: how the option comes,
- * changes and goes, and what sweeps, loads, snapshots and the change feed make of it. {@link
- * TableOperationsTest} has each operation.
+ * Objects and byte strings that expire, as {@link ExpiryTest} tests for rows: adding, changing and
+ * dropping the expiry, and its effect on sweeps, loads, snapshots and the change feed. {@link
+ * TableOperationsTest} tests each operation.
  */
 class ExpiryFormsTest {
   private static final Duration AFTER = Duration.ofMillis(100);
 
-  /** Expires by milliseconds. */
   public record Event(@Id long id, long code, long at) {}
 
-  /** Expires by an instant that may be missing. */
   public record Meeting(@Id long id, long code, Span span) {}
 
-  /** What is in a meeting. */
   public record Span(String where, Optional<Instant> end) {}
 
-  /** Events whose time has another name and may be null, of another class. */
+  /** Events of another class, in which the time is renamed and nullable. */
   public record Later(
       @Id long id, long code, @Initial("") String more, @Formerly("at") @Nullable Long when) {}
 
@@ -75,7 +72,7 @@ class ExpiryFormsTest {
                     return true;
                   }));
 
-  /** A form of records with a number, a code that is unique, and a time. */
+  /** Records with a number, a unique code, and a time. */
   private record Form<K, V>(
       String name,
       TableSpec plain,
@@ -95,7 +92,7 @@ class ExpiryFormsTest {
       return db.read(tx -> t.stream(tx).map(e -> number.applyAsLong(e.getKey())).toList());
     }
 
-    /** Numbers 0 to 9, of the times 900 to 990, and one that never expires. */
+    /** Inserts numbers 0 to 9 with times 900 to 990, and one that never expires. */
     void fill(Database db, Table<K, V> t) {
       db.run(
           tx -> {
@@ -216,7 +213,7 @@ class ExpiryFormsTest {
     clock.set(9_000);
     try (Database db = open()) {
       if (form.name.startsWith("byte")) {
-        assertEquals(0, db.sweepExpired()); // the program's extractor is not known
+        assertEquals(0, db.sweepExpired()); // the extractor of the program is unknown
         form.open(db, form.spec);
       }
       assertEquals(5, db.sweepExpired());
@@ -246,7 +243,7 @@ class ExpiryFormsTest {
   <K, V> void aJumpOfTheClockRemovesNothing(Form<K, V> form) {
     Options often = options().expiry(e -> e.sweepInterval(Duration.ofMillis(1)));
     try (Database db = Database.open(dir.resolve("db"), often)) {
-      Table<K, V> t = form.open(db, form.days); // this clock stands, time passes
+      Table<K, V> t = form.open(db, form.days); // this clock does not advance, real time does
       form.fill(db, t);
       clock.set(315_360_000_000L);
       assertEquals(List.of(10L), form.numbers(db, t));
@@ -290,7 +287,7 @@ class ExpiryFormsTest {
       assertFalse(db.dropExpiry("events"));
       assertEquals(11, form.numbers(db, t).size());
       assertEquals(0, db.sweepExpired());
-      // That of byte strings is nobody's without the option.
+      // The index of byte strings does not exist without the expiry.
       assertEquals(!form.name.startsWith("byte"), db.dropIndex("events", "expires"));
       verify(db);
     }
@@ -346,7 +343,7 @@ class ExpiryFormsTest {
               LoadOptions.defaults(),
               into -> {
                 into.add(form.key.apply(0), form.maker.value(0, 0, 1_000)); // over one that expired
-                into.add(form.key.apply(20), form.maker.value(20, 20, 1)); // of long ago
+                into.add(form.key.apply(20), form.maker.value(20, 20, 1)); // in the distant past
                 into.add(form.key.apply(21), form.maker.value(21, 21, 1_000));
               });
       assertEquals(List.of(0L, 5L, 6L, 7L, 8L, 9L, 10L, 21L), form.numbers(db, t));
@@ -377,7 +374,7 @@ class ExpiryFormsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  <K, V> void aUniqueIndexIsBuiltOverWhatHasExpired(Form<K, V> form) {
+  <K, V> void aUniqueIndexIsBuiltOverExpiredRecords(Form<K, V> form) {
     TableSpec plain = withoutIndexes(form.spec);
     try (Database db = open()) {
       Table<K, V> t = form.opener.open(db, form.spec);
@@ -388,7 +385,7 @@ class ExpiryFormsTest {
           tx -> {
             t.insert(tx, form.key.apply(1), form.maker.value(1, 5, 940)); // hidden, before
             t.insert(tx, form.key.apply(2), form.maker.value(2, 5, 2_000));
-            t.insert(tx, form.key.apply(3), form.maker.value(3, 5, 950)); // hidden, behind
+            t.insert(tx, form.key.apply(3), form.maker.value(3, 5, 950)); // hidden, after
             t.insert(tx, form.key.apply(4), form.maker.value(4, 6, 960));
           });
       Table<K, V> u = form.open(db, form.spec);
@@ -445,7 +442,7 @@ class ExpiryFormsTest {
   }
 
   @Test
-  void theIndexByTimeBelongsToTheOption() {
+  void theIndexByTimeBelongsToTheExpiry() {
     TableSpec spec = TableSpec.bytes("b", 8).expireAfter(12, AFTER);
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(spec).bytes();
@@ -467,7 +464,7 @@ class ExpiryFormsTest {
       assertEquals(1, db.sweepExpired());
       assertTrue(db.renameTable("b", "c"));
     }
-    try (Database db = open()) { // and what opens it needs no program's code
+    try (Database db = open()) { // and it opens without the program's code
       TableSpec found = db.describe("c");
       Table<byte[], byte[]> t = db.table(found).bytes();
       db.run(tx -> t.insert(tx, key(2), value(5, 1)));
@@ -479,7 +476,7 @@ class ExpiryFormsTest {
   // -------------------------------------------------------------------------------------- objects
 
   @Test
-  void aClassThatChangesKeepsIt() {
+  void aChangedClassKeepsTheExpiry() {
     ObjectSpec<Long, Event> before = EVENTS.expireAfter("at", AFTER);
     ObjectSpec<Long, Later> after =
         ObjectSpec.of("events", Long.class, Later.class)
@@ -518,7 +515,7 @@ class ExpiryFormsTest {
   }
 
   @Test
-  void objectsHaveAnIndexOfTheirOwnByTime() {
+  void objectsMayHaveAnotherIndexByTime() {
     ObjectSpec<Long, Event> own =
         EVENTS.index("times", "at", "code").expireAfter("at", AFTER).keyBytesMax(100);
     assertEquals(2, own.table().indexes().size());
@@ -533,7 +530,7 @@ class ExpiryFormsTest {
   }
 
   @Test
-  void specificationsRefuseWhatCanNotBe() {
+  void invalidSpecificationsAreRefused() {
     List<Runnable> wrong = new ArrayList<>();
     wrong.add(() -> EVENTS.expireAfter("none", AFTER));
     wrong.add(() -> EVENTS.expireAfter("at", Duration.ofMillis(-1)));

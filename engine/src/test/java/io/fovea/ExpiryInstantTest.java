@@ -20,7 +20,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rows that expire by an instant, or by a time that may be null. */
 class ExpiryInstantTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
 
@@ -98,7 +97,7 @@ class ExpiryInstantTest {
   }
 
   @Test
-  void byMillisecondsThatMayBeNull() {
+  void byNullableMilliseconds() {
     Layout.Definition b = Layout.define();
     Field at = b.nullable().int64("at");
     TableSpec spec = TableSpec.of("events", KEY, b.build()).expireAfter(at, Duration.ZERO);
@@ -123,7 +122,7 @@ class ExpiryInstantTest {
 
   /** Rows of an older layout expire by the default of an instant that was added. */
   @Test
-  void byAnInstantThatIsNew() {
+  void byAnAddedInstant() {
     Layout.Definition first = Layout.define();
     Field n = first.int32("n");
     Layout.Definition second = Layout.define();
@@ -156,9 +155,9 @@ class ExpiryInstantTest {
     }
   }
 
-  /** The time may be null from a version on: the index by time is built anew, and rows expire. */
+  /** Making the time nullable rebuilds the index by time, and rows expire. */
   @Test
-  void byATimeThatMayBeNullNow() {
+  void byATimeThatBecomesNullable() {
     Layout.Definition first = Layout.define();
     Field at = first.int64("at");
     Layout.Definition second = Layout.define();

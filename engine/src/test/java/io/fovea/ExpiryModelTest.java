@@ -38,9 +38,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Rows that expire against a map from which they vanish at their moment: random transactions and
- * loads, while time passes and the table evolves, with sweeps between them or beside them, through
- * crashes and openings. Whether and when the sweep comes must make no difference.
+ * Compares rows that expire with a map from which entries vanish at their time. Random transactions
+ * and loads run while time passes and the table evolves, with sweeps between or during them, across
+ * crashes and restarts. The time of a sweep must make no difference.
  */
 @Tag("slow")
 class ExpiryModelTest {
@@ -49,14 +49,14 @@ class ExpiryModelTest {
   private static final int ALWAYS = 1_000;
   private static final int STEPS = 120;
 
-  /** The versions of the table: its fields, as they are called and lie then, and its steps. */
+  /** A version of the table: its fields with their present names and offsets, and its steps. */
   private record Version(
       TableSpec spec, Field colour, Field code, Field pad, Field at, Duration after) {
     private static final Step[] TO_SECOND = {Step.rename("at", "due"), Step.widen("pad")};
     private static final Step[] TO_THIRD = {Step.widen("colour")};
     private static final List<Version> ALL = List.of(first(), second(), third());
 
-    /** The padding is first, so that all else moves when it grows. */
+    /** The padding is first, so that all other fields move when it grows. */
     private static Version of(
         String time, FieldType colours, int padding, int after, Step[]... steps) {
       Layout.Definition b = Layout.define();
@@ -133,7 +133,7 @@ class ExpiryModelTest {
       this.random = new Random(seed);
       this.disk = new SimDisk(seed);
       Protocol protocol = Protocol.values()[(int) (seed % Protocol.values().length)];
-      // Beside the transactions, or between them only.
+      // Sweep during the transactions, or only between them.
       this.beside = seed % 2 != 0;
       Duration interval = beside ? Duration.ofNanos(100_000) : Duration.ZERO;
       this.options =
@@ -145,7 +145,7 @@ class ExpiryModelTest {
               .expiry(e -> e.clock(clock).sweepInterval(interval))
               .experiments(exp -> exp.protocol(protocol));
       open();
-      // A row of a time that never comes: one of time 0 would not make anybody ask the clock.
+      // A row that never expires; with time 0 no reader would read the clock.
       Value always = new Value(0, 2 * KEYS, Long.MAX_VALUE);
       db.run(tx -> t.insert(tx, t.key().set(ALWAYS), row(always)));
       model.put(ALWAYS, always);
@@ -198,7 +198,7 @@ class ExpiryModelTest {
       open();
     }
 
-    /** What has expired goes before, so that no other rule brings it back. */
+    /** Remove expired rows first, so that another rule does not bring them back. */
     private void evolve() {
       if (version < Version.ALL.size() - 1 && random.nextInt(3) == 0) {
         sweepAll();
@@ -215,7 +215,7 @@ class ExpiryModelTest {
       model = current(model);
     }
 
-    /** Rows stay for a while, or for as long as the table has another name. */
+    /** Removes the expiry for a while, or while the table has another name. */
     private void stay() {
       sweepAll();
       roughness.faults(false);
@@ -252,7 +252,6 @@ class ExpiryModelTest {
       return n;
     }
 
-    /** A load of rows with new codes, over what is there. */
     private void load() {
       long now = clock.millis();
       TreeMap<Integer, Value> m = current(model);
@@ -295,7 +294,7 @@ class ExpiryModelTest {
       roughness.faults(true);
     }
 
-    /** What is there now. */
+    /** Returns the rows that have not expired. */
     private TreeMap<Integer, Value> current(Map<Integer, Value> of) {
       long now = clock.millis();
       TreeMap<Integer, Value> left = new TreeMap<>(of);
@@ -310,11 +309,11 @@ class ExpiryModelTest {
             Random r = new Random(once);
             TreeMap<Integer, Value> m = current(model);
             long now = clock.millis();
-            assertTrue(t.exists(tx, t.key().set(ALWAYS))); // this is its moment
+            assertTrue(t.exists(tx, t.key().set(ALWAYS))); // reads the clock for the first time
             for (int n = 1 + r.nextInt(6); n > 0; n--) {
               operation(tx, m, r, now);
               if (!beside && r.nextInt(30) == 0) {
-                clock.set(clock.millis() + 3); // not for this one; a sweep would go ahead of it
+                clock.set(clock.millis() + 3); // not for this transaction; a sweep would run first
               }
             }
             after.set(m);
@@ -383,11 +382,11 @@ class ExpiryModelTest {
           boolean found = t.index("by_code").get(tx, t.index("by_code").key().set(v.code), row);
           assertEquals(taken || old != null && old.code == v.code, found);
         }
-        default -> look(tx, t, as(), m, r);
+        default -> compare(tx, t, as(), m, r);
       }
     }
 
-    /** Does what must be refused; what the device throws meanwhile goes on to who is patient. */
+    /** Runs an operation that must be refused; I/O errors propagate to the retry. */
     private static void refused(Runnable what, Supplier<String> why) {
       try {
         what.run();
@@ -419,8 +418,7 @@ class ExpiryModelTest {
       return as().set(t.row(), v);
     }
 
-    /** Looks at all of it in some order. */
-    private static void look(
+    private static void compare(
         Transaction tx, RowTable t, Version as, TreeMap<Integer, Value> m, Random r) {
       boolean down = r.nextBoolean();
       ScanOrder order = down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING;
@@ -457,7 +455,7 @@ class ExpiryModelTest {
           () ->
               db.run(
                   TxOptions.forReading(),
-                  tx -> look(tx, t, as(), current(model), new Random(once))));
+                  tx -> compare(tx, t, as(), current(model), new Random(once))));
     }
 
     private void snapshot() {
@@ -468,7 +466,7 @@ class ExpiryModelTest {
         clock.set(clock.millis() + random.nextInt(20));
         db.sweepExpired();
         RowTable old = then.table(as().spec);
-        then.run(TxOptions.forReading(), tx -> look(tx, old, as(), m, new Random(once)));
+        then.run(TxOptions.forReading(), tx -> compare(tx, old, as(), m, new Random(once)));
       }
       roughness.faults(true);
     }
@@ -503,16 +501,16 @@ class ExpiryModelTest {
             run.step();
           }
           if (run.crashes == 0) {
-            run.crash(); // few steps may have none
+            run.crash(); // a short run may have none
           }
           run.end();
         });
   }
 
-  /** Writers, readers and the sweep beside each other: no reader sees a row before or behind it. */
+  /** Concurrent writers, readers and sweeps: no reader sees a row too early or too late. */
   @ParameterizedTest
   @EnumSource
-  void besideWriters(Protocol protocol) throws InterruptedException {
+  void concurrentWriters(Protocol protocol) throws InterruptedException {
     SetClock clock = new SetClock(1_000);
     Options options =
         Options.defaults()
@@ -537,7 +535,7 @@ class ExpiryModelTest {
                       if (own == 2) {
                         db.read(tx -> seen(tx, t, as, clock));
                       } else {
-                        // Its own key and code are free by its moment, or the row has its time.
+                        // Its own key and code are free at its time, or the row has its time.
                         db.run(
                             tx -> {
                               long now = clock.millis();

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Rows that expire: who sees them, what replaces them, when they go, and who may say so. */
+/** Rows that expire: visibility, replacement, the sweep, and changes of the expiry. */
 class ExpiryTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field COLOUR = B.int32("colour");
@@ -66,7 +66,7 @@ class ExpiryTest {
     return t.row().setInt(COLOUR, colour).setLong(CODE, code).setLong(AT, at);
   }
 
-  /** Keys 0 to 9, of the times 900 to 990, and one that never expires. */
+  /** Inserts keys 0 to 9 with times 900 to 990, and one that never expires. */
   private static void fill(Database db, RowTable t) {
     db.run(
         tx -> {
@@ -98,11 +98,11 @@ class ExpiryTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  // ------------------------------------------------------------------------------- who sees them
+  // --------------------------------------------------------------------------------- visibility
 
   @ParameterizedTest
   @EnumSource
-  void noReadSeesWhatHasExpired(Protocol protocol) {
+  void noReadReturnsAnExpiredRow(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -167,7 +167,7 @@ class ExpiryTest {
   }
 
   @Test
-  void aRepeatedAttemptAsksAgain() {
+  void aRetryReadsTheClockAgain() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -192,7 +192,7 @@ class ExpiryTest {
       fill(db, t);
       db.run(
           tx -> {
-            t.insert(tx, t.key().set(20), row(t, 0, 20, 1)); // of long ago
+            t.insert(tx, t.key().set(20), row(t, 0, 20, 1)); // in the distant past
             assertFalse(t.exists(tx, t.key().set(20)));
             Row row = t.row();
             assertTrue(t.get(tx, t.key().set(5), row));
@@ -207,11 +207,11 @@ class ExpiryTest {
     }
   }
 
-  // --------------------------------------------------------------------------- what replaces them
+  // ------------------------------------------------------------------------------- replacement
 
   @ParameterizedTest
   @EnumSource
-  void aRowThatHasExpiredIsInNobodysWay(Protocol protocol) {
+  void anExpiredRowCausesNoConflict(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -292,7 +292,7 @@ class ExpiryTest {
   }
 
   @Test
-  void typedTablesHideThem() {
+  void typedTablesHideExpiredRows() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -340,7 +340,7 @@ class ExpiryTest {
   }
 
   @Test
-  void theSweepGoesPieceByPieceAndSaysHowFarItIsBehind() {
+  void theSweepWorksInPiecesAndReportsItsLag() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       db.run(
@@ -377,7 +377,7 @@ class ExpiryTest {
       fill2(db, t);
     }
     clock.set(99_000);
-    // The thread begins with the opening: nobody has opened the table.
+    // The thread starts with the database, before any table is opened.
     try (Database db = Database.open(dir.resolve("db"), options)) {
       while (db.stats().expiredRows().swept() < 1) {
         Thread.onSpinWait();
@@ -386,13 +386,13 @@ class ExpiryTest {
   }
 
   /**
-   * A clock that jumps ten years ahead hides rows as long as it is ahead, and removes none; also
-   * one that is wrong when the database opens.
+   * A clock that jumps ten years ahead hides rows while it is ahead, and removes none; so does one
+   * that is wrong when the database opens.
    */
   @Test
   void aJumpOfTheClockRemovesNothing() {
     Options options = options().expiry(e -> e.sweepInterval(Duration.ofNanos(1)));
-    TableSpec days = SPEC.expireAfter(AT, Duration.ofDays(1)); // this clock stands, time passes
+    TableSpec days = SPEC.expireAfter(AT, Duration.ofDays(1)); // only real time advances
     List<Integer> all = List.of(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
     for (int opening = 0; opening < 2; opening++) {
       boolean wrongAtFirst = opening == 1;
@@ -455,9 +455,9 @@ class ExpiryTest {
     }
   }
 
-  /** Each reads what the other writes: one of them must not commit. */
+  /** Each reads what the other writes, so one of them must not commit. */
   @Test
-  void whoHidesARowIsInConflictWithWhoRevivesIt() {
+  void hidingARowConflictsWithItsRenewal() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -474,9 +474,9 @@ class ExpiryTest {
     }
   }
 
-  /** The sweep is a delete like any other for who has seen the row. */
+  /** For a transaction that has seen the row, the sweep is a delete like any other. */
   @Test
-  void whoHasSeenARowIsInConflictWithItsSweep() {
+  void readingARowConflictsWithItsSweep() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -510,7 +510,7 @@ class ExpiryTest {
   // ------------------------------------------------------------------------- snapshots, reopening
 
   @Test
-  void aSnapshotStaysAtItsMoment() {
+  void aSnapshotKeepsItsTime() {
     try (Database db = open()) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -526,7 +526,7 @@ class ExpiryTest {
   }
 
   @Test
-  void whatIsOnlyReadIsHiddenAndNotSwept() {
+  void aReadOnlyDatabaseHidesRowsAndIsNotSwept() {
     try (Database db = open()) {
       fill(db, db.table(SPEC));
     }
@@ -544,10 +544,10 @@ class ExpiryTest {
     }
   }
 
-  // ------------------------------------------------------------------------------- the option
+  // ------------------------------------------------------------------------------- the expiry
 
   @Test
-  void theOptionComesChangesAndGoes() {
+  void theExpiryIsAddedChangedAndDropped() {
     TableSpec without =
         TableSpec.of("events", KEY, LAYOUT)
             .with(IndexSpec.on("by_colour", COLOUR))
@@ -593,7 +593,7 @@ class ExpiryTest {
   }
 
   @Test
-  void aUniqueIndexIsBuiltOverWhatHasExpired() {
+  void aUniqueIndexIsBuiltOverExpiredRows() {
     TableSpec plain = TableSpec.of("plain", KEY, LAYOUT).expireAfter(AT, Duration.ZERO);
     try (Database db = open()) {
       RowTable t = db.table(plain);
@@ -602,7 +602,7 @@ class ExpiryTest {
           tx -> {
             t.insert(tx, t.key().set(1), row(t, 0, 5, 990)); // hidden, before
             t.insert(tx, t.key().set(2), row(t, 0, 5, 2_000));
-            t.insert(tx, t.key().set(3), row(t, 0, 5, 991)); // hidden, behind
+            t.insert(tx, t.key().set(3), row(t, 0, 5, 991)); // hidden, after
             t.insert(tx, t.key().set(4), row(t, 0, 6, 1_001));
             t.insert(tx, t.key().set(5), row(t, 0, 7, 0));
           });
@@ -619,7 +619,7 @@ class ExpiryTest {
   }
 
   @Test
-  void renamedTablesAndOtherIndexesKeepIt() {
+  void renamedTablesAndOtherIndexesKeepTheExpiry() {
     TableSpec own =
         TableSpec.of("own", KEY, LAYOUT)
             .with(IndexSpec.on("by_time", AT, COLOUR))
@@ -645,7 +645,7 @@ class ExpiryTest {
   }
 
   @Test
-  void specificationsRefuseWhatCanNotBe() {
+  void invalidSpecificationsAreRefused() {
     TableSpec t = TableSpec.of("t", KEY, LAYOUT);
     Duration hour = Duration.ofHours(1);
     assertThrows(IllegalArgumentException.class, () -> t.expireAfter(COLOUR, hour));
@@ -669,7 +669,7 @@ class ExpiryTest {
     assertNotNull(with.with(IndexSpec.on("more", COLOUR)).expiry());
     assertTrue(with.toString().contains("rows expire PT1H after at"), with.toString());
     assertNull(t.expiry());
-    // No time overflows, however far away it is.
+    // No time overflows, however large.
     try (Database db = Database.inMemory(options())) {
       RowTable far = db.table(t.expireAfter(AT, Duration.ofMillis(Long.MAX_VALUE)));
       RowTable now = db.table(TableSpec.of("now", KEY, LAYOUT).expireAfter(AT, Duration.ZERO));

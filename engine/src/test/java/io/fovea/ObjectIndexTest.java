@@ -455,7 +455,7 @@ class ObjectIndexTest {
                 assertThrows(
                     InvalidUseException.class,
                     () -> bytes.put(tx, new byte[] {9}, new byte[] {9, 9}));
-            assertTrue(e.getMessage().contains("is no object of table"), e.getMessage());
+            assertTrue(e.getMessage().contains("is not an object of table"), e.getMessage());
             assertThrows(
                 InvalidUseException.class, () -> bytes.put(tx, new byte[] {9}, new byte[] {1, 9}));
           });

@@ -42,10 +42,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Every operation of {@link Table} and {@link Index} works for every form of a table. A method that
- * is in no test of this class fails {@link #nothingIsLeftOut}.
+ * no test of this class calls fails {@link #everyOperationIsTested}.
  */
 class TableOperationsTest {
-  /** What is stored in a table of objects. */
+  /** The objects of a table. */
   public record Note(@Id String name, String text, long until) {
     Note(String name, String text) {
       this(name, text, 0);
@@ -70,7 +70,7 @@ class TableOperationsTest {
   private static final ObjectSpec<String, Note> NOTES =
       ObjectSpec.of("notes", String.class, Note.class).unique("by_text", "text");
 
-  /** How long a note is there after its time, which tables of {@link Form#expiring} have. */
+  /** The time from a note's time to its expiry, in tables of {@link Form#expiring}. */
   private static final Duration AFTER = Duration.ofMillis(100);
 
   private static final TableSpec BRIEF = TableSpec.bytes("brief", 40).expireAfter(0, AFTER);
@@ -80,7 +80,6 @@ class TableOperationsTest {
   private static final TableSpec BRIEF_ROWS =
       TableSpec.of("brief", ROWS.key(), BRIEF_FIELDS.build()).expireAfter(UNTIL, AFTER);
 
-  /** A form of a table: how names and texts become keys and values of it. */
   private abstract static class Form<K, V> {
     final String name;
 
@@ -90,7 +89,6 @@ class TableOperationsTest {
 
     abstract Table<K, V> table(Database db);
 
-    /** The same for another process, which has the files only. */
     abstract Table<K, V> table(FileChanges changes);
 
     abstract K key(String name);
@@ -101,34 +99,32 @@ class TableOperationsTest {
 
     abstract String text(V value);
 
-    /** A table whose notes expire. */
     abstract Table<K, V> expiring(Database db);
 
-    /** A note with a time, of which each byte is a character of ASCII. */
+    /** Creates a note with a time whose bytes are ASCII characters. */
     abstract V expiring(String name, String text, int until);
 
-    /** Whether it has memory of its own, to be read and written as it is stored. */
+    /** Whether records can be accessed in stored form. */
     boolean isStored() {
       return true;
     }
 
-    /** Whether values know their keys. */
+    /** Whether values contain their keys. */
     boolean knowsKeys() {
       return false;
     }
 
-    /** Whether tables of the form have the index by text. */
     boolean hasIndex() {
       return false;
     }
 
-    /** The key of a note of {@link #expiring} in the index by text. */
+    /** Returns the key of a note of {@link #expiring} in the index by text. */
     @SuppressWarnings("unchecked") // by the class of the index's keys
     <I> I indexKey(Index<I, K, V> index, int i, int until) {
       return (I) String.valueOf(i);
     }
 
-    /** The index by text; null where indexes belong to what the form is a view of. */
+    /** Returns the index by text; null if the form is a view whose table has the index. */
     @Nullable Index<?, K, V> index(Table<K, V> table) {
       assertThrows(InvalidUseException.class, () -> table.index("by_text", String.class));
       return null;
@@ -202,7 +198,6 @@ class TableOperationsTest {
     }
   }
 
-  /** Keys are strings. */
   private abstract static class Named<V> extends Form<String, V> {
     Named(String name) {
       super(name);
@@ -219,7 +214,6 @@ class TableOperationsTest {
     }
   }
 
-  /** Keys and values are strings. */
   private abstract static class Coded extends Named<String> {
     Coded(String name) {
       super(name);
@@ -398,7 +392,6 @@ class TableOperationsTest {
     }
   }
 
-  /** A text behind 8 characters that are the bytes of a time. */
   private static String timed(String text, int until) {
     byte[] time = ByteBuffer.allocate(Long.BYTES).putLong(until).array();
     return new String(time, StandardCharsets.US_ASCII) + text;
@@ -425,7 +418,7 @@ class TableOperationsTest {
         Options.defaults().bufferBytes(4 << 20).log(log -> log.changeRetentionBytes(1 << 20)));
   }
 
-  /** A form's table with notes that are named a1 to a9 and b1 to b9, and say so. */
+  /** A table with notes named a1 to a9 and b1 to b9, whose texts are their names. */
   private static final class Filled<K, V> implements AutoCloseable {
     final Form<K, V> form;
     final Database db;
@@ -455,7 +448,7 @@ class TableOperationsTest {
       return db.read(tx -> table.stream(tx).map(e -> shown(e)).toList());
     }
 
-    /** The name, where the text is that of the name; otherwise both. */
+    /** Returns the name if the text equals it, otherwise both. */
     String shown(Map.@Nullable Entry<K, V> e) {
       if (e == null) {
         return "none";
@@ -816,7 +809,7 @@ class TableOperationsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // that is what is tried
+  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // null is what is tested
   <K, V> void nothingIsNull(Form<K, V> form) {
     try (Filled<K, V> f = new Filled<>(form, open())) {
       Table<K, V> t = f.table;
@@ -865,10 +858,10 @@ class TableOperationsTest {
     }
   }
 
-  /** Snapshots, change feeds, copies and the map know the form, too. */
+  /** Snapshots, change feeds, copies and the map support the form. */
   @ParameterizedTest
   @MethodSource("forms")
-  <K, V> void besideTheTable(Form<K, V> form) {
+  <K, V> void otherViews(Form<K, V> form) {
     Path backup = dir.resolve("backup");
     try (Filled<K, V> f = new Filled<>(form, open())) {
       Table<K, V> t = f.table;
@@ -907,7 +900,7 @@ class TableOperationsTest {
     assertNull(delete.value(by));
   }
 
-  /** Notes a1 to a9, of which those with odd numbers have expired: no operation meets one. */
+  /** Of the notes a1 to a9, those with odd numbers have expired; no operation returns one. */
   @ParameterizedTest
   @MethodSource("forms")
   <K, V> void expiry(Form<K, V> form) {
@@ -976,7 +969,7 @@ class TableOperationsTest {
         db.run(tx -> hidden(tx, form, index));
       }
       assertEquals(new ArrayList<>(there), t.asMap().keySet().stream().map(form::name).toList());
-      assertEquals(9, t.count()); // they go with the sweep
+      assertEquals(9, t.count()); // until the sweep
       db.run(
           tx -> {
             t.insert(tx, form.key("a1"), brief(form, "a1", 1, LATE));
@@ -1035,7 +1028,7 @@ class TableOperationsTest {
   }
 
   @Test
-  void nothingIsLeftOut() {
+  void everyOperationIsTested() {
     assertEquals(
         Set.of(
             "asMap",

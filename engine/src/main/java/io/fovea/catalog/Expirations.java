@@ -30,42 +30,41 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Records that expire: which tables have them, and the sweep that removes them.
+ * Manages the tables whose records expire, and the sweep that removes expired records.
  *
  * <pre>
  *   index by time:   0 and less │ 1 ... now − after │ later
- *                    for ever   │ expired           │ there
+ *                    never      │ expired           │ visible
  *                               ▼
- *   a piece, a transaction: some entries from the oldest on ─► each record read ─► deleted with all
- *   its entries, if the record itself says that it has expired
+ *   one piece, one transaction: some entries, oldest first ─► each record is read ─► deleted with
+ *   all its entries, if the record itself says that it has expired
  * </pre>
  *
- * <p><b>Pieces are transactions</b> like any other: logs, indexes, snapshots and backups follow by
- * themselves, and serializability is all that is needed to see that they are right ({@link
- * RecordExpiry}). A piece that is in conflict is done again, and is half as large each time.
+ * <p><b>Pieces are ordinary transactions</b>: the log, indexes, snapshots and backups need no
+ * special case, and correctness follows from serializability ({@link RecordExpiry}). A piece that
+ * conflicts is repeated at half the size.
  *
- * <p><b>The thread</b> {@code fovea-sweep} is there while there are tables whose rows expire. It
- * looks once an interval, goes on while there is something to remove, and looks again later after
- * an error. It ends when the last of these tables goes, or the database closes. A database that is
- * only read is not swept.
+ * <p><b>The thread</b> {@code fovea-sweep} exists while there are tables with expiry. It runs once
+ * per interval, continues while there is something to remove, and retries after an interval if it
+ * fails. It ends when the last of these tables is gone or the database closes. A read-only database
+ * is not swept.
  *
- * <p><b>A clock that jumps ahead</b> hides rows as long as it is ahead. The thread does not remove
- * them by that: {@link io.fovea.index.ClockGuard}. A sweep that is asked for does.
+ * <p><b>A clock that jumps ahead</b> hides rows while it is ahead, but the thread does not remove
+ * them: see {@link io.fovea.index.ClockGuard}. An explicitly requested sweep does.
  *
- * <p><b>A piece uses its table</b> as a statement does ({@link TableCore#use}), so who drops the
- * table or lets it evolve need not know of sweeps. While the table is loaded it does nothing; the
- * load waits for the end of a piece that did not see that.
+ * <p><b>A piece uses its table</b> as a statement does ({@link TableCore#use}), so a drop or an
+ * evolution needs no knowledge of sweeps. While the table is being loaded, a piece does nothing;
+ * the load waits for a piece that started before.
  *
- * <p><b>A change of the option</b> is one record of the catalog, made while no transaction is
- * active; or it is part of an evolution, behind which no transaction has used the table as it was.
- * So none sees two rules.
+ * <p><b>A change of the expiry</b> is one catalog record, written while no transaction is active,
+ * or part of an evolution after which no transaction uses the old table. So no transaction sees two
+ * rules.
  *
- * <p>Threads: any; {@link #work} is held for a sweep of a table.
+ * <p>Safe for use by any thread; {@link #work} is held during the sweep of a table.
  */
 public final class Expirations {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** How many rows a piece removes. */
   static final int PIECE_ROWS = 128;
 
   private final CatalogCallbacks catalogCallbacks;
@@ -85,21 +84,16 @@ public final class Expirations {
   private volatile boolean stopped;
 
   /**
-   * What time it is, and when the background works.
+   * The clock, and the interval of the background sweep, or 0 for none.
    *
-   * @param clock what time it is
-   * @param intervalNanos how often the background looks; 0 for never
+   * @param clock the clock
+   * @param intervalNanos the interval
    */
   public record Timing(InstantSource clock, long intervalNanos) {
-    /** Of a store that is looked at: no transactions run, no row is hidden, none is removed. */
+    /** For a store opened for inspection: no transactions run, and no row is hidden or removed. */
     public static final Timing NONE = new Timing(InstantSource.system(), 0);
   }
 
-  /**
-   * Those of a store.
-   *
-   * @param expiring the tables whose rows expire, none left out that is being renamed
-   */
   Expirations(
       CatalogCallbacks catalogCallbacks,
       Store store,
@@ -115,19 +109,19 @@ public final class Expirations {
 
   // ---------------------------------------------------------------------------------- the option
 
-  /** How records of a table expire that is made, or found in the catalog; returns it. */
+  /** Sets the expiry of a table that is created, or found in the catalog; returns the table. */
   TableCore expire(TableCore core, @Nullable Expiry expiry) {
     core.expire(expiry == null ? null : new RecordExpiry(core, expiry, timing.clock, passed));
     return core;
   }
 
-  /** Whether nothing is to be changed to open a table with a specification. */
+  /** Whether a table already has the expiry of a specification. */
   static boolean isAs(TableCore core, TableSpec spec) {
     RecordExpiry known = core.expiry();
     return known == null ? spec.expiry() == null : known.is(spec.expiry(), core, spec.objects());
   }
 
-  /** Gives a table the option that a specification has; its index by time is there. */
+  /** Sets the expiry of a table to that of a specification. Its index by time exists. */
   void adapt(TableCore core, TableSpec spec) {
     if (core.isDropped() || isAs(core, spec)) {
       return;
@@ -139,14 +133,13 @@ public final class Expirations {
               + core.shown()
               + " of "
               + store.name()
-              + ", which was opened for reading only, can't get the option that "
+              + ", which was opened for reading only, can't get another expiry: "
               + expiry
               + ".");
     }
     set(core, expiry, "let records of table " + core.shown() + " expire");
   }
 
-  /** Lets the records of a table stay; false if they do already. */
   boolean drop(TableCore core) {
     return core.expiry() != null
         && set(core, null, "let records of table " + core.shown() + " stay");
@@ -176,7 +169,7 @@ public final class Expirations {
     if (expiry instanceof Expiry.OfBytes by
         && core.readable().stream().noneMatch(i -> RecordExpiry.isBy(i, by))) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " has got another expiry meanwhile: open it again.");
+          "Table " + core.shown() + " has another expiry since it was opened: open it again.");
     }
     CatalogChange change = new CatalogChange(store);
     List<IndexCore> all = new ArrayList<>(core.readable());
@@ -193,17 +186,13 @@ public final class Expirations {
         () -> {
           expire(core, expiry);
           for (IndexCore i : gone) {
-            core.remove(i.tree); // at once: no statement knows it
+            core.remove(i.tree); // immediately: no statement uses it
             changes.drops.add(i.tree, null);
           }
         });
   }
 
-  /**
-   * Before an index is dropped.
-   *
-   * @throws InvalidUseException if it is the one by which expired rows are found
-   */
+  /** Throws if the expiry of the table needs an index that is to be dropped. */
   static void requireNotNeeded(TableCore core, IndexCore index) {
     RecordExpiry by = core.expiry();
     if (by == null || by.index(core) != index) {
@@ -217,24 +206,24 @@ public final class Expirations {
     String other =
         switch (by.spec()) {
           case Expiry.OfRows rows ->
-              " before, or make another index that begins with " + rows.field().name();
+              " first, or create another index that begins with " + rows.field().name();
           case Expiry.OfObjects objects ->
-              " before, or make another index that begins with " + objects.component();
-          case Expiry.OfBytes _ -> ", which drops the index, too";
+              " first, or create another index that begins with " + objects.component();
+          case Expiry.OfBytes _ -> ", which also drops the index";
         };
     throw new InvalidUseException(
         "Index "
             + index.shown()
             + " of table "
             + core.shown()
-            + " can't be dropped: what has expired is found by it. Let records stay with dropExpiry"
+            + " can't be dropped: the sweep finds expired records by it. Call dropExpiry"
             + other
             + ".");
   }
 
   // ----------------------------------------------------------------------------------- the sweep
 
-  /** Removes all rows that have expired now; returns how many. Without a transaction. */
+  /** Removes all expired rows and returns their number. Call it without a transaction. */
   public long sweep() {
     store.requireNoTransaction("sweep expired rows");
     store.requireOpen();
@@ -255,7 +244,7 @@ public final class Expirations {
     }
   }
 
-  /** Removes those of a table; ends early when the database closes or the table goes. */
+  /** Sweeps a table. Ends early when the database closes or the table is dropped. */
   private long sweep(TableCore core, boolean guarded) {
     work.lock("sweep expired rows of table " + NameText.of(core.name), store::checkWaiting);
     try {
@@ -273,7 +262,6 @@ public final class Expirations {
     }
   }
 
-  /** A transaction of the sweep. */
   private static final class Piece implements CatalogCallbacks.Piece {
     private final TableCore core;
     private final boolean guarded;
@@ -296,7 +284,7 @@ public final class Expirations {
       }
       for (IndexCore i : core.indexes()) {
         if (i.isExtracted() && i.maker == null) {
-          return; // nobody can make its entries before the table was opened
+          return; // the extractor is unknown until the table is opened
         }
       }
       long upTo =
@@ -315,7 +303,7 @@ public final class Expirations {
         expiry.behind(upTo, key, bytes);
         TxScan scan = t.scan(index.tree, key, 0, bytes, true, key, bytes, bytes, false, false);
         try {
-          // What the scan delivers is what is deleted, and nothing else is written ahead of it.
+          // Delete what the scan returned, without a separate read.
           scan.toDelete(true);
           more = remove(statementContext, t, index, expiry, scan, key, most, upTo);
         } finally {
@@ -326,7 +314,7 @@ public final class Expirations {
       }
     }
 
-    /** Up to which time of a row it removes, by as much of the clock as is believed. */
+    /** Returns the time up to which to remove rows, limited by the trust in the clock. */
     private long believed(
         StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
       long now = expiry.moment(statementContext, t);
@@ -334,7 +322,6 @@ public final class Expirations {
       return expiry.hiddenUpTo(expiry.guard.believed(now, newest, core.shown()));
     }
 
-    /** The latest time of a row; 0 where there is none. */
     private long newest(
         StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
       MemorySegment key = statementContext.take(expiry.entryBytes());
@@ -352,16 +339,15 @@ public final class Expirations {
       }
     }
 
-    /** As a statement that changes records asks. */
     private boolean mayChange(Tx t) {
       RuntimeException refusal = core.use(t) ? null : core.refusal(t, false);
       if (refusal instanceof TransactionAbortedException) {
-        throw refusal; // it is being dropped, or not
+        throw refusal; // it is not being dropped
       }
       return refusal == null && !core.isLoading();
     }
 
-    /** Removes the records of some entries; true if there may be more. */
+    /** Removes the records of some entries; returns true if there may be more. */
     private boolean remove(
         StatementContext statementContext,
         Tx t,
@@ -398,7 +384,7 @@ public final class Expirations {
 
   // -------------------------------------------------------------------------------- background
 
-  /** A table may have got the option: the thread begins, where there is none and one is needed. */
+  /** Starts the thread if it is needed and does not run, after a table may have got an expiry. */
   synchronized void begin() {
     if (thread != null
         || stopped
@@ -410,20 +396,20 @@ public final class Expirations {
     try {
       thread = Threads.start("fovea-sweep " + store.name(), this::background);
     } catch (OutOfMemoryError none) {
-      // The table has the option, and nobody sees what has expired.
+      // Expired rows are hidden even so.
       Threads.tell(
           LOG,
           Level.WARNING,
-          "No thread could be started that removes expired rows of ",
+          "Could not start the thread that removes expired rows of ",
           store.name(),
-          "; it is tried again",
+          "; it will be retried",
           none);
     }
   }
 
   /**
-   * Whether the thread has nothing to do any more; then the next table starts another. Who makes
-   * one does so before {@link #begin}, so either that finds no thread, or this finds the table.
+   * Whether the thread has nothing left to do. A table is registered before {@link #begin}: so
+   * either begin finds no thread, or this finds the table.
    */
   private synchronized boolean isOver() {
     if (stopped || !expiring.get().isEmpty()) {
@@ -444,18 +430,19 @@ public final class Expirations {
         sweepGuarded();
         told = false;
       } catch (DurabilityLostException | DatabaseClosedException e) {
-        return; // who opens the database again goes on
+        return; // the next opening continues
       } catch (Throwable t) {
-        // An extractor's, too. The thread goes on: it is noted, so nobody would start another.
+        // Catches exceptions of extractors too. The thread must survive: it is registered, so no
+        // other would be started.
         failures.incrementAndGet();
         if (!told) {
           told = true;
           Threads.tell(
               LOG,
               Level.WARNING,
-              "Expired rows of ",
+              "Could not remove expired rows of ",
               store.name(),
-              " could not be removed; it is tried again",
+              "; it will be retried",
               t);
         }
       }
@@ -465,7 +452,7 @@ public final class Expirations {
     }
   }
 
-  /** No further piece begins: the database closes. */
+  /** Stops the sweep before its next piece, because the database closes. */
   public void cancel() {
     Thread t;
     synchronized (this) {
@@ -486,32 +473,30 @@ public final class Expirations {
 
   // ---------------------------------------------------------------------------------- statistics
 
-  /** Rows that were removed since the opening. */
   public long swept() {
     return swept.get();
   }
 
-  /** Transactions in which that was done, and those that found nothing. */
+  /** Returns the number of transactions of the sweep, including those that found nothing. */
   public long pieces() {
     return pieces.get();
   }
 
-  /** How often readers have passed over a row that had expired and was still there. */
+  /** Returns the number of times readers have skipped an expired row. */
   public long passed() {
     return passed.sum();
   }
 
-  /** A load has left out rows that had expired. */
+  /** Counts expired rows that a load has omitted. */
   void leftOut(long rows) {
     swept.addAndGet(rows);
   }
 
-  /** How often the background has given up until later. */
   public long failures() {
     return failures.get();
   }
 
-  /** How far the sweep was behind when it looked last, in the table where it was furthest. */
+  /** Returns the lag of the sweep at its last run, for the table with the largest lag. */
   public long lagMillis() {
     long most = 0;
     for (TableCore core : expiring.get()) {

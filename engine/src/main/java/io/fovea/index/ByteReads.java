@@ -9,12 +9,11 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads values of any length as byte arrays, by way of the slot's stage: one, or several at once.
- *
- * <p>One thread at a time: the one whose transaction has the slot.
+ * Reads values of any length as byte arrays, one or several at once, through the scratch memory of
+ * a context. Confined to the thread whose transaction owns the context.
  */
 public final class ByteReads extends GroupedReads {
-  /** How many keys are read at once, so that their memory is bounded. */
+  /** The maximum number of keys in one call, which bounds their memory. */
   public static final int KEYS_MAX = 1024;
 
   private final StatementContext statementContext;
@@ -24,7 +23,6 @@ public final class ByteReads extends GroupedReads {
   private final int from;
   private final long[] offsets = new long[KEYS_MAX];
 
-  /** The keys, one behind the other. */
   private MemorySegment room = Blocks.NONE;
 
   private ByteReads(
@@ -40,11 +38,7 @@ public final class ByteReads extends GroupedReads {
     this.from = from;
   }
 
-  /**
-   * Reads a value as a whole into the stage.
-   *
-   * @return its length, negative where there is none, or one that has expired
-   */
+  /** Reads a value into the scratch memory; returns its length, negative if absent or expired. */
   public static int value(
       Tx t, StatementContext statementContext, TableCore core, MemorySegment key, int keyLength) {
     int n = read(t, statementContext, core.tree, key, 0, keyLength);
@@ -71,7 +65,6 @@ public final class ByteReads extends GroupedReads {
     return (int) Math.min(stage.byteSize(), Integer.MAX_VALUE);
   }
 
-  /** A copy of what was read into the stage. */
   public static byte[] taken(StatementContext statementContext, int length) {
     byte[] out = new byte[length];
     Mem.getBytes(statementContext.valueStage(length), 0, out, 0, length);
@@ -79,11 +72,8 @@ public final class ByteReads extends GroupedReads {
   }
 
   /**
-   * Reads the values of some keys at once that have not expired.
-   *
-   * @param keys of which those from {@code from} on are read
-   * @param values where they go, each in the place of its key; null where there is none
-   * @param to behind the last one; no more than {@link #KEYS_MAX} from the first
+   * Reads the unexpired values of several keys at once, at most {@link #KEYS_MAX}. Each is put at
+   * the index of its key; null if there is none.
    */
   public static void readAll(
       Tx t,
@@ -124,7 +114,7 @@ public final class ByteReads extends GroupedReads {
     MemorySegment v = statementContext.valueStage(0);
     int n = t.get(expected, core.tree, room, offsets[i], length, v, 0, room(v));
     if (n > v.byteSize()) {
-      statementContext.valueStage(n); // room for all of it, so that it is read once more, not twice
+      statementContext.valueStage(n); // large enough that one more read suffices
       n = read(t, statementContext, core.tree, room, offsets[i], length);
     }
     if (n >= 0 && core.hides(statementContext, t, statementContext.valueStage(n), 0, n)) {

@@ -11,18 +11,15 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks keys, ends of intervals and values of a table of byte strings, and copies them into the
- * native memory that a slot has for them.
- *
- * <p>Any thread whose transaction has the slot.
+ * Checks keys, interval ends and values of a table of byte strings, and copies them into the
+ * scratch memory of a context, which the caller's transaction owns.
  */
 public final class ByteStage {
-  /** Instead of a length: no key is below this end. */
+  /** Returned instead of a length: no key is below this end. */
   public static final int EMPTY = -2;
 
   private final TableCore core;
 
-  /** For a table. */
   public ByteStage(TableCore core) {
     this.core = core;
   }
@@ -31,7 +28,7 @@ public final class ByteStage {
    * Copies a key into {@link StatementContext#keyStage}.
    *
    * @throws InvalidUseException if it is empty, or the table is gone
-   * @throws KeyTooLargeException if it is longer than the table allows
+   * @throws KeyTooLargeException if it exceeds the maximum length for the table
    */
   public MemorySegment key(StatementContext statementContext, byte[] key) {
     Objects.requireNonNull(key, "key");
@@ -41,7 +38,7 @@ public final class ByteStage {
     return stage;
   }
 
-  /** The same for a key in any memory. */
+  /** Copies a key in any memory into {@link StatementContext#keyStage}. */
   public MemorySegment key(StatementContext statementContext, MemorySegment key) {
     Objects.requireNonNull(key, "key");
     requireKey(key.byteSize());
@@ -50,7 +47,7 @@ public final class ByteStage {
     return stage;
   }
 
-  /** Throws unless the table may have a key of that length. */
+  /** Throws if a key of that length is not valid in the table. */
   public void requireKey(long bytes) {
     core.requireThere();
     if (bytes == 0) {
@@ -64,7 +61,7 @@ public final class ByteStage {
   /**
    * Copies a value into {@link StatementContext#valueStage}.
    *
-   * @throws ValueTooLargeException if it is longer than any can be
+   * @throws ValueTooLargeException if it exceeds the maximum length of a value
    */
   public MemorySegment value(StatementContext statementContext, MemorySegment value) {
     Objects.requireNonNull(value, "value");
@@ -78,11 +75,8 @@ public final class ByteStage {
   }
 
   /**
-   * Writes a record with its entries in indexes: {@link IndexMaintenance#insert} or {@link
-   * IndexMaintenance#put}.
-   *
-   * @param key its key, of any memory; no longer than one may be
-   * @param value native memory that holds it, from its beginning
+   * Writes a record and its index entries. The key is not longer than allowed; the value is at the
+   * start of native memory.
    */
   public void write(
       StatementContext statementContext,
@@ -108,10 +102,7 @@ public final class ByteStage {
   }
 
   /**
-   * Removes a record with its entries in indexes.
-   *
-   * @param key its key, of any memory; no longer than one may be
-   * @return whether there was one
+   * Removes a record, with a key as in {@link #write}, and its entries; returns whether it existed.
    */
   public boolean delete(
       StatementContext statementContext, Tx t, IndexCore[] indexes, MemorySegment key) {
@@ -125,7 +116,7 @@ public final class ByteStage {
     }
   }
 
-  /** A key in memory of its own: {@link StatementContext#keyStage} is used for entries. */
+  /** Copies a key, since {@link StatementContext#keyStage} is used for entries. */
   private MemorySegment apart(StatementContext statementContext, MemorySegment key) {
     MemorySegment stage = statementContext.take(core.keyBytesMax);
     MemorySegment.copy(key, 0, stage, 0, key.byteSize());
@@ -133,11 +124,11 @@ public final class ByteStage {
   }
 
   /**
-   * Puts the ends of an interval into {@link StatementContext#keyStage}, one behind the other.
+   * Copies the ends of an interval into {@link StatementContext#keyStage}, one after the other. If
+   * {@code prefix}, the interval includes all keys that begin with the upper end.
    *
-   * @param prefix whether the upper end is a prefix, and what begins with it is in the interval
-   * @return the length of the upper end; -1 for none, {@link #EMPTY} if nothing is below it
-   * @throws KeyTooLargeException if an end is longer than a key of the table can be
+   * @return the length of the upper end; -1 for none, {@link #EMPTY} if the interval is empty
+   * @throws KeyTooLargeException if an end exceeds the maximum length of a key of the table
    */
   public int interval(
       StatementContext statementContext,

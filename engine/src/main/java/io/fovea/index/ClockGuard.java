@@ -5,30 +5,30 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * How far the sweep of a table believes the clock: what it removes by a wrong one does not come
- * back.
+ * Limits how far the sweep of a table trusts the clock, since records removed because of a wrong
+ * clock are lost.
  *
  * <pre>
- *   believed, and what has passed since by System.nanoTime
+ *   trusted time, advanced by System.nanoTime
  *      │◄── STEP ──►│
- *   ───┼────────────┼───────────────► what the clock says
- *      believed     │ ahead: a warning. The sweep goes on by what it believes, until the clock has
- *                   │ been ahead by the same for HOLD: then that is believed
+ *   ───┼────────────┼───────────────► the clock
+ *      trusted      │ ahead: a warning. The sweep continues with the trusted time, until the clock
+ *                   │ has been ahead by the same amount for HOLD; then it is trusted
  * </pre>
  *
- * <p>At first the sweep believes the newest row of the table, or the clock where that is earlier: a
- * clock that is wrong when the database opens is ahead of its rows. A clock that is set back is
- * believed at once, for it keeps rows.
+ * <p>At first the sweep trusts the time of the newest row of the table, or the clock if that is
+ * earlier: a clock that is wrong when the database opens is ahead of its rows. A clock that is set
+ * back is trusted at once, since it only keeps rows longer.
  *
- * <p>Used by the sweep of a table, of which there is one at a time.
+ * <p>Used by one sweep of one table at a time.
  */
 public final class ClockGuard {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** What a clock may be ahead by. */
+  /** The amount by which the clock may be ahead. */
   public static final long STEP_MILLIS = TimeUnit.MINUTES.toMillis(5);
 
-  /** How long a clock is ahead before it is believed. */
+  /** How long a clock must be ahead before it is trusted. */
   public static final long HOLD_MILLIS = TimeUnit.MINUTES.toMillis(10);
 
   private final LongSupplier nanos;
@@ -41,22 +41,19 @@ public final class ClockGuard {
   private long aheadMillis;
   private long aheadAt;
 
-  /** A guard; {@code nanos} is {@link System#nanoTime}, or a test's. */
+  /** Creates a guard; {@code nanos} is {@link System#nanoTime}, except in tests. */
   public ClockGuard(LongSupplier nanos) {
     this.nanos = nanos;
   }
 
-  /** Whether the next {@link #believed} wants the newest row. */
+  /** Whether the next {@link #believed} needs the time of the newest row. */
   public boolean isNew() {
     return !begun;
   }
 
   /**
-   * The time by which the sweep removes.
-   *
-   * @param now what the clock says
-   * @param newest the time of the newest row, where {@link #isNew}; 0 if there is none
-   * @param table for the warning
+   * Returns the time up to which the sweep may act. {@code newest} is the time of the newest row,
+   * if {@link #isNew}; 0 if there is none.
    */
   public long believed(long now, long newest, String table) {
     long t = nanos.getAsLong();
@@ -77,11 +74,12 @@ public final class ClockGuard {
             () ->
                 "The clock is "
                     + TimeUnit.MILLISECONDS.toSeconds(now - expected)
-                    + " s ahead of what table "
+                    + " s ahead of the time that table "
                     + table
-                    + " and the time since suggest: rows that expire by that alone are removed in "
+                    + " and the elapsed time suggest. Rows that expire only by this clock are"
+                    + " removed in "
                     + TimeUnit.MILLISECONDS.toMinutes(HOLD_MILLIS)
-                    + " minutes, if it still says so");
+                    + " minutes, if it is still ahead");
       }
       isAhead = true;
       aheadMillis = now;

@@ -10,30 +10,27 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * What an added field is in rows that were written before it: from the bytes that the catalog has
- * of it to those of a row.
+ * Converts the default of an added field from its form in the catalog to its form in a row, for
+ * rows that were written before the field was added.
  *
  * <pre>
- *   INT32, INT64   8 bytes, the highest first           BOOLEAN   1 byte
- *   FLOAT64        the bits as of {@link Double#doubleToLongBits}, 8 bytes, the highest first
+ *   INT32, INT64   8 bytes, big-endian                  BOOLEAN   1 byte
+ *   FLOAT64        {@link Double#doubleToLongBits}, 8 bytes, big-endian
  *   UUID           16 bytes                             INSTANT   seconds (8), nanoseconds (4)
- *   DECIMAL        scale (4), number without its point in two's complement, the highest byte first
+ *   DECIMAL        scale (4), unscaled value in two's complement, big-endian
  *   TEXT, BYTES    the bytes
  *   nullable       1 before one of these; nothing for null
  * </pre>
  *
- * <p>A decimal says its scale, so that it stays what it is when its field gets more digits.
+ * <p>A decimal includes its scale, so that it keeps its value when the precision of its field
+ * grows.
  */
 public final class DefaultValue {
   private static final byte[] ZERO = {};
 
   private DefaultValue() {}
 
-  /**
-   * Whether bytes are a default of a field.
-   *
-   * @param value as the catalog has it
-   */
+  /** Whether bytes from the catalog are a valid default of a field. */
   public static boolean fits(Field f, byte[] value) {
     if (value.length == 0) {
       return true;
@@ -70,7 +67,7 @@ public final class DefaultValue {
     return f.nullable() ? Arrays.copyOfRange(value, 1, value.length) : value;
   }
 
-  /** What is in a row from the start of a field on; what does not follow is 0. */
+  /** Returns the bytes of a row from the start of a field on; missing trailing bytes are 0. */
   static byte[] inRow(Field f, byte[] value) {
     if (value.length == 0) {
       return ZERO;
@@ -101,7 +98,7 @@ public final class DefaultValue {
     return out.array();
   }
 
-  /** The time that a default is, in milliseconds since 1970; 0 for none. */
+  /** Returns the time of a default in milliseconds since 1970; 0 for none. */
   static long millis(Field f, byte[] value) {
     byte[] v = value.length == 0 ? value : bare(f, value);
     if (v.length == 0) {

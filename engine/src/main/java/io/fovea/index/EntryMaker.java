@@ -2,16 +2,12 @@ package io.fovea.index;
 
 import java.lang.foreign.MemorySegment;
 
-/** Makes the entries of an index whose keys are computed by a user's code. */
+/** Builds the entries of an index whose keys are computed by user code. */
 public interface EntryMaker {
   /**
-   * Computes the key of a record's entry.
+   * Computes the key of a record's entry, without the primary key, in {@code out}. May use the
+   * scratch memory of {@code statementContext}.
    *
-   * @param statementContext whose scratch memory may be used
-   * @param pk holds the record's key
-   * @param record holds the record
-   * @param recordLen the bytes of the record; all rows of a layout have the same
-   * @param out where the key of the entry goes, without the primary key
    * @return its length, or -1 if the record has no entry
    */
   int make(

@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.stream.IntStream;
 
 /**
- * How the key of an index entry is made from a record: which fields, in which order, from where.
+ * Builds the key of an index entry from a record: the fields, their order, and their sources.
  *
  * <pre>
  *   entry of a unique index      key: the fields                                value: primary key
@@ -15,41 +15,37 @@ import java.util.stream.IntStream;
  *                                     primary key that are not among them
  * </pre>
  *
- * A nullable field that is null is the byte 0 alone, and so comes first. A unique index has no
- * entry for a record with one: null is not compared, as in SQL.
+ * <p>A null field is encoded as the single byte 0 and so sorts first. A unique index has no entry
+ * for a record with a null field: as in SQL, null does not equal null.
  *
- * <p>The rest of the primary key makes the entries of equal fields different and puts them in its
- * order. The whole primary key is the value all the same: it is needed at once and in one piece,
- * and taking it apart again would cost more than its few bytes.
+ * <p>The rest of the primary key makes entries with equal fields distinct and orders them. The
+ * value is the whole primary key nevertheless: a lookup needs it in one piece, and reassembling it
+ * would cost more than its few bytes.
  *
- * <p>Records lie in memory as {@code Layout} says: numbers in native order, text and bytes behind a
- * length of 2 bytes. Immutable; any thread.
+ * <p>Records have the memory form of {@code Layout}: numbers in native byte order, text and bytes
+ * after a length of 2 bytes. Immutable.
  */
 public final class EntryPlan {
   private final int[] types;
   private final int[] widths;
   private final boolean[] fromKey;
-  private final int[] offsets; // in the record, or in the primary key where that is fixed, else -1
+  private final int[] offsets; // in the record or, if fixed, in the primary key; otherwise -1
   private final int[] parts; // of the primary key
   private final int[] keyTypes;
   private final int fields;
   private final int sizeMax;
 
-  /** Where in a record a byte is 0 if it has no entry; empty but for a unique index. */
+  /** The offsets in a record at which a byte 0 means that it has no entry; empty unless unique. */
   private final int[] needed;
 
   /**
-   * Makes a plan.
+   * Creates a plan for the fields, followed by the rest of the primary key.
    *
-   * @param types of the fields, as {@link Tuple#form} has it, then those of the rest of the primary
-   *     key
-   * @param widths of the same, the most bytes of a value
-   * @param fromKey whether they come from the primary key
-   * @param offsets where they lie in the record, or in the primary key (-1 where that depends)
-   * @param parts their places in the primary key
-   * @param keyTypes of the parts of the primary key
-   * @param fields how many of them the index is declared by
-   * @param unique whether records in which one of them is null have no entry
+   * @param types in the form of {@link Tuple#form}
+   * @param widths the maximum lengths
+   * @param offsets in the record or in the primary key; -1 if variable
+   * @param parts their positions in the primary key
+   * @param fields the number of declared fields
    */
   public EntryPlan(
       int[] types,
@@ -83,23 +79,17 @@ public final class EntryPlan {
     return (type & Tuple.NULLABLE) != 0;
   }
 
-  /** The most bytes of an entry's key. */
   public int sizeMax() {
     return sizeMax;
   }
 
-  /** How many parts of the entry's key the index is declared by. */
   public int fields() {
     return fields;
   }
 
   /**
-   * Makes the key of a record's entry.
-   *
-   * @param key the primary key, encoded
-   * @param record the record
-   * @param out where to; {@link #sizeMax} bytes at most
-   * @return the length of the entry's key; -1 if the record has none
+   * Builds the key of a record's entry in {@code out}, at most {@link #sizeMax} bytes; returns its
+   * length, or -1 if the record has no entry.
    */
   public int build(
       MemorySegment key,
@@ -139,7 +129,7 @@ public final class EntryPlan {
       case Tuple.TEXT, Tuple.BYTES -> {
         int len = Mem.getUnsignedShort(record, off);
         if (len > widths[i]) {
-          // A row never has that; a damaged page may, and its entry would not fit.
+          // Possible only in a damaged page; the entry would not fit.
           throw new CorruptionException("length of a field", -1, -1, widths[i], len);
         }
         yield Tuple.end(out, Tuple.escape(record, off + 2, len, out, outOff));
@@ -148,7 +138,7 @@ public final class EntryPlan {
     };
   }
 
-  /** Apart, so that what most indexes need stays small. */
+  /** Separate, so that the common path stays small. */
   private int other(
       int type, int i, MemorySegment record, long off, MemorySegment out, int outOff) {
     if (isNullable(type)) {

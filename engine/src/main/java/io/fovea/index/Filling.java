@@ -6,20 +6,20 @@ import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What is done for an index of rows or objects while it is built, in transactions: entries of
- * records that were there before, and of those that have changed meanwhile.
+ * Adds entries to an index of rows or objects while it is built, in transactions: for records that
+ * existed before, and for those that changed during the build.
  *
- * <p><b>A unique index that is being built may have an entry that is no record's</b>: its record
- * has given up the value, and the note of that is not settled yet. So whoever meets an entry of
- * another record reads that record. If the record has the value, two would have it. If it has not,
- * the entry is overwritten: docs/internals/schema.md says why nothing is lost by that.
+ * <p><b>A unique index that is being built may have a stale entry</b>: its record has changed its
+ * value, and the journal of that change is not applied yet. So a statement that meets an entry of
+ * another record reads that record. If it has the value, the entry is a duplicate; otherwise the
+ * entry is overwritten. docs/internals/schema.md explains why that loses nothing.
  *
- * <p>The thread of the transaction.
+ * <p>Confined to the thread of the transaction.
  */
 public final class Filling {
   private Filling() {}
 
-  /** Makes the entry of a record, as it is now, in an index that is being built. */
+  /** Adds the entry of a record, in its current form, to an index that is being built. */
   public static void fill(
       StatementContext statementContext,
       Tx t,
@@ -50,7 +50,7 @@ public final class Filling {
     MemorySegment record = statementContext.record(0);
     RecordExpiry expiry = core.expiry();
     if (expiry != null && index.unique) {
-      // Two records may have one entry where one of them has expired.
+      // Two records may have one entry if one of them has expired.
       if (expiry.isExpired(statementContext, t, record, 0, n)) {
         IndexMaintenance.remove(
             statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, n);
@@ -81,11 +81,11 @@ public final class Filling {
   }
 
   /**
-   * Puts an entry into an index that is being built, or takes it out, as its record says now. Where
-   * another record has the entry of a unique one, too, one of the two goes if it has expired.
+   * Adds an entry to an index that is being built, or removes it, according to the current record.
+   * If another record has the same entry in a unique index, an expired one of the two is removed.
    *
-   * @param from where the entry and the key of the record are; native memory
-   * @throws DuplicateKeyException if both are there
+   * @param from native memory with the entry and the key of the record
+   * @throws DuplicateKeyException if neither has expired
    */
   public static void settle(
       StatementContext statementContext,
@@ -124,10 +124,10 @@ public final class Filling {
   }
 
   /**
-   * What becomes of an entry that another record has in a unique index, and that one should have.
+   * Resolves an entry of a unique index that belongs to another record. Returns whether to
+   * overwrite it for this record; false if this record had expired and was removed.
    *
-   * @param entries not in the scratch memory of {@code slot}
-   * @return whether it is to be that one's; false where that one had expired, and is gone
+   * @param entries not in the scratch memory of {@code statementContext}
    */
   private static boolean makesWay(
       StatementContext statementContext,
@@ -162,10 +162,10 @@ public final class Filling {
   }
 
   /**
-   * A unique index has the entry that a record is to get.
+   * Checks an entry that exists in a unique index and that a record is to get.
    *
-   * @throws DuplicateKeyException if it is that of a record: always, unless the index is being
-   *     built
+   * @throws DuplicateKeyException if it belongs to a record, which is always the case unless the
+   *     index is being built
    */
   static void requireStale(
       StatementContext statementContext,
@@ -191,7 +191,7 @@ public final class Filling {
     }
   }
 
-  /** Whether there is a record of a key that has an entry; it may have expired. */
+  /** Whether the record of a key exists and has an entry; the record may have expired. */
   private static boolean has(
       StatementContext statementContext,
       Tx t,
@@ -223,10 +223,7 @@ public final class Filling {
     }
   }
 
-  /**
-   * The entry of a record as it is now, into {@link StatementContext#entries}; {@link
-   * IndexMaintenance#NONE} for none.
-   */
+  /** Builds the current entry of a record in {@link StatementContext#entries}. */
   private static int entryNow(
       StatementContext statementContext,
       Tx t,
@@ -248,7 +245,7 @@ public final class Filling {
     }
   }
 
-  /** An entry goes that may be in a tree which is being built: it is looked at again at the end. */
+  /** Journals a removed entry that may be in a tree being built, to be checked at its end. */
   static void note(
       StatementContext statementContext,
       Tx t,

@@ -5,37 +5,24 @@ import io.fovea.btree.Lookahead;
 import io.fovea.txn.Tx;
 
 /**
- * Reads several keys of a tree in one go: groups of {@value Lookahead#WIDTH} go down together, so
- * that their cache misses overlap, and keys for which a page is missing are put aside until it has
- * come, so that their reads overlap too ({@link Lookahead}). Each key is then read by the
- * transaction as any other, where it was seen.
+ * Reads several keys of a tree at once. Groups of {@value Lookahead#WIDTH} descend together, so
+ * that their cache misses overlap. Keys whose pages are missing are deferred until the pages
+ * arrive, so that their I/O overlaps too ({@link Lookahead}). The transaction then reads each key
+ * as usual, at the location found.
  *
  * <p>Owned by one thread at a time.
  */
 public abstract class GroupedReads {
-  /**
-   * Adds a key to the lookahead, with its number.
-   *
-   * @param i from 0
-   */
+  /** Adds key {@code i} to the lookahead. */
   protected abstract void add(Lookahead ahead, int i);
 
   /**
-   * Reads a key of the group that is being read.
-   *
-   * @param expected its number in the lookahead, as {@link Tx} takes it
-   * @param i its own number
-   * @return whether there is a record
+   * Reads key {@code i} of the group; {@code expected} is its number in the lookahead for {@link
+   * Tx}.
    */
   protected abstract boolean get(Tx t, int expected, int i);
 
-  /**
-   * Reads all.
-   *
-   * @param size how many keys there are
-   * @param bytes how much of each value is read at most
-   * @return how many of them have a record
-   */
+  /** Reads at most {@code bytes} bytes per value; returns the number of records found. */
   public final int read(Tx t, BTree tree, int size, int bytes) {
     int found = 0;
     Lookahead ahead = t.lookahead();
@@ -55,10 +42,7 @@ public abstract class GroupedReads {
     return found;
   }
 
-  /**
-   * Goes down for a group of keys together, then reads each where it was seen. Those for which a
-   * page is missing are put aside.
-   */
+  /** Descends for a group of keys, reads those found, and defers the others. */
   private int group(Tx t, BTree tree, int from, int n, int bytes) {
     Lookahead ahead = t.lookahead();
     ahead.clear();
@@ -69,12 +53,12 @@ public abstract class GroupedReads {
     return readSeen(t, n);
   }
 
-  /** Reads keys that were put aside and whose pages have come; has others' pages read meanwhile. */
+  /** Reads deferred keys whose pages have arrived, while the I/O for others is in progress. */
   private int aside(Tx t, BTree tree, boolean more) {
     return readSeen(t, t.lookahead().again(tree, more));
   }
 
-  /** Reads those that the lookahead has just gone down for, or puts them aside. */
+  /** Reads the keys of the last descent, or defers them. */
   private int readSeen(Tx t, int n) {
     Lookahead ahead = t.lookahead();
     int found = 0;

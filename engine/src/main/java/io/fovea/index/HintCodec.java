@@ -7,27 +7,26 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * How an entry of a secondary index remembers where its record is.
+ * Encodes the location of a record in an entry of a secondary index.
  *
  * <pre>
  *   value of an entry     | primary key | page id 40 | line 8 | slot + 1  16 | frame + 1  32 |
  *                                         pages                 slots          frames
  * </pre>
  *
- * <p>What an index does without is missing; 0 says that nothing is known. Numbers are little-endian
- * and unaligned. A page id has five bytes: 2^40 pages of 4 KiB are four pebibytes, and the record
- * of a page beyond would just have no hint; four would end at 16 TiB. The line is the 256th of the
- * page in which the record begins: all that comes of it is that its bytes are loaded a little
- * earlier ({@link HintedLeaf}). The frame is the last, so that what is written can be rid of it
- * without knowing the rest ({@link LeafHints}).
+ * <p>Parts that an index does not keep are absent; 0 means unknown. Numbers are little-endian and
+ * unaligned. A page id of five bytes covers 2^40 pages, or 4 PiB at 4 KiB per page (four bytes
+ * would end at 16 TiB); a record of a page beyond that has no hint. The line is the 256th of the
+ * page in which the record begins, used only to prefetch its bytes ({@link HintedLeaf}). The frame
+ * is last, so that it can be removed from a stored value without knowledge of the other parts
+ * ({@link LeafHints}).
  *
- * <p>Immutable; any thread.
+ * <p>Immutable.
  */
 public final class HintCodec {
-  /** No hints. */
   public static final HintCodec NONE = new HintCodec(false, false, false);
 
-  /** With the line. */
+  /** Includes the line. */
   private static final int PAGE_BYTES = 6;
 
   private static final int LINE_SHIFT = 40;
@@ -39,40 +38,28 @@ public final class HintCodec {
   private final boolean frames;
   private final int bytes;
 
-  /**
-   * A codec.
-   *
-   * @param pages whether page ids are kept; without them, nothing is
-   * @param frames whether frames are
-   * @param slots whether slots are
-   */
+  /** Creates a codec for the given parts; without pages, it keeps nothing. */
   public HintCodec(boolean pages, boolean frames, boolean slots) {
     this.slots = pages && slots;
     this.frames = pages && frames;
     this.bytes = pages ? PAGE_BYTES + (slots ? SLOT_BYTES : 0) + (frames ? LeafHints.BYTES : 0) : 0;
   }
 
-  /** How many bytes of a value are the hint. */
   public int bytes() {
     return bytes;
   }
 
-  /** Whether slots are kept. */
   public boolean slots() {
     return slots;
   }
 
-  /** Whether frames are kept. */
   public boolean frames() {
     return frames;
   }
 
   /**
-   * Reads a hint. Whatever the bytes are, it is a position that may be asked for.
-   *
-   * @param s where it is; native memory
-   * @param at where it begins
-   * @param p out: the place, with a version that nobody has; pid 0 where nothing is known
+   * Reads a hint. Whatever the bytes are, the result is safe to use as a position, with a version
+   * that no page has. Its pid is 0 if nothing is known.
    */
   public void read(MemorySegment s, long at, Position p) {
     p.clear();
@@ -88,14 +75,7 @@ public final class HintCodec {
     }
   }
 
-  /**
-   * Writes a hint.
-   *
-   * @param s where to; native memory
-   * @param at where it is to begin
-   * @param p the place; one that is nowhere gives a hint that says nothing
-   * @param withFrame whether the frame is written, where frames are kept
-   */
+  /** Writes a hint, empty if the location is unset, and without the frame unless requested. */
   public void write(MemorySegment s, long at, Position p, boolean withFrame) {
     long pid = p.frame < 0 || p.pid > PAGE_MAX ? 0 : p.pid;
     long page = pid == 0 ? 0 : pid | (long) p.line << LINE_SHIFT;

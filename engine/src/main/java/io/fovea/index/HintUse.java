@@ -2,35 +2,21 @@ package io.fovea.index;
 
 import java.util.function.BooleanSupplier;
 
-/**
- * How a database uses the hints that entries of its indexes have: what its options say, whatever
- * the file has.
- *
- * <p>Any thread.
- */
+/** The options of a database for the use of hints in index entries. Safe for use by any thread. */
 public final class HintUse {
   private final BooleanSupplier marked;
 
-  /** Whether hints are followed, stored and put right at all. */
+  /** Whether hints are followed, stored and repaired at all. */
   final boolean pages;
 
-  /** Whether frames are, where there are any. */
+  /** Whether frames in hints are used, if the index keeps them. */
   final boolean frames;
 
-  /** Whether all trees are remembered, whatever their specifications say. */
+  /** Whether key locations of all trees are cached, whatever their specifications say. */
   public final boolean cacheAllKeyLocations;
 
-  /** Whether wrong hints are put right. */
   public volatile boolean repairs = true;
 
-  /**
-   * What the options say.
-   *
-   * @param marked tells whether the file says that it is in use
-   * @param pages whether hints are used at all
-   * @param frames whether their frames are
-   * @param cacheAllKeyLocations whether all trees are remembered
-   */
   public HintUse(
       BooleanSupplier marked, boolean pages, boolean frames, boolean cacheAllKeyLocations) {
     this.marked = marked;
@@ -40,9 +26,8 @@ public final class HintUse {
   }
 
   /**
-   * Whether a repair may mark a page as newer than the file's. Not before the file says that it is
-   * in use: it would have to be written to it, and a hint is not worth that. So a file that is only
-   * read stays as it is.
+   * Whether a repair may make a page dirty. Not before the file is marked as in use: a hint does
+   * not justify the write of that mark, so a file that is only read stays unchanged.
    */
   boolean mayDirty() {
     return marked.getAsBoolean();

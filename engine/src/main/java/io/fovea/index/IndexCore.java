@@ -15,71 +15,67 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A secondary index as the database knows it.
+ * A secondary index of an open database.
  *
  * <pre>
  *   named fields    entry = fields [+ the rest of the primary key]     EntryPlan, bytes to bytes
- *   extractor       entry = computed key [+ the primary key]           EntryMaker, a user's code,
+ *   extractor       entry = computed key [+ the primary key]           EntryMaker, user code,
  *                                                                      of rows and of byte strings
  *   components      entry = parts [+ the primary key]                  ObjectPlan, bytes to bytes
- *   value of an entry = primary key + hint; what is in [] is missing in a unique index
+ *   value of an entry = primary key + hint; a unique index omits the parts in []
  * </pre>
  *
  * <p>A unique index by fields has no entry for a record in which one of them is null.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  */
 public final class IndexCore {
-  /** Changes when the index is renamed, and never on the way of a statement. */
+  /** Changes when the index is renamed; statements do not read it. */
   public volatile String name;
 
   public final boolean unique;
 
-  /** Another one after a load of the table, at a moment between commits. */
+  /** Replaced by a load of the table, at a quiescent point. */
   public volatile BTree tree;
 
-  /** Where the fields are from; empty for an extracted index. */
+  /** The indexed fields; empty for an extracted index. */
   public final List<Field> fields;
 
-  /** The parts that a user names in a search. */
+  /** The parts that a user specifies in a search. */
   public final KeySpec key;
 
-  /** All parts of an entry's key; of byte strings without the primary key, which has none. */
+  /** All parts of an entry's key; of byte strings, without the primary key, which has no parts. */
   public final KeySpec entry;
 
-  /** Of an extracted index; null where its table was opened without its specification. */
+  /** The extractor; null if its table was opened without its specification. */
   public final @Nullable EntryMaker maker;
 
-  /** What its entries remember of the places of records. */
+  /** The format of the record locations that entries store. */
   public final IndexHints hints;
 
-  /** What statements do with it. */
   public final IndexStage stage;
 
-  /** Whether statements look for the entry in its tree before they make one; unique indexes. */
+  /** Whether statements check for an existing entry before they add one: a unique index. */
   final boolean looked;
 
-  /** Whether each entry of it is that of a record: a unique index that is complete. */
+  /** Whether each entry belongs to a record: a unique index that is complete. */
   final boolean exact;
 
-  /** Whether its tree has {@link UniqueBuildJournal} and no entries. */
+  /** Whether its tree holds a {@link UniqueBuildJournal} instead of entries. */
   final boolean noted;
 
-  /** Of a table of objects; null for another one. */
+  /** Null if the table does not hold objects. */
   public final @Nullable ObjectPlan objects;
 
   private final int entryBytesMax;
 
   private final @Nullable EntryPlan plan;
 
-  /** The fields that an entry depends on, one bit each; null where that can't be known. */
+  /** The fields that an entry depends on, one bit each; null if unknown. */
   private final long @Nullable [] dependsOn;
 
   /**
-   * Makes one.
-   *
-   * @param tableKey the key of the table, as the extractor's author wrote it
-   * @param tableLayout the layout of the table, likewise; null for one of byte strings
+   * Creates an index of rows or byte strings, with the key and layout of the extractor's author.
    */
   public IndexCore(
       String name,
@@ -124,7 +120,7 @@ public final class IndexCore {
       this.dependsOn = bits;
       this.entryBytesMax = entry.maxBytes();
     } else if (tableLayout == null) {
-      // The primary key behind it is raw: no part that ends.
+      // The primary key behind it is raw and has no part with an end.
       this.key = extractedKey;
       this.entry = extractedKey;
       this.entryBytesMax = extractedKey.maxBytes() + (unique ? 0 : tableKey.maxBytes());
@@ -143,11 +139,6 @@ public final class IndexCore {
     }
   }
 
-  /**
-   * Makes one of a table of objects.
-   *
-   * @param keyBytesMax the most bytes of a key of the table
-   */
   public IndexCore(
       String name,
       boolean unique,
@@ -192,12 +183,10 @@ public final class IndexCore {
     this.dependsOn = of.dependsOn;
   }
 
-  /** The same index at another stage. */
   public IndexCore at(IndexStage other) {
     return at(other, tree);
   }
 
-  /** The same index at another stage, with another tree. */
   public IndexCore at(IndexStage other, BTree in) {
     return new IndexCore(this, other, in);
   }
@@ -240,25 +229,23 @@ public final class IndexCore {
     return plan == null && objects == null;
   }
 
-  /** The most bytes of an entry's key. */
   public int entryBytesMax() {
     return entryBytesMax;
   }
 
-  /** Whether what was changed of a record can change its entry. */
+  /** Whether the changes of a record can change its entry. */
   public boolean dependsOn(RecordBuffer record) {
     return dependsOn == null || record.changed(dependsOn);
   }
 
   /**
-   * Makes the key of a record's entry.
+   * Builds the key of a record's entry.
    *
-   * @param record as memory has it: a row of the newest layout, an object or a byte string
-   * @param out where to, {@link #entryBytesMax} bytes
+   * @param record in memory form: a row of the newest layout, an object or a byte string
+   * @param out receives up to {@link #entryBytesMax} bytes
    * @return its length, or -1 if the record has no entry
-   * @throws KeyTooLargeException if it has more bytes than an entry may have
-   * @throws IllegalArgumentException if the record is to be an object and is none; or an extractor
-   *     throws it, as it may throw anything
+   * @throws KeyTooLargeException if the key exceeds the maximum length of an entry
+   * @throws IllegalArgumentException if the bytes are not an object; extractors may throw anything
    * @throws IndexOutOfBoundsException likewise
    */
   public int build(
@@ -310,11 +297,8 @@ public final class IndexCore {
   }
 
   /**
-   * Makes the key of an entry of a record, for who reads the table without transactions.
-   *
-   * @param length of the record; a row is one of the present layout
-   * @param out {@link #entryBytesMax} bytes
-   * @return its length, or -1 if the record has no entry
+   * Builds the key of a stored record's entry, for readers without a transaction; a row has the
+   * current layout. Returns its length, or -1 if there is none.
    */
   public int entryOf(
       StatementContext statementContext,
@@ -330,7 +314,6 @@ public final class IndexCore {
         statementContext, table, this, pk, pkOff, pkLen, record, recordOff, length, out, 0);
   }
 
-  /** The name in a message. */
   public String shown() {
     return NameText.of(name);
   }

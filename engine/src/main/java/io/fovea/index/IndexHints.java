@@ -11,34 +11,33 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * The hints in the entries of one index: where they come from, how a record is read by one, and
- * when one is put right.
+ * The hints in the entries of one index: how they are set, used and repaired.
  *
  * <pre>
- *   write of a record   the place where the statement has found the record, or its gap, goes into
+ *   write of a record   the location at which the statement found the record, or its gap, goes into
  *                       the value of the new entry
- *   making of an index  from below none; by transactions the place that the scan of the table sees
- *   lookup              entry ─► hint ─► {@link Tx#getHinted} ─► record, and what was wrong
+ *   index build         a bulk build stores none; transactions store the location of the scan
+ *   lookup              entry ─► hint ─► {@link Tx#getHinted} ─► record, and which part was wrong
  *                         ▲                                          │
- *                         └──── stored where the entry was read ◄────┘  if the policy of the part
- *                               without waiting; page, slot: dirty       that was wrong says so
- *                               frame, line: not
+ *                         └──── stored where the entry was read ◄────┘  without waiting, if the
+ *                               page, slot: makes the page dirty        policy of the wrong part
+ *                               frame, line: does not                   allows it
  * </pre>
  *
- * <p><b>Why at the statement, not at the install.</b> The statement knows the place for nothing: it
- * has just read the record, or seen that it is absent. Between it and the install a split may move
- * the page's half, or another insert the slot; then the first lookup puts the hint right, as any
- * other that went wrong. In return the commit knows nothing of hints, the hint is in the value from
- * the start, in the write set as in the log, and replay brings back what was right when it was
- * logged: no record is written because of a hint, and no record is longer by one than the entry is.
+ * <p><b>Why hints are set by the statement and not at the install.</b> The statement has the
+ * location for free: it has just read the record, or found it absent. Before the install, a split
+ * may move half of the page or another insert may shift the slot; then the first lookup repairs the
+ * hint like any other wrong one. In return the commit needs no knowledge of hints: a hint is part
+ * of the value in the write set and in the log, and replay restores it as it was logged. No record
+ * is written because of a hint, and only entries are longer.
  *
- * <p>Any thread, with a transaction of its own.
+ * <p>Safe for use by any thread, each with its own transaction.
  */
 public final class IndexHints {
-  /** Of an entry that this transaction has written: there is no place to put a hint right. */
+  /** The entry was written by this transaction, so there is no stored hint to repair. */
   static final int WRITTEN = -1;
 
-  /** Of an entry that was not read but looked at: its place is {@link StatementContext#entry}. */
+  /** The entry was read without tracking; its location is {@link StatementContext#entry}. */
   public static final int PEEKED = -2;
 
   public final EntryHints kind;
@@ -46,7 +45,7 @@ public final class IndexHints {
   private final HintUse use;
   private final boolean active;
 
-  /** By {@link Repair}, one for each part, as what makes one wrong leaves the others right. */
+  /** One policy for each {@link Repair}: the causes of wrong parts are independent. */
   private final RepairPolicy[] policies = new RepairPolicy[Repair.values().length];
 
   public IndexHints(EntryHints kind, HintUse use) {
@@ -61,12 +60,10 @@ public final class IndexHints {
     return policies[part.ordinal()];
   }
 
-  /** How many bytes of an entry's value are the hint. */
   public int bytes() {
     return codec.bytes();
   }
 
-  /** How many policies have switched repairs off. */
   public int switchedOff() {
     int off = 0;
     for (RepairPolicy policy : policies) {
@@ -75,7 +72,6 @@ public final class IndexHints {
     return off;
   }
 
-  /** Writes the hint of a new entry. */
   void write(TableCore table, MemorySegment s, long at, Position place) {
     if (codec.bytes() == 0) {
       return;
@@ -87,7 +83,7 @@ public final class IndexHints {
     put(s, at, place);
   }
 
-  /** Writes the hint of a new entry, of a record that this transaction has just written. */
+  /** Writes the hint of a new entry for a record that this transaction has just written. */
   void write(
       Tx t,
       TableCore table,
@@ -111,11 +107,11 @@ public final class IndexHints {
   }
 
   /**
-   * Reads the record that an entry names.
+   * Reads the record of an entry.
    *
-   * @param hint where the entry's hint is; native memory
-   * @param entry the handle of the entry's read, {@link #PEEKED}, or another negative number where
-   *     the transaction wrote it
+   * @param hint native memory with the entry's hint
+   * @param entry the handle of the entry's read, {@link #PEEKED}, or another negative number if the
+   *     transaction wrote the entry
    * @return as {@link Tx#get}
    */
   public int get(
@@ -146,12 +142,7 @@ public final class IndexHints {
         out.size());
   }
 
-  /**
-   * Reads the record that an entry names into memory.
-   *
-   * @param size how many bytes of it at most
-   * @return its length, which may be more
-   */
+  /** Reads up to {@code size} bytes of the record of an entry; returns its full length. */
   public int get(
       StatementContext statementContext,
       Tx t,
@@ -187,7 +178,7 @@ public final class IndexHints {
     return n;
   }
 
-  /** Finds out what is wrong about a hint, tells the policies, puts it right if they like. */
+  /** Checks a hint against the location found, updates the policies, and repairs it if allowed. */
   private void compare(
       StatementContext statementContext,
       Tx t,
@@ -204,8 +195,8 @@ public final class IndexHints {
     boolean place = !codec.slots() || there.slot == p.slot;
     boolean frame = !use.frames || !codec.frames() || there.frame == p.frame;
     boolean line = there.line == p.line;
-    // An entry that was built from below has no hint yet. That is no hint that went wrong, of which
-    // the policy counts how many there are: else the first look at all entries would switch it off.
+    // An entry of a bulk build has no hint yet. That is not a miss for the policy; otherwise the
+    // first lookups of all entries would disable repairs.
     boolean unset = p.pid == 0;
     if (RepairPolicy.probes(item) && !unset) {
       int context = t.context();
@@ -250,12 +241,12 @@ public final class IndexHints {
     }
   }
 
-  /** The length of the primary key in the value of an entry, negative where that is damaged. */
+  /** Returns the length of the primary key in the value of an entry, negative if it is damaged. */
   public int keyLength(int valueLength) {
     return valueLength - codec.bytes();
   }
 
-  /** Copies a primary key, without its hint, in front of room for one. */
+  /** Copies a primary key into memory with space for a hint after it. */
   MemorySegment staged(StatementContext statementContext, MemorySegment pk, long pkOff, int pkLen) {
     MemorySegment stage = statementContext.keyStage(pkLen + (long) codec.bytes());
     Mem.copy(pk, pkOff, stage, 0, pkLen);

@@ -13,32 +13,31 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The statements that change tables with secondary indexes, of rows, objects and byte strings.
+ * Statements that change tables with secondary indexes: of rows, objects and byte strings.
  *
  * <pre>
- *   1. read the old record, where there is one        (own changes included)
- *   2. entries before and after, for each index       keys too long are refused here
- *   3. unique indexes: is the new entry there?        duplicates are refused here
+ *   1. read the old record, if there is one           (own changes included)
+ *   2. build entries before and after, for each index keys too long are refused here
+ *   3. unique indexes: does the new entry exist?      duplicates are refused here
  *   4. write the record
  *   5. write the entries that differ
  * </pre>
  *
- * <b>A statement is done as a whole or not at all.</b> Everything that a program may catch and
- * survive is thrown in steps 1 to 3 or by the write of step 4 itself. If a later write fails all
- * the same, the transaction can't commit any more.
+ * <p><b>A statement takes effect entirely or not at all.</b> Every exception that a program may
+ * catch and survive is thrown in steps 1 to 3 or by the write of step 4 itself. If a later write
+ * fails, the transaction can only roll back.
  *
- * <p>The old record is read again even where a row of the API holds it: another row may have
- * changed the record in this transaction, and entries made from stale fields would stay behind for
- * ever. The read finds its place in the read set; a wrong entry would be found by nobody.
+ * <p>The old record is read again even if a row of the API holds it: another row may have changed
+ * the record in this transaction, and entries built from stale fields would never be removed. The
+ * read hits the read set and is cheap.
  *
- * <p>The forms differ in two places. {@link #read} makes a row of an older layout one of the
- * newest, and reads an object or a byte string as a whole, whatever its size. {@link
- * IndexCore#build} makes an entry from a record: from fields ({@link EntryPlan}), from components
- * ({@link ObjectPlan}), or by an {@link EntryMaker}. What an extractor throws goes to the caller of
- * the statement.
+ * <p>The record formats differ in two steps. {@link #read} converts a row of an older layout to the
+ * newest, and reads an object or a byte string in full. {@link IndexCore#build} builds an entry
+ * from fields ({@link EntryPlan}), from components ({@link ObjectPlan}) or with an {@link
+ * EntryMaker}. An exception of an extractor propagates to the caller of the statement.
  *
- * <p>Keys and records are native memory, and not the scratch memory that {@link StatementContext}
- * has for entries and for the old record.
+ * <p>Keys and records are native memory, other than the scratch memory of {@link StatementContext}
+ * for entries and old records.
  */
 public final class IndexMaintenance {
   static final int NONE = -1;
@@ -155,7 +154,7 @@ public final class IndexMaintenance {
         true);
   }
 
-  /** Writes the changed fields of a row that was read; all of it where it is an old one. */
+  /** Writes the changed fields of a row, or the whole row if it was read from an older layout. */
   public static void update(
       StatementContext statementContext,
       Tx t,
@@ -172,7 +171,7 @@ public final class IndexMaintenance {
     if (n < 0) {
       t.requireReadsValid();
       throw new InvalidUseException(
-          "There is no record any more with the key of the row: "
+          "The record of the row no longer exists; its key is "
               + KeyText.of(core.key, key, keyOff, keyLen)
               + ".");
     }
@@ -204,13 +203,7 @@ public final class IndexMaintenance {
         whole);
   }
 
-  /**
-   * Writes a record in the place of one.
-   *
-   * @param old the one that is there, from the beginning
-   * @param patches what is different of it, where that is known
-   * @param whole whether it is to be written as a whole all the same
-   */
+  /** Replaces a record; writes only the changed fields in {@code patches} unless {@code whole}. */
   private static void replace(
       StatementContext statementContext,
       Tx t,
@@ -296,7 +289,6 @@ public final class IndexMaintenance {
     }
   }
 
-  /** Writes a record as a whole, as the tree has it. */
   private static void write(
       StatementContext statementContext,
       Tx t,
@@ -324,7 +316,7 @@ public final class IndexMaintenance {
     }
   }
 
-  /** One patch for each run of changed fields that lie side by side. */
+  /** Writes one patch per run of adjacent changed fields. */
   public static void patch(Tx t, TableCore core, RecordBuffer record) {
     int f = record.nextChanged(0);
     while (f >= 0) {
@@ -371,7 +363,6 @@ public final class IndexMaintenance {
     return true;
   }
 
-  /** Removes a record that was read as memory has it, with its entries. */
   static void remove(
       StatementContext statementContext,
       Tx t,
@@ -395,13 +386,9 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Removes the records that a scan meets, with their entries, and closes it. If it fails after the
-   * first one, the transaction can't commit any more. Records that have expired stay, for the
-   * sweep.
-   *
-   * @param scan of the table's tree, before its first record
-   * @param most how many records at most
-   * @return the number of records removed
+   * Removes up to {@code most} records of a new scan of the table with their entries, and closes
+   * the scan; returns the number removed. A failure after the first removal makes the transaction
+   * roll back only. Expired records are left to the sweep.
    */
   public static long deleteRange(
       StatementContext statementContext,
@@ -453,9 +440,8 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Removes the record that a scan stands on.
-   *
-   * @param stage for its key, which the scan may have in memory that moves with the next write
+   * Removes the current record of a scan. The key is copied to {@code stage}, since the scan's own
+   * memory may move with the next write.
    */
   private static void deleteWithEntries(
       StatementContext statementContext,
@@ -503,7 +489,6 @@ public final class IndexMaintenance {
     }
   }
 
-  /** Removes the entries of a record that has gone. */
   private static void removeAll(
       StatementContext statementContext,
       Tx t,
@@ -525,10 +510,8 @@ public final class IndexMaintenance {
   // -------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads a record as memory has it into {@link StatementContext#record}, own changes included: a
-   * row of the newest layout, or an object or a byte string as a whole.
-   *
-   * @return its length, or -1 if there is none
+   * Reads a record in memory form into {@link StatementContext#record}, own changes included: a row
+   * in the newest layout, or an object or a byte string in full. Returns its length or -1.
    */
   static int read(
       StatementContext statementContext,
@@ -550,7 +533,7 @@ public final class IndexMaintenance {
     return size;
   }
 
-  /** An object of an older version may have any of its components anywhere. */
+  /** An object of an older version may have its components anywhere. */
   private static int readWhole(
       StatementContext statementContext,
       Tx t,
@@ -568,10 +551,8 @@ public final class IndexMaintenance {
   }
 
   /**
-   * The same into memory that is {@linkplain StatementContext#take taken}, where that of {@link
-   * #read} is in use. The caller gives it back, whatever the length is.
-   *
-   * @return the memory; {@link StatementContext#lengthApart} is the length, or -1 if there is none
+   * Does the same into memory {@linkplain StatementContext#take taken} from the context, which the
+   * caller returns in every case. The length is in {@link StatementContext#lengthApart}.
    */
   static MemorySegment readApart(
       StatementContext statementContext,
@@ -588,7 +569,7 @@ public final class IndexMaintenance {
       int n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
       while (!rows && n > room) {
         MemorySegment larger = statementContext.take(n);
-        statementContext.give(record); // not before: nothing is given back twice, whatever fails
+        statementContext.give(record); // after the second take: a failure must not return it twice
         record = larger;
         room = bytes(record);
         n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
@@ -613,7 +594,6 @@ public final class IndexMaintenance {
 
   // -------------------------------------------------------------------------------------- entries
 
-  /** Room for an entry before and one after, for each index. */
   private static MemorySegment room(StatementContext statementContext, IndexCore[] indexes) {
     long bytes = 0;
     for (IndexCore i : indexes) {
@@ -622,12 +602,7 @@ public final class IndexMaintenance {
     return statementContext.entries(bytes);
   }
 
-  /**
-   * The entry of a record that is stored; {@link #NONE} for none.
-   *
-   * @param record as memory has it
-   * @param entries has {@link IndexCore#entryBytesMax} bytes from {@code at} on
-   */
+  /** Builds the entry of a stored record at {@code at}; returns {@link #NONE} if it has none. */
   static int entry(
       StatementContext statementContext,
       TableCore core,
@@ -654,7 +629,7 @@ public final class IndexMaintenance {
     }
   }
 
-  /** The entry of a record as it will be, where the index takes new ones. */
+  /** Builds the entry of a new record, if the index accepts new entries. */
   static int newEntry(
       StatementContext statementContext,
       TableCore core,
@@ -678,7 +653,7 @@ public final class IndexMaintenance {
         throw e;
       }
       throw new InvalidUseException(
-          "The value is no object of table "
+          "The value is not an object of table "
               + core.shown()
               + ", which has indexes by components: "
               + e.getMessage());
@@ -686,8 +661,8 @@ public final class IndexMaintenance {
   }
 
   /**
-   * The entry of a record as it was. Of an index that is not used, a record for which none can be
-   * made has none: that is for its building to say, and not for who removes the record.
+   * Builds the entry of an old record. If that fails and the index is not readable yet, there is
+   * none: the index build reports such a record, not the statement that removes it.
    */
   private static int oldEntry(
       StatementContext statementContext,
@@ -713,7 +688,6 @@ public final class IndexMaintenance {
     }
   }
 
-  /** The entries of a record that goes. */
   private static MemorySegment oldEntries(
       StatementContext statementContext,
       TableCore core,
@@ -746,7 +720,7 @@ public final class IndexMaintenance {
     return entries;
   }
 
-  /** Removes an entry, if it is that of the record. */
+  /** Removes an entry, if it belongs to the record. */
   static void remove(
       StatementContext statementContext,
       Tx t,
@@ -765,13 +739,13 @@ public final class IndexMaintenance {
       t.delete(index.tree, entries, at, len);
       return;
     }
-    // A record that was not gone through yet has none, and another one may have taken its key.
+    // The build may not have reached this record yet, and another one may own the entry.
     if (isOf(statementContext, t, index, entries, at, len, key, keyOff, keyLen) > 0) {
       t.delete(index.tree, entries, at, len);
     }
   }
 
-  /** 1 if a unique index has an entry and it is of a record, 0 if of another, -1 if it has none. */
+  /** Returns 1 if the entry exists and belongs to the record, 0 if to another one, -1 if absent. */
   static int isOf(
       StatementContext statementContext,
       Tx t,
@@ -806,11 +780,6 @@ public final class IndexMaintenance {
     }
   }
 
-  /**
-   * Two records would have the same entry.
-   *
-   * @param built whether the index is being built
-   */
   public static DuplicateKeyException duplicate(
       TableCore core, IndexCore index, MemorySegment entry, long at, int len, boolean built) {
     ObjectPlan objects = index.objects;
@@ -838,8 +807,8 @@ public final class IndexMaintenance {
     if (index.exact) {
       t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else if (!index.noted) {
-      // Nobody else can have this entry: it contains the primary key, whose item is ours. Or the
-      // index is unique and being built, and an entry that is there is no record's.
+      // No other transaction can add this entry: it contains the primary key, whose item is ours.
+      // Or the index is unique and being built, and an entry found here is stale.
       t.put(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else {
       UniqueBuildJournal.put(statementContext, t, index, entries, at, len, key, keyOff, keyLen);

@@ -13,53 +13,48 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes rows of the newest layout of a table from those of older ones ({@link RowHistory}).
+ * Converts rows of older layouts to the newest layout of a table ({@link RowHistory}).
  *
  * <pre>
  *   old row, known by its length                 new row, zero at first
  *   | number 0 | number 1     | number 2 |       | number 2 | number 0 (wider) | number 7 |
- *                  dropped                         as it is    longer            default
+ *                  dropped                         unchanged  extended           default
  * </pre>
  *
- * <p>Whoever reads a row compares its length with {@link TableCore#storedBytes}, and comes here
- * where that differs: so a table that never had another layout pays nothing, nor does a row that
- * was written since. Rows of variable length come here as well, and are unpacked ({@link
- * PackedRows}). Nothing is allocated. Immutable; any thread.
+ * <p>A reader compares the length of a row with {@link TableCore#storedBytes} and uses this class
+ * only if they differ, so rows of the newest layout cost nothing extra. Rows of variable length are
+ * also read here, and unpacked ({@link PackedRows}). Nothing is allocated. Immutable.
  */
 public final class LegacyRowReader {
-  /** What became of a row that was read: it is one of no layout of the table. */
+  /** The row belongs to no layout of the table. */
   public static final int UNKNOWN = -1;
 
-  /** It is in memory as it is in the tree. */
+  /** The row has the same form in memory and in the tree. */
   public static final int AS_IT_IS = 0;
 
-  /** It is one of the newest layout, and was unpacked. */
+  /** The row had the newest layout, and was unpacked. */
   public static final int UNPACKED = 1;
 
-  /** It was one of an older layout. */
+  /** The row had an older layout, and was converted. */
   public static final int RENEWED = 2;
 
   private final RowHistory history;
   private final int size;
   private final Recipe[] recipes;
 
-  /** How rows of variable length are made; null where they have one length. */
+  /** The format of rows of variable length; null if they have one length. */
   final @Nullable PackedRows packed;
 
-  /** The fields of the newest layout, as those of older ones. */
   private final RowHistory.Part[] newest;
 
   /**
-   * How rows of one older layout are made new.
+   * The conversion of rows of one older layout. {@code length} and {@code from} are unused for rows
+   * of variable length.
    *
-   * @param length which rows that are; of rows of variable length it says nothing
-   * @param parts what each field of the new layout is in the old row; null where it is not there
-   * @param from where its value lies in the old row, behind what says if it is null; says nothing
-   *     of rows of variable length
-   * @param to the fields of the new layout
-   * @param values what is in its place in the new row where it is not there, from its start on
-   * @param old the fields of the old layout
-   * @param target the place of each of these in the new layout; negative where it is not there
+   * @param parts each field of the new layout in the old row; null if absent
+   * @param from the offset of its value in the old row, after the null byte
+   * @param values the bytes of the new row for an absent field, from its start on
+   * @param target the position of each old field in the new layout; negative if absent
    */
   private record Recipe(
       int length,
@@ -117,7 +112,7 @@ public final class LegacyRowReader {
     return r;
   }
 
-  /** How rows of a length are made new, if one alone says of which layout they are. */
+  /** Returns the conversion of rows of a length, if the length identifies one. */
   private @Nullable Recipe recipe(int length) {
     int n = packed == null ? recipes.length : history.fixed();
     for (int i = 0; i < n; i++) {
@@ -133,11 +128,9 @@ public final class LegacyRowReader {
   }
 
   /**
-   * Makes a row of the newest layout as memory has it.
+   * Converts a row to the memory form of the newest layout.
    *
-   * @param length the bytes of a row in the tree, not one that is {@linkplain TableCore#storedBytes
-   *     in memory as it is}
-   * @param to where to, as many bytes as a row of the table has
+   * @param length the length of the stored row, other than {@link TableCore#storedBytes}
    * @return {@link #UNPACKED}, {@link #RENEWED}, or {@link #UNKNOWN} if it is damaged
    */
   public int renew(int length, MemorySegment from, long off, MemorySegment to, long toOff) {
@@ -172,7 +165,7 @@ public final class LegacyRowReader {
     return n >= history.fixed() && n < recipes.length ? recipes[n] : null;
   }
 
-  /** The places of the fields in the old row depend on the lengths of those before. */
+  /** Converts a row whose field offsets depend on the lengths of earlier fields. */
   private boolean renewPacked(
       Recipe r, int length, MemorySegment from, long off, MemorySegment to, long toOff) {
     Mem.zero(to, toOff, size);
@@ -197,9 +190,9 @@ public final class LegacyRowReader {
     return at < length;
   }
 
-  /** Where a field of a row of variable length ends that begins at a place; -1 if outside of it. */
+  /** Returns the end of a field at an offset of a packed row; -1 if outside of the row. */
   private static int next(RowHistory.Part p, MemorySegment row, long off, int at, int length) {
-    int end = length - 1; // there is the number of the layout
+    int end = length - 1; // the last byte is the number of the layout
     if (!p.variable()) {
       int next = at + p.rowBytes();
       return next <= end ? next : -1;
@@ -217,11 +210,8 @@ public final class LegacyRowReader {
   }
 
   /**
-   * The time that a row has, by which it expires.
-   *
-   * @param length the bytes of the row, of which all is there
-   * @param field its place in the newest layout
-   * @return milliseconds since 1970; 0 if no layout has such rows
+   * Returns the time by which a complete row expires, in milliseconds since 1970. Returns 0 if no
+   * layout has such rows. {@code field} is a position in the newest layout.
    */
   public long millis(int length, MemorySegment row, long off, int field) {
     Recipe r = recipe(length);
@@ -251,7 +241,6 @@ public final class LegacyRowReader {
     return r == null ? 0 : added(r, field);
   }
 
-  /** The time that a field of a row of variable length has. */
   private static long millis(
       RowHistory.Part[] parts, int field, int length, MemorySegment row, long off) {
     int at = 0;
@@ -266,7 +255,7 @@ public final class LegacyRowReader {
   }
 
   private static long millis(RowHistory.Part p, MemorySegment row, long at) {
-    // One that is null is all zero, which is no time.
+    // Null is all zeros, which means no time.
     return switch (p.type()) {
       case INT32 -> Mem.getInt(row, at);
       case INSTANT -> Times.millis(row, at);
@@ -287,7 +276,7 @@ public final class LegacyRowReader {
     } else if (f.type().isFixed()) {
       Mem.copy(from, off, to, at, p.width());
     } else {
-      // No more than the field had, whatever a damaged page says.
+      // Limited to the width of the field, in case the page is damaged.
       int length = Math.min(Mem.getUnsignedShort(from, off), p.width());
       Mem.putShort(to, at, (short) length);
       Mem.copy(from, off + 2, to, at + 2, length);
@@ -297,14 +286,13 @@ public final class LegacyRowReader {
   // ------------------------------------------------------------------------------- of transactions
 
   /**
-   * Makes a record that was read the newest, as memory has it. One of variable length is unpacked
-   * where it is. What was read of one of an older layout was of no use: it is read again, as a
-   * whole. That finds the same record, for the transaction knows it: one that was changed meanwhile
-   * aborts it.
+   * Converts a record that was read to the memory form of the newest layout. A record of variable
+   * length is unpacked in place. A record of an older layout is read again in full; that returns
+   * the same record, because it is in the read set and a change aborts the transaction.
    *
-   * @param n what {@link Tx#get} has said of its length
-   * @param out where the record is and goes; has room for one of the table
-   * @return what it was: {@link #AS_IT_IS}, {@link #UNPACKED} or {@link #RENEWED}
+   * @param n the length that {@link Tx#get} returned
+   * @param out holds the record and receives the result
+   * @return the former form: {@link #AS_IT_IS}, {@link #UNPACKED} or {@link #RENEWED}
    * @throws io.fovea.error.CorruptionException if no layout of the table has such records
    */
   public static int settle(
@@ -321,11 +309,7 @@ public final class LegacyRowReader {
         statementContext, t, core, key, keyOff, keyLen, n, out, outOff, core.recordBytes());
   }
 
-  /**
-   * The same of a record of which a beginning was read.
-   *
-   * @param bytes how many bytes that are at most; of one of an older layout all are read
-   */
+  /** Does the same for a record of which at most {@code bytes} bytes were read. */
   public static int settle(
       StatementContext statementContext,
       Tx t,
@@ -365,14 +349,14 @@ public final class LegacyRowReader {
     return form;
   }
 
-  /** Whether each row of a length has its fields up to a place where memory has them. */
+  /** Whether rows of a length have their fields at their offsets in memory, up to an end. */
   boolean isInPlace(int length, int end) {
     return packed == null
         ? length == size
         : recipes.length == 0 && length > end && end <= packed.prefix();
   }
 
-  /** Whether a record of some length may be one of the newest layout to unpack, or an older one. */
+  /** Whether a record of some length may have the newest layout, packed, or an older one. */
   public boolean knows(int length) {
     return packed != null || recipe(length) != null;
   }

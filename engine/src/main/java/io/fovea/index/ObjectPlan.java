@@ -9,22 +9,20 @@ import io.fovea.object.ObjectWriter;
 import java.lang.foreign.MemorySegment;
 
 /**
- * How the key of an entry is made from an object of a table: as {@link EntryPlan} for rows, with
- * memory for each slot.
+ * Builds the key of an entry from an object of a table, as {@link EntryPlan} does from a row, with
+ * scratch memory per context.
  *
  * <pre>
  *   entry of a unique index without null   key: the parts                       value: primary key
  *   any other entry                        key: the parts, the primary key      value: primary key
  * </pre>
  *
- * So null is never the same as null: a unique index has as many entries with it as there are
- * objects.
+ * <p>So null never equals null: a unique index has one such entry per object.
  *
- * <p>Any thread. {@link #extend} comes before the first object of a new version: who has a handle
- * that writes one has got it from the thread that called this.
+ * <p>Safe for use by any thread. {@link #extend} precedes the first object of a new version: a
+ * handle that writes the version is published by the thread that called it.
  */
 public final class ObjectPlan {
-  /** What a slot needs to make one. */
   private static final class Scratch {
     final ObjectReader in = new ObjectReader();
     final ObjectWriter out = new ObjectWriter();
@@ -34,40 +32,29 @@ public final class ObjectPlan {
   private volatile ObjectEntries entries;
   private final SlotLocal<Scratch> scratches = new SlotLocal<>();
 
-  /** A plan of what a file, or a class, says. */
   public ObjectPlan(ObjectEntries entries) {
     this.entries = entries;
   }
 
-  /** How entries are made. */
   public ObjectEntries entries() {
     return entries;
   }
 
-  /** The objects have got a version more. */
   public void extend(ObjectEntries more) {
     entries = more;
   }
 
-  /**
-   * The most bytes of an entry's key.
-   *
-   * @param keyBytesMax of a primary key
-   * @param treeKeyMax of a key of a tree
-   */
+  /** Returns the maximum length of an entry's key, given those of a primary key and of the tree. */
   int maxBytes(int keyBytesMax, int treeKeyMax) {
     int parts = entries.maxBytes();
     return parts < 0 ? treeKeyMax : Math.min(treeKeyMax, parts + keyBytesMax);
   }
 
   /**
-   * Makes the key of an object's entry.
+   * Builds the key of an object's entry in {@code out}; returns its length.
    *
-   * @param index whose plan this is
-   * @param out where to; {@link IndexCore#entryBytesMax} at most
-   * @return its length
-   * @throws KeyTooLargeException if it has more bytes than an entry may have
-   * @throws IllegalArgumentException if the bytes are no object
+   * @throws KeyTooLargeException if the key exceeds the maximum length of an entry
+   * @throws IllegalArgumentException if the bytes are not an object
    * @throws IndexOutOfBoundsException likewise
    */
   int build(
@@ -96,7 +83,7 @@ public final class ObjectPlan {
     return (int) total;
   }
 
-  /** Has an object in scratch memory, and room for its parts. */
+  /** Copies an object into scratch memory that has space for its parts. */
   private Scratch load(
       StatementContext statementContext, MemorySegment object, long objectOff, int objectLen) {
     Scratch s = scratches.get(statementContext);
@@ -119,10 +106,8 @@ public final class ObjectPlan {
   }
 
   /**
-   * The time that an object has in the first part.
-   *
-   * @param instants whether that is an INSTANT; else it is an INT64
-   * @return milliseconds since 1970; 0 for null, and where the bytes are no object
+   * Returns the time in the first part of an object, an INSTANT or an INT64, in milliseconds since
+   * 1970. Returns 0 for null, and if the bytes are not an object.
    */
   long millis(
       StatementContext statementContext,
@@ -139,7 +124,7 @@ public final class ObjectPlan {
       long number = ObjectEntries.number(time);
       return instants ? Times.millis(number, ObjectEntries.nanos(time)) : number;
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
-      return 0; // whoever reads it finds out
+      return 0; // the reader of the object reports the damage
     }
   }
 }

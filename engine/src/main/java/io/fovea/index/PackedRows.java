@@ -7,37 +7,36 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows of variable length: how a row in memory, where each field has its place, becomes one in the
- * tree, which has no more bytes than it needs.
+ * Rows of variable length. In memory each field has a fixed offset; in the tree a row has no more
+ * bytes than it needs.
  *
  * <pre>
- *   in memory    | count | there | length | note, room for 200 ......... | flag |
+ *   in memory    | count | there | length | note, 200 bytes reserved ... | flag |
  *   in the tree  | count | there | length | note | flag | zeros | layout |
- *                  ^ the same places up to the first field of variable length: the prefix
- *
- *   there    of a nullable field; of one that is null it is 0, and nothing follows of it
- *   zeros    as many as it takes for a length that no older layout of one length has
+ *                  ^ the same offsets up to the first field of variable length: the prefix
+ *   there    of a nullable field; 0 for null, and then nothing follows
+ *   zeros    as many as needed for a length that no older fixed-length layout has
  *   layout   the number of the row's layout in the table's history, from 0: its last byte
  * </pre>
  *
- * <p><b>Places are constant in memory</b>, so getters, setters, entries of indexes and codecs know
- * nothing of variable lengths. A row is unpacked where {@link LegacyRowReader} would renew one of
- * an older layout, which is a way that rows of tables without such fields do not go. It is unpacked
- * in the memory that it was read into: no field has an earlier place there than in the tree.
+ * <p><b>Offsets are constant in memory</b>, so getters, setters, index entries and codecs are
+ * independent of variable lengths. A row is unpacked at the point at which {@link LegacyRowReader}
+ * would convert an older layout, a path that other tables do not take. It is unpacked in the memory
+ * into which it was read: no field has a lower offset there than in the tree.
  *
- * <p><b>Fields of the prefix are patched</b> in place (but for a row that is in a chain of pages of
- * its own, which is written anew as every long value), whatever the lengths behind them are by
- * then. A change of another field puts the whole row: another row object of the same transaction
- * may have changed the lengths before it.
+ * <p><b>Fields of the prefix are patched</b> in place, whatever the lengths after them, except in a
+ * row with overflow pages, which is rewritten like every long value. A change of another field
+ * writes the whole row, since another row object of the same transaction may have changed the
+ * lengths before it.
  *
- * <p><b>The layout is the last byte</b>, so that the prefix begins where the row does. No length of
- * a row says a layout then; but a table that had rows of one length before has such rows still, and
- * those must be told apart. That is what the zeros are for.
+ * <p><b>The layout is the last byte</b>, so that the prefix begins at the start of the row. The
+ * length of a row then does not identify a layout; but a table with earlier fixed-length layouts
+ * still has such rows, and the zeros keep the two apart.
  *
- * <p>Immutable; any thread. Nothing is allocated.
+ * <p>Immutable. Nothing is allocated.
  */
 public final class PackedRows {
-  /** Those of variable length, in their order. */
+  /** The fields of variable length, in order. */
   private final Field[] variable;
 
   private final int layoutBytes;
@@ -46,7 +45,7 @@ public final class PackedRows {
   private final int rowBytes;
   private final byte number;
 
-  /** The lengths of rows of layouts before the first that has such a field. */
+  /** The row lengths of the layouts before the first with such a field. */
   private final int[] fixed;
 
   private PackedRows(RowHistory history, Layout layout) {
@@ -60,36 +59,31 @@ public final class PackedRows {
         history.old().stream().limit(history.fixed()).mapToInt(RowHistory.Shape::length).toArray();
   }
 
-  /** Those of a table; null where its rows have one length. */
+  /** Returns the format of a table's rows; null if they have a fixed length. */
   static @Nullable PackedRows of(RowHistory history, Layout layout) {
     return history.isPacked(layout) ? new PackedRows(history, layout) : null;
   }
 
-  /**
-   * How many bytes a row may have in the tree more than in memory.
-   *
-   * @param fixed how many layouts there were before the first with such a field
-   */
+  /** Returns by how many bytes a row may be longer in the tree than in memory. */
   public static int bytesMore(int fixed) {
     return fixed + 1;
   }
 
-  /** The most bytes of a row in the tree, and those of one in memory. */
+  /** Returns the maximum length of a row in the tree, and its length in memory. */
   public int rowBytes() {
     return rowBytes;
   }
 
-  /** How many bytes a row has before its first field of variable length. */
   int prefix() {
     return prefix;
   }
 
-  /** The place of the first field that can't be patched. */
+  /** Returns the position of the first field that can't be patched. */
   int firstOrdinal() {
     return firstOrdinal;
   }
 
-  /** Whether rows of some length are those of a layout of one length. */
+  /** Whether rows of a length have a fixed-length layout. */
   boolean isFixed(int length) {
     for (int of : fixed) {
       if (of == length) {
@@ -99,25 +93,19 @@ public final class PackedRows {
     return false;
   }
 
-  /** The number of the layout of a row that is not {@link #isFixed}. */
+  /** Returns the layout number of a row that is not {@link #isFixed}. */
   static int number(MemorySegment row, long off, int length) {
     return Mem.getByte(row, off + length - 1) & 0xFF;
   }
 
-  /** Whether a row in the tree, of which all is there, has the newest layout. */
+  /** Whether a complete row in the tree has the newest layout. */
   boolean isNewest(MemorySegment row, long off, int length) {
     return length > 0 && !isFixed(length) && Mem.getByte(row, off + length - 1) == number;
   }
 
   // -------------------------------------------------------------------------------------- packing
 
-  /**
-   * Makes a row as the tree has it.
-   *
-   * @param row one in memory
-   * @param out where to, room for {@link #rowBytes}; not where the row is
-   * @return its length
-   */
+  /** Converts a row to its form in the tree, not in place; returns its length. */
   public int pack(MemorySegment row, long off, MemorySegment out, long outOff) {
     long at = outOff;
     int from = 0;
@@ -143,13 +131,7 @@ public final class PackedRows {
 
   // ------------------------------------------------------------------------------------ unpacking
 
-  /**
-   * Makes a row as memory has it.
-   *
-   * @param row one of the newest layout, as the tree has it
-   * @param out where to, room for {@link #rowBytes}; not where the row is
-   * @return false if it is damaged
-   */
+  /** Converts a row of the newest layout to its memory form; returns false if it is damaged. */
   boolean unpack(MemorySegment row, long off, int length, MemorySegment out, long outOff) {
     if (length < prefix) {
       return false;
@@ -160,16 +142,13 @@ public final class PackedRows {
   }
 
   /**
-   * The same where the row is.
+   * Converts a row in place, in memory of {@link #rowBytes}; returns false if it is damaged.
    *
-   * <p>What follows the prefix goes to the end of the memory first, and then each field from there
-   * to its place. None is written over before it is read: what is not read yet takes no more room
-   * in the tree than in memory, and lies at the end.
+   * <p>The bytes after the prefix are first moved to the end of the memory, then each field from
+   * there to its offset. No byte is overwritten before it is read: the bytes not yet read lie at
+   * the end, and need no more space in the tree than in memory.
    *
-   * @param off where the row is in memory of {@link #rowBytes}
-   * @param length the bytes that it has in the tree
-   * @param bytes how many were read of it, and how many are wanted of the row in memory
-   * @return false if it is damaged
+   * @param bytes the number of bytes that were read of it, and that are needed in memory
    */
   boolean unpack(MemorySegment row, long off, int length, int bytes) {
     int have = Math.min(length, bytes);
@@ -183,7 +162,7 @@ public final class PackedRows {
     return n >= 0 && (length > bytes || bytes < layoutBytes || ends(prefix + n, length));
   }
 
-  /** Whether a row with so many bytes of fields has the length that it should. */
+  /** Whether a row with {@code bytes} bytes of fields has the expected length. */
   private boolean ends(int bytes, int length) {
     int n = bytes + 1;
     while (isFixed(n)) {
@@ -193,11 +172,8 @@ public final class PackedRows {
   }
 
   /**
-   * Takes the fields behind the prefix to their places.
-   *
-   * @param bytes how many there are
-   * @param limit where the last field ends that is wanted
-   * @return how many bytes the fields have had; -1 if they are more than there are
+   * Moves {@code bytes} bytes of fields to their offsets, up to {@code limit}. Returns the number
+   * of bytes used, or -1 if more than available.
    */
   private int scatter(
       MemorySegment in, long off, int bytes, MemorySegment out, long outOff, int limit) {

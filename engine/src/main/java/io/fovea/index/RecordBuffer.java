@@ -8,19 +8,18 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A record in memory outside the Java heap: its bytes, behind them its key, and which of its fields
- * were changed since it was read.
+ * A record in native memory: its fields, its key, and which fields have changed since it was read.
  *
  * <pre>
- *   base                  keyBase (a multiple of 8 behind base)
+ *   base                  keyBase (a multiple of 8 after base)
  *   | fields, as Layout    | key, encoded           |
  * </pre>
  *
- * <p>What a row of the API is to the rooms below it: nothing here asks whose it is, or whether it
- * may be used. Used by one thread at a time.
+ * <p>This is the form in which the lower layers see a row of the API. Ownership and permitted use
+ * are checked above. Used by one thread at a time.
  */
 public final class RecordBuffer {
-  /** No field was ever changed, as in a row that a scan reads. Never written. */
+  /** No field has ever changed, as in a row of a scan. Never written. */
   private static final long[] NEVER = {};
 
   private final Field[] fields;
@@ -32,24 +31,21 @@ public final class RecordBuffer {
 
   private int keyLength;
 
-  /** What the transaction's read set calls the record, or negative. */
+  /** The handle of the record in the read set, or negative. */
   private int handle;
 
-  /** One bit per field: changed since it was read. Has room for them from the first change on. */
+  /** One bit per field that has changed since the read. Allocated at the first change. */
   private long[] dirty = NEVER;
 
-  /** What the record that was read is in the tree, as {@link LegacyRowReader} says. */
+  /** The form of the record in the tree, a constant of {@link LegacyRowReader}. */
   private int form;
 
-  /** Whether {@link #dirty} has a bit set. */
   private boolean changed;
 
   /**
-   * A buffer in somebody's memory.
+   * Creates a buffer in {@link #bytes} bytes of the caller's memory.
    *
-   * @param fields those of its layout
-   * @param size the bytes of a record: {@link Layout#size}, and what the table has behind it
-   * @param segment has {@link #bytes} bytes from {@code base} on
+   * @param size the length of a record: {@link Layout#size}, and the bytes the table appends
    * @param base a multiple of 8
    */
   public RecordBuffer(RowFields fields, int size, MemorySegment segment, long base) {
@@ -61,17 +57,15 @@ public final class RecordBuffer {
     this.base = base;
   }
 
-  /** How many bytes a record with its key needs. */
   public static int bytes(int size, int keyBytesMax) {
     return align(size) + keyBytesMax;
   }
 
-  /** Memory for one that belongs to who makes it. */
   public static MemorySegment memory(int size, int keyBytesMax) {
     return Arena.ofAuto().allocate(Math.max(8, bytes(size, keyBytesMax)), 8);
   }
 
-  /** Its memory is another's from here on; returns what it has now, which is none. */
+  /** Detaches the buffer from its memory, which may be reused; returns an empty segment. */
   public MemorySegment end() {
     segment = Blocks.NONE;
     return segment;
@@ -83,37 +77,31 @@ public final class RecordBuffer {
 
   // ------------------------------------------------------------------------------------ its memory
 
-  /** Where it lies. */
   public MemorySegment segment() {
     return segment;
   }
 
-  /** Where in {@link #segment} the record begins. */
   public long base() {
     return base;
   }
 
-  /** The bytes of a record. */
   public int size() {
     return size;
   }
 
-  /** Where the key of a record that was read begins in {@link #segment}. */
+  /** Returns the offset in {@link #segment} of the key of the record that was read. */
   public long keyBase() {
     return base + align(size);
   }
 
-  /** The bytes of that key. */
   public int keyLength() {
     return keyLength;
   }
 
-  /** What the transaction's read set calls the record that was read, or negative. */
   public int handle() {
     return handle;
   }
 
-  /** The record was read: takes over what is known of it besides its bytes. */
   public void read(MemorySegment key, long keyOff, int keyLen, int newHandle) {
     Mem.copy(key, keyOff, segment, keyBase(), keyLen);
     keyLength = keyLen;
@@ -121,29 +109,25 @@ public final class RecordBuffer {
     form = LegacyRowReader.AS_IT_IS;
   }
 
-  /**
-   * The record that was read is not in the tree as it is here, but in a form of {@link
-   * LegacyRowReader}.
-   */
+  /** Sets the form of the record in the tree, a constant of {@link LegacyRowReader}. */
   public void form(int of) {
     form = of;
   }
 
-  /** What it is in the tree. */
   public int form() {
     return form;
   }
 
-  /** Whether each part of it can be changed in its place. */
+  /** Whether each field can be changed in place. */
   public boolean isPlain() {
     return form == LegacyRowReader.AS_IT_IS;
   }
 
   /**
-   * What is cleared as a whole where all fields are: the bytes before the first field of variable
-   * length, whose room may be large.
+   * Returns the bytes before the first field of variable length, which are cleared as a block; the
+   * space of the others may be large.
    *
-   * @throws io.fovea.error.InvalidUseException if its memory is another's
+   * @throws io.fovea.error.InvalidUseException if the buffer is detached from its memory
    */
   public MemorySegment toClear() {
     if (segment == Blocks.NONE) {
@@ -152,7 +136,6 @@ public final class RecordBuffer {
     return segment.asSlice(base, variable.length == 0 ? size : variable[0].start());
   }
 
-  /** Clears the fields behind these. */
   public void clearRest() {
     for (int i = 0; i < variable.length; i++) {
       Field f = variable[i];
@@ -164,7 +147,6 @@ public final class RecordBuffer {
 
   // --------------------------------------------------------------------------------------- changes
 
-  /** Notes that a field has changed. */
   public void mark(int ordinal) {
     if (dirty.length == 0) {
       dirty = new long[(fields.length + 63) >>> 6];
@@ -173,11 +155,7 @@ public final class RecordBuffer {
     changed = true;
   }
 
-  /**
-   * Takes over the fields of another record of the same layout.
-   *
-   * @param marks whether those that differ have changed
-   */
+  /** Copies the fields of another record of the layout; marks those that differ if requested. */
   public void set(RecordBuffer other, boolean marks) {
     for (int i = 0; i < fields.length; i++) {
       int from = start(i);
@@ -194,7 +172,6 @@ public final class RecordBuffer {
     }
   }
 
-  /** The record is what this holds: nothing is changed any more. */
   public void unchanged() {
     for (int i = 0; i < dirty.length; i++) {
       dirty[i] = 0;
@@ -202,12 +179,11 @@ public final class RecordBuffer {
     changed = false;
   }
 
-  /** Whether any field was changed. */
   public boolean changed() {
     return changed;
   }
 
-  /** The first changed field from one on, or -1. */
+  /** Returns the first changed field from one on, or -1. */
   public int nextChanged(int from) {
     int word = from >>> 6;
     if (word >= dirty.length) {
@@ -223,7 +199,7 @@ public final class RecordBuffer {
     return (word << 6) + Long.numberOfTrailingZeros(bits);
   }
 
-  /** Whether one of these fields was changed, a bit each. */
+  /** Whether one of the fields in a bit set was changed. */
   public boolean changed(long[] of) {
     for (int i = 0; i < Math.min(of.length, dirty.length); i++) {
       if ((of[i] & dirty[i]) != 0) {
@@ -233,12 +209,12 @@ public final class RecordBuffer {
     return false;
   }
 
-  /** Where in the record the bytes of a field begin: of a nullable one, what says if it is null. */
+  /** Returns the start of a field in the record, including its null byte. */
   public int start(int field) {
     return starts[field];
   }
 
-  /** Where the bytes of a field's value end: text and bytes take as many as they have. */
+  /** Returns the end of a field's value; text and bytes have their present length. */
   public int end(int field) {
     Field f = fields[field];
     return f.type().isFixed()
@@ -246,7 +222,7 @@ public final class RecordBuffer {
         : f.offset() + 2 + storedBytes(f, segment, base + f.offset());
   }
 
-  /** The bytes of a text or byte string; never more than the field, whatever the file says. */
+  /** Returns the stored length of a value, at most the width of the field in case of damage. */
   public static int storedBytes(Field field, MemorySegment segment, long at) {
     return Math.min(Mem.getUnsignedShort(segment, at), field.width());
   }

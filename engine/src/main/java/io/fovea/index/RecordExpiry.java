@@ -18,80 +18,72 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How records of a table expire: which a transaction sees, and which it does not.
+ * The expiry rule of a table, which decides whether a record is visible to a transaction.
  *
  * <pre>
  *   time ≤ 0, or null            never expires        of a row     a field
- *   0 &lt; time ≤ now − after       expired: there       of an object a component ({@link ObjectPlan})
- *                                is no such record    of a byte    8 of its bytes
- *   now − after &lt; time           there                string
+ *   0 &lt; time ≤ now − after       hidden               of an object a component
+ *   now − after &lt; time           visible              of a byte    8 of its bytes
+ *                                                     string
  * </pre>
  *
- * <p><b>One moment a transaction.</b> The first record of such a table that a transaction meets
- * makes it ask the clock, and {@link StatementContext} keeps what that said until the transaction's
- * end: a record does not expire between two statements. An attempt that is repeated asks again.
+ * <p><b>One time per transaction.</b> A transaction reads the clock when it meets the first record
+ * of such a table, and {@link StatementContext} keeps the result until its end, so a record does
+ * not expire between two statements. A retry reads the clock again.
  *
- * <p><b>Why it stays serializable.</b> What a transaction sees of a record is a function of the
- * record and of its moment, and the moment is an input of the transaction, like a parameter of its
- * body. A row is hidden <i>after</i> it was read by the means of the transaction, its item in the
- * read set like that of each other row: whoever changes it, or revives it, or inserts over it,
- * meets this read as he would meet the read of a row that is there. So the transactions are
- * serializable as programs that read all rows and pass over some by a look at a field. The sweep is
- * one of them: it deletes rows that its own moment hides, by a delete like any other.
+ * <p><b>Why it is serializable.</b> Visibility is a function of the record and of the transaction's
+ * time, and that time is an input of the transaction, like a parameter of its body. A hidden row
+ * was read through the transaction and its item is in the read set, like that of any other row; so
+ * a change of the row, or an insert over it, conflicts with this read as usual. Transactions are
+ * therefore serializable as programs that read all rows and filter by a field. The sweep is such a
+ * program: it deletes, with ordinary deletes, the rows that are hidden at its own time.
  *
- * <p><b>What that does not say.</b> Moments need not grow along the order in which transactions are
- * serialized: of two that run side by side the later one in that order may have the earlier moment,
- * and see a row that the other did not see any more. And one with an early moment, beside which the
- * row was swept, does not see it, though it would have: the sweep comes before it in the order. So
- * nobody misses a row before its time on the clock, and whoever needs the row for its whole
- * transaction reads it first.
+ * <p><b>What this does not guarantee.</b> Times need not grow along the serialization order: of two
+ * concurrent transactions, the later one in that order may have the earlier time, and see a row
+ * that the other did not see. A transaction with an early time may also miss a row that a
+ * concurrent sweep has removed, because the sweep precedes it in the order. So no transaction
+ * misses a row before the row's time on the clock, and one that needs a row throughout reads it
+ * first.
  *
- * <p><b>Rows of older layouts</b> expire by the field as the newest layout has it: by its value
- * there, or by its default where they don't have it. Its numbers are those of {@link
- * LegacyRowReader}.
+ * <p><b>Rows of older layouts</b> expire by the field in the newest layout: by its stored value, or
+ * by its default if they lack it. They are read through {@link LegacyRowReader}.
  *
- * <p>Any thread; what has a transaction by that of it.
+ * <p>Safe for use by any thread; methods with a transaction are called by its thread.
  */
 public final class RecordExpiry {
   private final Expiry spec;
 
-  /** The field of rows; null of another form. */
   private final @Nullable Field field;
 
-  /** The component of objects; null of another form. */
   private final @Nullable ObjectPlan component;
 
   private final InstantSource clock;
   private final LongAdder passed;
   private final long afterMillis;
 
-  /** Of rows where the field is in memory, of byte strings where the time is. */
+  /** The offset of the field in a row in memory, or of the time in a byte string. */
   private final int offset;
 
-  /** Where that ends. */
   private final int end;
 
-  /** Whether the time is an instant, and not milliseconds. */
+  /** Whether the time is an instant rather than milliseconds. */
   private final boolean instants;
 
-  /** Whether a byte before the time says if it is there, in the index by time. */
+  /** Whether a presence byte precedes the time in the index by time. */
   private final boolean nullable;
 
-  /** In entries of objects the nanoseconds of an instant are an integer with a sign. */
+  /** Corrects the nanoseconds of an instant, which entries of objects store as a signed integer. */
   private final int nanosMask;
 
-  /** How far the sweep in the background believes the clock. */
   public final ClockGuard guard = new ClockGuard(System::nanoTime);
 
-  /** How far the sweep was behind when it looked last. */
+  /** The lag of the sweep at its last run. */
   public volatile long lagMillis;
 
   /**
-   * Those of a table.
+   * Creates the rule of a table, which has the index by time unless it holds rows.
    *
-   * @param core has the index by time, unless it is a table of rows
-   * @param spec of rows by a field of the table's newest layout
-   * @param passed counts records that readers have passed over
+   * @param passed counts the hidden records that readers skip
    */
   public RecordExpiry(TableCore core, Expiry spec, InstantSource clock, LongAdder passed) {
     this.spec = spec;
@@ -128,26 +120,19 @@ public final class RecordExpiry {
     }
   }
 
-  /** What the specification of the table says now: a component may have got another name. */
+  /** Returns the current specification of the table; a component may have been renamed. */
   public Expiry spec() {
     return component == null ? spec : by(component.entries());
   }
 
-  /** The same of objects where entries by time are made so. */
   public Expiry by(ObjectEntries byTime) {
     return new Expiry.OfObjects(byTime.paths().getFirst(), spec.after());
   }
 
-  /** The field of rows by which they expire; null of another form. */
   public @Nullable Field field() {
     return field;
   }
 
-  /**
-   * Whether a specification says the same.
-   *
-   * @param objects what the class of a program says of objects, of whatever version
-   */
   public boolean is(@Nullable Expiry other, TableCore core, @Nullable ObjectShapes objects) {
     Expiry mine = spec();
     if (mine.equals(other)) {
@@ -172,39 +157,36 @@ public final class RecordExpiry {
     }
   }
 
-  /** Objects have got a version more: before the first one of it is written. */
+  /** Adds a version of objects, before the first object of it is written. */
   public void extend(ObjectEntries byTime) {
     Objects.requireNonNull(component).extend(byTime.first());
   }
 
-  /** Up to which time of a record the transaction does not see it; it sees all others. */
+  /** Returns the time up to which records are hidden from the transaction. */
   public long hiddenUpTo(StatementContext statementContext, Tx t) {
     return statementContext.moment(t, clock) - afterMillis;
   }
 
-  /** The same where the clock says so. */
   public long hiddenUpTo(long millis) {
     return millis - afterMillis;
   }
 
-  /** What the transaction's moment is. */
   public long moment(StatementContext statementContext, Tx t) {
     return statementContext.moment(t, clock);
   }
 
-  /** The same for who has no transaction: by what the clock says now. */
+  /** Returns the time up to which records are hidden now, without a transaction. */
   public long hiddenUpToNow() {
     return Math.max(0, clock.millis()) - afterMillis;
   }
 
-  /** Whether a record that was read as memory has it has expired; no reader has passed over it. */
+  /** Whether a record in memory form has expired. Does not count as a skip by a reader. */
   boolean isExpired(
       StatementContext statementContext, Tx t, MemorySegment record, long recordOff, int length) {
     return isExpired(
         hiddenUpTo(statementContext, t), time(statementContext, record, recordOff, length));
   }
 
-  /** Whether a record has expired, as the tree has it. */
   public boolean isExpired(
       long upTo,
       StatementContext statementContext,
@@ -219,7 +201,7 @@ public final class RecordExpiry {
     return time > 0 && time <= upTo;
   }
 
-  /** The time that a record has, as the tree has it; 0 where its length is no layout's. */
+  /** Returns the time of a record in stored form, or 0 if its length matches no layout. */
   private long time(
       StatementContext statementContext,
       TableCore core,
@@ -231,7 +213,6 @@ public final class RecordExpiry {
         : core.old.millis(length, record, recordOff, field.ordinal());
   }
 
-  /** The time that a record has, as memory has it. */
   private long time(
       StatementContext statementContext, MemorySegment record, long recordOff, int length) {
     if (field != null) {
@@ -240,31 +221,26 @@ public final class RecordExpiry {
     if (component != null) {
       return component.millis(statementContext, instants, record, recordOff, length);
     }
-    // One that is too short is damaged: whoever reads it gets it as it is.
+    // A record that is too short is damaged; readers get it unchanged.
     return length < end ? 0 : Mem.getLongBE(record, recordOff + offset);
   }
 
-  /**
-   * The time that a row of the newest layout has, as memory has it. One that is null is all zero:
-   * no time.
-   */
+  /** A null field is all zeros, which means no time. */
   private long time(MemorySegment row, long rowOff) {
     return instants ? Times.millis(row, rowOff + offset) : Mem.getLong(row, rowOff + offset);
   }
 
-  /** The bytes of the lowest entry that may have expired, in the index by time. */
+  /** Writes the lowest entry in the index by time that may have expired; returns its length. */
   public int oldest(MemorySegment out, int off) {
     int at = value(out, off);
     return instants ? Tuple.putInstant(out, at, 0, 1 ^ nanosMask) : Tuple.putInt64(out, at, 1);
   }
 
-  /**
-   * The bytes of the entry below which all have expired up to a time; it may be any but the last.
-   */
+  /** Writes the exclusive upper bound of the entries that have expired up to a time. */
   public int behind(long upTo, MemorySegment out, int off) {
     int at = value(out, off);
     if (!instants) {
-      return Tuple.putInt64(out, at, upTo + 1); // no time is that large but one that never comes
+      return Tuple.putInt64(out, at, upTo + 1); // no overflow: the maximum means never
     }
     int nanos = (int) Math.floorMod(upTo, 1000L) * 1_000_000 + 1;
     return Tuple.putInstant(out, at, Math.floorDiv(upTo, 1000L), nanos ^ nanosMask);
@@ -274,7 +250,7 @@ public final class RecordExpiry {
     return nullable ? Tuple.putThere(out, off, true) : off;
   }
 
-  /** The time of an entry of that index. */
+  /** Returns the time of an entry of the index by time. */
   public long entryMillis(MemorySegment key, long off) {
     int at = (int) off + (nullable ? 1 : 0);
     return instants
@@ -282,26 +258,22 @@ public final class RecordExpiry {
         : Tuple.getInt64(key, at);
   }
 
-  /** The most bytes of {@link #oldest} and {@link #behind}. */
+  /** Returns the maximum length of {@link #oldest} and {@link #behind}. */
   public int entryBytes() {
     return (nullable ? 1 : 0) + (instants ? Times.BYTES : Long.BYTES);
   }
 
-  /** Whether a reader does not see a row of the newest layout, as memory has it. */
   public boolean hides(StatementContext statementContext, Tx t, MemorySegment row, long rowOff) {
     return hides(statementContext, t, time(row, rowOff));
   }
 
-  /** Whether a reader does not see a record, as memory has it. */
+  /** Whether a record in memory form is hidden from a reader. */
   public boolean hides(
       StatementContext statementContext, Tx t, MemorySegment record, long recordOff, int length) {
     return hides(statementContext, t, time(statementContext, record, recordOff, length));
   }
 
-  /**
-   * Whether a reader does not see a record, as the tree has it. One whose length is no layout's is
-   * for who reads it to speak of.
-   */
+  /** Whether a stored record is hidden. If its length matches no layout, its reader reports it. */
   public boolean hides(
       StatementContext statementContext,
       Tx t,
@@ -320,14 +292,14 @@ public final class RecordExpiry {
     return is;
   }
 
-  /** Where a row has the time, its end: a projection that ends before it has no time. */
+  /** Returns the end of the time in a row: a shorter projection lacks the time. */
   int end() {
     return end;
   }
 
   // --------------------------------------------------------------------------- the index by time
 
-  /** The index by time, by which the sweep finds records; null if there is none that is used. */
+  /** Returns the index by time, which the sweep uses, or null if it is not readable. */
   public @Nullable IndexCore index(TableCore core) {
     return index(core, spec());
   }
@@ -341,7 +313,6 @@ public final class RecordExpiry {
     return null;
   }
 
-  /** Whether an index is one by time. */
   public boolean isByTime(IndexCore index) {
     return isByTime(index, spec());
   }
@@ -357,12 +328,12 @@ public final class RecordExpiry {
     };
   }
 
-  /** Whether an index has the times of byte strings that expire so. */
+  /** Whether an index is the index by time of this expiry of byte strings. */
   public static boolean isBy(IndexCore index, Expiry.OfBytes expiry) {
     return index.maker instanceof TimeEntry e && e.by().offset() == expiry.offset();
   }
 
-  /** Whether an index belongs to the expiry of byte strings, with which it comes and goes. */
+  /** Whether an index belongs to an expiry of byte strings, and is created and dropped with it. */
   public static boolean isOwn(IndexCore index) {
     return index.maker instanceof TimeEntry;
   }
@@ -370,13 +341,9 @@ public final class RecordExpiry {
   // ---------------------------------------------------------------------------- records in the way
 
   /**
-   * Removes records that the transaction does not see and that are in the way of a record: with its
-   * entry in a unique index and, of an insert, with its key. So the statement that follows finds
-   * what it would find if they had been swept. Before the statement begins: its scratch memory is
-   * used here.
-   *
-   * @param unique whose entries are looked at
-   * @param over whether the record of the key itself may be in the way
+   * Removes hidden records with the entry of a record in a unique index and, if {@code over}, with
+   * its key. The statement that follows then behaves as if they had been swept. Call it before the
+   * statement begins, because it uses the scratch memory.
    */
   static void makeWay(
       StatementContext statementContext,
@@ -431,11 +398,9 @@ public final class RecordExpiry {
   }
 
   /**
-   * Removes a record and its entries, if there is one that the transaction does not see: only the
-   * record itself says so, and never an entry.
-   *
-   * @param key not in the scratch memory of {@code statementContext}, but for what was taken of it
-   * @return whether it did
+   * Removes the record of a key and its entries, if it is hidden; returns whether it was. Only the
+   * record itself decides, never an entry. The key is not in scratch memory of {@code
+   * statementContext}, except in memory taken from it.
    */
   public static boolean removeHidden(
       StatementContext statementContext,
@@ -460,7 +425,7 @@ public final class RecordExpiry {
     }
   }
 
-  /** Whether the transaction does not see the record of a key; one that is not there it would. */
+  /** Whether the record of a key exists and is hidden from the transaction. */
   public static boolean isHidden(
       StatementContext statementContext,
       Tx t,

@@ -4,56 +4,53 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * Decides whether wrong hints of an index are worth being put right: not while they go wrong again
- * before they are used.
+ * Decides whether wrong hints of an index are worth a repair. They are not if they become wrong
+ * again before they are used.
  *
  * <pre>
  *   all entries ──┬── 15 of 16 ──► repaired while repairs are on
- *                 └── the probe, 1 of 16 ──► always repaired; its hits and misses are the measure
- *
+ *                 └── the probe, 1 of 16 ──► always repaired; its hits and misses are measured
  *   a use of a probe's hint ─► cell of the context ─(32 uses)─► window: uses, hits ─► on or off
  *                              one writer each                  halved at 1024 uses
- *
  *   on  ──(hits fall below 30 %)──► off
  *   off ──(hits rise above 50 %)──► on
  * </pre>
  *
- * <p><b>Why a probe of entries, and not of lookups.</b> Where nothing is repaired, nearly all hints
- * get wrong in time, however calm it has become: then the rate of all lookups says nothing of what
- * repairs would do. The probe is what all entries would be like with repairs, whether they are on
- * or off; so one measure serves for both ways, and what it costs is a sixteenth of the repairs.
- * Which entries are in it is up to a hash of the key, so each thread and each run sees the same.
+ * <p><b>Why the probe consists of entries and not of lookups.</b> Without repairs nearly all hints
+ * become wrong in time, even with few changes, so the hit rate of all lookups does not predict the
+ * effect of repairs. The probe behaves as all entries would with repairs, whether these are on or
+ * off, for a sixteenth of the cost. A hash of the key selects it, so all threads and runs agree.
  *
- * <p><b>Why 30 and 50.</b> A repair costs about as much as it saves once: an exclusive latch for
- * some stores against a descent. So it pays where a hint is right more often than every third time
- * or so; below, the paper sees repairs lose too (figure 6b: with more than 60 % of wrong pages).
- * Between the two rates nothing changes, so that an index at the border does not flip.
+ * <p><b>Why 30 and 50.</b> A repair costs about as much as one hit saves: an exclusive latch for a
+ * few stores against a descent. So it pays if more than about every third use is a hit. Below that,
+ * the paper also sees repairs lose (figure 6b: with more than 60 % of wrong pages). The gap between
+ * the rates keeps an index at the border from flipping.
  *
- * <p><b>Why uses instead of seconds.</b> The paper suggests windows of ten seconds. What a repair
- * is worth is decided by uses between two changes, not by time; a window of uses needs no clock on
- * the way and does not forget at night what it has learned.
+ * <p><b>Why uses instead of seconds.</b> The paper suggests windows of ten seconds. The value of a
+ * repair depends on the uses between two changes, not on time. A window of uses needs no clock and
+ * keeps its state while the index is idle.
  *
- * <p>No cache line is written by two threads but once in 32 uses of probes, that is once in 512
- * lookups. Cells are written with opaque stores; where there are more contexts than cells a use may
- * be lost, which is one of a sample.
+ * <p>A cache line is written by two threads only once in 32 uses of probes, or 512 lookups. Cells
+ * are written with opaque stores; if there are more contexts than cells, a use may be lost, which
+ * only changes the sample.
  *
- * <p>Any thread. The idea of adapting: Otaki et al., PVLDB 18 (11), 2025, section 4.4, which leaves
- * it open.
+ * <p>Safe for use by any thread. The idea of adapting is from Otaki et al., PVLDB 18 (11), 2025,
+ * section 4.4, which leaves it open.
  */
 public final class RepairPolicy {
-  /** Below this share of hits repairs are switched off; percent. */
+  /** Repairs are disabled below this hit rate, in percent. */
   static final int OFF_BELOW = 30;
 
-  /** Above this share of hits repairs are switched on; percent. */
+  /** Repairs are enabled above this hit rate, in percent. */
   static final int ON_ABOVE = 50;
 
-  /** Uses of probes that a cell gathers. */
+  /** The number of probe uses that a cell collects. */
   static final int BATCH = 32;
 
-  /** Uses after which the window's counts are halved. */
+  /** The number of uses after which the counts of the window are halved. */
   static final int WINDOW = 1024;
 
-  /** Uses without which nothing is decided. */
+  /** The minimum number of uses for a decision. */
   static final int ENOUGH = WINDOW / 4;
 
   private static final long PROBE_MASK = 15;
@@ -72,7 +69,9 @@ public final class RepairPolicy {
     }
   }
 
-  /** Uses in the upper half, hits in the lower; a line for each, and one before the first. */
+  /**
+   * Uses in the upper half, hits in the lower; one cache line per cell, and one before the first.
+   */
   private final long[] cells = new long[(CELLS + 1) * STRIDE];
 
   @SuppressWarnings("unused") // through SEEN
@@ -80,38 +79,23 @@ public final class RepairPolicy {
 
   private volatile boolean on = true;
 
-  /** A policy whose repairs are on. */
   public RepairPolicy() {}
 
-  /**
-   * Whether a key's entry is one of the probe: then its uses are to be told.
-   *
-   * @param hash a good hash of the record's key
-   */
+  /** Whether a key's entry belongs to the probe, by a good hash; then its uses must be reported. */
   public static boolean probes(long hash) {
     return (hash & PROBE_MASK) == 0;
   }
 
-  /**
-   * Whether a wrong hint shall be put right.
-   *
-   * @param hash a good hash of the record's key
-   */
+  /** Whether to repair a wrong hint, by a good hash of the record's key. */
   public boolean repairs(long hash) {
     return on || probes(hash);
   }
 
-  /** Whether repairs are on for all entries. */
   public boolean isOn() {
     return on;
   }
 
-  /**
-   * Tells that a hint of the probe was used.
-   *
-   * @param context a number of the caller: no two threads at a time have the same
-   * @param hit whether it was right
-   */
+  /** Reports a hit or a miss of a hint of the probe. Concurrent callers pass different contexts. */
   public void used(int context, boolean hit) {
     int i = (context % CELLS + 1) * STRIDE;
     long cell = (long) CELL.getOpaque(cells, i) + USE + (hit ? 1 : 0);
@@ -138,8 +122,7 @@ public final class RepairPolicy {
     if (uses < ENOUGH) {
       return;
     }
-    // Of two threads that decide at the same time the later may have seen less: the next batch
-    // decides again.
+    // If two threads decide at once, the later one may have seen less; the next batch corrects it.
     if (percent < OFF_BELOW * uses) {
       set(false);
     } else if (percent > ON_ABOVE * uses) {

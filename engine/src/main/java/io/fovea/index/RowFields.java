@@ -7,26 +7,21 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The fields of a layout as rows use them: made once a table, shared by its rows, never written.
+ * The fields of a layout in the form that rows use: created once per table, shared, never written.
  *
- * <p>A row looks for a field among the {@link #plain} ones first. So a field that is not nullable
- * is found without a question for null; a nullable one is not found there, and goes another way,
- * which asks.
+ * <p>A row searches {@link #plain} first. So a field that is not nullable is found without a null
+ * check, and a nullable one takes the other path, which has the check.
  */
 public final class RowFields {
-  /** All of them, in their order. */
   final Field[] all;
 
-  /** The same with null in the place of each nullable one. */
+  /** The same, with null in place of each nullable field. */
   final @Nullable Field[] plain;
 
-  /** Where each begins in a row. */
   final int[] starts;
 
-  /** Those of variable length. */
   final Field[] variable;
 
-  /** Those of a layout. */
   public RowFields(Layout layout) {
     List<Field> fields = layout.fields();
     this.all = fields.toArray(new Field[0]);
@@ -45,12 +40,10 @@ public final class RowFields {
     }
   }
 
-  /** All of them, in their order; never written. */
   public Field[] all() {
     return all;
   }
 
-  /** The same with null in the place of each nullable one; never written. */
   public @Nullable Field[] plain() {
     return plain;
   }

@@ -8,47 +8,46 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The versions of a table's rows: what there is in its tree besides rows of the newest layout.
+ * The versions of a table's rows, which describe the rows of older layouts in its tree.
  *
- * <p><b>A row's length says which layout it has.</b> All rows of one layout are equally long, and
- * the tree knows the length of each value. So nothing has to be stored with a row, if no two
- * layouts of a table have rows of the same length: a layout whose rows would be as long as those of
- * an older one gets as many zero bytes behind its fields as it takes. Who reads a row compares its
- * length with that of the newest layout, which was so before there were versions.
+ * <p><b>The length of a row identifies its layout.</b> All rows of one layout have the same length,
+ * and the tree stores the length of each value. So rows need no tag if no two layouts of a table
+ * have the same row length: a layout that would repeat an older length is padded with zero bytes.
  *
- * <p><b>A row of variable length says it itself</b>, in its last byte: {@link PackedRows}. So do
- * all rows of a table since its first layout that has such a field, and none of them is as long as
- * the rows of a layout before.
+ * <p><b>A row of variable length stores its layout</b> in its last byte: {@link PackedRows}. So do
+ * all rows since the first layout of the table with such a field, and none of them has the length
+ * of an earlier layout's rows.
  *
- * <p><b>Fields have numbers</b> that are never given again: an old row's field is a new row's field
- * if it has its number, whatever its name. A field that was dropped and added again has another.
+ * <p><b>Fields have numbers</b> that are never reused: a field of an old row is the field of a new
+ * row with the same number, whatever its name. A field that was dropped and added again has another
+ * number.
  *
- * <p>A version that changes names alone has the layout of the one before. Immutable; any thread.
+ * <p>A version that only changes names shares the layout of the previous one. Immutable.
  *
- * @param version of the table
- * @param nextId the number that the next new field gets
- * @param fields one for each of the layout
- * @param length the bytes of a row of the layout in memory, and in the tree unless rows have a
- *     variable length; then the most that they have there
+ * @param version the version of the table
+ * @param nextId the number of the next new field
+ * @param fields one for each field of the layout
+ * @param length the length of a row of the layout in memory, and in the tree unless rows have a
+ *     variable length; then the maximum there
  * @param old older layouts, the oldest first
  */
 public record RowHistory(
     int version, int nextId, List<Origin> fields, int length, List<Shape> old) {
   /**
-   * Where a field is from.
+   * The origin of a field.
    *
    * @param id its number
-   * @param value what it is in rows that don't have it: as {@link io.fovea.schema.Step#value} says;
-   *     empty for 0 or nothing. Of a nullable field: empty for null, else a byte 1 before that
+   * @param value its value in rows that lack it, as {@link io.fovea.schema.Step#value} returns it;
+   *     empty for 0 or nothing. Of a nullable field: empty for null, otherwise after a byte 1
    */
   public record Origin(int id, byte[] value) {}
 
   /**
    * An older layout.
    *
-   * @param version the last one that had it
-   * @param length the bytes of a row, as {@link RowHistory#length}
-   * @param fields in their order
+   * @param version the last version with this layout
+   * @param length the length of a row, as {@link RowHistory#length}
+   * @param fields in order
    */
   public record Shape(int version, int length, List<Part> fields) {}
 
@@ -57,11 +56,11 @@ public record RowHistory(
    *
    * @param id its number
    * @param type its type
-   * @param width the bytes of its values, as {@link Field#width}
+   * @param width the length of its values, as {@link Field#width}
    * @param precision of a decimal
    * @param scale of a decimal
-   * @param nullable whether a byte before the value says that there is one
-   * @param variable whether a text or byte string takes what it has
+   * @param nullable whether a null byte precedes the value
+   * @param variable whether a text or byte string occupies only its present length
    */
   public record Part(
       int id,
@@ -71,29 +70,26 @@ public record RowHistory(
       int scale,
       boolean nullable,
       boolean variable) {
-    /** A field as it is now. */
     public static Part of(int id, Field f) {
       return new Part(
           id, f.type(), f.width(), f.precision(), f.scale(), f.nullable(), f.variable());
     }
 
-    /** The same where what it takes in a row does not depend on the most that it may have. */
+    /** Returns the same, without the maximum length if the stored length does not depend on it. */
     private Part stored() {
       return variable ? new Part(id, type, 0, precision, scale, nullable, true) : this;
     }
 
-    /** The bytes that it takes in a row; of variable length, the most. */
+    /** Returns its length in a row; of variable length, the maximum. */
     public int rowBytes() {
       return (type.isFixed() ? width : 2 + width) + (nullable ? 1 : 0);
     }
   }
 
-  /** Of a table that was never another one. */
   public static RowHistory first(Layout layout) {
     return started(1, layout);
   }
 
-  /** Of a table that begins with a version. */
   public static RowHistory started(int version, Layout layout) {
     List<Origin> fields = new ArrayList<>();
     for (Field f : layout.fields()) {
@@ -103,13 +99,7 @@ public record RowHistory(
     return new RowHistory(version, fields.size(), List.copyOf(fields), bytes, List.of());
   }
 
-  /**
-   * Of the table with another layout.
-   *
-   * @param from the layout that it has
-   * @param to the layout that it gets
-   * @param toFields where the fields of that are from
-   */
+  /** Returns the history after a change of the layout, whose fields have the given origins. */
   public RowHistory next(
       int toVersion, int toNextId, Layout from, Layout to, List<Origin> toFields) {
     Shape last = new Shape(version, length, parts(from, fields));
@@ -137,7 +127,7 @@ public record RowHistory(
     return bytes;
   }
 
-  /** How many layouts there were before the first one with a field of variable length. */
+  /** Returns the number of layouts before the first one with a field of variable length. */
   private static int fixed(List<Shape> shapes) {
     int n = 0;
     while (n < shapes.size() && shapes.get(n).fields.stream().noneMatch(Part::variable)) {
@@ -146,12 +136,12 @@ public record RowHistory(
     return n;
   }
 
-  /** How many of the older layouts are known by the length of their rows; the others say theirs. */
+  /** Returns the number of older layouts that are identified by the length of their rows. */
   public int fixed() {
     return fixed(old);
   }
 
-  /** Whether rows of a layout, which is the newest one, have a variable length. */
+  /** Whether rows of the newest layout have a variable length. */
   public boolean isPacked(Layout layout) {
     return layout.hasVariable() || fixed() < old.size();
   }
@@ -173,12 +163,11 @@ public record RowHistory(
     return null;
   }
 
-  /** Whether there is nothing to be said about it. */
   public boolean isFirst() {
     return version == 1;
   }
 
-  /** The longest row that may be in the tree. */
+  /** Returns the maximum length of a row in the tree. */
   public int lengthMax() {
     return old.stream().mapToInt(Shape::length).reduce(length, Math::max);
   }

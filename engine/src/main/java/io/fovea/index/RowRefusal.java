@@ -6,14 +6,14 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.Layout;
 import org.jspecify.annotations.Nullable;
 
-/** Says why a row of the API, or a field of it, can't be read or set here and now. */
+/** Exceptions for a row of the API, or a field of it, that can't be read or set. */
 public final class RowRefusal {
   /** The limit of a row that holds nothing. */
   public static final int VOID = -1;
 
   private RowRefusal() {}
 
-  /** It was read in no transaction, and so is nothing that could be updated. */
+  /** Returns the exception for an update of a row that was not read in a transaction. */
   public static InvalidUseException notRead(int limit) {
     return new InvalidUseException(
         limit < 0
@@ -21,24 +21,24 @@ public final class RowRefusal {
             : "The row was not read in a transaction: use put or insert with its key.");
   }
 
-  /** It is a fresh one. */
+  /** Returns the exception for the key of a new row. */
   public static InvalidUseException noKey() {
     return new InvalidUseException("The row has no key: no record was read into it.");
   }
 
-  /** A field has no value to be read. */
+  /** Returns the exception for a read of a null field. */
   public static InvalidUseException isNull(Field field) {
     return new InvalidUseException(
         "Field " + field.name() + " is null: ask isNull first, or set it.");
   }
 
-  /** The value of a field can't be taken away. */
+  /** Returns the exception for setting a field to null that is not nullable. */
   public static InvalidUseException notNullable(Field field) {
     return new InvalidUseException(
-        "Field " + field + " can't be null: nullable() was not said of it in its layout.");
+        "Field " + field + " can't be null: its layout does not declare it nullable().");
   }
 
-  /** What is wrong about a field, whatever the row holds; null if nothing is. */
+  /** Returns the exception for a field that can't be used with any row; null if it can. */
   public static @Nullable InvalidUseException ofField(Layout layout, Field field, FieldType type) {
     int i = field.ordinal();
     if (i >= layout.fields().size() || layout.fields().get(i) != field) {
@@ -53,17 +53,18 @@ public final class RowRefusal {
   }
 
   /**
-   * What is wrong about the contents, which no transaction has taken with it.
+   * Returns the exception for contents that are not available, in a row that is not detached.
    *
-   * @param field the field that is asked for; null for the whole row
-   * @param limit bytes from the start that hold something, or {@link #VOID}
-   * @param size the bytes of a whole row
+   * @param field the field; null for the whole row
+   * @param limit the number of bytes from the start that hold something, or {@link #VOID}
+   * @param size the length of a whole row
    */
   public static InvalidUseException ofContents(@Nullable Field field, int limit, int size) {
     if (limit < 0) {
       return new InvalidUseException(
-          "The row holds nothing: no record was read into it, or its cursor has moved on, and"
-              + " clear() fills it anew, or was closed, and it is of no more use.");
+          "The row holds nothing: no record was read into it, or its cursor has moved or was"
+              + " closed. Read the record again; clear() makes the row usable unless its cursor was"
+              + " closed.");
     }
     if (field != null && field.end() > limit) {
       return new InvalidUseException(

@@ -3,12 +3,12 @@ package io.fovea.index;
 import java.util.function.Supplier;
 
 /**
- * Objects that an operation of a transaction needs for as long as it lasts, and that the next one
- * of the same slot uses again. What calls the program's own code while it has them (a codec, an
- * accessor, a constructor) may be called by that again: then the inner operation gets fresh ones.
+ * Objects for one operation of a transaction, reused by the next operation of the same context.
+ * User code that runs meanwhile (a codec, an accessor, a constructor) may start another operation,
+ * which then gets new objects.
  *
  * <pre>{@code
- * S s = Scratch.take(scratches, slot, made);
+ * S s = Scratch.take(scratches, context, made);
  * try {
  *   ...
  * } finally {
@@ -16,12 +16,12 @@ import java.util.function.Supplier;
  * }
  * }</pre>
  *
- * <p>One thread at a time: the one whose transaction has the slot.
+ * <p>Confined to the thread whose transaction owns the context.
  */
 public abstract class Scratch {
   private boolean used;
 
-  /** What the slot has, or new ones where it has none or they are in use. */
+  /** Returns the objects of a context, or new ones if there are none or they are in use. */
   public static <S extends Scratch> S take(
       SlotLocal<S> kept, StatementContext statementContext, Supplier<S> made) {
     S s = kept.get(statementContext);
@@ -35,7 +35,7 @@ public abstract class Scratch {
     return s;
   }
 
-  /** The operation is over. */
+  /** Returns the objects at the end of the operation. */
   public final void giveBack() {
     used = false;
   }

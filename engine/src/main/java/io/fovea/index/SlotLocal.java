@@ -3,19 +3,19 @@ package io.fovea.index;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What each slot has of a table or an index: scratch objects that are made once and used again. It
- * is kept by the table or the index, not by the slot, and so goes with it: slots live as long as
- * their database, tables come and go.
+ * Scratch objects of a table or an index, one per context, created once and reused. The table or
+ * index owns them and not the context, because contexts live as long as their database and tables
+ * do not.
  *
- * <p>Each element belongs to whoever has the slot; the claim of a slot orders its users. The array
- * is made when the first slot needs it, once and for all slots.
+ * <p>An element belongs to the owner of the context; the claim of the context orders its users. The
+ * array is allocated for all contexts at the first use.
  *
- * @param <T> what it is
+ * @param <T> the type of the scratch object
  */
 public final class SlotLocal<T> {
   private volatile @Nullable Object[] values = new Object[0];
 
-  /** What a slot has, or null where it has none yet. */
+  /** Returns the element of a context, or null if it has none yet. */
   @SuppressWarnings("unchecked") // only set puts anything in
   public @Nullable T get(StatementContext statementContext) {
     int i = statementContext.number;
@@ -26,7 +26,7 @@ public final class SlotLocal<T> {
     return i < all.length ? (T) all[i] : null;
   }
 
-  /** Gives a slot its own. */
+  /** Sets the element of a context. */
   public void set(StatementContext statementContext, T value) {
     if (statementContext.number < 0) {
       statementContext.kept().put(this, value);

@@ -14,29 +14,29 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the API lends to one active transaction: scratch memory, and the two words by which the
- * close of the database and the transaction's thread agree who may touch the engine. Slots live as
- * long as their database; a transaction claims one when it begins and releases it at its end.
+ * Per-transaction state of the API: scratch memory, and the two words by which the thread of the
+ * transaction and the close of the database exclude each other. A context lives as long as its
+ * database. A transaction claims one when it begins and releases it when it ends.
  *
  * <pre>
  *   owner's thread                      closing thread
  *     operations := odd        (F1)       refused := true               (R1)
  *     light fence                         heavy fence
  *     operations is odd?       (F2)       wait until operations is even (R2)
- *     refused? yes: even, throw (F3)      flush, give memory back
+ *     refused? yes: even, throw (F3)      flush, free memory
  *     ... the operation ...
  *     operations := even
  * </pre>
  *
- * <b>The pair.</b> The forbidden outcome is that the owner misses {@code refused} and the closing
- * thread misses the odd number. {@link AsymmetricFence} forbids it: it says what F2 is for, and why
- * an operation pays for no fence of the processor.
+ * <p><b>The pair.</b> In the forbidden outcome, the owner misses {@code refused} and the closing
+ * thread misses the odd number. {@link AsymmetricFence} excludes it, and explains the purpose of F2
+ * and why an operation needs no processor fence.
  *
- * <p>The number is odd in an operation and even outside, whatever came before: an error of the JVM
- * may have cut an operation off before its end (a stack that is full at a call), and must not turn
- * all that come later into their opposite. The end of the transaction ends such an operation.
+ * <p>Each step sets the parity, whatever it was before: an error of the JVM, such as a stack
+ * overflow, may cut an operation off before its end, and must not invert the meaning for all later
+ * ones. The end of the transaction ends such an operation.
  *
- * <p>Belongs to the thread whose transaction has it, but for those two words.
+ * <p>Confined to the thread of the transaction, except for these two words.
  */
 public final class StatementContext {
   private static final VarHandle CLAIMED;
@@ -63,12 +63,10 @@ public final class StatementContext {
   private long operations;
   private boolean refused;
 
-  /**
-   * The number of the thread that has it, or 0. A number for the reason that {@code TxLife} has.
-   */
+  /** The id of the owner's thread, or 0; see {@code TxLife} for why an id. */
   private long owner;
 
-  /** Why the transaction must not commit any more, if it must not. */
+  /** The reason why the transaction can only roll back, or null. */
   private @Nullable Throwable broken;
 
   private final Blocks memory;
@@ -77,23 +75,21 @@ public final class StatementContext {
   private MemorySegment record = Blocks.NONE;
   private MemorySegment entries = Blocks.NONE;
 
-  /** Where the entry of a lookup was found. */
   public final Position entry = new Position();
 
-  /** The hint of an entry as it was found, and where its record is. */
+  /** The hint of an entry as found, and the location of its record. */
   final Position hinted = new Position();
 
   final Position there = new Position();
 
-  /** Room for a hint as it is stored. */
   final MemorySegment hint;
 
-  /** The length of what {@link IndexMaintenance#readApart} has read last. */
+  /** The length of the last record that {@link IndexMaintenance#readApart} read. */
   int lengthApart;
 
   private final int[][] lengths = {new int[4], new int[4]};
 
-  /** The transaction whose {@link #moment} is known, and what that is. */
+  /** The transaction for which {@link #moment} was read, and the result. */
   private @Nullable Tx momentOf;
 
   private long momentEpoch;
@@ -101,26 +97,19 @@ public final class StatementContext {
   private final MemorySegment[] spare = new MemorySegment[8];
   private int spares;
 
-  /** Which of the database's slots it is, and how many there are; of a private one, -1 and 0. */
+  /** The number of this context and the count of them in the database; -1 and 0 if private. */
   final int number;
 
   final int count;
 
-  /** Of a private one what {@link SlotLocal} keeps for it: it goes with the slot. */
+  /** The values of {@link SlotLocal}s in a private context. */
   private final Map<Object, Object> kept = new IdentityHashMap<>();
 
-  /** A private one, of no database: it does not outlive the work that it was made for. */
+  /** Creates a private context, which belongs to no database. */
   public StatementContext() {
     this(-1, 0, Blocks.COLLECTED);
   }
 
-  /**
-   * One of a database's.
-   *
-   * @param number which
-   * @param count how many there are
-   * @param memory where its memory comes from
-   */
   public StatementContext(int number, int count, Blocks memory) {
     this.number = number;
     this.count = count;
@@ -130,7 +119,6 @@ public final class StatementContext {
 
   // ------------------------------------------------------------------------------------- lending
 
-  /** Takes it for the calling thread if it is free. */
   public boolean claim() {
     if (claimed || !CLAIMED.compareAndSet(this, false, true)) {
       return false;
@@ -139,9 +127,9 @@ public final class StatementContext {
     return true;
   }
 
-  /** Gives it back at the end of a transaction, within its last operation. */
+  /** Releases the context, within the last operation of the transaction. */
   public void release() {
-    assert isLent() : "the slot is released twice";
+    assert isLent() : "the context is released twice";
     try {
       ended();
     } finally {
@@ -154,21 +142,20 @@ public final class StatementContext {
     }
   }
 
-  /** Whether a transaction of the calling thread has it. */
+  /** Whether a transaction of the calling thread owns this context. */
   public boolean isMine() {
     return claimed && owner == Thread.currentThread().threadId();
   }
 
-  /** Whether some transaction has it; for assertions. A private one belongs to who made it. */
   private boolean isLent() {
     return claimed || count == 0;
   }
 
   // ------------------------------------------------------------------- operations and their end
 
-  /** Begins an operation; false if the database refuses it. */
+  /** Begins an operation; returns false if the database refuses it. */
   public boolean enter() {
-    assert isLent() : "the slot has been released";
+    assert isLent() : "the context has been released";
     OPERATIONS.setOpaque(this, operations + 1 | 1);
     AsymmetricFence.light(); // partner: the heavy one in Closing.quiesce
     if (busy() && !(boolean) REFUSED.getOpaque(this)) { // busy is F2: true
@@ -178,24 +165,24 @@ public final class StatementContext {
     return false;
   }
 
-  /** Ends an operation. What it did to memory is visible to who sees that it has ended. */
+  /** Ends an operation. A thread that observes the end also sees its writes to memory. */
   public void exit() {
     OPERATIONS.setRelease(this, operations + 1 & ~1L);
   }
 
-  /** Refuses what comes; for the closing thread. */
+  /** Refuses further operations. Called by the closing thread. */
   public void refuse() {
     REFUSED.setVolatile(this, true);
   }
 
-  /** Whether an operation is under way; for the closing thread, behind a heavy fence. */
+  /** Whether an operation is in progress. The closing thread calls it after a heavy fence. */
   public boolean busy() {
     return ((long) OPERATIONS.getAcquire(this) & 1) != 0;
   }
 
   /**
-   * An operation was aborted, or a statement failed when a part of it was done: whatever the
-   * program does with the exception, the transaction does not commit any more.
+   * Makes the transaction roll back only, whatever the program does with the exception: an
+   * operation was aborted, or a statement failed partway.
    */
   public void markRollbackOnly(Throwable cause) {
     if (broken == null
@@ -206,17 +193,17 @@ public final class StatementContext {
   }
 
   /**
-   * What broke it down: the first abort, or the first failure where there was no abort; or null. An
-   * abort comes before a failure, for it says whether the work may be done again.
+   * Returns the cause of {@link #markRollbackOnly}, or null: the first abort, or the first failure
+   * if there was no abort. An abort takes precedence because it may be retried.
    */
   public @Nullable Throwable broken() {
     return broken;
   }
 
   /**
-   * The transaction's moment, in milliseconds since 1970, never negative: what the clock says when
-   * this is called first. No transaction pays for it that does not ask: nothing is reset when one
-   * begins or ends, for no two have the same context and epoch.
+   * Returns the time of the transaction in milliseconds since 1970, never negative, as read at the
+   * first call. Begin and end need not reset it, because no two transactions have the same {@code
+   * Tx} and epoch.
    */
   long moment(Tx t, InstantSource clock) {
     if (momentOf != t || momentEpoch != t.epoch()) {
@@ -229,7 +216,6 @@ public final class StatementContext {
 
   // -------------------------------------------------------------------------------------- scratch
 
-  /** Room for a key. */
   public MemorySegment keyStage(long bytes) {
     if (keyStage.byteSize() < bytes) {
       keyStage = memory.exchange(keyStage, Math.max(bytes, 256));
@@ -237,7 +223,7 @@ public final class StatementContext {
     return keyStage;
   }
 
-  /** Room for a value, given back at the end of the transaction if it is large. */
+  /** Returns scratch memory for a value, freed at the end of the transaction if it is large. */
   public MemorySegment valueStage(long bytes) {
     if (valueStage.byteSize() < Math.max(bytes, STAGE_BYTES)) {
       valueStage = memory.exchange(valueStage, Math.max(bytes, STAGE_BYTES));
@@ -245,7 +231,6 @@ public final class StatementContext {
     return valueStage;
   }
 
-  /** Room for the records before and after a change. */
   MemorySegment record(long bytes) {
     if (record.byteSize() < bytes) {
       record = memory.exchange(record, Math.max(bytes, STAGE_BYTES));
@@ -253,7 +238,7 @@ public final class StatementContext {
     return record;
   }
 
-  /** A statement has ended that needed room for a record of any size. */
+  /** Frees the scratch memory for records if it is large, at the end of a statement. */
   void shrinkRecord() {
     if (record.byteSize() > KEEP_BYTES) {
       MemorySegment large = record;
@@ -262,7 +247,6 @@ public final class StatementContext {
     }
   }
 
-  /** Room for the keys of index entries. */
   public MemorySegment entries(long bytes) {
     if (entries.byteSize() < bytes) {
       entries = memory.exchange(entries, Math.max(bytes, STAGE_BYTES));
@@ -270,27 +254,28 @@ public final class StatementContext {
     return entries;
   }
 
-  /** Memory for a cursor, used again by later ones. */
+  /** Returns memory for a cursor, reused by later ones. */
   public MemorySegment take(long bytes) {
     for (int i = spares - 1; i >= 0; i--) {
       if (spare[i].byteSize() >= bytes) {
         MemorySegment found = spare[i];
         spare[i] = spare[--spares];
-        assert Blocks.isPoisoned(found) : "memory was written after it had been given back";
+        assert Blocks.isPoisoned(found) : "memory was written after its return";
         return found;
       }
     }
     return memory.take(Math.max(512, bytes));
   }
 
-  /** What {@link SlotLocal}s keep here, by themselves. */
   Map<Object, Object> kept() {
     return kept;
   }
 
-  /** Takes back what {@link #take} returned; what are too many, or too large, is not kept. */
+  /**
+   * Returns a block that came from {@link #take}. It is freed if it is large or enough are kept.
+   */
   public void give(MemorySegment block) {
-    assert isLent() && !isSpare(block) : "memory is given back twice, or too late";
+    assert isLent() && !isSpare(block) : "memory is returned twice, or too late";
     if (spares < spare.length && block.byteSize() <= SPARE_BYTES) {
       assert Blocks.poisoned(block);
       spare[spares++] = block;
@@ -308,7 +293,7 @@ public final class StatementContext {
     return false;
   }
 
-  /** Room for the lengths of entries, before (0) and after (1). */
+  /** Returns an array for the lengths of entries, before (0) and after (1). */
   int[] lengths(int which, int n) {
     int[] room = lengths[which];
     if (room.length < n) {
@@ -318,7 +303,6 @@ public final class StatementContext {
     return room;
   }
 
-  /** The transaction has ended: what it used too much of goes. */
   private void ended() {
     if (valueStage.byteSize() > KEEP_BYTES) {
       MemorySegment large = valueStage;

@@ -17,98 +17,82 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table as the database knows it: one per name, however often it was opened. A table of the API
- * is a handle to it that remembers the specification that its user wrote.
+ * A table of an open database. There is one per name, however often the table is opened; a table of
+ * the API is a handle to it with the specification that its user wrote.
  *
- * <p>Any thread. {@link #indexes} changes beside transactions, as {@link IndexStage} says; a
- * statement reads it once.
+ * <p>Safe for use by any thread. {@link #indexes} changes while transactions run ({@link
+ * IndexStage}), so a statement reads it once.
  */
 public final class TableCore {
-  /** Changes when the table is renamed, and never on the way of a statement. */
+  /** Changes when the table is renamed; statements do not read it. */
   public volatile String name;
 
   public final KeySpec key;
   public final @Nullable Layout layout;
 
-  /** Another one after a load, at a moment between commits: what has read this one has ended. */
+  /** Replaced by a load, at a quiescent point, after all users of the old tree have ended. */
   public volatile BTree tree;
 
   public final int keyBytesMax;
 
-  /** Rows of other layouts than this one. */
   public final LegacyRowReader old;
 
   private final int recordBytes;
 
-  /**
-   * The bytes of a row in the tree that memory has as it is: those of the newest layout; -1 where
-   * there are none, since rows have a variable length.
-   */
+  /** The length of a stored row of the newest layout, or -1 if rows have a variable length. */
   public final int storedBytes;
 
-  /**
-   * The size of a record that is delivered without another look: {@link #storedBytes}, or one that
-   * none has, where rows expire. So a read that compares the size anyway pays nothing for it.
-   */
+  /** The length of a record that needs no check: {@link #storedBytes}, or -1 if records expire. */
   public int plainBytes;
 
   /**
-   * How records expire; null where they don't. Like {@link #plainBytes} it changes while no
-   * transaction is active, and beginning one orders what it sees.
+   * Null if records do not expire. Changes, like {@link #plainBytes}, only while no transaction is
+   * active; the begin of a transaction orders the change before its reads.
    */
   private @Nullable RecordExpiry expiry;
 
-  /** The versions of a table of objects; null for another one. It only gets longer. */
+  /** The versions of objects, to which versions are only added; null if the table holds none. */
   private volatile @Nullable ObjectHistory objects;
 
-  /** In the order of their creation. */
+  /** In order of creation. */
   private volatile IndexCore[] indexes;
 
-  /** Held while the table is loaded, evolves or is dropped, and while an index is built or goes. */
+  /** Held during a load, an evolution or a drop, and while an index is built or dropped. */
   public final OperationLock changing = new OperationLock("the lock of a table");
 
-  /**
-   * What statements may do with it. {@link State#GOING} lasts as long as the commit of a
-   * transaction that drops it, or takes a range out of it.
-   */
+  /** {@link State#GOING} lasts for the commit of a drop of the table or of a range. */
   private enum State {
     THERE,
-    /** Only the transaction that makes it uses it. */
     NEW,
     GOING,
     DROPPED,
-    /** It becomes one of another version, when transactions have ended that may have used it. */
+    /** Becomes another version once the transactions that may use it have ended. */
     EVOLVING,
-    /** It has become one of another version: another object. */
+    /** Replaced by the {@code TableCore} of another version. */
     EVOLVED,
-    /** The transaction that has made it did not commit. */
+    /** The transaction that created it did not commit. */
     NEVER
   }
 
   private volatile State state = State.THERE;
 
-  /** Of one that is new: the transaction that makes it, and {@link Tx#epoch} of that. */
+  /** The transaction that creates the table, and its {@link Tx#epoch}, in state {@code NEW}. */
   private @Nullable Tx maker;
 
   private long makerEpoch;
 
-  /** Says which tables a transaction has used, by {@link Tx#use}; several may share it. */
+  /** Identifies the table in {@link Tx#use}; several tables may share a bit. */
   public final long bit;
 
-  /** What it evolves to, or has evolved to, in words. */
+  /** The version that the table evolves or has evolved to, in words. */
   private volatile String evolving = "";
 
-  /** Its records are read, to be merged with others: nobody changes them. */
+  /** A load merges the records with others, so they must not change. */
   private volatile boolean loading;
 
-  /** Somebody waits to drop it: what changes it gives up. */
+  /** A drop is waiting; operations that change the table should stop. */
   private volatile boolean leaving;
 
-  /**
-   * Makes one.
-   *
-   * @param history of its rows; of a table of byte strings that of no fields
-   */
   public TableCore(
       String name,
       KeySpec key,
@@ -129,47 +113,36 @@ public final class TableCore {
     this.plainBytes = storedBytes;
   }
 
-  /** The versions of its rows. */
   public RowHistory history() {
     return old.history();
   }
 
-  /** The versions of its objects; null where it holds none. */
   public @Nullable ObjectHistory objects() {
     return objects;
   }
 
-  /** Says which versions its objects have. */
   public void objects(@Nullable ObjectHistory versions) {
     objects = versions;
   }
 
-  /** How records expire; null where they don't. */
   public @Nullable RecordExpiry expiry() {
     return expiry;
   }
 
-  /** Lets records expire, or not. Before the table is used, or while no transaction is active. */
+  /**
+   * Sets how records expire. Call it before the table is used, or while no transaction is active.
+   */
   public void expire(@Nullable RecordExpiry by) {
     expiry = by;
     plainBytes = by == null ? storedBytes : -1;
   }
 
-  /**
-   * Whether a statement that writes a record does more than that: looks at indexes, or whether one
-   * has expired, or packs the record.
-   *
-   * @param all what {@link #indexes()} said
-   */
+  /** Whether a write has to maintain indexes, check expiry or pack the record. */
   public boolean maintains(IndexCore[] all) {
     return all.length > 0 || plainBytes < 0;
   }
 
-  /**
-   * Adds a record to its tree, as it is stored; its indexes are the caller's.
-   *
-   * @throws DuplicateKeyException if the key is there
-   */
+  /** Inserts a record in stored form. The caller maintains the indexes. */
   public void insert(
       Tx t,
       MemorySegment key,
@@ -185,17 +158,16 @@ public final class TableCore {
     }
   }
 
-  /** Whether a statement that removes a record looks at it. */
+  /** Whether a delete has to read the record. */
   public boolean looks(IndexCore[] all) {
     return all.length > 0 || expiry != null;
   }
 
-  /** How rows of variable length are made; null where they have one length. */
   public @Nullable PackedRows packed() {
     return old.packed;
   }
 
-  /** Whether all that has changed of a record of variable length can be written in its place. */
+  /** Whether all changed fields of a record of variable length can be written in place. */
   public boolean patches(RecordBuffer record) {
     PackedRows packed = old.packed;
     return packed != null
@@ -203,13 +175,7 @@ public final class TableCore {
         && record.nextChanged(packed.firstOrdinal()) < 0;
   }
 
-  /**
-   * Whether a transaction does not see a record that was read and has not {@link #plainBytes}.
-   *
-   * @param length its length
-   * @param record what was read of it
-   * @param bytes how many bytes that are
-   */
+  /** Whether a record of which {@code bytes} were read, not of {@link #plainBytes}, is hidden. */
   public boolean hides(
       StatementContext statementContext,
       Tx t,
@@ -230,14 +196,14 @@ public final class TableCore {
         : RecordExpiry.isHidden(statementContext, t, this, key, keyOff, keyLen);
   }
 
-  /** Whether a transaction does not see an object or a byte string that was read as a whole. */
+  /** Whether an object or a byte string, read in full, is hidden. */
   public boolean hides(
       StatementContext statementContext, Tx t, MemorySegment value, long valueOff, int length) {
     RecordExpiry by = expiry;
     return by != null && by.hides(statementContext, t, value, valueOff, length);
   }
 
-  /** Whether a transaction sees a record of which only the length was read. */
+  /** Whether a record of which only the length was read is visible. */
   public boolean shows(
       StatementContext statementContext,
       Tx t,
@@ -249,17 +215,16 @@ public final class TableCore {
         || !hides(statementContext, t, key, keyOff, keyLen, length, key, keyOff, 0);
   }
 
-  /** Those that statements which change records keep up to date, whatever their stage. */
+  /** Returns the indexes that statements maintain, at any stage. */
   public IndexCore[] indexes() {
     return indexes;
   }
 
-  /** Those that are used. */
+  /** Returns the indexes that queries can use. */
   public List<IndexCore> readable() {
     return Arrays.stream(indexes).filter(i -> i.stage == IndexStage.READABLE).toList();
   }
 
-  /** One that is used. */
   public @Nullable IndexCore index(String indexName) {
     for (IndexCore i : indexes) {
       if (i.stage == IndexStage.READABLE && i.name.equals(indexName)) {
@@ -275,7 +240,6 @@ public final class TableCore {
     indexes = longer;
   }
 
-  /** Puts another object in the place of one; does nothing where that is not there. */
   public synchronized void replace(IndexCore one, IndexCore by) {
     IndexCore[] all = indexes.clone();
     for (int i = 0; i < all.length; i++) {
@@ -284,7 +248,7 @@ public final class TableCore {
     indexes = all;
   }
 
-  /** Statements know nothing of the index with this tree from now on. */
+  /** Removes the index with a tree. Later statements do not see it. */
   public synchronized void remove(BTree of) {
     indexes = Arrays.stream(indexes).filter(i -> i.tree != of).toArray(IndexCore[]::new);
   }
@@ -297,12 +261,10 @@ public final class TableCore {
     leaving = is;
   }
 
-  /** The name in a message. */
   public String shown() {
     return NameText.of(name);
   }
 
-  /** The bytes of a record of the newest layout in memory; in the tree it has no more. */
   public int recordBytes() {
     return recordBytes;
   }
@@ -319,23 +281,23 @@ public final class TableCore {
     return damaged("length of a key of table " + shown(), page, maxBytes, bytes);
   }
 
-  /** What is found in a page that can't be so: of the table, or of an index of it. */
+  /** Returns the exception for an impossible value in a page of the table or an index of it. */
   public CorruptionException damaged(String what, long page, long expected, long found) {
     long offset = page < 0 ? -1 : page * tree.pool().pageSize();
     return new CorruptionException(what, page, offset, expected, found);
   }
 
-  // --------------------------------------------------------------------------------------- there?
+  // --------------------------------------------------------------------------------------- state
 
   /**
-   * A statement of a transaction uses the table.
+   * Registers the use of the table by a statement.
    *
-   * <p>Order: the transaction remembers the table first, and looks at the state then. A transaction
-   * that drops the table does it the other way round: the state, then the moment from which on
-   * others are asked what they remember ({@link io.fovea.txn.CommitGate}). So who finds the table
-   * there is asked, if it decides behind that moment.
+   * <p>Order: the transaction first records the use, then reads the state. A transaction that drops
+   * the table first sets the state, then asks the others for their uses, from a point in the commit
+   * order on ({@link io.fovea.txn.CommitGate}). So a transaction that still found the table and is
+   * decided after that point is asked.
    *
-   * @return whether it may; {@link #refusal} says why not
+   * @return whether the statement may use the table; if not, {@link #refusal} returns the reason
    */
   public boolean use(Tx t) {
     return !t.use(bit) & state == State.THERE || state == State.NEW && isMadeBy(t);
@@ -346,10 +308,10 @@ public final class TableCore {
   }
 
   /**
-   * What is told to a statement that may not use it; null where it may, for it was another table
-   * that this transaction has dropped.
+   * Returns the exception for a statement that may not use the table. Null if it may: the recorded
+   * use was of another table with the same bit, which this transaction has dropped.
    *
-   * @param mine whether the transaction has dropped this one
+   * @param mine whether the transaction has dropped this table
    */
   public @Nullable RuntimeException refusal(Tx t, boolean mine) {
     if (mine) {
@@ -360,10 +322,12 @@ public final class TableCore {
       case GOING ->
           t.abort(
               AbortCause.CATALOG,
-              "table " + shown() + " is being dropped, or loses a range, by another transaction");
+              "another transaction is dropping table " + shown() + " or deleting a range of it");
       case NEW ->
           new InvalidUseException(
-              "Table " + shown() + " is there when the transaction that creates it has committed.");
+              "Table "
+                  + shown()
+                  + " can be used once the transaction that creates it has committed.");
       case DROPPED, NEVER, EVOLVING, EVOLVED -> gone();
     };
   }
@@ -373,45 +337,44 @@ public final class TableCore {
       return new InvalidUseException(
           "Table "
               + shown()
-              + " is opened as "
+              + " is now open as "
               + evolving
-              + " now, and this is a handle of version "
+              + ", and this is a handle of version "
               + history().version()
-              + ": use the one that Database.table has returned for the new specification.");
+              + ". Use the handle that Database.table returned for the new specification.");
     }
     return new InvalidUseException(
         "Table "
             + shown()
             + (state == State.NEVER
-                ? " was never there: the transaction that created it did not commit."
+                ? " does not exist: the transaction that created it did not commit."
                 : " was dropped."));
   }
 
-  /** A transaction makes it, and nobody else uses it before that has committed. */
+  /** Reserves the table for the transaction that creates it, until that commits. */
   public void madeBy(Tx t) {
     maker = t;
     makerEpoch = t.epoch();
     state = State.NEW;
   }
 
-  /** Whether only the transaction that makes it uses it. */
   public boolean isNew() {
     return state == State.NEW;
   }
 
-  /** The transaction that made it has committed. */
+  /** Publishes the table after the commit of the transaction that created it. */
   public void made() {
     state = State.THERE;
     maker = null;
   }
 
-  /** The transaction that made it has ended, and it is no table. */
+  /** Invalidates the table after its creating transaction has ended without a commit. */
   public void markRolledBack() {
     state = State.NEVER;
     maker = null;
   }
 
-  /** A transaction that drops it, or takes a range out of it, commits; or has done, or failed. */
+  /** Begins or ends the commit of a transaction that drops the table or removes a range of it. */
   public void going(boolean is) {
     state = is ? State.GOING : State.THERE;
   }
@@ -421,32 +384,30 @@ public final class TableCore {
   }
 
   /**
-   * Statements are refused from now on. Those of transactions that are active now may have come
-   * before ({@link io.fovea.txn.GracePeriod}).
+   * Refuses statements from now on. Active transactions may have used the table before ({@link
+   * io.fovea.txn.GracePeriod}).
    *
-   * @param to what it evolves to, as in {@code version 2}
+   * @param to the target, for example {@code version 2}
    */
   public void evolve(String to) {
     evolving = to;
     state = State.EVOLVING;
   }
 
-  /** It stays what it was. */
   public void stay() {
     state = State.THERE;
   }
 
-  /** Another one has its tree. */
+  /** Ends an evolution: another {@code TableCore} has the tree. */
   public void evolved() {
     state = State.EVOLVED;
   }
 
-  /** Whether no statement may use it, but that of a transaction that makes it. */
+  /** Whether statements are refused, except those of the creating transaction. */
   public boolean isRefused() {
     return state == State.EVOLVING || isDropped();
   }
 
-  /** Whether another one has its tree. */
   public boolean isEvolved() {
     return state == State.EVOLVED;
   }
@@ -457,31 +418,27 @@ public final class TableCore {
     }
   }
 
-  /**
-   * Whether it is no table of the database any more: it was dropped, or another one has its tree.
-   */
+  /** Whether the table is gone: dropped, never committed, or replaced by another version. */
   public boolean isDropped() {
     State s = state;
     return s == State.DROPPED || s == State.NEVER || s == State.EVOLVED;
   }
 
-  /** Begins and ends to refuse changes of records. */
+  /** Begins or ends a load, during which records must not change. */
   public void loading(boolean is) {
     loading = is;
   }
 
-  /** Whether records may not be changed now, for that. */
   public boolean isLoading() {
     return loading;
   }
 
-  /** Throws where records may not be changed now. */
   public void requireChangeable() {
     if (loading) {
       throw new InvalidUseException(
           "Table "
               + shown()
-              + " is being loaded: its records can be read, and changed when the load has ended.");
+              + " is being loaded. Until the load ends, its records can only be read.");
     }
   }
 }

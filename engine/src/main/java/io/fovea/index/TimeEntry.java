@@ -7,11 +7,10 @@ import io.fovea.schema.Expiry;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Makes the entries of the index by which byte strings that have expired are found: the time that a
- * value has. Unlike another {@link EntryMaker} it is no user's code, and known when a file is
- * opened.
+ * Builds the entries of the index by time of a table of byte strings. Unlike other {@link
+ * EntryMaker}s it is not user code, and is known as soon as a file is opened.
  *
- * @param by where a value has its time
+ * @param by the position of the time in a value
  */
 public record TimeEntry(Expiry.OfBytes by) implements EntryMaker {
   @Override

@@ -7,21 +7,21 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
 /**
- * What transactions note while the tree of a unique index is built: that the entry of a record has
- * come or gone. Two records may have the same entry by then, at different moments or at the same,
- * so the key of a note has both.
+ * The journal of the entries that transactions add or remove while the tree of a unique index is
+ * built. Two records may have the same entry meanwhile, so a journal key contains the entry and the
+ * record's key.
  *
  * <pre>
  *   note                                   entry ‖ key of the record ‖ length of the entry, 2 bytes
- *   in the tree, if it fits into a key     key: the note                               value: empty
- *               if not                     key: SHA-256 of the note ‖ FF FF            value: the note
+ *   in the tree, if it fits into a key     key: the note                           value: empty
+ *               if not                     key: SHA-256 of the note ‖ FF FF        value: the note
  * </pre>
  *
- * <p>The length at the end makes sure that no two notes are the same bytes. It is less than FF FF,
- * so no note that fits is the key of one that does not. Notes are in the order of entries, but for
- * those that don't fit: whoever settles them finds entries of one leaf side by side.
+ * <p>The length at the end keeps notes distinct. It is less than FF FF, so a note that fits never
+ * equals the key of one that does not. Notes that fit are in the order of entries, so the notes for
+ * one leaf are adjacent when they are applied.
  *
- * <p>The thread of the transaction; reading one: any.
+ * <p>Written by the thread of the transaction; a note may be read by any thread.
  */
 public final class UniqueBuildJournal {
   private static final int LENGTH_BYTES = 2;
@@ -29,11 +29,7 @@ public final class UniqueBuildJournal {
 
   private UniqueBuildJournal() {}
 
-  /**
-   * Notes that a record has got an entry, or has lost it.
-   *
-   * @param index whose tree is that of the notes
-   */
+  /** Journals that an entry of a record was added or removed, in the tree of {@code index}. */
   static void put(
       StatementContext statementContext,
       Tx t,
@@ -61,7 +57,7 @@ public final class UniqueBuildJournal {
     }
   }
 
-  /** Puts the key of a note that is too long behind it. */
+  /** Appends the key of a note that is too long to be a key itself. */
   private static void putDigest(MemorySegment note, int n) {
     byte[] all = new byte[n];
     Mem.getBytes(note, 0, all, 0, n);
@@ -76,18 +72,13 @@ public final class UniqueBuildJournal {
   }
 
   /**
-   * The length of the entry that a note begins with; the rest but for {@link #keyLength} is the
-   * record's key.
-   *
-   * @param note where it is: in the key of the tree if the value is empty, else in the value
-   * @param off where it begins
-   * @param n how long it is
+   * Returns the length of the entry in a note of {@code n} bytes, followed by the record's key. The
+   * note is the key in the tree if the value is empty, otherwise the value.
    */
   public static int entryLength(MemorySegment note, long off, int n) {
     return Mem.getUnsignedShort(note, off + n - LENGTH_BYTES);
   }
 
-  /** The length of the record's key in a note. */
   public static int keyLength(int n, int entryLength) {
     return n - LENGTH_BYTES - entryLength;
   }

@@ -9,10 +9,10 @@ import java.lang.invoke.MethodType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the values of a Java type are stored: their shape, and who writes and reads them.
+ * The stored form of a Java type: its shape, with handles that write and read its values.
  *
- * <p>Values that are null, empty optionals included, take one byte. An optional is stored like a
- * value that may be null.
+ * <p>A null value takes one byte, as does an empty optional. An optional is stored like a nullable
+ * value.
  */
 abstract sealed class Binding
     permits ScalarBinding, EnumBinding, OptionalBinding, CollectionBinding, RecordBinding {
@@ -26,26 +26,24 @@ abstract sealed class Binding
     this.shape = shape;
   }
 
-  /** Takes a writer and a value. */
+  /** Returns a handle that takes a writer and a value. */
   abstract MethodHandle writer();
 
-  /** Takes a reader, and gives a value. */
+  /** Returns a handle that takes a reader and returns a value. */
   abstract MethodHandle reader();
 
-  /**
-   * Reads what was stored with another shape, from which this one differs in nothing that counts.
-   */
+  /** Returns a decoder of values that were stored with another, compatible shape. */
   abstract Decoder decoder(Shape file);
 
-  /** What a component is in records that were written without it, if it is written down as text. */
+  /** Returns the value of a component, given as text, in records that were written without it. */
   abstract @Nullable Object initial(String text);
 
-  /** Whether a component may be missing in older records without a word about it. */
+  /** Whether older records may lack a component without an annotation. */
   boolean hasInitial() {
     return false;
   }
 
-  /** For the elements of a collection, which are not known to the JIT one by one. */
+  /** Returns a plan for the elements of a collection, whose type the JIT can't know at the call. */
   Plan plan() {
     Plan made = plan;
     if (made == null) {
@@ -55,12 +53,12 @@ abstract sealed class Binding
     return made;
   }
 
-  /** A shape without its being there or not. */
+  /** Returns a shape without its optionality. */
   static Shape inner(Shape shape) {
     return shape instanceof Maybe m ? m.of() : shape;
   }
 
-  /** Whether it is stored without a byte that says whether it is there. */
+  /** Whether values are stored without a byte for null. */
   static boolean isBare(Shape shape) {
     return shape instanceof Scalar s && s.ordinal() <= Scalar.FLOAT64.ordinal();
   }

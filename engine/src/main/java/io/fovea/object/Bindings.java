@@ -28,7 +28,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Finds out how Java types are stored. One thread. */
+/** Determines the stored form of Java types. Confined to one thread. */
 final class Bindings {
   /** A method handle takes 255 arguments; a long or a double counts twice. */
   private static final int COMPONENTS_MAX = 120;
@@ -38,15 +38,15 @@ final class Bindings {
   private final Deque<Type> open = new ArrayDeque<>();
 
   /**
-   * A finder.
+   * Creates an instance.
    *
-   * @param lookup what gets at classes that are not open to this module; null for none
+   * @param lookup has access to classes that are not open to this module; null for none
    */
   Bindings(MethodHandles.@Nullable Lookup lookup) {
     this.lookup = lookup;
   }
 
-  /** How values of a type are stored. */
+  /** Returns the stored form of a type. */
   Binding of(Type type, String place) {
     return of(type, place, Map.of());
   }
@@ -111,15 +111,15 @@ final class Bindings {
         place,
         "is of "
             + type.getTypeName()
-            + ", which can't be stored. What can: primitive types and their classes, String, byte[],"
+            + ", which can't be stored. Supported are primitives, their classes, String, byte[],"
             + " BigInteger, BigDecimal, UUID, Instant, Duration, LocalDate, LocalTime,"
             + " LocalDateTime, enums, records, and Optional, List, Set and Map of these");
   }
 
-  /** A record class that is a table's value. */
+  /** Returns the stored form of a record class that is the value of a table. */
   RecordBinding record(Class<?> type, @Nullable RecordComponent key) {
     if (!type.isRecord()) {
-      throw new IllegalArgumentException(type.getName() + " is no record class.");
+      throw new IllegalArgumentException(type.getName() + " is not a record class.");
     }
     if (type.getTypeParameters().length > 0) {
       throw new IllegalArgumentException(type.getName() + " has type parameters.");
@@ -147,7 +147,7 @@ final class Bindings {
         boolean isKey = key != null && c.getName().equals(key.getName());
         String name = place + '.' + c.getName();
         if (c.isAnnotationPresent(Id.class) && !isKey) {
-          throw wrong(name, "is an @Id, and not one of the record that a table holds");
+          throw wrong(name, "is an @Id, which only the record of a table may have");
         }
         Binding of = isKey ? null : of(c.getGenericType(), name, variables);
         parts.add(part(c, name, of));
@@ -162,7 +162,7 @@ final class Bindings {
 
   private RecordBinding.Part part(RecordComponent c, String place, @Nullable Binding of) {
     MethodHandle accessor = accessor(c);
-    if (of != null) { // of a generic record it gives an object of any class
+    if (of != null) { // the accessor of a generic record returns Object
       accessor = accessor.asType(accessor.type().changeReturnType(of.type));
     }
     Formerly formerly = c.getAnnotation(Formerly.class);
@@ -227,8 +227,8 @@ final class Bindings {
     return new IllegalArgumentException(
         "The components of "
             + type.getName()
-            + " can't be reached: open its package to module io.fovea.engine, or give a lookup of"
-            + " yours, MethodHandles.lookup().",
+            + " can't be accessed: open its package to module io.fovea.engine, or pass"
+            + " MethodHandles.lookup() of that package.",
         cause);
   }
 
@@ -236,7 +236,7 @@ final class Bindings {
     return new IllegalArgumentException(place + ' ' + what + '.');
   }
 
-  /** A generic type with its arguments, which equals any other of the same. */
+  /** A generic type with its arguments, equal to any other with the same. */
   private record Generic(Class<?> raw, List<Type> arguments) implements ParameterizedType {
     static Generic of(ParameterizedType type, Map<TypeVariable<?>, Type> variables) {
       List<Type> arguments = new ArrayList<>();

@@ -20,12 +20,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lists, sets and maps, stored as a count (the number of elements and 1, or 0 for null) and the
- * elements in the order of their iterator. They are read as collections that can't be changed, in
- * the same order.
+ * Lists, sets and maps, stored as a count (the number of elements plus 1, or 0 for null) and the
+ * elements in iteration order. They are read as unmodifiable collections in the same order.
  */
 final class CollectionBinding extends Binding {
-  /** Reads the keys of what has none. */
+  /** Reads no keys, for lists and sets. */
   private static final Decoder NOTHING = in -> null;
 
   private final @Nullable Binding key;
@@ -133,7 +132,7 @@ final class CollectionBinding extends Binding {
     };
   }
 
-  /** Reads a collection of this kind, whose parts are read so. */
+  /** Returns a decoder of collections of this kind, with the given decoders of their parts. */
   private Decoder all(Decoder keys, Decoder elements) {
     return type == List.class
         ? in -> list(elements, in)

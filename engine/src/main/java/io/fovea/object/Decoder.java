@@ -2,9 +2,9 @@ package io.fovea.object;
 
 import org.jspecify.annotations.Nullable;
 
-/** Reads values as they were stored once, and makes of them what they are now. */
+/** Reads values of an older stored form and converts them to the present one. */
 @FunctionalInterface
 interface Decoder {
-  /** Reads one; null where none is there. */
+  /** Reads one value, or null if it is null. */
   @Nullable Object read(ObjectReader in);
 }

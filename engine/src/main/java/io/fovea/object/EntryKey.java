@@ -9,11 +9,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How keys of a class are written to look for them in an index by components: {@link EntryParts}
- * one behind the other, those of a record in the order of its components. Any thread.
+ * Writes keys of a class for lookups in an index by components: the {@link EntryParts} in sequence,
+ * those of a record in component order. Safe for use by any thread.
  */
 public final class EntryKey {
-  /** A part: how one gets at it, and what it is. */
+  /** A part of a key: how to access it, and its type. */
   private record Leaf(List<MethodHandle> accessors, Shape type) {}
 
   private final Class<?> keys;
@@ -36,7 +36,7 @@ public final class EntryKey {
       }
       for (RecordBinding.Part p : r.parts()) {
         Binding of = p.of();
-        if (of != null) { // no record of a key has an @Id
+        if (of != null) { // records of keys have no @Id
           List<MethodHandle> more = new ArrayList<>(accessors);
           more.add(p.accessor().asType(MethodType.methodType(Object.class, Object.class)));
           add(of, more, place + '.' + p.component().name());
@@ -52,12 +52,12 @@ public final class EntryKey {
     leaves.add(new Leaf(List.copyOf(accessors), type));
   }
 
-  /** How many parts it has. */
+  /** Returns the number of parts. */
   public int parts() {
     return leaves.size();
   }
 
-  /** Why it is no key, nor the beginning of one, of an index; in words, or null. */
+  /** Explains why it is not a key or a prefix of keys of an index; null if it is. */
   public @Nullable String difference(ObjectEntries index) {
     List<Shape> types = index.types();
     if (leaves.size() > types.size()) {
@@ -82,7 +82,7 @@ public final class EntryKey {
     return null;
   }
 
-  /** Whether an enum is an older one of the same class. */
+  /** Whether an enum is an older version of the same class. */
   static boolean isBeginning(Shape here, Shape there) {
     return here instanceof Enumeration h
         && there instanceof Enumeration t

@@ -17,8 +17,8 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parts of the keys of index entries: whether one is there, and then a {@linkplain KeyParts part of
- * a key}, always of the widest type of its kind.
+ * Parts of the keys of index entries: a presence byte and a {@linkplain KeyParts part of a key},
+ * always of the widest type of its kind.
  *
  * <pre>
  *   null                        0x00
@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  *     enum                        the number of the constant in the newest class (2)
  * </pre>
  *
- * <p>So a component that is widened, or becomes optional, has the same entries as before: no index
- * is built again for that. Of two parts none begins the other one.
+ * <p>So a component that is widened or becomes optional keeps its entries, and the index need not
+ * be rebuilt. No part is a prefix of another.
  */
 final class EntryParts {
   static final byte NULL = 0;
@@ -37,7 +37,7 @@ final class EntryParts {
 
   private EntryParts() {}
 
-  /** What values of a shape are in an index; null where they have no order of bytes. */
+  /** Returns the type of a shape in an index; null if its byte order is undefined. */
   static @Nullable Shape type(Shape shape) {
     Shape inner = shape instanceof Maybe m ? m.of() : shape;
     return switch (inner) {
@@ -53,7 +53,7 @@ final class EntryParts {
     };
   }
 
-  /** The most bytes of a part; -1 where they have no limit. */
+  /** Returns the maximum length of a part; -1 if unlimited. */
   static int maxBytes(Shape type) {
     if (type instanceof Enumeration) {
       return 1 + Short.BYTES;
@@ -70,7 +70,7 @@ final class EntryParts {
 
   // ------------------------------------------------------------------------------- from an object
 
-  /** Writes a value of Java; an enum by the number that it has in its class. */
+  /** Writes a Java value; an enum by its ordinal. */
   static void put(ObjectWriter out, Shape type, @Nullable Object given) {
     Object value = given instanceof Optional<?> o ? o.orElse(null) : given;
     if (value == null) {
@@ -99,7 +99,7 @@ final class EntryParts {
     }
   }
 
-  /** The part of a component in records that were written without it. */
+  /** Returns the part for a component in records that were written without it. */
   static byte[] initial(Shape shape, String text) {
     ObjectWriter out = new ObjectWriter();
     Shape type = type(shape);
@@ -118,25 +118,19 @@ final class EntryParts {
 
   // ------------------------------------------------------------------------------ from its bytes
 
-  /** How a stored value becomes a part. */
+  /** Converts a stored value to a part. */
   static final class Leaf {
     private final @Nullable Scalar scalar;
 
-    /** Whether a byte before a number says whether it is there. */
+    /** Whether a presence byte precedes a number. */
     private final boolean bareMaybe;
 
-    /** Whether integers of an older version are numbers of IEEE 754 by now. */
+    /** Whether integers of an older version have become floating-point numbers. */
     private final boolean asDouble;
 
-    /** Of an enum, the number of each stored one in the newest class. */
+    /** Of an enum, the ordinal in the newest class of each stored constant. */
     private final short[] numbers;
 
-    /**
-     * Of a component.
-     *
-     * @param file what it is in the file
-     * @param type what it is in the index
-     */
     Leaf(Shape file, Shape type) {
       Shape inner = Binding.inner(file);
       Shape widened = type(file);
@@ -165,7 +159,7 @@ final class EntryParts {
       return all;
     }
 
-    /** Writes the part; false if it is null. */
+    /** Writes the part; returns false if it is null. */
     boolean put(ObjectReader in, ObjectWriter out) {
       Scalar s = scalar;
       if (s == null) {
@@ -243,7 +237,7 @@ final class EntryParts {
 
   // ------------------------------------------------------------------------------------ in words
 
-  /** A part in words, for messages. */
+  /** Formats a part for messages. */
   static String text(ObjectReader in, Shape type) {
     if (in.getByte() == NULL) {
       return "null";

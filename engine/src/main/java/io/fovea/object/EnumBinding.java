@@ -9,7 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Constants, stored as a count: their number and 1, or 0 for null. */
+/** Enum constants, stored as a count: the ordinal plus 1, or 0 for null. */
 final class EnumBinding extends Binding {
   private final Enum<?>[] constants;
 

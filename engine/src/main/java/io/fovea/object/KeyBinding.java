@@ -12,13 +12,12 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * How keys are stored: {@link KeyParts} one behind the other, those of a record in the order of its
- * components.
+ * The stored form of keys: the {@link KeyParts} in sequence, those of a record in component order.
  *
  * @param type the class of the key
- * @param shape what a file remembers of it
+ * @param shape its shape in the file
  * @param writer takes a writer and a key
- * @param reader takes a reader, and gives a key
+ * @param reader takes a reader and returns a key
  */
 record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle reader) {
   static KeyBinding of(Binding binding, String place) {

@@ -18,15 +18,15 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parts of keys: bytes whose unsigned order is the order of the values, and none of which begins
- * another one's.
+ * Parts of keys: byte sequences whose unsigned order is the order of the values. None is a prefix
+ * of another.
  *
  * <pre>
  *   integers, dates, times   big-endian, the sign bit flipped
  *   boolean                  0 or 1
- *   floating point           big-endian; of negative ones all bits are flipped, else the sign bit:
- *                            -0.0 comes before 0.0, NaN behind all
- *   TEXT, BYTES              each 0x00 as 0x00 0xFF, then 0x00 0x01, as in {@link io.fovea.encoding.Tuple}
+ *   floating point           big-endian; all bits flipped if negative, otherwise the sign bit:
+ *                            -0.0 sorts before 0.0, NaN last
+ *   TEXT, BYTES              each 0x00 as 0x00 0xFF, then 0x00 0x01, as in Tuple
  *   UUID                     its 16 bytes; {@link UUID#compareTo} has another order
  *   INSTANT, DURATION        seconds (8) as integers, nanoseconds (4)
  *   enum                     the number of the constant (2)
@@ -114,12 +114,10 @@ final class KeyParts {
     return (long) LONG.get(in.array(), from) ^ Long.MIN_VALUE;
   }
 
-  /** The integer that begins at a place of a part. */
   static long getLong(byte[] part, int at) {
     return (long) LONG.get(part, at) ^ Long.MIN_VALUE;
   }
 
-  /** The same of 4 bytes. */
   static int getInt(byte[] part, int at) {
     return (int) INT.get(part, at) ^ Integer.MIN_VALUE;
   }
@@ -144,7 +142,7 @@ final class KeyParts {
     return Double.longBitsToDouble(bits < 0 ? bits ^ Long.MAX_VALUE : bits);
   }
 
-  /** How many bytes end the last part of a key: those of text and bytes, whose length varies. */
+  /** Returns the length of the terminator of a key's last part, which only text and bytes have. */
   static int endBytes(Shape key) {
     Shape last = key;
     while (last instanceof Composite c) {

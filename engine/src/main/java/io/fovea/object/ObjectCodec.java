@@ -13,8 +13,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the records of a class are stored in a table, and how their keys are. Made once for a class;
- * any thread.
+ * The stored form of the records of a class and of their keys. Created once per class. Safe for use
+ * by any thread.
  */
 public final class ObjectCodec {
   private final Class<?> type;
@@ -37,7 +37,7 @@ public final class ObjectCodec {
     this.value = value;
     this.keys = PlanTemplate.of(key.writer(), key.reader());
     this.values = PlanTemplate.of(value.partsWriter(), value.partsReader());
-    // The reader is never called; a plan has both.
+    // A plan needs a reader, but this one is never called.
     this.id =
         id == null
             ? null
@@ -51,12 +51,10 @@ public final class ObjectCodec {
   }
 
   /**
-   * The codec of a class.
+   * Creates the codec of a class.
    *
-   * @param keyType the class of the keys
-   * @param type a record class
-   * @param lookup what gets at them; null for none
-   * @throws IllegalArgumentException if they can't be stored, in words that name the component
+   * @param lookup has access to the classes; null for none
+   * @throws IllegalArgumentException if they can't be stored; the message names the component
    */
   public static ObjectCodec of(
       Class<?> keyType, Class<?> type, MethodHandles.@Nullable Lookup lookup) {
@@ -95,7 +93,7 @@ public final class ObjectCodec {
         if (found != null) {
           throw new IllegalArgumentException(
               type.getName()
-                  + " has two components with @Id. A key of several parts is a record of its own.");
+                  + " has two components with @Id. Use a record for a key of several parts.");
         }
         found = c;
       }
@@ -103,20 +101,18 @@ public final class ObjectCodec {
     return found;
   }
 
-  /** What a file remembers of the keys. */
   public Shape keyShape() {
     return key.shape();
   }
 
-  /** What a file remembers of the records. */
   public Composite shape() {
     return (Composite) value.shape;
   }
 
   /**
-   * How keys of a class are looked for in an index by components.
+   * Returns the form of a class of keys for lookups in an index by components.
    *
-   * @throws IllegalArgumentException if the class has no order of bytes, in words
+   * @throws IllegalArgumentException if the byte order of the class is undefined
    */
   public EntryKey entryKey(Class<?> keys) {
     Class<?> boxed = MethodType.methodType(keys).wrap().returnType();
@@ -124,9 +120,9 @@ public final class ObjectCodec {
   }
 
   /**
-   * The components that an index by a component is declared by: that one, or those of a record.
+   * Returns the components of an index that is declared on a path: itself, or those of a record.
    *
-   * @throws IllegalArgumentException if there is none of that name, or it has no order of bytes
+   * @throws IllegalArgumentException if it does not exist, or its byte order is undefined
    */
   public List<String> components(String path) {
     for (RecordBinding.Part p : value.parts()) {
@@ -141,26 +137,23 @@ public final class ObjectCodec {
     return ObjectEntries.components(shape(), path);
   }
 
-  /** Whether records know their keys. */
+  /** Whether records contain their keys. */
   public boolean hasId() {
     return id != null;
   }
 
-  /** Writes a key. */
   public void writeKey(ObjectWriter out, Object of) {
     keys.write(out, Objects.requireNonNull(of, "key"));
   }
 
   /**
-   * What keys begin with that go on where a key ends in text or bytes: its bytes without their end.
-   *
-   * @param key the bytes of a key
+   * Returns the prefix of all keys that continue the last text or bytes of a key: the key without
+   * its terminator.
    */
   public byte[] prefixOfKeys(byte[] key) {
     return Arrays.copyOf(key, key.length - KeyParts.endBytes(keyShape()));
   }
 
-  /** Writes the key of a record. */
   public void writeKeyOf(ObjectWriter out, Object object) {
     Plan plan = id;
     if (plan == null) {
@@ -171,33 +164,29 @@ public final class ObjectCodec {
 
   private IllegalStateException noId() {
     return new IllegalStateException(
-        "No component of " + type.getName() + " has @Id: give its key beside it.");
+        "No component of " + type.getName() + " has @Id: pass the key as well.");
   }
 
-  /** Reads a key. */
   public Object readKey(ObjectReader in) {
     return Objects.requireNonNull(keys.read(in));
   }
 
-  /** Writes a record. */
   public void write(ObjectWriter out, Object object) {
     values.write(out, Objects.requireNonNull(object, "value"));
   }
 
-  /** Reads a record that was written as it is written now. */
+  /** Reads a record of the present shape. */
   public Object read(ObjectReader in) {
     return Objects.requireNonNull(values.read(in));
   }
 
-  /** Reads records that were written with another shape, of which {@link Shapes} finds no fault. */
+  /** Returns a reader of records with another shape, which {@link Shapes} has accepted. */
   public Reading reading(Shape file) {
     return value.partsDecoder((Composite) file)::read;
   }
 
-  /** Reads records. */
   @FunctionalInterface
   public interface Reading {
-    /** Reads one. */
     Object read(ObjectReader in);
   }
 }

@@ -12,30 +12,30 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the keys of an index's entries are made of stored objects: from bytes to bytes, by the shapes
- * that the file has, without the class. So whoever opens a file can change the table, check its
+ * Builds the keys of index entries from stored objects, from bytes to bytes, by the shapes in the
+ * file and without the class. So any program that opens a file can change the table, verify its
  * indexes and build one.
  *
  * <pre>
  *   stored object   version (1) · components           entry   {@link EntryParts} of the components
  *                      │                                       that the index is declared by
- *                      └─► of that version: where each part is, or what it is in all its objects
+ *                      └─► of that version: where each part is, or its value in all its objects
  * </pre>
  *
- * <p>Where a part is in the objects of an older version is found when a class comes to the table:
- * by names, and by what {@link io.fovea.schema.Formerly} and {@link io.fovea.schema.Initial} say.
- * What was found stays in the catalog; a class that says anything else of an older version is
- * refused, for its program would read other values than the index has.
+ * <p>The position of a part in older versions is determined when a class is first used with the
+ * table, by names and by {@link io.fovea.schema.Formerly} and {@link io.fovea.schema.Initial}. The
+ * result is stored in the catalog. A class that describes an older version differently is refused,
+ * since its program would read other values than the index contains.
  *
- * <p>Immutable; any thread.
+ * <p>Immutable.
  */
 public final class ObjectEntries {
   /**
-   * Where a part is in the objects of a version.
+   * The source of a part in the objects of a version.
    *
-   * @param places the place of its component in the object, or that of the record in which it lies,
-   *     then the place in that, and so on; empty where objects of the version have none
-   * @param fixed what the part is in all objects of the version, where they have no component
+   * @param places the path of component positions, from the outermost record inward; empty if
+   *     objects of the version lack the component
+   * @param fixed the value of the part in all objects of the version, if they lack the component
    */
   public record Source(List<Integer> places, @Nullable ByteBuffer fixed) {
     public Source {
@@ -49,8 +49,8 @@ public final class ObjectEntries {
   /**
    * A part of the key.
    *
-   * @param type what its values are, widened
-   * @param sources where it is, by version
+   * @param type the type of its values, widened
+   * @param sources its source, by version
    */
   public record Part(Shape type, List<Source> sources) {
     public Part {
@@ -58,7 +58,6 @@ public final class ObjectEntries {
     }
   }
 
-  /** The most parts. */
   private static final int PARTS_MAX = 255;
 
   private final List<Part> parts;
@@ -66,13 +65,7 @@ public final class ObjectEntries {
   private final Version[] versions;
   private final int maxBytes;
 
-  /**
-   * Entries of which all is known.
-   *
-   * @param shapes of the versions of the objects
-   * @param parts of the key
-   * @throws IllegalArgumentException if the parts are not in the shapes
-   */
+  /** Creates entries from the catalog; throws if the parts are not in the shapes. */
   public ObjectEntries(List<Composite> shapes, List<Part> parts) {
     this(
         shapes,
@@ -100,12 +93,13 @@ public final class ObjectEntries {
   }
 
   /**
-   * Entries as a class says them.
+   * Creates the entries that a class defines.
    *
    * @param shapes of the versions that the objects have had
-   * @param here the class, with what it says of older versions; {@link Shapes} finds no fault in it
-   * @param paths the components, as {@link #components} gives them
-   * @throws IllegalArgumentException if a component is not there, or has no order of bytes
+   * @param here the class, with its annotations for older versions, which {@link Shapes} has
+   *     accepted
+   * @param paths the components, as {@link #components} returns them
+   * @throws IllegalArgumentException if a component does not exist, or its byte order is undefined
    */
   public static ObjectEntries of(List<Composite> shapes, Composite here, List<String> paths) {
     List<Part> parts = new ArrayList<>();
@@ -154,7 +148,7 @@ public final class ObjectEntries {
     for (Component step : steps) {
       int place = at instanceof Composite c ? Composite.find(step, c) : -1;
       if (place < 0) {
-        // Of a record that is missing, as it can only be null, all parts are.
+        // All parts of a missing record are null, since it can only be null.
         boolean last = step == steps.getLast();
         String text = step.initial();
         if (text == null) {
@@ -163,8 +157,8 @@ public final class ObjectEntries {
                   + path
                   + " is not in objects of version "
                   + version
-                  + ", and there is no word about what it is in them: open the table with its"
-                  + " class, whose component has @Formerly or @Initial.");
+                  + ", and its value in them is unknown: open the table with its class, in which"
+                  + " the component has @Formerly or @Initial.");
         }
         byte[] value = last ? EntryParts.initial(step.shape(), text) : new byte[] {EntryParts.NULL};
         return new Source(List.of(), ByteBuffer.wrap(value));
@@ -190,11 +184,11 @@ public final class ObjectEntries {
   }
 
   /**
-   * The components without parts that one has.
+   * Returns the components without parts that a component consists of.
    *
-   * @param path its name, behind those of the records in which it lies, with dots between
+   * @param path its name, after those of the enclosing records, separated by dots
    * @return paths: that one, or those of the components of a record
-   * @throws IllegalArgumentException if there is none, or one has no order of bytes
+   * @throws IllegalArgumentException if it does not exist, or a byte order is undefined
    */
   public static List<String> components(Composite shape, String path) {
     List<String> all = new ArrayList<>();
@@ -227,42 +221,37 @@ public final class ObjectEntries {
 
   // ----------------------------------------------------------------------------------- what it is
 
-  /** The parts. */
   public List<Part> parts() {
     return parts;
   }
 
-  /** What the parts are, widened. */
   public List<Shape> types() {
     return parts.stream().map(Part::type).toList();
   }
 
-  /** The components of the newest version. */
   public List<String> paths() {
     return paths;
   }
 
-  /** The same by the first part alone. */
   public ObjectEntries first() {
     List<Composite> shapes = Arrays.stream(versions).map(v -> v.shape).toList();
     return new ObjectEntries(shapes, List.of(parts.getFirst()), List.of(paths.getFirst()));
   }
 
-  /** How many versions it knows. */
   public int versions() {
     return versions.length;
   }
 
-  /** The most bytes of the parts together; -1 where they have no limit. */
+  /** Returns the maximum length of all parts; -1 if unlimited. */
   public int maxBytes() {
     return maxBytes;
   }
 
   /**
-   * In what another one differs, in words.
+   * Explains how another definition differs.
    *
-   * @param here what a class says; it may know one version more
-   * @return null if it has the same entries of the same objects
+   * @param here the definition of a class; it may have one more version
+   * @return null if it has the same entries for the same objects
    */
   public @Nullable String difference(ObjectEntries here) {
     if (parts.size() != here.parts.size()) {
@@ -310,14 +299,13 @@ public final class ObjectEntries {
         : EntryParts.text(new ObjectReader().of(fixed.array()), type);
   }
 
-  /** The same where only the components of the newest version are known. */
+  /** Explains the difference if only the components of the newest version are known. */
   public @Nullable String difference(List<String> here) {
     return paths.equals(here)
         ? null
         : "its components in the file are " + paths + ", here they are " + here;
   }
 
-  /** The parts of an entry in words, for messages; what is behind them is passed over. */
   public String text(byte[] entry) {
     ObjectReader in = new ObjectReader().of(entry);
     return parts.stream()
@@ -333,13 +321,11 @@ public final class ObjectEntries {
   // --------------------------------------------------------------------------------------- making
 
   /**
-   * Writes the parts of a stored object.
+   * Writes the parts of a stored object, all that {@code in} contains; returns whether none is
+   * null.
    *
-   * @param in has the object, and nothing else
-   * @param out where to
-   * @param places of the caller's, one for each part
-   * @return whether none of them is null
-   * @throws IllegalArgumentException if it is no object of a version that is known
+   * @param places scratch memory, one element per part
+   * @throws IllegalArgumentException if it is not an object of a known version
    * @throws IndexOutOfBoundsException likewise
    */
   public boolean write(ObjectReader in, ObjectWriter out, int[] places) {
@@ -351,22 +337,21 @@ public final class ObjectEntries {
     return versions[v - 1].write(in, out, places);
   }
 
-  /** The number of a first part that is there: an INT64, or the seconds of an INSTANT. */
+  /** Returns the first part, which is not null: an INT64, or the seconds of an INSTANT. */
   public static long number(byte[] parts) {
     return KeyParts.getLong(parts, 1);
   }
 
-  /** The nanoseconds of a first part that is there and an INSTANT. */
+  /** Returns the nanoseconds of a first part that is an INSTANT and not null. */
   public static int nanos(byte[] parts) {
     return KeyParts.getInt(parts, 1 + Long.BYTES);
   }
 
-  /** Objects of a version. */
   private static final class Version {
     final Composite shape;
     private final Level level;
 
-    /** By part: how it is written; null where all objects have the same. */
+    /** The conversion of each part; null if its value is the same in all objects. */
     private final EntryParts.@Nullable Leaf[] leaves;
 
     private final byte @Nullable [][] fixed;
@@ -390,7 +375,6 @@ public final class ObjectEntries {
       level.end();
     }
 
-    /** A file may have bytes that are no part. */
     private static byte[] checked(byte[] part, Shape type) {
       ObjectReader in = new ObjectReader().of(part);
       String text = EntryParts.text(in, type);
@@ -424,9 +408,7 @@ public final class ObjectEntries {
     }
   }
 
-  /**
-   * The components of an object, or of a record in one: which are passed over, and which are not.
-   */
+  /** The components of an object or a nested record, each read or skipped. */
   private static final class Level {
     private final Composite shape;
     private final Decoder[] skips;
@@ -447,7 +429,7 @@ public final class ObjectEntries {
       }
     }
 
-    /** A part is wanted; returns what it is in the file. */
+    /** Marks a part as needed; returns its shape in the file. */
     Shape want(List<Integer> places, int depth, int part) {
       int at = places.get(depth);
       Shape found = shape.components().get(at).shape();
@@ -470,7 +452,7 @@ public final class ObjectEntries {
       return in.want(places, depth + 1, part);
     }
 
-    /** What is behind the last part of an object need not be passed over. */
+    /** Stops after the last needed part, so that the rest is not skipped one by one. */
     void end() {
       while (end > 0 && parts[end - 1] < 0 && inside[end - 1] == null) {
         end--;

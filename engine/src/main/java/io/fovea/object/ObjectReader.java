@@ -17,11 +17,11 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what an {@link ObjectWriter} has written, in the same order.
+ * Reads what an {@link ObjectWriter} wrote, in the same order.
  *
- * <p>Bytes that were not written so give wrong values, or an {@link IndexOutOfBoundsException} or
- * {@link IllegalArgumentException}, and never more memory than there are bytes. One thread at a
- * time.
+ * <p>Other bytes give wrong values, an {@link IndexOutOfBoundsException} or an {@link
+ * IllegalArgumentException}, and never use more memory than there are bytes. Used by one thread at
+ * a time.
  */
 public final class ObjectReader {
   private static final VarHandle SHORT =
@@ -37,10 +37,10 @@ public final class ObjectReader {
   private int at;
   private int end;
 
-  /** The key of the record, where a component of it is the key. */
+  /** The key of the record, if one of its components is the key. */
   @Nullable Object key;
 
-  /** Where bytes may be put, from index 0 on, before {@link #load}. */
+  /** Returns the buffer to fill from index 0 before {@link #load}. */
   public byte[] buffer() {
     if (bytes.length > KEEP_BYTES) {
       bytes = new byte[256];
@@ -48,7 +48,7 @@ public final class ObjectReader {
     return bytes;
   }
 
-  /** Room for some bytes, as {@link #buffer}. */
+  /** Returns a buffer of at least some length, as {@link #buffer} does. */
   public byte[] buffer(int length) {
     if (bytes.length < length) {
       bytes = new byte[length];
@@ -56,13 +56,12 @@ public final class ObjectReader {
     return bytes;
   }
 
-  /** Reads what was put into the buffer. */
+  /** Starts reading the bytes in the buffer. */
   public void load(int length) {
     at = 0;
     end = Objects.checkIndex(length, bytes.length + 1);
   }
 
-  /** Reads from an array. */
   public ObjectReader of(byte[] array) {
     bytes = array;
     at = 0;
@@ -70,7 +69,7 @@ public final class ObjectReader {
     return this;
   }
 
-  /** Whose key the next record has. */
+  /** Sets the key of the next record. */
   public void key(@Nullable Object of) {
     key = of;
   }
@@ -80,7 +79,7 @@ public final class ObjectReader {
     return at == end;
   }
 
-  /** Passes over some bytes; returns where they begin. */
+  /** Skips bytes; returns their offset. */
   int take(int n) {
     int from = at;
     if (n < 0 || n > end - from) {
@@ -91,17 +90,15 @@ public final class ObjectReader {
     return from;
   }
 
-  /** Goes back to a place that {@link #take} returned, or on to one. */
+  /** Moves to an offset that {@link #take} returned, or to a later one. */
   void seek(int place) {
     at = Objects.checkIndex(place, end + 1);
   }
 
-  /** What it reads from. */
   byte[] array() {
     return bytes;
   }
 
-  /** Behind its last byte. */
   int end() {
     return end;
   }
@@ -156,14 +153,10 @@ public final class ObjectReader {
     throw new IllegalArgumentException("A count of more than five bytes, at " + at + ".");
   }
 
-  /**
-   * The number of elements of a collection.
-   *
-   * @return -1 for null
-   */
+  /** Reads the number of elements of a collection, or -1 for null. */
   int getSize() {
     int n = getCount() - 1;
-    if (n > end - at) { // each takes a byte at least
+    if (n > end - at) { // each element takes at least one byte
       throw new IndexOutOfBoundsException(n + " elements in " + (end - at) + " bytes.");
     }
     return n;

@@ -28,26 +28,26 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Objects and keys without their class: read and made by the shapes that a file has of them.
+ * Reads and writes objects and keys without their class, by their shapes in the file.
  *
  * <pre>
  *   shape            value                      part of a key, as text
  *   BOOLEAN          Boolean                    true, false
  *   integers         Byte, Short, Integer,      digits
  *                    Long, BigInteger
- *   FLOAT32, 64      Float, Double              as of Double.parseDouble
+ *   FLOAT32, 64      Float, Double              as for Double.parseDouble
  *   DECIMAL          BigDecimal                 -
- *   CHAR, TEXT       Character, String          as it is
+ *   CHAR, TEXT       Character, String          unchanged
  *   BYTES            byte[]                     hexadecimal digits
- *   UUID, times      UUID, Instant, Duration,   as of their toString
+ *   UUID, times      UUID, Instant, Duration,   as from their toString
  *                    LocalDate, and so on
  *   enum             the constant's name        its name
  *   list, set        List                       -
  *   map              Map by the text of the keys, or a List of {key, value}
- *   record           Map by components          its parts, one behind the other
+ *   record           Map by components          its parts in sequence
  * </pre>
  *
- * <p>Static methods; any thread.
+ * <p>Safe for use by any thread.
  */
 public final class ObjectText {
   private ObjectText() {}
@@ -55,12 +55,9 @@ public final class ObjectText {
   // -------------------------------------------------------------------------------------- objects
 
   /**
-   * Reads an object.
+   * Reads an object, whose first byte is its version; returns its components by name.
    *
-   * @param versions what the versions of the table's objects are
-   * @param object its bytes, the version first
-   * @return its components, by their names
-   * @throws IllegalArgumentException if the bytes are no object of the table
+   * @throws IllegalArgumentException if the bytes are not an object of the table
    */
   public static Map<String, @Nullable Object> object(List<Composite> versions, byte[] object) {
     try {
@@ -74,13 +71,13 @@ public final class ObjectText {
       requireEnd(in);
       return all;
     } catch (IndexOutOfBoundsException e) {
-      throw new IllegalArgumentException("No object: it ends too soon.", e);
+      throw new IllegalArgumentException("The bytes are not an object: they end too early.", e);
     }
   }
 
   private static void requireEnd(ObjectReader in) {
     if (!in.isAtEnd()) {
-      throw new IllegalArgumentException("There are bytes behind what the shape says.");
+      throw new IllegalArgumentException("The bytes continue after the end of the object.");
     }
   }
 
@@ -174,13 +171,11 @@ public final class ObjectText {
   }
 
   /**
-   * Writes an object of the newest version. Its class is not asked, nor its constructor.
+   * Writes an object of the newest version, without its class and constructor. The values are as
+   * {@link #object(List, byte[])} returns them; a scalar may be given as text, and a missing one is
+   * null.
    *
-   * @param versions what the versions of the table's objects are
-   * @param values its components by their names, as {@link #object(List, byte[])} has them; in
-   *     place of a scalar, its text. One that is not there is null.
-   * @return its bytes, the version first
-   * @throws IllegalArgumentException if a name is none of the components, or a value does not fit
+   * @throws IllegalArgumentException if a name is not a component, or a value does not fit
    */
   public static byte[] object(List<Composite> versions, Map<String, ?> values) {
     ObjectWriter out = new ObjectWriter();
@@ -333,7 +328,7 @@ public final class ObjectText {
 
   // ----------------------------------------------------------------------------------------- keys
 
-  /** A part of a key, and the names of the components in which it lies, with dots between. */
+  /** A part of a key, with the dotted path of its component. */
   private record Leaf(String name, Shape shape) {}
 
   private static List<Leaf> leaves(Shape key) {
@@ -352,12 +347,7 @@ public final class ObjectText {
     }
   }
 
-  /**
-   * The parts of a key, by name and what each is.
-   *
-   * @param key what keys are
-   * @return the parts in their order; the name of a key without parts is {@code key}
-   */
+  /** Returns the parts of a key by name, in order; a key without parts has the name {@code key}. */
   public static Map<String, Shape> parts(Shape key) {
     Map<String, Shape> all = new LinkedHashMap<>();
     leaves(key).forEach(leaf -> all.put(leaf.name, leaf.shape));
@@ -365,12 +355,9 @@ public final class ObjectText {
   }
 
   /**
-   * Reads a key.
+   * Reads a key; returns its parts by name.
    *
-   * @param key what keys are
-   * @param bytes the key
-   * @return its parts, by their names
-   * @throws IllegalArgumentException if the bytes are no such key
+   * @throws IllegalArgumentException if the bytes are not such a key
    */
   public static Map<String, @Nullable Object> key(Shape key, byte[] bytes) {
     try {
@@ -382,7 +369,7 @@ public final class ObjectText {
       requireEnd(in);
       return all;
     } catch (IndexOutOfBoundsException e) {
-      throw new IllegalArgumentException("No key: it ends too soon.", e);
+      throw new IllegalArgumentException("The bytes are not a key: they end too early.", e);
     }
   }
 
@@ -416,12 +403,9 @@ public final class ObjectText {
   }
 
   /**
-   * Makes a key, or the beginning of one.
+   * Creates a key, or a prefix of one, from the text of its first parts.
    *
-   * @param key what keys are
-   * @param texts its first parts, or all
-   * @return its bytes
-   * @throws IllegalArgumentException if there are too many, or one is no value of its part
+   * @throws IllegalArgumentException if there are too many, or one is not a value of its part
    */
   public static byte[] key(Shape key, List<String> texts) {
     List<Leaf> leaves = leaves(key);
@@ -435,12 +419,9 @@ public final class ObjectText {
   }
 
   /**
-   * Makes the beginning of the keys of an index's entries.
+   * Creates a prefix of the keys of an index's entries from text; null elements stand for null.
    *
-   * @param index the index
-   * @param texts its first parts, or all; null for none
-   * @return its bytes
-   * @throws IllegalArgumentException if there are too many, or one is no value of its part
+   * @throws IllegalArgumentException if there are too many, or one is not a value of its part
    */
   public static byte[] entry(ObjectEntries index, List<@Nullable String> texts) {
     List<Shape> types = index.types();
@@ -509,7 +490,7 @@ public final class ObjectText {
     };
   }
 
-  /** As {@link UUID#fromString}, which takes shorter ones as well. */
+  /** Parses a UUID more strictly than {@link UUID#fromString}, which accepts shorter text. */
   private static UUID uuid(String text) {
     UUID uuid = UUID.fromString(text);
     if (!uuid.toString().equals(text.toLowerCase(Locale.ROOT))) {

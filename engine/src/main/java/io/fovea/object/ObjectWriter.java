@@ -17,20 +17,21 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the parts of an object into memory of its own, one behind the other.
+ * Writes the parts of an object in sequence into its own memory.
  *
  * <pre>
- *   integers, floating point    little-endian, in their full width
+ *   integers, floating point    little-endian, in full width
  *   boolean                     1 byte
- *   TEXT, BYTES, INTEGER        count (number of bytes + 1; 0: null) · UTF-8, bytes, two's complement with the highest first
- *   DECIMAL                     there (1) · scale (4) · as INTEGER
- *   UUID                        there (1) · most significant (8) · least significant (8)
- *   INSTANT, DURATION           there (1) · seconds (8) · nanoseconds (4)
- *   DATE, TIME, DATETIME        there (1) · days (8) and, or, nanoseconds of the day (8)
- *   count                       7 bits a byte, the lowest first; all but the last have the highest bit
+ *   TEXT, BYTES, INTEGER        count (number of bytes + 1; 0: null) · UTF-8, bytes, or
+ *                               big-endian two's complement
+ *   DECIMAL                     presence (1) · scale (4) · as INTEGER
+ *   UUID                        presence (1) · most significant (8) · least significant (8)
+ *   INSTANT, DURATION           presence (1) · seconds (8) · nanoseconds (4)
+ *   DATE, TIME, DATETIME        presence (1) · days (8) and, or, nanoseconds of the day (8)
+ *   count                       7 bits per byte, low bits first; all but the last have the high bit
  * </pre>
  *
- * <p>One thread at a time.
+ * <p>Used by one thread at a time.
  */
 public final class ObjectWriter {
   private static final VarHandle SHORT =
@@ -40,7 +41,7 @@ public final class ObjectWriter {
   private static final VarHandle LONG =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
-  /** More than this is not kept for the next object. */
+  /** The maximum size of the memory kept for the next object. */
   private static final int KEEP_BYTES = 64 << 10;
 
   private static final int SIZE_MAX = Integer.MAX_VALUE - 16;
@@ -48,7 +49,6 @@ public final class ObjectWriter {
   private byte[] bytes = new byte[256];
   private int at;
 
-  /** Makes room for an object. */
   public void clear() {
     at = 0;
     if (bytes.length > KEEP_BYTES) {
@@ -56,27 +56,25 @@ public final class ObjectWriter {
     }
   }
 
-  /** How many bytes were written. */
   public int length() {
     return at;
   }
 
-  /** What was written, from index 0 on; changes with the next part. */
+  /** Returns the bytes written, from index 0; invalidated by the next write. */
   public byte[] array() {
     return bytes;
   }
 
-  /** Whether two have written the same. */
+  /** Whether two writers have written the same bytes. */
   public boolean equalTo(ObjectWriter other) {
     return Arrays.equals(bytes, 0, at, other.bytes, 0, other.at);
   }
 
-  /** A copy of what was written. */
   public byte[] toArray() {
     return Arrays.copyOf(bytes, at);
   }
 
-  /** Makes room, and passes over it; returns where it begins. */
+  /** Reserves bytes; returns their offset. */
   int room(int n) {
     int from = at;
     if (n > bytes.length - from) {
@@ -101,7 +99,7 @@ public final class ObjectWriter {
     bytes[to] = value;
   }
 
-  /** Bytes as they are, without a count. */
+  /** Writes bytes without a count. */
   void put(byte[] value) {
     int to = room(value.length);
     System.arraycopy(value, 0, bytes, to, value.length);
@@ -143,7 +141,7 @@ public final class ObjectWriter {
     putByte((byte) rest);
   }
 
-  /** Whether something is there. */
+  /** Writes the presence byte of a value. */
   void putThere(@Nullable Object value) {
     putBoolean(value != null);
   }
@@ -213,7 +211,7 @@ public final class ObjectWriter {
     }
     int n = value.length();
     if (n < 0x7F) {
-      // Most texts are short and of ASCII: then their length is known, and takes a byte.
+      // Most texts are short and ASCII: then the length is known and takes one byte.
       int from = room(1 + n);
       byte[] to = bytes;
       int i = 0;
@@ -233,7 +231,7 @@ public final class ObjectWriter {
     putBytes(utf8(value));
   }
 
-  /** UTF-8, never with a replacement character. */
+  /** Encodes UTF-8; rejects unpaired surrogates. */
   static byte[] utf8(String value) {
     for (int i = 0; i < value.length(); i++) {
       char c = value.charAt(i);

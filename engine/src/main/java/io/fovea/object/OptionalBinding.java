@@ -8,7 +8,7 @@ import java.lang.invoke.MethodType;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Optional values, stored like values that may be null. */
+/** Optional values, stored like nullable values. */
 final class OptionalBinding extends Binding {
   private final Binding of;
 

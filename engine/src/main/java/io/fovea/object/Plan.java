@@ -2,7 +2,7 @@ package io.fovea.object;
 
 import org.jspecify.annotations.Nullable;
 
-/** Writes and reads objects of one class. Any thread. */
+/** Writes and reads objects of one class. Safe for use by any thread. */
 public interface Plan {
   /** Writes an object. */
   void write(ObjectWriter out, @Nullable Object object);

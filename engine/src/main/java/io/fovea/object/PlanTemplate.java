@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A plan whose two method handles are constants for the JIT.
  *
- * <p>A method handle is inlined into its caller where it is a constant, as the value of a static
- * final field is. So each plan is a hidden class of its own, made from the bytes of this one, which
- * finds its handles in its class data. This class itself is never initialized.
+ * <p>The JIT inlines a method handle if it is a constant, such as the value of a static final
+ * field. So each plan is a hidden class, defined from the bytes of this one, that gets its handles
+ * from its class data. This class itself is never initialized.
  */
 final class PlanTemplate implements Plan {
   private static final MethodHandle WRITE = handle(0);
@@ -22,10 +22,10 @@ final class PlanTemplate implements Plan {
   private PlanTemplate() {}
 
   /**
-   * Makes a plan.
+   * Creates a plan.
    *
    * @param write takes a writer and an object
-   * @param read takes a reader, returns an object
+   * @param read takes a reader and returns an object
    */
   static Plan of(MethodHandle write, MethodHandle read) {
     MethodHandles.Lookup lookup = MethodHandles.lookup();

@@ -13,19 +13,16 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Java records: whether one is there (1 byte; not of the record that a table holds), then the
- * components in the order of their declaration.
+ * Java records: a presence byte (except for the record that is a table's value), then the
+ * components in declaration order.
  *
- * <p>Writer and reader are one method handle each, made of those of the components. The canonical
- * constructor gets its arguments in order; what it throws is thrown on.
+ * <p>Writer and reader are one method handle each, composed from those of the components. The
+ * canonical constructor receives its arguments in order; its exceptions propagate.
  */
 final class RecordBinding extends Binding {
   /**
-   * A component.
-   *
-   * @param accessor gives it
-   * @param of how it is stored; null for the key of the table, which is not
-   * @param initial what it is in records that were written without it
+   * A component; {@code of} is null for the key of the table, which is not stored, and {@code
+   * initial} is its value in records that were written without it.
    */
   record Part(
       Component component, MethodHandle accessor, @Nullable Binding of, @Nullable Object initial) {}
@@ -57,7 +54,7 @@ final class RecordBinding extends Binding {
 
   // ------------------------------------------------------------------------- as it is stored today
 
-  /** Takes a writer and a record that is there. */
+  /** Returns a handle that takes a writer and a record that is not null. */
   MethodHandle partsWriter() {
     MethodHandle all =
         MethodHandles.empty(MethodType.methodType(void.class, ObjectWriter.class, type));
@@ -70,7 +67,7 @@ final class RecordBinding extends Binding {
     return all;
   }
 
-  /** Takes a reader, and gives a record that is there. */
+  /** Returns a handle that takes a reader and returns a record that is not null. */
   MethodHandle partsReader() {
     int n = parts.size();
     MethodHandle all = MethodHandles.dropArguments(constructor, n, ObjectReader.class);
@@ -83,7 +80,6 @@ final class RecordBinding extends Binding {
     return all;
   }
 
-  /** Gives the key of the record. */
   private static MethodHandle key(Class<?> type) {
     try {
       return MethodHandles.lookup()
@@ -123,7 +119,7 @@ final class RecordBinding extends Binding {
 
   // ---------------------------------------------------------------------------- as it was stored
 
-  /** Reads a record that is there. */
+  /** Returns a decoder of a record that is not null. */
   Decoder partsDecoder(Composite file) {
     List<Decoder> stored = new ArrayList<>();
     for (Component c : file.components()) {

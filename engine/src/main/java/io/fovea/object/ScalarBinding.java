@@ -64,12 +64,12 @@ final class ScalarBinding extends Binding {
     ALL.put(type, new ScalarBinding(type, scalar, name));
   }
 
-  /** How a class is stored; null if it is none without parts. */
+  /** Returns the stored form of a class; null if it is not a scalar. */
   static @Nullable ScalarBinding of(Class<?> type) {
     return ALL.get(type);
   }
 
-  /** How a scalar is stored that is not optional: a number by its primitive type. */
+  /** Returns the stored form of a scalar that is not optional; a number has its primitive type. */
   static ScalarBinding of(Scalar scalar) {
     for (ScalarBinding b : ALL.values()) {
       if (b.shape == scalar) {
@@ -120,7 +120,7 @@ final class ScalarBinding extends Binding {
     return stored == scalar ? there : in -> widened(there.read(in));
   }
 
-  /** A number of a narrower type as one of this. */
+  /** Converts a number of a narrower type to this one. */
   private @Nullable Object widened(@Nullable Object value) {
     if (!(value instanceof Number n)) {
       return value;
@@ -188,7 +188,6 @@ final class ScalarBinding extends Binding {
 
   // ------------------------------------------------------------------------------------------ keys
 
-  /** Whether values can be parts of a key. */
   boolean isOrdered() {
     return scalar != Scalar.INTEGER && scalar != Scalar.DECIMAL;
   }

@@ -15,9 +15,8 @@ import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Reads shapes, and compares those of a file with those of a program. */
+/** Parses shapes, and compares those of a file with those of a program. */
 public final class Shapes {
-  /** How deep shapes may lie in one another. */
   static final int DEPTH_MAX = 32;
 
   private final String text;
@@ -30,15 +29,15 @@ public final class Shapes {
   // -------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads a shape.
+   * Parses a shape.
    *
    * <pre>
    *   shape      SCALAR | enum(NAME, …) | optional(shape) | list(shape) | set(shape)
    *              | map(shape, shape) | record(NAME shape, …)
    * </pre>
    *
-   * @param text what {@link Object#toString} gave
-   * @throws IllegalArgumentException if it is no shape
+   * @param text the result of {@link Object#toString}
+   * @throws IllegalArgumentException if it is not a shape
    */
   public static Shape parse(String text) {
     Shapes parser = new Shapes(text);
@@ -125,11 +124,7 @@ public final class Shapes {
 
   // ------------------------------------------------------------------------------------ comparing
 
-  /**
-   * Why objects of a file can't be read as a program has them.
-   *
-   * @return null if each can; else the place and the reason, in words
-   */
+  /** Explains why objects of a file can't be read with the shape of a program; null if they can. */
   public static @Nullable String difference(Shape file, Shape here) {
     return difference("", file, here);
   }
@@ -177,7 +172,7 @@ public final class Shapes {
       int i = Composite.find(c, file);
       if (i >= 0) {
         if (found[i]) {
-          return of(place + '.' + c.name()) + " is one that another component was, too";
+          return of(place + '.' + c.name()) + " has the same component in the file as another one";
         }
         found[i] = true;
         String inside =
@@ -187,16 +182,16 @@ public final class Shapes {
         }
       } else if (!c.hasInitial()) {
         return of(place + '.' + c.name())
-            + " is not in the file: say with @Initial what it is in records that were written"
-            + " without it, or with @Formerly how it was called";
+            + " is not in the file: set its value in older records with @Initial, or name the"
+            + " component that it replaces with @Formerly";
       }
     }
     for (int i = 0; i < found.length; i++) {
       String name = file.components().get(i).name();
       if (!found[i] && !here.dropped().contains(name)) {
         return of(place + '.' + name)
-            + " of the file is not here: say with @Dropped that it is given up, or with @Formerly"
-            + " how it is called now";
+            + " of the file is not here: list it in @Dropped if it was removed, or in @Formerly of"
+            + " the component that replaces it";
       }
     }
     return null;

@@ -12,11 +12,11 @@ import io.fovea.schema.Shape.Sequence;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Passes over what is stored and not wanted any more. */
+/** Skips stored values that are no longer needed. */
 final class Skip {
   private Skip() {}
 
-  /** Reads a value of a shape, and gives null. */
+  /** Returns a decoder that skips a value of a shape and returns null. */
   static Decoder over(Shape shape) {
     return switch (shape) {
       case Scalar s -> over(s);

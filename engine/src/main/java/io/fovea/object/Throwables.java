@@ -1,13 +1,13 @@
 package io.fovea.object;
 
-/** What method handles throw. */
+/** Propagates the exceptions of method handles. */
 final class Throwables {
   private Throwables() {}
 
   /**
-   * An exception of a constructor or an accessor, to be thrown on as it is.
+   * Throws an exception of a constructor or an accessor unchanged.
    *
-   * @return nothing, so that a caller can say {@code throw}
+   * @return never; lets callers write {@code throw}
    */
   static RuntimeException raised(Throwable thrown) {
     throw Throwables.<RuntimeException>sneaky(thrown);

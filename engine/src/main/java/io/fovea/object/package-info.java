@@ -1,23 +1,22 @@
 /**
  * Java records as bytes, and back.
  *
- * <p>Purpose: finds out how the components of a record class are stored ({@link
- * io.fovea.object.ObjectCodec}), writes and reads them by method handles that the JIT sees through
- * ({@link io.fovea.object.PlanTemplate}), and reads objects whose class was another one when they
- * were written.
+ * <p>Purpose: determines the stored form of a record class ({@link io.fovea.object.ObjectCodec}),
+ * writes and reads records with method handles that the JIT can inline ({@link
+ * io.fovea.object.PlanTemplate}), and reads objects that an older version of the class wrote.
  *
  * <pre>
  *   ObjectCodec      keys and records of a table
- *   Binding          how values of one Java type are stored: scalars, enums, optionals, collections, records
+ *   Binding          the stored form of a type: scalars, enums, optionals, collections, records
  *   KeyBinding       keys, whose bytes are ordered
  *   Decoder, Skip    objects of older shapes
- *   Shapes           reads shapes, and compares them
+ *   Shapes           parses and compares shapes
  *   ObjectEntries    entries of indexes by components, from the bytes of objects
- *   EntryKey         what is looked for in them
+ *   EntryKey         keys for lookups in them
  * </pre>
  *
- * <p>May import: error, schema. Threading: codecs and plans are of any thread, writers and readers
- * of one at a time.
+ * <p>May import: error, schema. Threading: codecs and plans are safe for any thread; writers and
+ * readers are used by one thread at a time.
  */
 @NullMarked
 package io.fovea.object;

@@ -4,13 +4,13 @@ import java.time.Duration;
 import java.util.Objects;
 
 /**
- * When records of a table expire: some time after the moment that each of them names.
+ * The expiry of a table's records: a duration after the time that each record contains.
  *
- * <p>That moment is milliseconds since 1970-01-01T00:00Z, as {@link System#currentTimeMillis}
- * counts them, or an instant. A record in which it is null, or no later than 1970-01-01T00:00Z,
- * never expires.
+ * <p>The time is an instant, or milliseconds since 1970-01-01T00:00Z as in {@link
+ * System#currentTimeMillis}. A record whose time is null, or not after 1970-01-01T00:00Z, never
+ * expires.
  *
- * <p>A value; any thread. Made by {@code TableSpec.expireAfter}.
+ * <p>Immutable. Created by {@code TableSpec.expireAfter}.
  *
  * @since 0.1.0
  */
@@ -19,26 +19,25 @@ public sealed interface Expiry {
   String INDEX = "expires";
 
   /**
-   * How long after its moment a record expires.
+   * Returns the duration from a record's time to its expiry.
    *
-   * @return whole milliseconds, none or more
+   * @return whole milliseconds, zero or more
    */
   Duration after();
 
   /**
-   * Of rows, by a field.
+   * The expiry of rows, by a field.
    *
-   * @param field an INSTANT field of the row, or an INT64 one: milliseconds
-   * @param after how long after that moment the row expires, in whole milliseconds; what is less is
-   *     cut off
+   * @param field an INSTANT field of the row, or an INT64 one in milliseconds
+   * @param after the duration from that time to the expiry, truncated to milliseconds
    * @since 0.1.0
    */
   record OfRows(Field field, Duration after) implements Expiry {
     /**
      * Checks the components.
      *
-     * @throws IllegalArgumentException if the field is none of a row, or can't hold a time, or the
-     *     duration is negative or has more milliseconds than a {@code long} holds
+     * @throws IllegalArgumentException if the field is a part of the key, or can't hold a time, or
+     *     the duration is negative or has more milliseconds than a {@code long} holds
      */
     public OfRows {
       Objects.requireNonNull(field, "field");
@@ -58,7 +57,7 @@ public sealed interface Expiry {
       after = checked("Rows", after);
     }
 
-    /** As in {@code rows expire PT1H after at}. */
+    /** Returns a text such as {@code rows expire PT1H after at}. */
     @Override
     public String toString() {
       return "rows expire " + after + " after " + field.name();
@@ -66,13 +65,12 @@ public sealed interface Expiry {
   }
 
   /**
-   * Of objects, by a component.
+   * The expiry of objects, by a component.
    *
-   * @param component its name; of a component of a record, behind the name of that and a dot. It is
-   *     an {@link java.time.Instant}, or a {@code long}: milliseconds. It may be null or {@link
+   * @param component its path, with dots before the components of nested records. It is an {@link
+   *     java.time.Instant}, or a {@code long} in milliseconds; it may be nullable or {@link
    *     java.util.Optional}
-   * @param after how long after that moment the object expires, in whole milliseconds; what is less
-   *     is cut off
+   * @param after the duration from that time to the expiry, truncated to milliseconds
    * @since 0.1.0
    */
   record OfObjects(String component, Duration after) implements Expiry {
@@ -87,7 +85,7 @@ public sealed interface Expiry {
       after = checked("Objects", after);
     }
 
-    /** As in {@code objects expire PT1H after at}. */
+    /** Returns a text such as {@code objects expire PT1H after at}. */
     @Override
     public String toString() {
       return "objects expire " + after + " after " + component;
@@ -95,15 +93,14 @@ public sealed interface Expiry {
   }
 
   /**
-   * Of byte strings, by the milliseconds in 8 of their bytes, the most significant one first.
+   * The expiry of byte strings, by milliseconds in 8 of their bytes, big-endian.
    *
-   * @param offset where in a value these bytes begin
-   * @param after how long after that moment the value expires, in whole milliseconds; what is less
-   *     is cut off
+   * @param offset the offset of these bytes in a value
+   * @param after the duration from that time to the expiry, truncated to milliseconds
    * @since 0.1.0
    */
   record OfBytes(int offset, Duration after) implements Expiry {
-    /** The most that an offset may be. */
+    /** The maximum offset. */
     public static final int OFFSET_MAX = 65_535;
 
     /** The key of the index by time. */
@@ -128,15 +125,15 @@ public sealed interface Expiry {
     }
 
     /**
-     * Where the bytes of the time end.
+     * Returns the end of the bytes of the time.
      *
-     * @return the fewest bytes that a value has
+     * @return the minimum length of a value
      */
     public int end() {
       return offset + Long.BYTES;
     }
 
-    /** As in {@code byte strings expire PT1H after the time at byte 8}. */
+    /** Returns a text such as {@code byte strings expire PT1H after the time at byte 8}. */
     @Override
     public String toString() {
       return "byte strings expire " + after + " after the time at byte " + offset;

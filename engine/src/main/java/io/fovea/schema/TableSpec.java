@@ -92,10 +92,10 @@ public final class TableSpec {
 
   /**
    * Returns the specification of a table whose keys and values are byte strings of any length. Add
-   * secondary indexes by {@link #with} and {@link IndexSpec#bytes}.
+   * secondary indexes with {@link #with} and {@link IndexSpec#bytes}.
    *
    * @param name 1 to 255 characters of any kind
-   * @param keyBytesMax the longest key, in bytes
+   * @param keyBytesMax the maximum length of a key, in bytes
    * @return the specification; see {@link io.fovea.RowTable#bytes()}
    * @throws IllegalArgumentException if the name is invalid or the limit is not positive
    */
@@ -200,7 +200,7 @@ public final class TableSpec {
     }
   }
 
-  /** What a component is; null if there is none of that path. */
+  /** Returns the shape of a component; null if there is none of that path. */
   private static @Nullable Shape shape(ObjectShapes objects, String path) {
     @Nullable Shape at = objects.value();
     for (String part : path.split("\\.", -1)) {
@@ -247,17 +247,16 @@ public final class TableSpec {
   }
 
   /**
-   * Lets objects expire, as {@link #expireAfter(Field, Duration)} does with rows. Programs use
+   * Makes objects expire, as {@link #expireAfter(Field, Duration)} does with rows. Programs use
    * {@link io.fovea.ObjectSpec#expireAfter}.
    *
-   * @param component an {@link java.time.Instant}, or a {@code long}: milliseconds since
-   *     1970-01-01T00:00Z; its name, behind those of the records in which it lies, with dots
-   *     between
-   * @param after how long after that moment an object expires, in whole milliseconds
+   * @param component the path, with dots, of an {@link java.time.Instant}, or of a {@code long} in
+   *     milliseconds since 1970-01-01T00:00Z
+   * @param after the time from the component's value to the expiry, in whole milliseconds
    * @return a new specification
-   * @throws IllegalArgumentException if there is no such component, or it is something else, if the
-   *     duration is negative, if this is no table of objects, or if there is another index {@code
-   *     "expires"}
+   * @throws IllegalArgumentException if there is no such component or it has another type, if the
+   *     duration is negative, if this is not a table of objects, or if another index is called
+   *     {@code "expires"}
    */
   public TableSpec expireAfter(String component, Duration after) {
     Expiry made = new Expiry.OfObjects(component, after);
@@ -284,21 +283,20 @@ public final class TableSpec {
   }
 
   /**
-   * Lets byte strings expire, as {@link #expireAfter(Field, Duration)} does with rows. Each value
-   * has its time in 8 bytes, the most significant one first: milliseconds since 1970-01-01T00:00Z.
-   * A value that is too short for them is refused when it is written.
+   * Makes byte strings expire, as {@link #expireAfter(Field, Duration)} does with rows. Each value
+   * contains its time in 8 bytes, big-endian: milliseconds since 1970-01-01T00:00Z. A write of a
+   * value that is too short for them is refused.
    *
-   * <p>This adds an index {@code "expires"} by that time, of one part of type INT64. It belongs to
-   * the option: {@link io.fovea.Database#dropExpiry} drops it, too. A table that is there already
-   * gets the option when it is opened with it, if no value is too short, or another duration; for
-   * another offset, drop the option before.
+   * <p>This adds an index {@code "expires"} on that time, with one part of type INT64. It belongs
+   * to the expiry: {@link io.fovea.Database#dropExpiry} drops both. Opening an existing table with
+   * this specification adds the expiry, if no value is too short, or changes the duration; to
+   * change the offset, drop the expiry first.
    *
-   * @param offset where in a value the time begins, 0 to {@link Expiry.OfBytes#OFFSET_MAX}
-   * @param after how long after that moment a value expires, in whole milliseconds; zero where it
-   *     says the end itself
+   * @param offset the offset of the time in a value, 0 to {@link Expiry.OfBytes#OFFSET_MAX}
+   * @param after the time from the value's time to the expiry, in whole milliseconds; may be zero
    * @return a new specification
-   * @throws IllegalArgumentException for another offset, if the duration is negative, if this is no
-   *     table of byte strings, or if there is another index {@code "expires"}
+   * @throws IllegalArgumentException if the offset is out of range, if the duration is negative, if
+   *     this is not a table of byte strings, or if another index is called {@code "expires"}
    */
   public TableSpec expireAfter(int offset, Duration after) {
     Expiry made = new Expiry.OfBytes(offset, after);
@@ -419,7 +417,7 @@ public final class TableSpec {
     boolean good = !name.isEmpty() && name.length() <= 255;
     if (!good || name.codePoints().anyMatch(c -> c >= 0xD800 && c <= 0xDFFF)) {
       throw new IllegalArgumentException(
-          "A name has 1 to 255 characters, and no half surrogate pairs: \""
+          "A name has 1 to 255 characters, and no unpaired surrogates: \""
               + name
               + "\", which has "
               + name.length()
@@ -532,7 +530,7 @@ public final class TableSpec {
      * of a dropped field is unknown.
      */
     private void checkSteps() {
-      // The present form of each field of a version; null if it was dropped.
+      // Maps each field of a version to its present form; null if it was dropped.
       Map<String, @Nullable Field> fields = new HashMap<>();
       layout.fields().forEach(f -> fields.put(f.name(), f));
       for (int version : steps.descendingKeySet()) {

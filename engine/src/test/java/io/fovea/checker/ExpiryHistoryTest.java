@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The checker on expiring lists: hand-written histories, and two engines that are wrong because
- * their clock is. {@link SerializabilityTest} and {@link CrashHistoryTest} test the right engine.
+ * The checker on expiring lists: hand-written histories, and two engines with a wrong clock. {@link
+ * SerializabilityTest} and {@link CrashHistoryTest} test the correct engine.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ExpiryHistoryTest {
@@ -29,7 +29,6 @@ class ExpiryHistoryTest {
   private static final long OTHER = Keys.grave(0);
   private static final int ROUNDS_MAX = 100;
 
-  /** Returns how many reads of committed transactions found a list expired. */
   static long ended(History history) {
     long n = 0;
     for (Txn t : history.txns()) {
@@ -141,7 +140,7 @@ class ExpiryHistoryTest {
     assertTrue(check().has(Kind.IMPOSSIBLE_READ));
   }
 
-  /** It saw what was written along with the renewal, and not the renewal. */
+  /** It saw what was written with the renewal, but not the renewal. */
   @Test
   void lostRenewal() {
     begun();
@@ -185,7 +184,6 @@ class ExpiryHistoryTest {
 
   // ------------------------------------------------------------------------------- wrong engines
 
-  /** A clock that is wrong for some of its callers. */
   private record Liar(SetClock truth, boolean sweeps, long by) implements ListExpiry.Lying {
     @Override
     public long millis() {

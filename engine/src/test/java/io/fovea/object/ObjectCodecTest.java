@@ -252,7 +252,7 @@ class ObjectCodecTest {
     refused(Long.class, WrongInitial.class, "@Initial of component WrongInitial.a is no INT32");
     refused(Long.class, Parameter.class, "type parameters");
     refused(Long.class, Maybe.class, "Optional of an Optional");
-    refused(Long.class, String.class, "no record class");
+    refused(Long.class, String.class, "not a record class");
     refused(BigDecimal.class, None.class, "The key is DECIMAL", "no order");
     refused(Value.class, None.class, "The key.m", "can be in no key");
     refused(None.class, None.class, "without components");
