@@ -207,7 +207,7 @@ final class Checker {
                       + d
                       + " names "
                       + who
-                      + ", which are outside the database");
+                      + ", expected ones within the database");
         }
         return;
       }

@@ -92,7 +92,7 @@ class FullDiskTest {
     assertTrue(health.startsWith("ok DOWN"), round + health);
     assertTrue(health.contains("disk is full") || health.contains("is full:"), round + health);
     assertTrue(health.contains(log ? "log can't be written" : "its database"), round + health);
-    assertTrue(health.contains("start this peer again"), round + health);
+    assertTrue(health.contains("restart this peer"), round + health);
 
     // It fails at once, its local reads continue, and so do the others.
     assertEquals("failed STOPPED", victim.ask("write x 1", 10_000), round);
