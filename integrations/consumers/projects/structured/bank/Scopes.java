@@ -207,7 +207,7 @@ public final class Scopes {
     boolean there = isServed(client);
     if (task.state() == Subtask.State.SUCCESS) {
       if (!there) {
-        throw new AssertionError("client " + client + " was told it was done");
+        throw new AssertionError("client " + client + " received success without the transfer");
       }
       done.incrementAndGet();
       return;
@@ -221,7 +221,7 @@ public final class Scopes {
     // An unavailable task was cancelled before it could report its end.
     boolean told = task.state() == Subtask.State.FAILED;
     if (there && told && !waits) {
-      throw new AssertionError("client " + client + " was told it was not done");
+      throw new AssertionError("client " + client + " received failure despite the transfer");
     }
     notDone.incrementAndGet();
   }

@@ -107,7 +107,7 @@ class TableOperationsTest {
     /** A note with a time, of which each byte is a character of ASCII. */
     abstract V expiring(String name, String text, int until);
 
-    /** Whether it has memory of its own, to be read and written as it is stored. */
+    /** Whether it has memory, to be read and written as it is stored. */
     boolean isStored() {
       return true;
     }

@@ -221,7 +221,7 @@ final class Flusher {
    *       PagePromoter#pause} waits for moves in progress, so none is half done. (A page that moves
    *       from a frame ahead of the scan to one behind it would be missed. Promoters could put the
    *       LSNs that they carry into a common minimum instead, but then the scan would have to wait
-   *       for promoters that have not seen it yet, which amounts to a pause.)
+   *       for promoters that have yet to see it, which amounts to a pause.)
    *   <li><i>Within the frame</i> recLsn or writingRecLsn is r or less. A copy moves the first to
    *       the second, which keeps it until a write has succeeded, even after a failed one. Reading
    *       in this order, if recLsn was no longer r, writingRecLsn was set before, and still is.

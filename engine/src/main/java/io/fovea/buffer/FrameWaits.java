@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>No lost wake-up.</b> A1 is an update of the queue or a store of the state, B1 one under the
  * latch of {@link ReadyFrames}, all sequentially consistent: so A2 finds the frame, or B2 finds the
- * thread waiting. A waiter that B2 finds WOKEN has not tried again yet: it sets its state first,
+ * thread waiting. A waiter that B2 finds WOKEN has yet to try again: it sets its state first,
  * and then finds the frame; the wake-up goes to the next in the queue. Frames that become free in
  * other ways wake no thread; for these, waiters try again after {@value #RETRY_NANOS} ns in any
  * case.

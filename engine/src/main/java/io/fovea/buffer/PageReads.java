@@ -96,7 +96,7 @@ public final class PageReads {
     final IoBatch io = new IoBatch(BATCH, this);
     final int[] slots = new int[BATCH];
 
-    /** Whether the device has it, and the owner has not seen its end. */
+    /** Whether it was submitted and the owner has yet to see its end. */
     boolean underWay;
 
     Batch(PageReads owner) {
@@ -333,7 +333,7 @@ public final class PageReads {
   }
 
   /**
-   * Returns a batch that is not in flight. Each of the others has a read that has not ended, or
+   * Returns a batch that is not in flight. Each of the others has a read that is unfinished, or
    * that has just landed and whose thread is a few instructions from its end.
    */
   private Batch idle() {

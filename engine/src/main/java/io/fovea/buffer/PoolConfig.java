@@ -53,7 +53,7 @@ public record PoolConfig(
         pageSize, bufferBytes, Translation.PREDICTIVE, Replacement.SECOND_CHANCE, ReadRing.DEPTH);
   }
 
-  /** A pool of exactly so many frames. */
+  /** A pool of exactly this number of frames. */
   public static PoolConfig ofFrames(int pageSize, int frames, Translation translation) {
     return ofFrames(pageSize, frames, translation, Replacement.SECOND_CHANCE);
   }
@@ -145,7 +145,7 @@ public record PoolConfig(
       throw new InvalidUseException(
           "A BufferShare gives and takes frames, and with translation "
               + translation
-              + " every page has its own: choose another translation, or a buffer of its own.");
+              + " every page has its own: choose another translation, or a separate buffer.");
     }
   }
 

@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.LongAdder;
  *
  *   free frame ──take──► claimed, used            a frame that holds a page has memory
  *       ▲                     │
- *       └─ refund ◄─ memory returned to the system ──┘   a free frame has none
+ *       └─ refund ◄─ memory returned to the system ──┘   a free frame has no memory
  * </pre>
  *
  * <p>A member has address space for all of its frames, and memory for those that are held. Only

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  *       parent is latched, the child is in that frame, and PARENT there names the parent. So a
  *       descent compares no page id ({@link BufferPool#optimisticChild}). It reads the child's
  *       version (acquire) after the word and before it validates the parent: if the parent
- *       validates, the child had not left when its version was read.
+ *       validates, the child was still there when its version was read.
  *   <li><b>S2. To swizzle</b>, the child is latched shared and its header names it, and the parent
  *       is latched shared in the version in which the reference was read. PARENT first, then the
  *       word. Excluded by the child's latch: the child is found; it leaves; another page gets its

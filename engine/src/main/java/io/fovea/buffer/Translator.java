@@ -184,7 +184,7 @@ final class Translator {
         : ChainedTranslation.predict(this, pid);
   }
 
-  /** The preferred frame of the page, or -1 if the translation has none. */
+  /** Returns the preferred frame of the page, or -1 if the translation has no preferred frames. */
   int preferred(long pid) {
     if (kind == PREDICTIVE) {
       return remainder(pid);

@@ -90,7 +90,7 @@ public final class BackupChain {
   /**
    * Returns the position of a backup.
    *
-   * @throws InvalidUseException if it has none
+   * @throws InvalidUseException if it is without a position
    */
   public static BackupPoint position(Path backup) {
     BackupManifest manifest;

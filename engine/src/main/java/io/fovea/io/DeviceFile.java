@@ -195,7 +195,7 @@ final class DeviceFile {
   }
 
   /**
-   * Returns whether a {@link #writeDurably} reports errors of its own bytes only. That holds for
+   * Returns whether a {@link #writeDurably} reports errors of only its bytes. That holds for
    * direct writes: the system gets the error from the device, and nothing is in the page cache,
    * whose errors are reported once, to the first thread that syncs. A concurrent sync does not
    * consume the error.

@@ -123,10 +123,10 @@ public final class FileStorage implements Storage {
             path
                 + " has "
                 + names
-                + " names (hard links), and is not opened for writing: each name would have a log"
-                + " of its own, and a copy by links would change with the original. Replace the"
-                + " file by a copy of itself (cp, then mv), or remove the other names; to look"
-                + " into it, open it for reading only.");
+                + " names (hard links), and is not opened for writing: each name would have its"
+                + " own log, and a copy by links would change with the original. Replace the file"
+                + " with a real copy (cp, then mv), or remove the other names. To read it as it"
+                + " is, open it read-only.");
       }
     }
   }

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * at most one task per waiting caller and a few per batch.
  *
  * <p><b>If no thread can be started.</b> An executor passes on what the start of a thread or an
- * allocation throws. Neither says whether a thread will run the task: it may be in the queue. So a
+ * allocation throws. The task may still be in the queue, and run later. So a
  * task tracks its own remaining work, and the caller runs it if it could not be handed over. The
  * caller takes longer then, and a virtual one holds its carrier, but accepted work completes.
  */

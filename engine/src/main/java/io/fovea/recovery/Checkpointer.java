@@ -80,7 +80,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>No wake-up is lost. A waiter reads {@link #wakes}, then checks all of these, then sleeps while
  * wakes is unchanged; a waker changes one of these, and then wakes under the lock of the sleep. So
- * a change that the check has missed is followed by a change of wakes that the waiter has not read,
+ * a change that the check has missed is followed by a change of wakes that the waiter did not read,
  * and it does not sleep. The sample of the file wakes only if {@link #waiting} is not 0: it stores
  * {@link #writtenMax} before it reads that, and a waiter increments it before it reads writtenMax.
  * All four are volatile, so one of the two sees the other.

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  *   first pass    SCHEMA publishes a tree    it was empty before
  *                 COUNTS                     its counts; the last record that names it wins
  *   between       catalog                    its counts when the file was closed, if the log reaches
- *                                            back to there and has none of the tree
+ *                                            back to there without any of the tree
  *   second pass   COMMIT                     + its changes, unless they are in COUNTS already
  * </pre>
  *

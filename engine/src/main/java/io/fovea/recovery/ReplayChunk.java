@@ -25,7 +25,7 @@ final class ReplayChunk {
   /** The number of the chunk in the log. Guarded by the lock. */
   long number = -1;
 
-  /** The number of workers that have not finished it. Guarded by the lock. */
+  /** The number of workers that have yet to finish it. Guarded by the lock. */
   int pending;
 
   ReplayChunk(int workers) {

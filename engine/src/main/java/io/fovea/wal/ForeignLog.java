@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>How far it is durable.</b> The writer begins a segment only when everything before it is
  * durable, and each group names the position that was durable when it was assembled. Anything
  * beyond that in the last segment counts if all of its records are there without a gap. Whether the
- * writer has synced it cannot be told from outside, so this class syncs the file, which also makes
+ * writer has synced it cannot be seen from outside, so this class syncs the file, which also makes
  * durable what other processes have written. It does so only when a call finds nothing else new, so
  * not while the writer is busy. If a sync is not possible, the last groups wait for the next one.
  *

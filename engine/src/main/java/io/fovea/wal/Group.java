@@ -15,7 +15,7 @@ import java.util.UUID;
  * </pre>
  *
  * <p>The checksum covers the header only (bytes 8..40, seeded with the database id). Records have
- * their own checksums, so the whole records of a torn group can be told from the rest.
+ * their own checksums, so the whole records of a torn group can be recognized.
  *
  * <p>The proven LSN is a watermark: everything before it was durable when the group was assembled.
  * It equals the start LSN if no other group was in flight ({@link InFlightGroups}) and is less

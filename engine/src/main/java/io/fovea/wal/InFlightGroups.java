@@ -88,7 +88,7 @@ final class InFlightGroups {
   private final Flight[] places = new Flight[MOST];
 
   /**
-   * Groups that have started and that the durable position has not passed, from {@code first} on.
+   * Groups that have started and that end beyond the durable position, from {@code first} on.
    */
   private int first;
 

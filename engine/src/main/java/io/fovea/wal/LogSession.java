@@ -303,7 +303,7 @@ public final class LogSession {
 
   /**
    * Releases the redo point and returns what is left of the grant. A record under construction
-   * becomes void. Does nothing if the session has not begun.
+   * becomes void. Does nothing if the session is not active.
    */
   public void end() {
     if (log != null && active) {
@@ -353,7 +353,7 @@ public final class LogSession {
 
   private void requireActive() {
     if (!active) {
-      throw new IllegalStateException("The log session has not begun.");
+      throw new IllegalStateException("The log session is not active.");
     }
     assert isUsed() : "the log session was begun by " + user;
   }

@@ -300,7 +300,7 @@ final class LogWriter implements Runnable {
     LockSupport.unpark(thread);
   }
 
-  /** Ends the thread, after writing what is complete if the log has not ended. */
+  /** Ends the thread, after writing all complete records unless the log has ended. */
   void close() {
     closingSince = System.nanoTime();
     closing = true;
@@ -479,7 +479,7 @@ final class LogWriter implements Runnable {
 
   private void pause() {
     if (isHurried()) {
-      // A waiter needs a record that is reserved and not complete: soon, if its owner has a CPU.
+      // A waiter needs a reserved, incomplete record: complete soon, if its owner has a CPU.
       if (round >= PARK_FROM) {
         LockSupport.parkNanos(Math.min(20_000L << Math.min(round - PARK_FROM, 10), 1_000_000));
       } else if (round >= YIELD_FROM) {

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Positions are LSNs; position p is at p mod size. A record never wraps: the end of a lap that
  * is too short for a record becomes a VOID.
  *
- * <p><b>Space.</b> promised = tail + what sessions hold and have not reserved. {@link #take} raises
+ * <p><b>Space.</b> promised = tail + the unreserved rest of the sessions' grants. {@link #take} raises
  * it if the limit allows, {@link #reserve} moves space from the session's grant to the tail and
  * leaves promised unchanged, {@link #giveBack} lowers it. Hence tail ≤ promised ≤ released + size
  * at all times, and a reservation within a grant checks no limit and never waits.

@@ -143,7 +143,7 @@ final class SegmentRoom {
     return (int) ((needed() + segmentBytes / 4 + capacity - 1) / capacity);
   }
 
-  /** Sets the number of sessions: each may need a block of its own for a short record. */
+  /** Sets the number of sessions: each may need a separate block for a short record. */
   void sessions(int n) {
     low = lowAlone + (long) n * Group.BLOCK;
   }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * What the slots of a log file hold, according to their headers.
  *
  * <p>Every header has the slot size. It is taken from slot 0 or, if that header is damaged, from
- * any other header at a multiple of its own slot size.
+ * any other header at a multiple of the slot size that it names.
  *
  * <p><b>If the length is not a whole number of slots</b>, the file was cut if its last, partial
  * slot has a header, since a slot gets one after all of it is durable, including the length. A

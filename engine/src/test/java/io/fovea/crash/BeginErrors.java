@@ -19,7 +19,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fails each begin of a transaction at a call site that has not failed before, while two threads
+ * Fails each begin of a transaction at a call site that never failed before, while two threads
  * wait for the only context; loaded by {@link ErrorWeaver}. Whatever fails, the context passes to
  * exactly one waiter: it is neither lost nor used by two transactions.
  */
