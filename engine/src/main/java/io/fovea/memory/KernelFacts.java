@@ -13,8 +13,8 @@ import java.util.OptionalLong;
 import java.util.stream.Stream;
 
 /**
- * What the kernel allows a process to do with its address space. Each call reads the answer from
- * the kernel, which takes microseconds to milliseconds. Nothing is thrown on other systems.
+ * What the kernel allows a process to do with its address space. Each call asks the kernel, which
+ * takes microseconds to milliseconds. Nothing is thrown on other systems.
  *
  * <p>Any thread.
  *

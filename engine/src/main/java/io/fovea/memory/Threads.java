@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
  * Creates the threads of the engine, which are platform daemon threads.
  *
  * <p><b>A start may fail.</b> If the system has no memory for another thread or allows no more,
- * {@link Thread#start} throws an {@link OutOfMemoryError}. So a thread is recorded as running after
- * its start, not before: {@link #start} returns it then. Otherwise no other would be started, and
- * threads that wait for its work would wait forever.
+ * {@link Thread#start} throws an {@link OutOfMemoryError}. So a thread is recorded as running only
+ * after its start, when {@link #start} returns it. Otherwise no other would be started, and threads
+ * that need its work would wait forever.
  *
  * <p><b>An iteration may fail.</b> A thread that serves others while a database is open survives
  * whatever an iteration of its loop throws, since it would not be replaced. So a whole iteration is

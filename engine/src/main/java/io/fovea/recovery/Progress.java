@@ -36,7 +36,7 @@ final class Progress {
     this.to = to;
   }
 
-  /** Notes that a position was reached. */
+  /** Reports that a position was reached. */
   void at(long lsn) {
     if (++count % RECORDS_PER_CHECK == 0) {
       report(lsn);

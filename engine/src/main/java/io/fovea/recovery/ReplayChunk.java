@@ -12,9 +12,7 @@ final class ReplayChunk {
   long used;
   boolean last;
 
-  /**
-   * The operations of each worker: offset of the record (32 bits) and of the operation (32 bits).
-   */
+  /** The operations of each worker: offset of the record and of the operation, 32 bits each. */
   final long[][] operations;
 
   /** The page that each operation names, 0 for none. */
