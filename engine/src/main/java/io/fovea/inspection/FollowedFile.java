@@ -321,7 +321,6 @@ public final class FollowedFile implements AutoCloseable {
    * Returns the start of the retained log according to the superblock; {@link Long#MAX_VALUE} for
    * none. A missing segment proves nothing: its header may have been read during its write.
    */
-   */
   private long kept() {
     Superblock s = superblock();
     if (!s.id().equals(id)) {

@@ -212,7 +212,6 @@ public final class Inspection implements AutoCloseable {
    * Checks the pages on disk of a file that was not closed for pages newer than the log. Damaged
    * pages are reported after recovery, which restores torn ones and rebuilds others from images.
    */
-   */
   private void raw(BlockDevice data, Superblock superblock) {
     long pages = data.size() / superblock.pageSize();
     new PageScan(data, superblock.pageSize(), pages, logEnd, text -> {}, this::problem).run();

@@ -244,8 +244,8 @@ public final class Checkpointer implements AutoCloseable {
       if (thread != null || stop) {
         return;
       }
-      // Set after the start, which may fail: then no caller waits for this thread, and the next call
-      // tries again. The thread waits for the lock, so it sees these writes.
+      // Set after the start, which may fail: then no caller waits for this thread, and the next
+      // call tries again. The thread waits for the lock, so it sees these writes.
       Thread t = Threads.start("fovea-checkpoint", this::work);
       redoLsn = superblocks.current().redoLsn();
       lastTail = redoLsn;

@@ -15,7 +15,7 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells which data file a log belongs to, before any of it is recovered, reused or deleted.
+ * Determines which data file a log belongs to, before any of it is recovered, reused or deleted.
  *
  * <p>The database id is not enough, since a copy of a database has the id of its original. So each
  * opening that changes a database, with a log or without, is a <b>session</b> with a random number.

@@ -22,15 +22,14 @@ import org.jspecify.annotations.Nullable;
  *               ──► SlotFile       slots on the device: zeros, truncation, syncs
  * </pre>
  *
- * <p>The segment's number tells it from what the slot held before. The file grows ahead of need on
- * a separate thread ({@link SegmentPreallocator}).
+ * <p>The segment's number distinguishes it from earlier contents of the slot. The file grows ahead
+ * of need on a separate thread ({@link SegmentPreallocator}).
  *
  * <p><b>Watermarks.</b> A group proves that everything before it is durable. Nothing proves the
  * last groups, or a segment that is lost as a whole. So from time to time a group is written
  * together with a {@link Watermark} in the trailer of another slot: with the second group of each
- * segment, then after every MiB or 256 groups. That costs one 4096-byte block and no sync. The
- * watermark alternates between slots 0 and 1, which are never cut off; with a single slot it is in
- * that one.
+ * segment, then after every MiB or 256 groups. That costs a block of 4 KiB and no sync. Watermarks
+ * alternate between slots 0 and 1, which are never cut off, or are in the only slot.
  *
  * <p>Threads: only the writer opens segments and moves the current position.
  */

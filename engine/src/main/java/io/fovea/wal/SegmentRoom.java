@@ -18,20 +18,19 @@ import org.jspecify.annotations.Nullable;
  *          finish, groups                      is made ahead
  * </pre>
  *
- * <p>{@code low} is what must be left for an operation to begin, so that operations in progress
- * find space for what they log. On full storage no operation may begin ({@link #requireRoom}) until
- * a segment is recycled or the file grows. Half of it ({@link #hasReserve}) is reserved for
- * operations that can no longer be undone and for the groups that make the ring durable: a large
- * operation does not use up what a checkpoint needs to recycle segments.
+ * <p>{@code low} must be left for an operation to begin, so that operations in progress find space
+ * for their records. On full storage no operation may begin ({@link #requireRoom}) until a segment
+ * is recycled or the file grows. Half of it ({@link #hasReserve}) is reserved for operations that
+ * can no longer be undone and for the groups that make the ring durable: a large operation does not
+ * use up the space that a checkpoint needs to recycle segments.
  *
- * <p><b>Claims.</b> An operation may log more after its record than {@code low} is meant for: a
- * long interval of keys that is cut out of a tree, or long values whose pages become free. It
- * claims that space before its record, while it can still be refused ({@link #claim}), since
- * afterwards nothing could free space: the operation holds back the redo point until its end. Until
- * then other operations begin only if that much more is left. The part that has been logged is
- * released ({@link #unclaim}).
+ * <p><b>Claims.</b> An operation may log more after its record than {@code low} allows for: a long
+ * interval of keys that is cut out of a tree, or long values whose pages become free. It claims
+ * that space before its record, while it can still be refused ({@link #claim}), since afterwards
+ * nothing could free space: the operation holds back the redo point until its end. Meanwhile, other
+ * operations begin only if that much more is left. The logged part is released ({@link #unclaim}).
  *
- * <p><b>Questions.</b> A thread that needs a slot increments {@code asked} and waits until {@code
+ * <p><b>Requests.</b> A thread that needs a slot increments {@code asked} and waits until {@code
  * answered} has reached its number. The answer is a slot, or why there is none.
  *
  * <p>Threads: any. Numbers that one thread writes are volatile, and claims are released without the
