@@ -77,7 +77,7 @@ public interface BlockDevice extends AutoCloseable {
    * stored in the batch. Until {@link IoBatch#await} returns, batch and memory belong to the
    * device.
    *
-   * <p>Blocks while more is in progress than the device can hold.
+   * <p>Blocks while the device has as many operations in progress as it can hold.
    *
    * <p><b>Exceptions.</b> If this throws, the batch was not accepted: no entry was started, no
    * completion will be called, and the memory is the caller's. Otherwise each entry ends
@@ -90,7 +90,7 @@ public interface BlockDevice extends AutoCloseable {
 
   /**
    * Performs all entries of a batch. Failures of entries are stored in the batch, not thrown. An
-   * exception means that the batch was not taken over, as in {@link #submit}.
+   * exception means that the batch was not accepted, as in {@link #submit}.
    *
    * @param batch what to do
    */
@@ -102,9 +102,8 @@ public interface BlockDevice extends AutoCloseable {
   /**
    * Returns whether durable writes are independent: a batch of one write and a sync at its end, run
    * by {@link #run} on a platform thread, reports the outcome of these bytes and never consumes a
-   * report meant for another such batch, however many run concurrently. If not, a failed write may
-   * be reported to another thread's sync, and a caller that needs to know must run one batch after
-   * the other.
+   * report meant for a concurrent batch of this kind. If not, a failed write may be reported to
+   * another thread's sync, and a caller that needs to know must run one batch after the other.
    *
    * <p>The answer may change from true to false while the device is open.
    *
@@ -133,7 +132,7 @@ public interface BlockDevice extends AutoCloseable {
   default void endLent() {}
 
   /**
-   * Makes durable what was written before the call, with as much metadata as finding it needs.
+   * Makes all writes before the call durable, with the metadata needed to find them.
    *
    * <p>Calls run one at a time, and after a failure all later calls fail on every thread. A sync at
    * the end of a batch is not included: it neither waits for these calls nor blocks them, and its

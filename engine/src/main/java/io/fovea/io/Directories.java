@@ -62,7 +62,7 @@ public final class Directories {
     T run() throws IOException;
   }
 
-  /** Performs the operations for a test, and models what a power loss would leave of them. */
+  /** Performs the operations for a test, and models the state after a power loss. */
   public interface Observer {
     /**
      * Performs an operation, on the thread that requested it.

@@ -54,8 +54,8 @@ public final class FileStorage implements Storage {
   public BlockDevice open(String suffix) {
     Path path = path(suffix);
     boolean there = Files.exists(path);
-    // The log and the double-write area are written by one thread that has nothing else to do: its
-    // own system call saves a hand-over, and a ring's sync would take another kernel thread.
+    // The log and the double-write area are written by one thread that has no other work: its own
+    // system call saves a hand-over, and a ring's sync would take another kernel thread.
     if (!there && !suffix.equals(DATA)) {
       createAsData(path);
     }
@@ -109,9 +109,8 @@ public final class FileStorage implements Storage {
   }
 
   /**
-   * Rejects files with several hard links. Through another name, with another log, the same pages
-   * could be changed; and a copy that shares its files by links would be changed with them.
-   *
+   * Rejects files with several hard links. The same pages could be changed under another name, with
+   * another log; and a copy by links would change with the original.
    * @throws IncompatibleFormatException if a file has several names
    */
   public void requireOneName() {

@@ -82,7 +82,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
       }
       hand();
     } catch (FoveaException | IndexOutOfBoundsException e) {
-      ended = true; // ended = true; // the pass reports it
+      ended = true; // the pass reports it
     }
     again = lsn + bytesAhead / 2;
   }
