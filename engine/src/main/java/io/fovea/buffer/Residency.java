@@ -3,8 +3,8 @@ package io.fovea.buffer;
 import java.util.function.LongSupplier;
 
 /**
- * The source of memory for pages. It is an interface because every call accompanies an operation
- * that takes microseconds; finding a page's bytes is arithmetic on the hot path, in {@link
+ * The source of memory for pages. An interface, because every call accompanies an operation that
+ * takes microseconds; on the hot path the address of a page's bytes is arithmetic in {@link
  * Translator}.
  *
  * <pre>
@@ -15,8 +15,8 @@ import java.util.function.LongSupplier;
  *   reserve ──► memory for a page whose id is not known yet ──use(p)──► its frame, latched
  * </pre>
  *
- * <p>{@link FrameAllocator} chooses the pages to evict; this says which memory is free, and handles
- * a page that leaves.
+ * <p>{@link FrameAllocator} chooses the pages to evict; this decides which memory is free, and
+ * handles pages that leave.
  *
  * <p>Thread-safe, unless a method says otherwise. Implementations: {@link FrameResidency}, {@link
  * ResidencyBudget}.
@@ -25,7 +25,7 @@ interface Residency {
   /** No memory for a page at once: neither a frame nor the complement of one. */
   int NONE = Integer.MIN_VALUE;
 
-  /** {@link FrameAllocator} as seen from here. */
+  /** The part of {@link FrameAllocator} that is used here. */
   interface Reclaimer {
     int acquire(int preferred);
 
@@ -68,8 +68,8 @@ interface Residency {
   int reserve(long likely);
 
   /**
-   * Returns the frame for a page, from reserved memory. Fails neither for lack of memory nor
-   * because the operation takes too long; waits for readers of the page.
+   * Returns the frame for a page, from reserved memory. Fails neither for lack of memory nor because
+   * the operation takes too long; waits for readers of the page.
    *
    * @return latched exclusively; empty, or with the page in it already
    */

@@ -25,8 +25,8 @@ import java.util.UUID;
  * <p>Groups of version 2 segments have another magic, no proven LSN and a 32-byte header. They were
  * written one after the other, so their start LSN is proven.
  *
- * <p>The segment number tells a group from what a recycled slot held before: numbers are never
- * reused.
+ * <p>The segment number distinguishes a group from earlier contents of a recycled slot: numbers are
+ * never reused.
  */
 final class Group {
   static final int HEADER = 40;

@@ -81,7 +81,7 @@ final class Consumer {
               .getTask(said, files, null, options, null, files.getJavaFileObjectsFromPaths(sources))
               .call();
       // Previews cause a note, whatever the options.
-      assertEquals("", preview ? "" : said.toString(), "what javac says");
+      assertEquals("", preview ? "" : said.toString(), "output of javac");
       assertEquals(true, compiled, said::toString);
     }
     return consumer;
