@@ -396,7 +396,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Reads pages that are in no frame, all at once, without waiting ({@link PageGroup#await} does):
+   * Reads pages that are in no frame, concurrently, without waiting ({@link PageGroup#await} does):
    * a single thread, platform or virtual, has as many reads in flight as there are such pages.
    * Advisory: pages that are resident or being read, for which no frame is available at once, or
    * that cannot be read or are damaged, are skipped. {@link #findSlow} then loads them, and reports

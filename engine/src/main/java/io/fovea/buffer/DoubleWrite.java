@@ -252,7 +252,7 @@ public final class DoubleWrite {
    * @param device the area, with any contents
    * @param data the pages
    * @param pageSize the size of the pages
-   * @return what was restored
+   * @return the result
    * @throws CorruptionException if the area is of a database with another page size
    */
   public static Restored restore(BlockDevice device, BlockDevice data, int pageSize) {

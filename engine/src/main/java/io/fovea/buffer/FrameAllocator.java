@@ -131,7 +131,7 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /**
-   * Returns a frame that is free or can be made so at once, or -1.
+   * Returns a frame that is free or can be freed without waiting, or -1.
    *
    * @param outOfTurn whether a clean page may leave before equally cold dirty ones
    */
@@ -177,7 +177,7 @@ final class FrameAllocator implements Residency.Reclaimer {
   /**
    * As {@link #acquire}, without waiting, for a thread that holds latches.
    *
-   * @return a frame, or -1 if none is available at once
+   * @return a frame, or -1 if none is available without waiting
    */
   @Override
   public int tryAcquire(int preferred) {
@@ -230,7 +230,7 @@ final class FrameAllocator implements Residency.Reclaimer {
     return e;
   }
 
-  /** Evicts a page that can leave at once, or several; -1 if there is none. */
+  /** Evicts one or more pages that are cold and clean; -1 if there is none. */
   private int sweep(boolean outOfTurn) {
     EvictionBatch evictionBatch = lists.borrow();
     if (evictionBatch == null) {
@@ -255,7 +255,7 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /**
-   * Fills a batch with pages that can leave at once, by the steps of {@link #sweepOne}, until
+   * Fills a batch with cold and clean pages, by the steps of {@link #sweepOne}, until
    * finding the next one takes many steps.
    */
   private void gather(EvictionBatch evictionBatch, boolean outOfTurn) {

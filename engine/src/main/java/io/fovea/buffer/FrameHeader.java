@@ -178,7 +178,7 @@ final class FrameHeader {
     Mem.putLongOpaque(headers, at(frame) + REC_LSN, lsn);
   }
 
-  /** Lowers the frame's recLsn to an LSN; 0 stands for "none" and is not an LSN. */
+  /** Lowers the frame's recLsn to an LSN; 0 means "none". */
   static void lowerRecLsn(MemorySegment headers, int frame, long lsn) {
     long old = recLsn(headers, frame);
     if (lsn != 0 && (old == 0 || lsn < old)) {

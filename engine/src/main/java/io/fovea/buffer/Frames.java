@@ -159,7 +159,7 @@ final class Frames {
    * Completes reads of rings whose borrowers are busy elsewhere, and throws if the pool has stopped.
    * Called by a thread that has waited for a while.
    *
-   * @param check whether to run the check for ending the wait as well
+   * @param check whether to also run the check for ending the wait
    */
   void checkWhileWaiting(boolean check) {
     BlockDevice d = device;
@@ -403,7 +403,7 @@ final class Frames {
   }
 
   /**
-   * Whether the page can leave its frame at once. Certain under the frame's exclusive latch; a hint
+   * Whether the page is cold and clean. Certain under the frame's exclusive latch; a hint
    * without it.
    */
   boolean coldAndClean(int frame) {
@@ -412,7 +412,7 @@ final class Frames {
         && !FrameHeader.writing(headers, frame);
   }
 
-  /** Whether the page can leave at once for one that prefers the frame; a hint. */
+  /** Whether the page may be displaced by one that prefers the frame; a hint. */
   boolean expendable(int frame) {
     return coldAndClean(frame) && policy.expendable(frame);
   }
@@ -516,7 +516,7 @@ final class Frames {
       return; // it would take memory that belongs to other pools
     }
     MemorySegment all = region.segment();
-    // Adding 0 atomically writes the memory page and keeps what a thread may have stored there.
+    // Adding 0 atomically writes the memory page and keeps concurrent stores.
     Pretoucher.touch(plan.bytes(), stopped, at -> Mem.getAndAddLong(all, at, 0));
   }
 

@@ -145,7 +145,7 @@ final class FreeListWalk {
     long from = mark - tail;
     AllocatorState now = allocator.state();
     if (now.freeHead() != state.freeHead() || now.freePages() != state.freePages()) {
-      state = begin(); // pages freed concurrently may be at the end as well
+      state = begin(); // pages freed concurrently may be at the end too
     }
     if (state.highWater() != mark) {
       return 0;
@@ -287,7 +287,7 @@ final class FreeListWalk {
       if (more) {
         leave(list);
       }
-      return more || raised ? GOES_ON : 0; // from here on, or from the head once more
+      return more || raised ? GOES_ON : 0; // from here on, or again from the head
     }
     long[] sorted = Arrays.copyOf(walked, n);
     Arrays.sort(sorted);
@@ -569,7 +569,7 @@ final class FreeListWalk {
     return true;
   }
 
-  /** False if a page is not available at once: it is latched, has gone, or must be written. */
+  /** False if a page is latched, has gone, or must be written. */
   private boolean latch(long pid, boolean needed) {
     int frame = frames.translator.locate(pid);
     if (frame < 0) {

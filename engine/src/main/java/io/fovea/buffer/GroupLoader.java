@@ -79,7 +79,7 @@ final class GroupLoader {
 
   /**
    * Refuses new groups, and waits for those in flight, because the device writes into their frames.
-   * A beginner reserves, then reads {@code closed}; this sets {@code closed}, then reads what is
+   * A beginner reserves, then reads {@code closed}; this sets {@code closed}, then reads the number
    * reserved. All four are sequentially consistent, so one of the two sees the other.
    */
   void close() {

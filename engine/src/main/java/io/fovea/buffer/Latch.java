@@ -146,7 +146,7 @@ final class Latch {
     Mem.putLongRelease(headers, at, word + EXCLUSIVE);
   }
 
-  /** Whether a word is latched exclusively; 0 is what a closed pool reads as. */
+  /** Whether a word is latched exclusively; a closed pool reads as 0. */
   private static boolean held(long word) {
     return (word & EXCLUSIVE) != 0 || word == 0;
   }

@@ -71,7 +71,7 @@ final class Loader {
    *
    * @return the frame, latched exclusively, with the page in it; or the complement of the frame
    *     that another thread has the page in, not latched
-   * @throws CorruptionException if the page is not what was written, or is newer than the log
+   * @throws CorruptionException if the page is damaged, or newer than the log
    */
   int load(long pid) {
     return load(pid, Zeros.DAMAGE, false);

@@ -575,7 +575,7 @@ final class PageAllocator {
    * Makes a change, and appends its record. All its pages are latched, and get their links
    * afterwards.
    *
-   * @return false if the list or the mark is not what the change was made for
+   * @return false if the list or the mark has changed since the change was prepared
    */
   boolean rearrange(FreeListChange c, LogSession log) {
     long at = 0;

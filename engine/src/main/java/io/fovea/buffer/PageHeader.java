@@ -62,7 +62,7 @@ public final class PageHeader {
   /** The size of the header, and the offset of a page's body. */
   public static final int BYTES = 32;
 
-  /** A page that was never written; all its other bytes are zero as well. */
+  /** A page that was never written; all its other bytes are zero too. */
   public static final int NEVER_WRITTEN = 0;
 
   /** One of the two superblocks; they do not pass through the pool. */

@@ -24,7 +24,7 @@ import io.fovea.config.Translation;
  * <p>A word may be torn and name any frame: {@link VirtualTranslation#frame} makes it a legal one,
  * and nothing read there counts before the parent is validated.
  *
- * <p>A page that can't be read is reported at once: D1 has no exceptions.
+ * <p>A page that can't be read is reported immediately: D1 has no exceptions.
  */
 final class Preloader {
   private Preloader() {}

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Frames whose pages are eviction candidates and still usable. There are two such lists: clean
- * pages, which may leave at once; and dirty pages, which the writer is to write.
+ * pages, which may leave; and dirty pages, which the writer must write.
  *
  * <pre>
  *   writer ──add────►  | f | f | f | f |  ──take──► a miss, which evicts the page

@@ -22,7 +22,7 @@ import java.util.function.LongSupplier;
  * ResidencyBudget}.
  */
 interface Residency {
-  /** No memory for a page at once: neither a frame nor the complement of one. */
+  /** No memory for a page is available without waiting; neither a frame nor a complement. */
   int NONE = Integer.MIN_VALUE;
 
   /** The part of {@link FrameAllocator} that is used here. */
@@ -49,7 +49,7 @@ interface Residency {
    * wait.
    *
    * @param pid the page
-   * @param wait whether to wait if there is none at once
+   * @param wait whether to wait if there is none
    * @param passing whether the page is only read ahead: it displaces no page from its preferred
    *     frame
    * @return its frame, latched exclusively and empty; the complement of a frame in which another

@@ -108,7 +108,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
         } catch (StorageException e) {
           return e.errno() == 0 ? Errno.EIO : e.errno();
         }
-        // The reader checks it too, and reports what is wrong with it.
+        // The reader checks it too, and reports the damage.
         read = PageHeader.sound(seg, at, pageSize, pid) || ++reads == READS_MAX;
       }
       if (read) {
@@ -153,7 +153,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
    * Reads pages that neither have copies nor are in frames together, as many at a time as the
    * pool's device can.
    *
-   * <p>Whatever fails, each entry ends, and nothing is thrown after {@code accept}: a close waits
+   * <p>After any failure each entry ends, and nothing is thrown after {@code accept}: a close waits
    * for accepted entries, and a caller reuses the memory when this throws.
    */
   @Override

@@ -218,7 +218,7 @@ final class WriteBack {
    * Writes the pages that were added, and waits for the writes. May be called again for the same
    * batch.
    *
-   * @param awaitLog whether to wait for the log if a page is newer than what is durable; otherwise
+   * @param awaitLog whether to wait for the log if a page is newer than the durable log; otherwise
    *     such pages are left out
    * @return the number of pages written
    */

@@ -312,7 +312,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   /**
    * Logs an unexpected exception and returns the error number for the entry.
    *
-   * @param t what was thrown
+   * @param t the exception
    * @return an error number
    */
   protected final int unexpected(Throwable t) {

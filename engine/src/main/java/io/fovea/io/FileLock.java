@@ -184,7 +184,7 @@ public final class FileLock implements AutoCloseable {
 
   /**
    * Locks a file for a reader, shared with other readers, without waiting. Nothing in its folder is
-   * changed, except that without native access the lock file exists meanwhile.
+   * changed, except that without native access the lock file exists while it is held.
    *
    * @param file the file, which exists; may be a link to it
    * @return the lock, to be closed after the file

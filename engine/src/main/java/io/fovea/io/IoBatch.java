@@ -375,7 +375,7 @@ public final class IoBatch {
     return left;
   }
 
-  /** Calls a completion. The device's thread survives whatever it throws. */
+  /** Calls a completion. The device's thread survives its exceptions. */
   private static int notify(Completion completion, int i, int errno) {
     try {
       completion.ended(i, errno);

@@ -349,7 +349,7 @@ public final class ReadRing {
     try {
       Objects.requireNonNull(completion).ended(slot, errno);
     } catch (RuntimeException | Error e) {
-      // The reaping thread survives whatever is thrown.
+      // The reaping thread survives any exception.
       Threads.tell(LOG, Level.ERROR, "The end of a read of ", device.name(), " failed", e);
     }
   }
@@ -376,7 +376,7 @@ public final class ReadRing {
     }
   }
 
-  /** Closes the ring, when no thread has it. */
+  /** Closes the ring, which no thread is using. */
   void close() {
     ring.close();
   }

@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  *          ─► the log from R to E
  *          ─► manifest: checksums of all that, and R, the position for the next backup
  *
- *   copy   S | pages of different ages, each whole | log R .. E       what a crash at E might leave
+ *   copy   S | pages of different ages, each whole | log R .. E       a possible state after a crash at E
  * </pre>
  *
  * <p><b>Correctness.</b> Recovery has three requirements. Every page has all changes from before R:
@@ -76,7 +76,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Damage</b> is never copied: each page is checked as it is read ({@link BackupPages}), even
  * if it is left out, and the log is read before it is copied.
  *
- * <p>Memory: two buffers of 1 MiB, whatever the size of the database, and a bit per page. One
+ * <p>Memory: two buffers of 1 MiB and a bit per page. One
  * thread.
  */
 public final class Backup implements AutoCloseable {
@@ -88,7 +88,7 @@ public final class Backup implements AutoCloseable {
   /** The longest sleep at a time with limited bandwidth. */
   private static final long PAUSE_NANOS = 50_000_000;
 
-  /** "FOVBKP1" and a zero, as the bytes lie in the file. */
+  /** "FOVBKP1" and a zero, in the byte order of the file. */
   private static final long PAGES_MAGIC = 0x0031504B42564F46L;
 
   /** The header size of a file of changed pages, and the size of its entry per run of pages. */
@@ -269,7 +269,7 @@ public final class Backup implements AutoCloseable {
    * @param checkpoint makes a checkpoint and returns the superblock after it
    * @return the result
    * @throws io.fovea.error.CorruptionException if a page or the log is damaged
-   * @throws io.fovea.error.DurabilityLostException if the log fails meanwhile
+   * @throws io.fovea.error.DurabilityLostException if the log fails during the backup
    */
   public Result hot(
       BlockDevice device,
@@ -328,7 +328,7 @@ public final class Backup implements AutoCloseable {
    * @param device the pages
    * @param logDevice the log; null if there is none
    * @param superblock reads the newest whole superblock
-   * @return the result; null if a superblock was written meanwhile, and the caller must repeat the
+   * @return the result; null if a superblock was written during it: the caller must repeat the
    *     backup
    * @throws InvalidUseException if the database is changed without a log
    * @throws CorruptionException if a check fails: because of damage, or of a concurrent write

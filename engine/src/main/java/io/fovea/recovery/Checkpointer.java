@@ -234,7 +234,7 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * Starts making checkpoints. The file says that it is in use, and recovery is over.
+   * Starts making checkpoints. The file is marked as in use, and recovery has ended.
    *
    * @throws OutOfMemoryError if the thread cannot be started; may be called again
    */
@@ -486,7 +486,7 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * Makes one checkpoint; returns false to end. Continues whatever is thrown, since commits wait for
+   * Makes one checkpoint; returns false to end. Continues after any exception, since commits wait for
    * this thread. A request is then answered by a later iteration, as {@link #attempt} answers last.
    */
   private boolean turn() {

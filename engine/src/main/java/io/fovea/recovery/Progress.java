@@ -25,7 +25,7 @@ final class Progress {
    * Creates the progress of a pass.
    *
    * @param subject the operation and the database
-   * @param what what the pass restores
+   * @param what the objects that the pass restores
    * @param from the start in the log
    * @param to the end in the log; 0 if not known
    */

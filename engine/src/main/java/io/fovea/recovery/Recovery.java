@@ -64,7 +64,7 @@ public final class Recovery {
     void trees(BTree catalog, TreeVisitor visitor);
 
     /**
-     * Stores counts in the catalog of a file that was recovered and is closed at once.
+     * Stores counts in the catalog of a file that is closed right after recovery.
      *
      * @param catalog the catalog's tree
      * @param session a session of the log
@@ -329,7 +329,7 @@ public final class Recovery {
     return root;
   }
 
-  /** Returns the record counts of trees, as far as the log and the catalog know them. */
+  /** Returns the record counts of trees that the log and the catalog know. */
   public RecoveredRowCounts counts() {
     return analysis.counts.result();
   }

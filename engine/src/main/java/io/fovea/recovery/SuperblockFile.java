@@ -92,7 +92,7 @@ public final class SuperblockFile {
   private static final int SESSION = 216;
   private static final int ANCESTORS = 224;
 
-  /** "FoveaDB" and a zero, as the bytes lie in the file. */
+  /** "FoveaDB" and a zero, in the byte order of the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
 
   /** The number of attempts to read superblocks that another process may be writing. */
@@ -308,7 +308,7 @@ public final class SuperblockFile {
   }
 
   /**
-   * Returns what was read or written last.
+   * Returns the superblock that was last read or written.
    *
    * @return the valid superblock
    * @throws IllegalStateException if there is none yet

@@ -55,7 +55,7 @@ final class DurabilityWaiters {
   private static final class Waiter {
     final long lsn;
 
-    /** Null once the wait is over, and for an action. */
+    /** Null after the wait, and for an action. */
     volatile @Nullable Thread thread;
 
     /** Null once a thread has taken it, and for a thread. */

@@ -10,14 +10,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *        durable                                        under way
- *   ────────┼── group 7 ──┼── group 8 ──┼── group 9 ──┼── what comes next
+ *   ────────┼── group 7 ──┼── group 8 ──┼── group 9 ──┼── later groups
  *           │ in flight     done          in flight
  *           └─ advances when 7 is done, then over 7 and 8
  * </pre>
  *
  * <p>Each group has its own blocks, its own memory and a thread that writes it and waits for its
  * sync. A group starts while its thread holds the {@link LogWriter}'s turn, is written without the
- * turn, and is finished with the turn held, whatever that thread meets: a close waits for that.
+ * turn, and is finished with the turn held, even after an error: a close waits for that.
  *
  * <p><b>Rules.</b>
  *
@@ -179,7 +179,7 @@ final class InFlightGroups {
     return flight;
   }
 
-  /** Waits until another group is finished. Releases the turn meanwhile. */
+  /** Waits until another group is finished. Releases the turn during the wait. */
   void await() {
     waiting++;
     try {

@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Any thread, platform or virtual.
  */
 public final class Log implements DurableLog, AutoCloseable {
-  /** The first position of a new log; 0 stands for none. */
+  /** The first position of a new log; 0 means none. */
   public static final long FIRST_LSN = 4096;
 
   /** The interval between checks of the file's free space. */
@@ -502,7 +502,7 @@ public final class Log implements DurableLog, AutoCloseable {
     onEnd.run();
   }
 
-  /** Returns whether the writer must stop at once. */
+  /** Returns whether the writer must stop immediately. */
   boolean hasEnded() {
     return failure != null || state >= ABANDONED;
   }

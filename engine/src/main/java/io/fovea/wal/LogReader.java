@@ -82,7 +82,7 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * Opens a log for reading, knowing only what the log itself says.
+   * Opens a log for reading, without other information than the log's.
    *
    * @param device the file
    * @param database the database that the log must belong to
@@ -150,7 +150,7 @@ public final class LogReader implements AutoCloseable {
    * Advances to the next record.
    *
    * @return false at the end of the valid records
-   * @throws CorruptionException if there is damage below what was durable
+   * @throws CorruptionException if there is damage below the durable position
    */
   public boolean next() {
     while (!ended) {
@@ -433,7 +433,7 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * Returns what the following groups prove, up to the end of this one. Reads at most as many
+   * Returns the durable position that the following groups prove, up to the end of this one. Reads at most as many
    * groups as were in flight together.
    */
   private long lookAhead(long known) {

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *     reserve(type, bytes) ─► fill buffer() at the returned offset ─► complete()   never waits
  *     ... pages: markDirty(frame, recLsn(), pageLsn())
  *     grant(bytes)   waits for more space                                     no latch is held
- *   end()            slot := none; returns what is left of the grant
+ *   end()            slot := none; returns the rest of the grant
  * </pre>
  *
  * <p>{@link #NONE} is the session of a database without a log: {@link #logging} is false, begin,

@@ -77,7 +77,7 @@ final class SegmentFile {
     this.segmentBytes = segmentBytes;
     this.file = new SlotFile(device, start, segmentBytes);
     this.room = new SegmentRoom(file, segmentBytes, groupBytes, low);
-    // What is needed, with a partial segment at each end, plus the slots made ahead.
+    // The configured log, with a partial segment at each end, plus the slots made ahead.
     long capacity = SegmentHeader.capacity(segmentBytes);
     long keep = keepBytes / capacity + 2 + room.ready();
     long followed = (changeRetentionBytes + capacity - 1) / capacity;
@@ -125,7 +125,7 @@ final class SegmentFile {
    * Takes over a file: segments from the redo point on are kept, everything else is free. Creates
    * the first segment of this incarnation; it and everything before it are durable on return.
    *
-   * <p>What the scan saw is durable, including the file's length; see {@link Log#open}. If the file
+   * <p>The scanned contents are durable, including the file's length; see {@link Log#open}. If the file
    * is emptied here, the two syncs of its first slot come before the first header.
    */
   static SegmentFile open(

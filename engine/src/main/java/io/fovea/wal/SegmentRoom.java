@@ -130,7 +130,7 @@ final class SegmentRoom {
     return (needed() + segmentBytes / 4) / SegmentHeader.capacity(segmentBytes) + 2;
   }
 
-  /** Returns how many free slots could be removed without being made again at once. */
+  /** Returns how many free slots could be removed without being needed again soon. */
   long spare() {
     long spare = room() - needed() - segmentBytes / 4;
     return Math.max(0, spare) / SegmentHeader.capacity(segmentBytes);
@@ -214,7 +214,7 @@ final class SegmentRoom {
   }
 
   /**
-   * Claims space for what an operation logs after its record, until {@link #unclaim}. Claims
+   * Claims space for an operation's later records, until {@link #unclaim}. Claims
    * nothing for an amount so small that every operation in progress finds space for it.
    *
    * @param payload the number of bytes of records
@@ -318,7 +318,7 @@ final class SegmentRoom {
   }
 
   /**
-   * Called by the writer under the lock: asks for a slot and waits until one is free.
+   * Called by the writer under the lock: requests a slot and waits until one is free.
    *
    * @param pauseNanos the least time before it asks again
    * @param stop ends the wait

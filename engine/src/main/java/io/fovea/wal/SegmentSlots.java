@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * are kept as before, since making one takes as long as hundreds of groups. Slots made for a
  * refused claim are cut off in the same way.
  *
- * <p><b>Change subscribers.</b> A configured amount of log stays live beyond what recovery needs.
+ * <p><b>Change subscribers.</b> A configured amount of log stays live beyond the needs of recovery.
  * Its start is in the superblock before older segments are freed ({@link #retainable}, {@link
  * #recycleBelow}), so after a crash it is known which segments in the file were never reused.
  *
@@ -307,7 +307,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Keeps only what an idle log needs from here on. Any thread. */
+  /** From now on, keeps only the slots that an idle log needs. Any thread. */
   void rest() {
     lock.lock();
     try {
@@ -373,7 +373,7 @@ final class SegmentSlots {
       Live[] all = live.toArray(Live[]::new);
       int first = all.length - 1;
       while (first > 0 && all[first].startLsn > redo) {
-        first--; // this segment has what recovery needs
+        first--; // recovery needs this segment
       }
       if (room.whyFull() == null) {
         long slots = bytes / SegmentHeader.capacity(file.segmentBytes) + SPARSE;

@@ -116,7 +116,7 @@ final class SlotFile {
   /**
    * Syncs the file, except for groups.
    *
-   * @throws DurabilityLostException for good, if this sync, an earlier one or one of a group failed
+   * @throws DurabilityLostException permanently, if this sync, an earlier one or one of a group failed
    */
   void sync() {
     syncing.lock();
