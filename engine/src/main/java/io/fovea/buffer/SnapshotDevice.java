@@ -150,7 +150,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   }
 
   /**
-   * Reads pages that neither have copies nor are in frames together, as many at a time as the
+   * Reads pages that have no copies and are in no frame, as many at a time as the
    * pool's device can.
    *
    * <p>After any failure each entry ends, and nothing is thrown after {@code accept}: a close waits
@@ -191,7 +191,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
       below.run(together);
       return together.size();
     } catch (FoveaException e) {
-      return 0; // one by one: the reader of a page that can't be read gets the error
+      return 0; // one by one: only the reader of an unreadable page gets the error
     } catch (Throwable t) {
       unexpected(t);
       return 0;

@@ -10,12 +10,12 @@ package io.fovea.buffer;
  *   low   frames taken during the write of two batches, at the recent rate; within bounds
  *   high  a batch more than that
  *   batch shrinks when one takes longer than {@value #BATCH_NANOS} ns, grows when it is faster,
- *         and where the writer is behind: fewer are available after it than half of low
+ *         and if the writer is behind: after it, less than half of low is available
  * </pre>
  *
  * <p>Available are frames that are free and those whose pages are ready to leave. The latter are
- * still pages of the pool, so a high mark costs no hits, only writes of pages that might have been
- * changed once more.
+ * still pages of the pool, so a high limit costs no hits, only writes of pages that might have been
+ * changed again.
  *
  * <p>Reads queue up behind a batch in the device. But a batch costs two or three syncs with a
  * double-write area, and threads that want frames wait for all of it. So it has at least {@value

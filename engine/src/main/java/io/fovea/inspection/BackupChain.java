@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Each backup is copied next to the others, checked against its manifest (every byte by its
- * checksum, and that it applies to what is there: {@link BackupManifest#whyNotOnto}), applied, and
+ * checksum, and that it applies to the previous ones: {@link BackupManifest#whyNotOnto}), applied, and
  * removed. A full backup without a manifest is treated as the files of a database, to which nothing
  * can be applied.
  *

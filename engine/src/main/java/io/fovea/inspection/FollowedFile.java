@@ -158,7 +158,7 @@ public final class FollowedFile implements AutoCloseable {
   /**
    * Moves to a position.
    *
-   * @throws ChangesLostException if the log no longer has what follows it
+   * @throws ChangesLostException if the log no longer has the following commits
    * @throws CorruptionException if the log is damaged
    */
   public void from(ChangePoint at) {
@@ -290,7 +290,7 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Returns the position after the last delivered commit, or farther if what follows has changed no
+   * Returns the position after the last delivered commit, or farther if later commits have changed no
    * table. May be called after the close.
    */
   public ChangePoint position() {

@@ -86,7 +86,7 @@ public final class Inspection implements AutoCloseable {
     this.storage = new OverlayStorage(file);
   }
 
-  /** Locks the file if possible. Others may read it meanwhile. */
+  /** Locks the file if possible. Others may read it at the same time. */
   private static @Nullable FileLock lock(Path file) {
     try {
       return FileLock.acquireShared(file);
