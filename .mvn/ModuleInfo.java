@@ -5,8 +5,8 @@ import java.nio.file.Path;
 /**
  * Sets the class file version of a compiled module descriptor to that of Java 9.
  *
- * <p>Maven runs the jar tool of its own JDK, and that of a JDK 17 rejects newer descriptors. The
- * descriptor's format has not changed since 9, so changing the version suffices.
+ * <p>Maven runs the jar tool of its JDK, and JDK 17's rejects newer descriptors. The format is the
+ * same since Java 9, so changing the version suffices.
  */
 public final class ModuleInfo {
   private static final int JAVA_9 = 53;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Writes src/main/java/io/fovea/bindings/generated anew with jextract.
+# Regenerates src/main/java/io/fovea/bindings/generated with jextract.
 #
-# Needs: jextract (for JDK 22 or later) on the PATH, liburing-dev, Linux on x86-64.
-# Only what is named below is generated. Every function named is exported by liburing 2.3 and later; what liburing.h declares
-# as inline (get_sqe, prep_*, cqe_seen) cannot be bound and is done in Java by Ring.
+# Needs jextract (for JDK 22 or later) on the PATH, liburing-dev, and Linux on x86-64.
+# Only the names listed below are generated. Every listed function is exported by liburing 2.3 and later. Inline functions
+# of liburing.h (get_sqe, prep_*, cqe_seen) cannot be bound; Ring implements them in Java.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -83,7 +83,7 @@ jextract --output "$work/out" -t "$package" --header-class-name LibUring \
   --library :liburing.so.2 "@$work/uring.args" "$work/uring.h"
 jextract --output "$work/out" -t "$package" --header-class-name LibC "@$work/libc.args" "$work/libc.h"
 
-# SymbolLookup.findOrThrow came with JDK 23; the sources must compile at release 22.
+# SymbolLookup.findOrThrow is from JDK 23; the sources must compile at release 22.
 find "$work/out" -name '*.java' -exec \
   sed -i 's/\.findOrThrow(\("[^"]*"\))/.find(\1).orElseThrow()/g' {} +
 

@@ -1,13 +1,12 @@
 #!/bin/sh
-# Runs the command for files of databases: builds its jar where it is missing or older than the
-# sources, finds a JDK of version 22 or later, and starts it.
+# Runs the fovea command with JDK 22 or later. Builds its jar if it is missing or older than the sources.
 #
 #   cli/fovea.sh --help                   all commands
 #   cli/fovea.sh FILE                     a shell
-#   cli/fovea.sh verify FILE              is everything in order?
+#   cli/fovea.sh verify FILE              checks a database file
 #   cli/fovea.sh replica status PEERS     a replicated database: needs integrations/ratis
 #
-# JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
+# JAVA_HOME names the preferred JDK. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 3
@@ -20,13 +19,13 @@ die() {
   exit 3
 }
 
-# Prints the feature version of a java command, such as 25; nothing where it does not run.
+# Prints the feature version of a java command, such as 25; nothing if it does not run.
 version_of() {
   "$1" -XshowSettings:properties -version 2>&1 </dev/null |
     sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
 }
 
-# Where JDKs usually are; patterns that match nothing stay as they are and are passed over.
+# Prints the java commands in the usual folders. Patterns that match nothing are skipped.
 candidates() {
   [ -n "${JAVA_HOME:-}" ] && printf '%s\n' "$JAVA_HOME/bin/java"
   command -v java
@@ -42,7 +41,7 @@ candidates() {
   done
 }
 
-# The first that is new enough: JAVA_HOME and PATH before the others.
+# Prints the first that is new enough: JAVA_HOME and PATH come first.
 find_java() {
   candidates | while IFS= read -r java; do
     [ -x "$java" ] || continue
@@ -71,25 +70,25 @@ build() {
     die "$1 is missing or older than the sources, and there is no Maven to build it: install maven"
   printf 'building %s\n' "$1" >&2
   shift
-  # Maven may run on any JDK, and looks for the one that compiles; here is where it was found.
+  # Maven may run on any JDK; this tells it the JDK that compiles.
   home=$(dirname -- "$(dirname -- "$java")")
   command -v java >/dev/null 2>&1 || JAVA_HOME=${JAVA_HOME:-$home}
   export "JAVA$(version_of "$java")_HOME=$home" JAVA_HOME
   (cd "$root" && mvn -B -q -ntp -Dstyle.color=never "$@" </dev/null >&2) || die "the build failed"
 }
 
-# The command for replicated databases is a part of fovea-ratis: this jar has no Ratis.
+# The replica command is in fovea-ratis, as this jar has no Ratis.
 if [ "${1:-}" = replica ]; then
   shift
   ratis=$root/integrations/ratis
-  [ -f "$ratis/pom.xml" ] || die "$ratis is missing, which has the command for replicated databases"
+  [ -f "$ratis/pom.xml" ] || die "the replica command needs $ratis, which is missing"
   if [ ! -f "$ratis/target/cp.txt" ] ||
     [ "$ratis/src/main/java/io/fovea/ratis/ReplicaCommand.java" -nt "$ratis/target/classes/io/fovea/ratis/ReplicaCommand.class" ]
   then
     build "$ratis" -pl integrations/ratis -am -Pquick -DskipTests package \
       dependency:build-classpath -Dmdep.outputFile=target/cp.txt
   fi
-  # Ratis' Netty calls sun.misc.Unsafe, of which a JDK warns from 24 on.
+  # Ratis' Netty calls sun.misc.Unsafe, for which JDK 24 and later print a warning.
   unsafe=
   [ "$(version_of "$java")" -ge 24 ] && unsafe=--sun-misc-unsafe-memory-access=allow
   # shellcheck disable=SC2086 # options are words
@@ -98,13 +97,13 @@ if [ "${1:-}" = replica ]; then
     -cp "$ratis/target/classes:$(cat "$ratis/target/cp.txt")" io.fovea.ratis.ReplicaCommand "$@"
 fi
 
-# A jar that was copied away from the sources is run as it is.
+# A jar without the sources is run as it is.
 if [ -f "$root/pom.xml" ] && stale; then
   build "$jar" -pl cli -am -Dmaven.test.skip=true package
 fi
 [ -f "$jar" ] || die "$jar is missing"
 
-# What is looked at is outside the heap, and rows are shown one after the other.
+# A small heap suffices: pages are outside of it, and rows are printed one at a time.
 # shellcheck disable=SC2086 # options are words
 exec "$java" -Xms32m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto \
   --enable-native-access=ALL-UNNAMED "-Dfovea.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"

@@ -1,16 +1,15 @@
 #!/bin/sh
-# Runs the TPC-C driver: builds its jar where it is missing or older than the sources, finds a JDK
-# of version 22 or later, and starts it.
+# Runs the TPC-C driver with JDK 22 or later. Builds its jar if it is missing or older than the sources.
 #
 #   tpcc/tpcc.sh run                      loads and runs with defaults
 #   tpcc/tpcc.sh run --help               all options
-#   tpcc/tpcc.sh report run.json          draws what run --json run.json has left
+#   tpcc/tpcc.sh report run.json          plots the report of run --json run.json
 #
-# JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
+# JAVA_HOME names the preferred JDK. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
 #
-# With JDK 25 or later, the first call has a JVM run for half a minute and write down what it has
-# learned, beside the jar (tpcc-file.aot, or tpcc-memory.aot for runs in memory): those that follow
-# begin warm. FOVEA_AOT=off does without.
+# On JDK 25 or later, the first call trains an ahead-of-time cache for half a minute and stores it next
+# to the jar (tpcc-file.aot, or tpcc-memory.aot for runs in memory), so that later runs start warm.
+# FOVEA_AOT=off disables this.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 3
@@ -23,13 +22,13 @@ die() {
   exit 3
 }
 
-# Prints the feature version of a java command, such as 25; nothing where it does not run.
+# Prints the feature version of a java command, such as 25; nothing if it does not run.
 version_of() {
   "$1" -XshowSettings:properties -version 2>&1 </dev/null |
     sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
 }
 
-# Where JDKs usually are; patterns that match nothing stay as they are and are passed over.
+# Prints the java commands in the usual folders. Patterns that match nothing are skipped.
 candidates() {
   [ -n "${JAVA_HOME:-}" ] && printf '%s\n' "$JAVA_HOME/bin/java"
   command -v java
@@ -45,7 +44,7 @@ candidates() {
   done
 }
 
-# The first that is new enough: JAVA_HOME and PATH before the others.
+# Prints the first that is new enough: JAVA_HOME and PATH come first.
 find_java() {
   candidates | while IFS= read -r java; do
     [ -x "$java" ] || continue
@@ -69,12 +68,12 @@ java=$(find_java)
 [ -n "$java" ] ||
   die "no JDK of version $required or later: install one, such as temurin-25-jdk or openjdk-25-jdk, or set JAVA_HOME to it"
 
-# A jar that was copied away from the sources is run as it is.
+# A jar without the sources is run as it is.
 if [ -f "$root/pom.xml" ] && stale; then
   command -v mvn >/dev/null 2>&1 ||
     die "$jar is missing or older than the sources, and there is no Maven to build it: install maven"
   printf 'building %s\n' "$jar" >&2
-  # Maven may run on any JDK, and looks for the one that compiles; here is where it was found.
+  # Maven may run on any JDK; this tells it the JDK that compiles.
   home=$(dirname -- "$(dirname -- "$java")")
   command -v java >/dev/null 2>&1 || JAVA_HOME=${JAVA_HOME:-$home}
   export "JAVA$(version_of "$java")_HOME=$home" JAVA_HOME
@@ -83,17 +82,17 @@ if [ -f "$root/pom.xml" ] && stale; then
 fi
 [ -f "$jar" ] || die "$jar is missing"
 
-# Pages are outside the heap; what is on it are histograms, statistics and the sums of a check.
+# Pages are outside the heap, which has only histograms, statistics and the sums of a check.
 options="-Xms256m -Xmx768m -XX:+UseParallelGC -XX:+AlwaysPreTouch --enable-native-access=ALL-UNNAMED"
 
-# The clients of a young JVM keep all processors busy. With more compilers than processors, it is the compilers that get
-# most of them, for the few seconds that they need (docs/decisions/104). Many processors have as many by themselves.
+# The clients keep all processors busy. With more compiler threads than processors, the compilers get most of the time for the
+# few seconds that they need. With eight processors or more the default is as many.
 compilers=
 [ "$(getconf _NPROCESSORS_ONLN 2>/dev/null || printf 8)" -ge 8 ] || compilers=-XX:CICompilerCount=8
 
-# A cache fits one JVM and one jar: it is made again where the JVM is another, or the jar is newer. What is compiled late
-# has seen more of its branches: twenty times the thresholds of JDK 25. Runs in memory and on a file have caches of
-# their own, for a profile of both takes longer to compile.
+# A cache fits one JVM and one jar: it is rebuilt if the JVM changes or the jar is newer. Training compiles late, at twenty
+# times the thresholds of JDK 25, so that profiles cover more branches. Runs in memory and on a file have separate caches,
+# as a profile of both takes longer to compile.
 late="-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 -XX:Tier4CompileThreshold=300000
   -XX:Tier4BackEdgeThreshold=800000"
 kind=file
@@ -103,7 +102,7 @@ jvm=$(dirname -- "$(dirname -- "$java")")/release
 warm=
 if [ "${FOVEA_AOT:-on}" != off ] && [ "$(version_of "$java")" -ge 25 ] && [ -w "$here/target" ]; then
   if [ ! -f "$cache" ] || [ "$jar" -nt "$cache" ] || ! cmp -s "$jvm" "$cache.jvm"; then
-    printf 'tpcc.sh: a run of half a minute, so that all that follow begin warm (once; FOVEA_AOT=off does without)\n' >&2
+    printf 'tpcc.sh: training for half a minute, once, so that later runs start warm (FOVEA_AOT=off disables this)\n' >&2
     # shellcheck disable=SC2086 # options are words
     "$java" $options $late -XX:AOTCacheOutput="$cache.$$" -Xlog:disable -jar "$jar" train $kind </dev/null >"$cache.log" 2>&1 &&
       mv -f "$cache.$$" "$cache" && cp "$jvm" "$cache.jvm" ||

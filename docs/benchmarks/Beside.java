@@ -9,13 +9,13 @@ import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
 
 /**
- * Prints a table of runs of the driver, TPC-C, YCSB or lookups, that took turns by slices.sh, in several rounds: the folder
- * has a title a line in titles.txt, and the report of the n-th of them in round r as round-r/n.json. What a run says of
- * itself is by the clock, which went on while the others had their turns: with N runs, N times as much is what it
- * does. Figures are medians of the rounds. A ratio is the median of the rounds' ratios to the first line, with the least and the
- * most of them.
+ * Prints a table of runs of the driver (TPC-C, YCSB or lookups) that alternated by slices.sh, in several rounds.
  *
- * <p>Usage: {@code java Beside.java FOLDER [WHAT]}; WHAT stands above the titles.
+ * <p>The folder has one title per line in titles.txt, and the n-th run's report of round r in round-r/n.json. Runs measure
+ * wall-clock time, including that of the others' slices: with N runs, rates are multiplied by N. Figures are medians of the
+ * rounds. A ratio is the median of the rounds' ratios to the first line, with their minimum and maximum.
+ *
+ * <p>Usage: {@code java Beside.java FOLDER [WHAT]}; WHAT is the heading of the titles.
  */
 final class Beside {
   private Beside() {}
@@ -26,7 +26,7 @@ final class Beside {
       return reports.stream().mapToDouble(r -> r == null ? Double.NaN : of.applyAsDouble(r)).toArray();
     }
 
-    /** Of the rounds that have a report. */
+    /** The values of the rounds that have a report. */
     double[] there(ToDoubleFunction<String> of) {
       return Arrays.stream(values(of)).filter(v -> !Double.isNaN(v)).toArray();
     }
@@ -105,7 +105,7 @@ final class Beside {
         .orElse(Double.NaN);
   }
 
-  /** Reads or writes of the device a second. */
+  /** Reads or writes of the device per second. */
   private static double rate(String report, String field) {
     String name = field.equals("reads") ? "deviceReadsPerSecond" : "deviceWritesPerSecond";
     double given = Reports.number(report, name);
@@ -120,7 +120,7 @@ final class Beside {
     return 1000 * sum / Math.max(1, Reports.number(report, "commits"));
   }
 
-  /** Of a processor; not a number where the system does not count it. */
+  /** Processor time of clients' threads per transaction; NaN if the system does not count it. */
   private static double clientMicros(String report) {
     double transactions = Reports.number(report, "transactionsPerSecond") * Reports.number(report, "measuredSeconds");
     return Reports.threads(report)

@@ -11,27 +11,28 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Prints what data that outgrows its pool costs TPC-C, of runs that took turns by slices.sh (as Beside.java has them): the
- * first line of titles.txt has room for all of its data, the others do not. A machine that drifts is seen by both, so what
- * stands in the table is how many transactions a run had for one of the first's in the same seconds, by how large its data was
- * then; and the same by what it was just before the data got larger than the pool, in the same round, for JVMs differ. Medians
- * of the rounds, with the least and the most.
+ * Prints the cost to TPC-C of data that outgrows its pool, from runs that alternated by slices.sh, stored as for Beside.java.
+ *
+ * <p>The data of the first line of titles.txt fits its pool, that of the others does not. The table has the ratio of a run's
+ * transactions to those of the first run in the same seconds, which cancels the drift of the machine, by the size of its data
+ * at that time; and this ratio divided by that just before the data outgrew the pool in the same round, since JVMs differ.
+ * Figures are medians of the rounds, with minimum and maximum.
  *
  * <p>Usage: {@code java Crossing.java FOLDER}
  */
 final class Crossing {
   private Crossing() {}
 
-  /** Pools of data where a line of the table begins; the last ends where the next would begin. */
+  /** Sizes of the data in pools: each line of the table is from one to the next. */
   private static final double[] FROM = {0.6, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0};
 
   /** Just before the data is larger than the pool. */
   private static final double BEFORE = 0.9;
 
-  /** A line has so many seconds in a round, or none. */
+  /** The minimum number of seconds of a line in a round; a line with fewer is empty. */
   private static final int SECONDS_MIN = 8;
 
-  /** What a run says of its seconds, from the end of its warm-up on. */
+  /** The seconds of a run after its warm-up. */
   private record Series(double begin, double[] seconds, double[] operations, double[] reads, double[] pools) {
     static Series of(String report) {
       String series = Reports.after(report, "\"series\"");
@@ -48,7 +49,7 @@ final class Crossing {
           Reports.column(series, "dataRatio", from));
     }
 
-    /** Transactions a second at a moment; not a number where the run did not measure then. */
+    /** Transactions per second at a time; NaN if the run did not measure then. */
     double at(double moment) {
       int i = Arrays.binarySearch(seconds, moment - begin);
       int next = i < 0 ? -i - 1 : i;
@@ -103,7 +104,10 @@ final class Crossing {
         Reports.median(sorted[0]), Reports.median(ofBefore), ofBefore[0], ofBefore[ofBefore.length - 1], Reports.median(sorted[2]));
   }
 
-  /** Transactions for each of the other's, the same by what it was before, and reads a transaction; nothing of few seconds. */
+  /**
+   * Transactions relative to the other run, the same relative to before the crossing, and reads per transaction; empty if there
+   * are too few seconds.
+   */
   private static double[] between(Series run, Series beside, double from, double to) {
     double[] figures = sums(run, beside, from, to);
     double[] before = sums(run, beside, BEFORE, 1);
@@ -112,7 +116,7 @@ final class Crossing {
         : new double[] {figures[0], figures[0] / before[0], figures[1]};
   }
 
-  /** Transactions for each of the other's, reads a transaction, and of how many seconds. */
+  /** Transactions relative to the other run, reads per transaction, and the number of seconds. */
   private static double[] sums(Series run, Series beside, double from, double to) {
     double mine = 0;
     double others = 0;

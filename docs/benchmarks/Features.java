@@ -8,15 +8,15 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Prints what {@code run.sh features} has measured as the table of features.md: medians, with the
- * least and the most of the rounds, and whether the aim was reached.
+ * Prints the results of {@code run.sh features} as the table of features.md: medians, minimum and
+ * maximum of the rounds, and whether the aim was reached.
  *
  * <p>Usage: {@code java Features.java FOLDER}
  */
 public final class Features {
   private Features() {}
 
-  /** What stands in a line, but for its values. */
+  /** The key of a line: all but its values. */
   private record Line(String row, String what, String unit, String aim) {}
 
   public static void main(String[] args) throws IOException {
@@ -59,7 +59,7 @@ public final class Features {
     return Files.exists(file) ? Files.readAllLines(file) : List.of();
   }
 
-  /** An aim is {@code <= 50}, and may have a comment behind a comma. */
+  /** An aim is such as {@code <= 50}, and may have a comment after a comma. */
   private static String reached(String aim, double value) {
     if (aim.isEmpty()) {
       return "";

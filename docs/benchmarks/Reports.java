@@ -4,8 +4,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * What the programs of this folder take out of the driver's reports, which are JSON of one form. They are run from their
- * sources ({@code java Summary.java}), and java compiles this one along.
+ * Reads values from the driver's JSON reports, for the programs of this folder. They are run from source ({@code java
+ * Summary.java}), and java compiles this class with them.
  */
 final class Reports {
   private static final Pattern THREADS =
@@ -18,7 +18,7 @@ final class Reports {
   /** All threads of a name in the measured time. */
   record Threads(String name, int number, double processorSeconds, double readySeconds) {}
 
-  /** What threads did; nothing where the system does not count it. */
+  /** The times of threads; empty if the system does not count them. */
   static Stream<Threads> threads(String report) {
     return THREADS
         .matcher(after(report, "\"threadTimes\": ["))
@@ -32,25 +32,25 @@ final class Reports {
                     Double.parseDouble(m.group(4))));
   }
 
-  /** What follows a mark; empty where it is not there. */
+  /** The text after a mark; empty if the mark is missing. */
   static String after(String json, String mark) {
     int at = json.indexOf(mark);
     return at < 0 ? "" : json.substring(at + mark.length());
   }
 
-  /** The first field of that name; not a number where there is none. */
+  /** The first field of that name; NaN if there is none. */
   static double number(String json, String field) {
     Matcher m = Pattern.compile('"' + field + "\"\\s*:\\s*(-?[\\d.eE+-]+)").matcher(json);
     return m.find() ? Double.parseDouble(m.group(1)) : Double.NaN;
   }
 
-  /** How many intervals of a series are warm-up. */
+  /** The number of intervals of a series that are warm-up. */
   static int warmup(String series) {
     double seconds = number(series, "warmupSeconds");
     return (int) Arrays.stream(column(series, "second", 0)).filter(second -> second <= seconds + 1e-6).count();
   }
 
-  /** A column of a series from an interval on; empty where it is not there. */
+  /** A column of a series from an interval on; empty if it is missing. */
   static double[] column(String series, String name, int from) {
     Matcher m = Pattern.compile('"' + name + "\"\\s*:\\s*\\[([^\\]]*)]").matcher(series);
     if (!m.find()) {
@@ -64,7 +64,7 @@ final class Reports {
         .toArray();
   }
 
-  /** In any order; not a number of none. */
+  /** The median of values in any order; NaN if there are none. */
   static double median(double[] values) {
     double[] sorted = values.clone();
     Arrays.sort(sorted);

@@ -15,12 +15,11 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Prints the results of run.sh as tables in Markdown. A TPC-C figure is the median of the rounds; a JMH
- * figure is JMH's own average over forks and iterations, or, where a run was repeated in turn (NAME-rROUND.jmh.json), the
- * median of the rounds' averages.
+ * Prints the results of run.sh as Markdown tables. A TPC-C figure is the median of the rounds. A JMH figure is JMH's average
+ * over forks and iterations or, for rounds in separate files (NAME-rROUND.jmh.json), the median of the rounds' averages.
  *
- * <p>Usage: {@code java Summary.java FOLDER [SINCE]}; with a file SINCE only of what is not older than that, and without
- * the machine.
+ * <p>Usage: {@code java Summary.java FOLDER [SINCE]}. With a file SINCE, prints only results that are not older than it, and
+ * omits the machine.
  */
 public final class Summary {
   /** tpcc-1w1t-2.tpcc.json is the second round of tpcc-1w1t. */
@@ -145,7 +144,7 @@ public final class Summary {
   }
 
   /**
-   * How long a JVM takes to be warm: the end of the first second with 90 % of the steady rate, which
+   * Prints the warm-up time of a JVM: the end of the first second with 90 % of the steady rate, which
    * is the median of the last third of the run's seconds.
    */
   private static void warmth(Map<String, List<String>> runs) {
@@ -194,7 +193,7 @@ public final class Summary {
     System.out.println();
   }
 
-  /** Keeps a report under its name and its round, if it is one. */
+  /** Adds a report under its name and round if the file is a report. */
   private static void round(Pattern pattern, Path file, Map<String, Map<String, String>> reports)
       throws IOException {
     Matcher m = pattern.matcher(file.getFileName().toString());
@@ -247,7 +246,7 @@ public final class Summary {
     System.out.println(line + " | " + rounds.size() + " |");
   }
 
-  /** Working sets beside the model; the medians of the rounds. */
+  /** Prints working sets and the model's predictions; medians of the rounds. */
   private static void sizes(String name, Map<String, String> rounds) {
     System.out.println("### " + name + "\n");
     System.out.println(
@@ -281,7 +280,7 @@ public final class Summary {
     System.out.println();
   }
 
-  /** Runs that are looked at second by second: whether one of them stalls. */
+  /** Prints runs second by second, to show stalls. */
   private static void seconds(Map<String, Map<String, String>> runs, String what) {
     if (runs.isEmpty()) {
       return;
@@ -318,7 +317,7 @@ public final class Summary {
     System.out.println();
   }
 
-  /** Runs whose data outgrows the pool: before, and at the end. */
+  /** Prints runs whose data outgrows the pool: before, and at the end. */
   private static void outgrown(Map<String, Map<String, String>> runs) {
     if (runs.isEmpty()) {
       return;
@@ -371,7 +370,7 @@ public final class Summary {
     return java.util.Arrays.stream(values).max().orElse(Double.NaN);
   }
 
-  /** Of the runs with a log: what remains of the throughput of "none", round by round. */
+  /** Prints the throughput of runs with a log relative to "none", round by round. */
   private static void ratios(Map<String, List<String>> runs) {
     boolean head = true;
     for (Map.Entry<String, List<String>> run : runs.entrySet()) {
@@ -393,7 +392,7 @@ public final class Summary {
                 / Reports.number(none.get(i), "transactionsPerSecond");
       }
       if (head) {
-        System.out.println("What remains of the throughput without a log, in the same round:\n");
+        System.out.println("Throughput relative to that without a log in the same round:\n");
         System.out.println("| run | divided by | median | each round |");
         System.out.println("|---|---|---|---|");
         head = false;
@@ -410,7 +409,7 @@ public final class Summary {
     }
   }
 
-  /** Of the runs with a log: medians of what it had to do. */
+  /** Prints medians of the log's work, for runs with a log. */
   private static void logs(Map<String, List<String>> runs) {
     String[] figures = {
       "commitsPerSync", "meanWaitMicros", "bytesPerTransaction", "megabytesPerSecond", "syncs", "checkpoints"
@@ -445,7 +444,7 @@ public final class Summary {
     }
   }
 
-  /** Where the time of threads went in runs of "clients", of those that had 0.5 % of a processor. */
+  /** Prints the times of threads that had 0.5 % of a processor or more in runs of "clients". */
   private static void threads(Map<String, List<String>> runs) {
     boolean head = true;
     for (Map.Entry<String, List<String>> run : runs.entrySet()) {
@@ -520,7 +519,7 @@ public final class Summary {
     System.out.println();
   }
 
-  /** Of the round with the median throughput (of two in the middle the slower one). */
+  /** Prints latencies of the round with the median throughput (the slower of two in the middle). */
   private static void latencies(Map<String, List<String>> runs) {
     String[] types = {"newOrder", "payment", "orderStatus", "delivery", "stockLevel"};
     String[] columns = {"p50", "p95", "p99", "p99.9", "max"};
@@ -547,7 +546,7 @@ public final class Summary {
     System.out.println();
   }
 
-  /** A line's averages in the rounds. */
+  /** The averages of a line, by round. */
   private record Rounds(String unit, List<Double> scores, List<Double> allocated) {}
 
   private static void jmh(String name, List<String> reports) {

@@ -6,18 +6,18 @@ import java.util.Locale;
 import java.util.function.IntToLongFunction;
 
 /**
- * Two builds of the TPC-C driver in one JVM, in slices in turn: the processor time of the thread for
- * a transaction of the full mix, one warehouse, in memory. Each build has its own class loader and
- * database. For a machine on which other work runs: what slows one slice slows the next.
+ * Compares two builds of the TPC-C driver in one JVM, in alternating slices: the thread's processor
+ * time per transaction of the full mix, one warehouse, in memory. Each build has its own class loader
+ * and database. Suits a machine with other load, which slows adjacent slices alike.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -Xmx900m docs/benchmarks/TpccTurns.java OLD.jar NEW.jar \
  *       [ROUNDS [SECONDS [WARMUP]]]
  * </pre>
  *
- * The jars are those that {@code tpcc/tpcc.sh} builds. A line for each round: the medians of the
- * slices, and the median of the ratios of neighbours. Which one is loaded first may matter: run it
- * once more with the jars exchanged.
+ * The jars are those that {@code tpcc/tpcc.sh} builds. Each round is a line with the medians of the
+ * slices, and the median ratio of adjacent slices. The order of loading may matter: repeat it with
+ * the jars exchanged.
  */
 final class TpccTurns {
   /** A hundred decks. */

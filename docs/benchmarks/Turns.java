@@ -7,22 +7,20 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Reads of a device by several programs in turn, each for a slice of time while the others are
- * stopped: on a machine whose device is twice as fast in one minute as in the next, all get the same
- * of both.
+ * Compares the device reads of several programs, each run for a slice of time while the others are
+ * stopped. If the speed of the device varies from minute to minute, all get the same share of it.
  *
  * <pre>
  *   java docs/benchmarks/Turns.java SLICE ROUNDS WARMUP COMMAND COMMAND...
  *   java docs/benchmarks/Turns.java 1 12 8 'fio --thread ...' 'tpcc/tpcc.sh lookups ...'
  * </pre>
  *
- * SLICE and WARMUP in seconds; after the warm-up, which each but the first has for itself, there are
- * ROUNDS rounds. A JVM wants some: after 5 s the first slices were well below the later ones.
- * Commands must run for longer than all of it, and are ended then. Nothing that they say is used: reads
- * are {@code read_bytes} of {@code /proc/PID/io} by 4 KiB, processor time is that of {@code
- * /proc/PID/stat}, both of all threads of the process (for fio that takes {@code --thread}). A line
- * for each command: the medians of its slices, and the median and the quartiles of the ratios of
- * its slices to those of the first command in the same round.
+ * SLICE and WARMUP are in seconds. Each command but the first is warmed up alone; a JVM needs more
+ * than 5 s. Then there are ROUNDS rounds. Commands must run for longer than all of it, and are then
+ * killed. Their output is not used: reads are {@code read_bytes} of {@code /proc/PID/io} divided by
+ * 4 KiB, processor time is from {@code /proc/PID/stat}, both of all threads of the process (fio needs
+ * {@code --thread}). Each command has a line with the medians of its slices, and the median and
+ * quartiles of the ratios to the first command's slices of the same rounds.
  */
 final class Turns {
   private static final double TICKS = 100;
@@ -45,7 +43,7 @@ final class Turns {
     Runtime.getRuntime()
         .addShutdownHook(new Thread(() -> processes.forEach(Process::destroyForcibly)));
     for (int i = 3; i < args.length; i++) {
-      // The command replaces the shell, as tpcc.sh does in turn: the process is the program's.
+      // exec, here and in tpcc.sh: the process must be the program's.
       Process process =
           new ProcessBuilder("sh", "-c", "exec " + args[i])
               .redirectErrorStream(true)
@@ -106,7 +104,7 @@ final class Turns {
 
   private static double cpuMicros(Process process) throws IOException {
     String stat = Files.readString(Path.of("/proc/" + process.pid() + "/stat"));
-    // After the name, which may have blanks: state is field 3, user and system time 14 and 15.
+    // After the name, which may contain blanks: state is field 3, user and system time 14 and 15.
     String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
     return (Long.parseLong(fields[11]) + Long.parseLong(fields[12])) * 1e6 / TICKS;
   }

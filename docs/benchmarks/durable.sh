@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Parts of run.sh about the log; sourced by it.
 
-# durable NAME ARGUMENT...: one run of the driver on a file that is loaded for it.
+# durable NAME ARGUMENT...: runs the driver once on a newly loaded file.
 durable() {
   name=$1
   shift
@@ -11,13 +11,13 @@ durable() {
 
 do_durability_once() {
   WARMUP=${WARMUP:-5}
-  # What is divided by what stands side by side: the machine drifts.
+  # Runs whose ratio is taken are adjacent, as the machine's speed drifts.
   durable "durability-2w2t-none-$1" --durability none --warehouses 2 --threads 2
   durable "durability-2w2t-sync-16-clients-$1" --durability sync --warehouses 2 --threads 2 \
     --clients 16
   durable "durability-2w2t-async-$1" --durability async --warehouses 2 --threads 2
   durable "durability-2w2t-sync-$1" --durability sync --warehouses 2 --threads 2
-  [ -z "$quick" ] || return 0 # the others differ in numbers only
+  [ -z "$quick" ] || return 0 # the others differ only in numbers
   durable "durability-2w2t-sync-4-clients-$1" --durability sync --warehouses 2 --threads 2 --clients 4
   durable "durability-2w2t-none-16-virtual-$1" --durability none --warehouses 2 --threads 2 \
     --clients 16 --virtual
@@ -39,9 +39,8 @@ do_recovery_once() {
   rm -f "$out/recovery.fovea" "$out/recovery.fovea.log" "$out/recovery.fovea.dwb"
 }
 
-# Durable clients in slices of one run, each with threads of its own; then TPC-C without a log and with 64 clients that wait
-# for it: whole runs one after the other, for latencies and threads; and in slices, for ratios, with each of the two, more clients
-# and a log, alone.
+# Durable clients in slices of one run, each with separate threads. Then TPC-C without a log and with 64 clients that wait for
+# it: as whole runs, for latencies and threads; and in slices, for ratios, also with only the clients or only the log added.
 do_clients() {
   say clients
   mkdir -p "$out/clients"

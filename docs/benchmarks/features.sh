@@ -1,23 +1,23 @@
 # shellcheck shell=sh
-# The page features.md, row by row; read by run.sh, whose functions and variables it uses.
+# Measures the rows of features.md; sourced by run.sh.
 #
 #   docs/benchmarks/run.sh features              all rows: at most MINUTES (20)
-#   docs/benchmarks/run.sh features load drop    some of them
-#   SCALE=100 docs/benchmarks/run.sh features    tables of a hundredth, for a look at whether it works
+#   docs/benchmarks/run.sh features load drop    some rows
+#   SCALE=100 docs/benchmarks/run.sh features    tables of a hundredth, as a smoke test
 #
-#   snapshot  TPC-C beside an open snapshot
-#   load      bulk loads, beside the device's own speed
-#   open      a closed file of 10 GB opened
-#   export    an export of 10 million records beside writers
-#   index     an index of 10 million records built beside writers
-#   drop      a table of 10 GB dropped beside writers
-#   range     a range of a million records removed
+#   snapshot  TPC-C with an open snapshot
+#   load      bulk loads, compared with the speed of the device
+#   open      opening of a closed file of 10 GB
+#   export    an export of 10 million records during writes
+#   index     an index build on 10 million records during writes
+#   drop      the drop of a table of 10 GB during writes
+#   range     the removal of a range of a million records
 #   count     an exact count
-#   prices    operations of the budget beside those of older builds: what commits pay for snapshots and for counts
+#   prices    operations of the budget compared with older builds: the cost of snapshots and counts to commits
 #
-# A row that fails, or that the time is over for, is named at the end; the others go on. Each value is written to
-# features.tsv when it was seen, so a row that was cut off keeps its first rounds. OLD_JARS is a folder for the builds
-# that prices compares with; they are made once.
+# A row that fails or for which no time is left is listed at the end; the others still run. Each value is appended to
+# features.tsv at once, so an interrupted row keeps its first rounds. OLD_JARS is a folder for the builds that prices
+# compares with; they are built once.
 
 feature_rows='snapshot load open export index drop range count prices'
 
@@ -25,7 +25,7 @@ feature_rows='snapshot load open export index drop range count prices'
 before_snapshots=b104e16
 before_counts=ae3a021
 
-# is_feature NAME: whether there is such a row.
+# is_feature NAME: whether there is a row of that name.
 is_feature() {
   case " $feature_rows " in
     *" $1 "*) return 0 ;;
@@ -33,17 +33,17 @@ is_feature() {
   esac
 }
 
-# figure ROW WHAT UNIT AIM VALUE: one value, as jmh's Figures writes them.
+# figure ROW WHAT UNIT AIM VALUE: writes one value, in the format of jmh's Figures.
 figure() {
   printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" >>"$out/features.tsv"
 }
 
-# scaled NUMBER LEAST: the number, or the part of it that SCALE asks for, and not less.
+# scaled NUMBER MIN: the number divided by SCALE, at least MIN.
 scaled() {
   awk "BEGIN { n = int($1 / $scale); print n < $2 ? $2 : n }"
 }
 
-# within COMMAND...: runs it for as long as there is time.
+# within COMMAND...: runs it for at most the remaining time.
 within() {
   left=$((features_end - $(date +%s)))
   [ "$left" -gt 0 ] || left=1
@@ -54,7 +54,7 @@ within() {
   fi
 }
 
-# program ROW CLASS ARGUMENT...: one of the benchmarks that have a main of their own, on a file.
+# program ROW CLASS ARGUMENT...: runs a benchmark with a main class on a file.
 program() {
   name=$1
   class=$2
@@ -79,13 +79,13 @@ feature_snapshot() {
     without=$(per_second "without-$r")
     beside=$(per_second "beside-$r")
     figure snapshot 'TPC-C without a snapshot' 'tx/s' '' "$without"
-    figure snapshot 'TPC-C beside an open snapshot' 'tx/s' '' "$beside"
-    figure snapshot 'beside / without' '' '>= 0.85' "$(awk "BEGIN { printf \"%.4f\", $beside / $without }")"
+    figure snapshot 'TPC-C with an open snapshot' 'tx/s' '' "$beside"
+    figure snapshot 'with / without' '' '>= 0.85' "$(awk "BEGIN { printf \"%.4f\", $beside / $without }")"
     r=$((r + 1))
   done
 }
 
-# per_second NAME: transactions a second of a run of the driver.
+# per_second NAME: transactions per second of a run of the driver.
 per_second() {
   sed -n 's/^ *"transactionsPerSecond": *\([0-9.]*\).*/\1/p' "$out/features-$1.tpcc.json" | head -n 1
 }
@@ -94,7 +94,7 @@ feature_load() {
   program load BulkLoad --records "$(scaled 10000000 1000)" --rounds "$rounds"
 }
 
-# 32 of these records are in a page of 4 KiB.
+# A page of 4 KiB has 32 of these records.
 feature_open() {
   program open Openings --load --records "$(scaled 80000000 1000)" || return 1
   r=1
@@ -112,7 +112,7 @@ feature_index() {
   program index BesideWriters --operations index --records "$(scaled 10000000 1000)" --rounds "$rounds" --rest "$(scaled 10 1)"
 }
 
-# 3 records of 1,024 bytes are in a page of 4 KiB: 7.5 million are 10 GB.
+# A page of 4 KiB has 3 records of 1,024 bytes: 7.5 million are 10 GB.
 feature_drop() {
   program drop BesideWriters --operations drop --records "$(scaled 7500000 1000)" --pad 1000 --rounds "$rounds" --rest "$(scaled 10 1)"
 }
@@ -125,15 +125,15 @@ feature_count() {
   within "$java" --enable-native-access=ALL-UNNAMED -jar "$jar" 'TableCounts' -f 1 -wi 3 -i "$rounds" \
     -p records="$(scaled 1000000 1000)" -rf json -rff "$out/features-count.jmh.json" >"$out/features-count.txt" 2>&1 ||
     return 1
-  # "Iteration   1: 123.456 ns/op", below the name of the benchmark.
+  # Lines such as "Iteration   1: 123.456 ns/op" follow the name of the benchmark.
   awk -F '[:/]' '/^# Benchmark:/ { split($0, w, "."); name = w[length(w)] }
     /^Iteration +[0-9]+: / && name == "count" { split($2, v, " "); print "count\ta count of a table\tns\t<= 1000\t" v[1] }
-    /^ +counted: / { split($2, v, " "); if (measured) print "count\ta count beside a writer\tns\t\t" v[1] }
+    /^ +counted: / { split($2, v, " "); if (measured) print "count\ta count during writes\tns\t\t" v[1] }
     /^Iteration +[0-9]+: / { measured = 1 } /^# Warmup Iteration/ { measured = 0 }' \
     "$out/features-count.txt" | grep -v 'Result' >>"$out/features.tsv"
 }
 
-# old_jar COMMIT: the benchmarks' jar of an older commit, made where it is missing.
+# old_jar COMMIT: builds the benchmarks' jar of an older commit if it is missing.
 old_jar() {
   old=$old_jars/$1.jar
   [ -f "$old" ] && return 0
@@ -149,7 +149,7 @@ old_jar() {
   return $built
 }
 
-# prices_of COMMIT WHAT OPERATION...: today's operations, over those of that commit.
+# prices_of COMMIT WHAT OPERATION...: the cost of operations divided by that in the older commit.
 prices_of() {
   commit=$1
   what=$2
@@ -193,7 +193,7 @@ do_features() {
     began=$(date +%s)
     if ! "feature_$row"; then
       why="failed after $(($(date +%s) - began)) s"
-      [ "$(date +%s)" -ge "$features_end" ] && why="was cut off when ${MINUTES:-20} minutes were over"
+      [ "$(date +%s)" -ge "$features_end" ] && why="was stopped after ${MINUTES:-20} minutes"
       printf '%s\t%s: see %s\n' "$row" "$why" "$(printf '%s ' "$out"/features-"$row"*.txt)" >>"$out/features-failed.txt"
       say "features: $row $why"
     else

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
-# Parts of run.sh that make the experiments of the papers which have no page of their own; sourced by it.
-# README.md has the list of all figures and tables, and which part makes which.
+# Parts of run.sh for experiments of the papers that have no page; sourced by it.
+# README.md lists all figures and tables with the part that measures each.
 
-# LIPAH, figure 6: the paper's three mixes, with as many lookups as there. repair LETTER...
+# repair LETTER...: LIPAH, figure 6: the paper's three mixes and number of lookups.
 do_repair() {
   lookups=${quick:+2000}
   lookups=${lookups:-${LOOKUPS:-10000000}}
@@ -11,19 +11,19 @@ do_repair() {
     threads=1
     [ $letter = b ] && mix=50/10/40
     [ $letter = c ] && threads=10
-    say "repair-6$letter: $lookups lookups of each, pages/frames/slots $mix, $threads threads"
-    printf '\nFigure 6%s: pages/frames/slots %s, %s threads, %s lookups of each\n\n' $letter $mix $threads "$lookups"
+    say "repair-6$letter: $lookups lookups each, pages/frames/slots $mix, $threads threads"
+    printf '\nFigure 6%s: pages/frames/slots %s, %s threads, %s lookups each\n\n' $letter $mix $threads "$lookups"
     printed "repair-6$letter" "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dmix=$mix -Dthreads=$threads \
       -Dlookups="$lookups" -cp "$jar" io.fovea.SecondaryLookups repair ${quick:+20000}
   done
 }
 
-# LIPAH's engines, of which 5 and 6 are vmcache, and two more: the translation, and which hints.
+# LIPAH's engines, of which 5 and 6 are vmcache, and two more: translation and hints.
 hint_engines="latched,none latched,frame latched,page latched,both virtual,none virtual,page predictive,none predictive,page"
 
-# LIPAH, figure 3b, with data of tens of times the pool: eight engines in slices, each with a copy of the file, from
-# an empty pool on, clients on any warehouse. The paper has 2.5 times the pool, 40 threads, 200 s. What is left is not
-# checked: through such a pool that takes longer than all else.
+# LIPAH, figure 3b, on data tens of times the pool: eight engines in slices, each with a copy of the file, from an empty pool,
+# with clients on any warehouse. The paper has 2.5 times the pool, 40 threads, 200 s. Consistency is not checked, as that takes
+# longest with such a pool.
 do_beyond() {
   warehouses=${WAREHOUSES:-${quick:+1}}
   warehouses=${warehouses:-6}
@@ -31,7 +31,7 @@ do_beyond() {
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/beyond.fovea" --durability none --buffer 1g \
     --warehouses "$warehouses" --threads 2 >"$out/beyond-load.txt" 2>&1 ||
     die "the load ended with $?: see $out/beyond-load.txt"
-  # POOLS may be 2.5, which sh can't divide by.
+  # POOLS may be a fraction, such as 2.5, by which sh cannot divide.
   pool=$(wc -c <"$out/beyond.fovea" | awk -v pools="${POOLS:-25}" '{ printf "%d", $1 / pools }')
   numbers="2 16"
   [ -n "$quick" ] && numbers=16
@@ -40,7 +40,7 @@ do_beyond() {
     mkdir -p "$folder"
     set --
     for engine in $hint_engines; do
-      cp "$out/beyond.fovea" "$folder/$engine.fovea" || die "no room for the files"
+      cp "$out/beyond.fovea" "$folder/$engine.fovea" || die "no space for the files"
       set -- "$@" "$(printf '%s' "$engine" | sed 's/,/, hints /')" "run --path $engine.fovea --durability none \
         --buffer $pool --threads $threads --no-affinity --no-check --translation ${engine%,*} --hints ${engine#*,}"
     done
@@ -51,7 +51,7 @@ do_beyond() {
   rm -f "$out"/beyond.fovea*
 }
 
-# What of the tables is enough to tell them apart; hints stand for themselves elsewhere.
+# hints_of TRANSLATION: frame hints for swizzled, none for the others.
 hints_of() {
   [ "$1" = swizzled ] && printf frame || printf none
 }
@@ -80,12 +80,12 @@ do_skewed() {
     --durability none --duration 1s --warmup 0s >"$out/skewed-load.txt" 2>&1 ||
     die "the load ended with $?: see $out/skewed-load.txt"
   pool=$(($(wc -c <"$out/skewed.fovea") / 5))
-  # In which 16 threads have room.
+  # The minimum for 16 threads.
   [ "$pool" -ge 2097152 ] || pool=2097152
   folder=$out/skewed-fifth
   mkdir -p "$folder"
   for kind in latched optimistic predictive swizzled virtual; do
-    cp "$out/skewed.fovea" "$folder/$kind.fovea" || die "no room for the files"
+    cp "$out/skewed.fovea" "$folder/$kind.fovea" || die "no space for the files"
   done
   for theta in $thetas; do
     set --
@@ -99,7 +99,7 @@ do_skewed() {
   rm -f "$folder"/*.fovea* "$out"/skewed.fovea*
 }
 
-# Predictive Translation, figures 10 and 12, and the table of section 6.5. Nothing here is timed, but counters.
+# Predictive Translation, figures 10 and 12, and the table of section 6.5. Nothing is timed; counters are read.
 do_chains() {
   say chains
   printed chains "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.ChainLengths ${quick:+4096}
@@ -110,22 +110,22 @@ do_metadata() {
   printed metadata "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.MetadataBytes
 }
 
-# The processor's counters where it has some, as JMH takes them for each operation; else misses by simulation.
+# The processor's counters per operation, by JMH; if there are none, misses by simulation.
 do_counters() {
   if command -v perf >/dev/null 2>&1 && perf stat -x, -e cycles,instructions true 2>&1 | grep -q '^[0-9]'; then
     jmh counters TranslationLadder -t 1 -p fill=0.5 -prof perfnorm ${quick:+-p bufferMiB=64}
     return
   fi
-  say "counters: this processor gives none, so misses are simulated"
+  say "counters: not available on this processor, so misses are simulated"
   printed counters "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.SimulatedMisses \
     ${quick:+16384} ${quick:+20000}
 }
 
-# Fovea beside what a user would pick instead. Two of the engines are in no default build.
+# Fovea and its alternatives. Two of the engines are in no default build.
 do_rivals() {
   say rivals
   command -v mvn >/dev/null 2>&1 || {
-    say "rivals wants Maven, which knows where the other engines are"
+    say "rivals needs Maven to resolve the other engines"
     return
   }
   command -v java >/dev/null 2>&1 || JAVA_HOME=${JAVA_HOME:-$home}

@@ -1,20 +1,21 @@
 # shellcheck shell=sh
-# Parts of run.sh that make the experiments of the dissertation on FPSketch; sourced by it.
+# Parts of run.sh for the experiments of the FPSketch dissertation; sourced by it.
 #
-# A cell is one protocol, store, workload and number of threads, for 3 s after a second to warm up. Each protocol and store
-# has a JVM of its own in each round, in which workloads follow each other on one database. THREADS names other numbers of
-# threads, and PAIRS other protocols and stores: THREADS=2,16,64 PAIRS=sto+disk,mvto+disk-cache run.sh fig3.2
+# A cell is one protocol, timestamp store, workload and number of threads, measured for 3 s after a warm-up of one.
+# Each protocol and store has a separate JVM in each round, in which the workloads run one after the other on one
+# database. THREADS sets the numbers of threads, PAIRS the protocols and stores:
+# THREADS=2,16,64 PAIRS=sto+disk,mvto+disk-cache run.sh fig3.2
 
-# Those that the dissertation's conclusions are about.
+# The pairs that the dissertation's conclusions are about.
 pairs=tictoc+disk,tictoc+disk-cache,tictoc+memory,tictoc+focus-counter,tictoc+focus-sketch,sto+memory,sto+focus-sketch
 pairs=${PAIRS:-$pairs,mvto+memory,mvto+focus-sketch,two-phase-locking+-,occ+-,silo+-}
-# On fast storage; MVTO is left out, as there.
+# On fast storage; without MVTO, as in the dissertation.
 fast=${PAIRS:-tictoc+disk,tictoc+memory,tictoc+focus-sketch,sto+memory,sto+focus-sketch,two-phase-locking+-,occ+-}
 names=tictoc=TicToc,sto=STO,mvto=MVTO,two-phase-locking=2PL,occ=OCC,silo=Silo
 small=write-intensive-high,write-intensive-medium,read-intensive-high,read-intensive-medium
 mixed=mixed-high,mixed-medium
 
-# cells NAME WARMUP ARGUMENT...: a command of the driver with all combinations of what is varied, in turn.
+# cells NAME WARMUP ARGUMENT...: runs a command of the driver with all combinations of the varied options.
 cells() {
   name=$1
   warmup=$(seconds "$2" 0.2)
@@ -25,7 +26,7 @@ cells() {
     say "$name ended with $?: see $out/$name.txt"
 }
 
-# drawn NAME TITLE ARGUMENT...: tables and plots of what cells has left.
+# drawn NAME TITLE ARGUMENT...: makes tables and plots of the results of cells.
 drawn() {
   name=$1
   title=$2
@@ -36,7 +37,7 @@ drawn() {
   cat "$out/$name.md"
 }
 
-# ycsb NAME TITLE WARMUP PAIRS WORKLOADS ARGUMENT...: YCSB under each of the pairs, beside TicToc with Focus-Sketch.
+# ycsb NAME TITLE WARMUP PAIRS WORKLOADS ARGUMENT...: runs YCSB with each of the pairs, relative to TicToc with Focus-Sketch.
 ycsb() {
   name=$1
   title=$2
@@ -50,7 +51,7 @@ ycsb() {
     --beside protocol=tictoc,timestamps=focus-sketch
 }
 
-# tpcc_by NAME TITLE PAIRS ARGUMENT...: New-Order and Payment. Each cell has a JVM of its own here, which has to get warm.
+# tpcc_by NAME TITLE PAIRS ARGUMENT...: runs New-Order and Payment. Each cell has a separate JVM, which needs a warm-up.
 tpcc_by() {
   name=$1
   title=$2
@@ -62,7 +63,7 @@ tpcc_by() {
   drawn "$name" "$title" --over protocol,timestamps --series warehouses --beside protocol=tictoc,timestamps=focus-sketch
 }
 
-# memory_ycsb NAME TITLE WARMUP WORKLOADS: with all records in memory.
+# memory_ycsb NAME TITLE WARMUP WORKLOADS: runs YCSB with all records in memory.
 memory_ycsb() {
   many=${quick:+10000}
   ycsb "$1" "$2" "$3" "$pairs" "$4" --io memory --records "${many:-200000}"
@@ -76,14 +77,14 @@ do_fig33() {
   memory_ycsb fig-3.3 "Mixed transactions (figure 3.3)" 1 "$mixed"
 }
 
-# One workload, so nothing warms the JVM before it; in figure 4.11 too.
+# One workload, so the JVM is cold and needs a longer warm-up; in figure 4.11 too.
 do_fig34() {
   memory_ycsb fig-3.4 "Long transactions (figure 3.4)" 3 long
 }
 
-# Timestamps on disk beside Focus-Sketch, by the size of the pool. Timestamps on disk have an eighth of it, in which each
-# of the 8 threads needs some frames: so there are enough records. They are loaded with all of them in memory, and not
-# checked after each run: through such a pool both take longer than all else.
+# Timestamps on disk compared with Focus-Sketch, by the size of the pool. Timestamps on disk use an eighth of the pool, in
+# which each of the 8 threads needs some frames: hence the number of records. They are loaded with all of them in memory, and
+# not checked after each run, as both take longest with such a pool.
 do_fig35() {
   many=${quick:+100000}
   sizes=${quick:+20%,80%}
@@ -93,7 +94,7 @@ do_fig35() {
   cells fig-3.5 1 --vary "pool=${sizes:-5%,10%,20%,40%,80%}" --vary timestamps=disk,focus-sketch \
     --then workload=read-intensive-high,read-intensive-medium --then threads=8 \
     ycsb run --path "$out/y.fovea" --durability none --records "${many:-500000}" --no-check
-  drawn fig-3.5 "TicToc with timestamps on disk beside Focus-Sketch, by the size of the pool (figure 3.5)" \
+  drawn fig-3.5 "TicToc with timestamps on disk relative to Focus-Sketch, by the size of the pool (figure 3.5)" \
     --over pool --series timestamps --each workload --beside timestamps=focus-sketch
   rm -f "$out"/y.fovea*
 }
@@ -104,7 +105,7 @@ do_fig36() {
     --vary timestamps+sketch-bytes=disk-cache+8k,disk-cache+32k,disk-cache+128k,disk-cache+512k,disk-cache+2m,focus-sketch+- \
     --then workload=read-intensive-high,read-intensive-medium --then "threads=${THREADS:-16}" \
     ycsb run --io memory --records "${many:-200000}"
-  drawn fig-3.6 "TicToc with Disk-Cache, by its size, beside Focus-Sketch (figure 3.6)" \
+  drawn fig-3.6 "TicToc with Disk-Cache, by its size, relative to Focus-Sketch (figure 3.6)" \
     --over sketch-bytes --series workload --each threads --beside timestamps=focus-sketch,sketch-bytes=-
 }
 
@@ -112,7 +113,7 @@ do_fig37() {
   tpcc_by fig-3.7 "TPC-C, New-Order and Payment, 16 threads (figure 3.7)" "$pairs"
 }
 
-# Where the exact region has 55 % of the keys, and where it has 5 %.
+# With 55 % of the keys in the exact table, and with 5 %.
 do_fig38() {
   sizes=
   for protocol in tictoc sto; do
@@ -126,13 +127,13 @@ do_fig38() {
   cells fig-3.8 1 --vary "records=${few:-30000},${many:-300000}" \
     --vary "protocol+timestamps+sketch-bytes=${sizes%,}" \
     --then workload=read-intensive-high,write-intensive-high --then "threads=${THREADS:-16}" ycsb run --io memory
-  drawn fig-3.8 "Goodput by the size of the sketch, beside Memory (figure 3.8)" \
+  drawn fig-3.8 "Goodput by the size of the sketch, relative to Memory (figure 3.8)" \
     --over sketch-bytes --series protocol,records --each workload,threads --beside timestamps=memory,sketch-bytes=-
 }
 
-# At equal sums of the region of exact timestamps and the sketch or cache, where the region has less than
-# 1 % of the keys: 16,384 entries in 512 KiB, 1,024 in 32 KiB. What is evicted at once is the
-# paper's rule, under which nothing of the region is a cache. A cache and the region are one table of a power of two.
+# At equal sums of the exact table and the sketch or cache, where the exact table has less than 1 % of the keys: 16,384
+# entries in 512 KiB, 1,024 in 32 KiB. Immediate eviction is the paper's rule, under which no part of the exact table is a
+# cache. A cache and the exact table are one table, whose size is a power of two.
 do_equal() {
   do_equal_544k 16
   do_equal_544k 2
@@ -160,13 +161,13 @@ do_equal_64k() {
   equal_few equal-64k "--io memory" Memory "--timestamps memory"
 }
 
-# Inside of the pool. Memory has no place there: its entries are a quarter of the records' size.
+# Within the pool. Without Memory, whose entries take a quarter of the records' size.
 do_equal_tenth() {
   equal_few equal-tenth "--path STORE.fovea --durability none --pool 10% --timestamps-in-buffer"
   rm -f "$out"/equal-tenth/*.fovea*
 }
 
-# equal_few NAME ARGUMENTS [TITLE STORE]...: the stores with 64 KiB, and before them what is named.
+# equal_few NAME ARGUMENTS [TITLE STORE]...: the given stores, then those with 64 KiB.
 equal_few() {
   many=${quick:+60000}
   few=$1
@@ -179,8 +180,8 @@ equal_few() {
     "Disk-Cache 32k + 32k" "$cache 32k --sketch-bytes 32k"
 }
 
-# equal_slices NAME ARGUMENTS TITLE STORE [TITLE STORE]...: TicToc with each store in slices, in which all four workloads follow each
-# other on one database; a table for each of them. STORE in the arguments is the number of the store.
+# equal_slices NAME ARGUMENTS TITLE STORE [TITLE STORE]...: TicToc with each store in slices, all four workloads one after the
+# other on one database, and a table per workload. STORE in the arguments is replaced by the number of the store.
 equal_slices() {
   name=$1
   arguments=$2
@@ -210,8 +211,7 @@ equal_slices() {
   done
 }
 
-# Figures 4.9 to 4.12: fast storage. The paper takes a disk in memory; so does this, a device in memory behind a pool of a
-# tenth.
+# Figures 4.9 to 4.12: fast storage. The paper uses a disk in memory; here it is a device in memory with a pool of a tenth.
 fast_ycsb() {
   many=${quick:+50000}
   ycsb "$1" "$2" "$3" "$fast" "$4" --io memory --records "${many:-200000}" --pool 10% --no-check

@@ -1,86 +1,89 @@
 #!/bin/sh
-# Makes the figures of docs/benchmarks, one page after the other, and a summary of all.
+# Runs the benchmarks of docs/benchmarks and writes a summary.
 #
-#   docs/benchmarks/run.sh                     everything: a long night
-#   docs/benchmarks/run.sh tpcc ladder         some of it
-#   QUICK=1 docs/benchmarks/run.sh beyond      whether it works at all: the least of everything, one round, each of
-#                                              the parts below a minute; figures mean nothing
+#   docs/benchmarks/run.sh                     all parts: a long night
+#   docs/benchmarks/run.sh tpcc ladder         some parts
+#   QUICK=1 docs/benchmarks/run.sh beyond      smoke test: minimal sizes, one round, less than a minute per part;
+#                                              the figures mean nothing
 #   SHARE=0.5 docs/benchmarks/run.sh ladder    half of the seconds, or slices, of each run
 #   RECORDS=16000000 WAREHOUSES=10 LENGTH=5 TIME=90 docs/benchmarks/run.sh reads drift
-#                                              smaller tables, 5 s for each line of lookups, 90 s for a plot
+#                                              smaller tables, 5 s per line of lookups, 90 s per plot
 #   docs/benchmarks/run.sh profile BudgetInsertDelete.insert
-#                                              where the time goes in one benchmark: hot methods
+#                                              hot methods of one benchmark
 #   docs/benchmarks/run.sh change OLD.jar [OPERATION...]
-#                                              the budget's operations beside those of an older build, in turn in
-#                                              one JVM: whether a change has made one slower; 21 minutes
+#                                              the budget's operations of an older build and this one, alternating in
+#                                              one JVM: has a change made one slower? 21 minutes
 #
-#   beside      Fovea beside LMDB, RocksDB and MVStore: a table, and plots/beside.svg
-#   scans       scans of 1, 10, 100 and 1,000 records by leaves and by items; those of 100 beside the others;
-#               eleven minutes
+# Parts:
+#
+#   beside      Fovea, LMDB, RocksDB and MVStore: a table, and plots/beside.svg
+#   scans       scans of 1, 10, 100 and 1,000 records by leaves and by items; those of 100 also with the other
+#               engines; eleven minutes
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
-#   warm        TPC-C in memory from the first transaction of a JVM on, without and with an AOT cache;
-#               seven minutes
+#   warm        TPC-C in memory from the first transaction of a JVM, without and with an AOT cache; seven minutes
 #   contention  TPC-C, 16 threads on one warehouse: aborts
-#   translations-tpcc  the second half of translations alone
+#   translations-tpcc  only the second half of translations
 #   ladder      page translations from the latched table to predictive, and those without a table: descents
 #               through pages of links; six minutes
-#   translations  lookups and TPC-C in memory, each translation beside the others; ten minutes
-#   translations-larger  the same with data five times the buffer, and what lies beside pages; ten minutes
+#   translations  lookups and TPC-C in memory with each translation; ten minutes
+#   translations-larger  the same with data five times the buffer, and the memory for metadata; ten minutes
 #   swizzling   the experiments of "In-Memory Performance for Big Data": sizes of working sets, inserts, TPC-C
 #               without log and locks; eleven minutes
-#   vmcache     TPC-C in memory beside vmcache, whose program VMCACHE names; not a part of everything; eleven minutes
-#   promotion   whether pages that hints of frames find should go to their preferred frames; three minutes
-#   budget      what each operation costs, and its parts
-#   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
+#   vmcache     TPC-C in memory compared with vmcache, whose program VMCACHE names; not run by default; eleven minutes
+#   promotion   whether pages found by frame hints should move to their preferred frames; three minutes
+#   budget      the cost of each operation, and of its parts
+#   forms       each operation with rows, byte strings and objects; generated and handwritten codecs
 #   lookups     random point lookups of 10 million records, tree and API
-#   places      the same begun where a record was seen last, by translation; by secondary keys; TPC-C so; a quarter of an hour
-#   shortcut    a directory of virtual memory beside one of pointers, and in a hash table: the experiments of
-#               "Taking the Shortcut"; three minutes. It does less where vm.max_map_count is 65530, and says so
-#   timestamps  what an item's timestamps cost
+#   places      lookups with cached key locations, by translation; by secondary keys; TPC-C; a quarter of an hour
+#   shortcut    a directory in virtual memory compared with one of pointers, alone and in a hash table: the experiments of
+#               "Taking the Shortcut"; three minutes. Smaller, with a message, if vm.max_map_count is 65530
+#   timestamps  the cost of an item's timestamps
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none; nine minutes
-#   clients     durable transactions by one, two and more clients, in slices; TPC-C without a log, with 64 clients that
-#               wait for it, and with each of the two alone, with what each thread did; ten minutes
-#   recovery    how fast a log of 1 GiB is replayed
-#   reads       random point reads of data 5 and 10 times the pool, in turn with fio
+#   clients     durable transactions of one, two and more clients, in slices; TPC-C without a log, with 64 clients that
+#               wait for it, and with each of the two alone, with the time of each thread; ten minutes
+#   recovery    the replay rate of a log of 1 GiB
+#   reads       random point reads of data 5 and 10 times the pool, alternating with fio
 #   larger      TPC-C on data 5 times the pool, second by second
-#   transition  TPC-C that outgrows the pool, three translations; from a working set in memory to one that is not, and
-#               back; thirteen minutes
-#   crossing    the same beside one that has room, in slices, by how large the data is; twenty minutes
-#   drift       a working set of which a quarter is replaced at every interval, each translation beside
-#               the others; nine minutes
-#   sizes       working sets of 0.5 to 3 pools beside what their misses explain, three translations; fourteen minutes
+#   transition  TPC-C that outgrows the pool, three translations; a working set that outgrows the pool and shrinks
+#               again; thirteen minutes
+#   crossing    the same next to a run whose data fits, in slices, by the size of the data; twenty minutes
+#   drift       a working set of which a quarter is replaced in each interval, with each translation; nine minutes
+#   sizes       working sets of 0.5 to 3 pools compared with a model of their misses, three translations;
+#               fourteen minutes
 #   replacement hit ratios of the replacement policies, by replay of traces
-#   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
-#   features    what large operations take, and what they cost others: snapshots, loads, openings, index builds, drops, range
-#               deletes, counts; at most twenty minutes. With names of rows behind it, those alone: features.sh
-#   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints; nine minutes
+#   doors       the cost of a random read by system call, by a poller's ring, by a thread's own ring
+#   features    how long large operations take, and how far they slow others: snapshots, loads, openings, index builds,
+#               drops, range deletes, counts; at most twenty minutes. Names of rows select rows: see features.sh
+#   secondary   lookups by secondary keys, with hints, without, with wrong ones; the fate of hints; nine minutes
 #   hints       TPC-C in memory without hints, with each kind, with the system's page table and with predictive
 #               translation, by 2 and 16 threads; ten minutes. Beyond memory: beyond
-#   protocols   transactional YCSB and TPC-C under each protocol, and with each store of timestamps: fig3.2, fig3.3,
-#               fig3.4, fig3.6, fig3.7, fig3.8 and equal, which are its parts; two hours
+#   protocols   transactional YCSB and TPC-C under each protocol, and with each timestamp store: its parts are fig3.2,
+#               fig3.3, fig3.4, fig3.6, fig3.7, fig3.8 and equal; two hours
 #   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps: equal-544k with 16 threads,
 #               equal-2t the same with two, equal-64k, equal-tenth; forty minutes, or one of them
-#   loads       records in the order of their keys by transactions of 1,000 and by one load, and what they take of
-#               the disk, beside LMDB and RocksDB; five minutes
-#   repair-a, repair-b, repair-c, repair   lookups beside changes of hints: LIPAH's figure 6a, 6b, 6c, ten million
-#               lookups of each; six minutes each, or all
-#   beyond      TPC-C with data of tens of times the pool, by eight engines: LIPAH's figure 3b; nine minutes, 6 GB of disk
+#   loads       records in key order by transactions of 1,000 and by one load, and the disk space they use, also with
+#               LMDB and RocksDB; five minutes
+#   repair-a, repair-b, repair-c, repair   lookups during changes of hints: LIPAH's figure 6a, 6b, 6c, ten million
+#               lookups each; six minutes each, or all
+#   beyond      TPC-C on data tens of times the pool, by eight engines: LIPAH's figure 3b; nine minutes, 6 GB of disk
 #   skewed      uniform and skewed lookups under each translation, in memory and with a pool of a fifth; eleven minutes
-#   chains, metadata, counters   how long chains get, what there is beside pages, misses of a lookup; seconds
-#   fig3.5      timestamps on disk beside Focus-Sketch, by the size of the pool; eleven minutes
+#   chains, metadata, counters   lengths of chains, memory for metadata, cache misses of a lookup; seconds
+#   fig3.5      timestamps on disk compared with Focus-Sketch, by the size of the pool; eleven minutes
 #   fig4.9, fig4.10, fig4.11, fig4.12   the same experiments on fast storage, a device in memory; nine, seven, four
 #               and six minutes
-#   rivals      Fovea beside RocksDB, LMDB, MVStore, JE and Xodus: with what mvn -Privals builds; a quarter of an hour
-#   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (15)
+#   rivals      Fovea, RocksDB, LMDB, MVStore, JE and Xodus: built by mvn -Privals; a quarter of an hour
+#   streams     state stores of Kafka Streams compared with RocksDB's, with a broker: at most MINUTES (15)
 #   inlining    hot methods that were not inlined
 #
-# Results go to OUT, the folder benchmarks-<time> in the current one by default. What a part is for stands in
-# OUT/part-NAME.md, with commit, date, rounds and machine, as it goes into its page; how long each took in OUT/parts.txt,
-# what has failed in OUT/failed.txt, and then the exit status is 1. Its pictures (plots/NAME.svg) are OUT/NAME.svg. A part that fails does not keep the others from being
-# made. What is compared is run in turn, ROUNDS times (3), so that a slow minute of the machine slows all of it; the
-# summary takes medians. JMH starts ROUNDS JVMs for each benchmark. JAVA_HOME names the JDK to prefer. SLICE (0.15) is the
-# seconds of a slice where processes take turns.
+# OUT is the folder of the results (benchmarks-<time> in the current folder). For each part, OUT/part-NAME.md has its
+# tables with commit, date, rounds and machine, ready for its page; plots/NAME.svg is OUT/NAME.svg. OUT/parts.txt has
+# the duration of each part, OUT/failed.txt the failures. A failed part does not stop the others; the exit status is
+# then 1.
+#
+# Compared runs alternate, ROUNDS times (3), so that a slow minute of the machine slows all of them; the summary takes
+# medians. JMH starts ROUNDS JVMs per benchmark. JAVA_HOME names the preferred JDK. SLICE (0.15) is the length in
+# seconds of a slice when processes alternate.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
@@ -97,13 +100,13 @@ die() {
   exit 1
 }
 
-# Prints the feature version of a java command, such as 25; nothing where it does not run.
+# Prints the feature version of a java command, such as 25; nothing if it does not run.
 version_of() {
   "$1" -XshowSettings:properties -version 2>&1 </dev/null |
     sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
 }
 
-# Where JDKs usually are, as in tpcc/tpcc.sh.
+# Prints the java commands in the usual folders, as in tpcc/tpcc.sh.
 candidates() {
   [ -n "${JAVA_HOME:-}" ] && printf '%s\n' "$JAVA_HOME/bin/java"
   command -v java
@@ -152,7 +155,7 @@ say() {
   printf '%s %s\n' "$(date -u +%H:%M:%S)" "$*" >&2
 }
 
-# jmh NAME ARGUMENT...: one run of the benchmarks' jar, its results in NAME.jmh.json.
+# jmh NAME ARGUMENT...: runs the benchmarks' jar; results in NAME.jmh.json.
 jmh() {
   name=$1
   shift
@@ -163,7 +166,7 @@ jmh() {
     say "$name failed: see $out/$name.txt"
 }
 
-# jmh_in_turn NAME ARGUMENT...: ROUNDS times one JVM for each line, so that what is compared is in turn.
+# jmh_in_turn NAME ARGUMENT...: the same with one JVM per benchmark, ROUNDS times, so that compared benchmarks alternate.
 jmh_in_turn() {
   lines=$1
   shift
@@ -177,7 +180,7 @@ jmh_in_turn() {
   done
 }
 
-# tpcc NAME ARGUMENT...: one run of the driver, its report in NAME.tpcc.json.
+# tpcc NAME ARGUMENT...: runs the driver once; report in NAME.tpcc.json.
 tpcc() {
   name=$1
   shift
@@ -187,7 +190,7 @@ tpcc() {
     say "$name ended with $?: see $out/$name.txt"
 }
 
-# rounds COMMAND: runs it with the numbers of the rounds, from 1.
+# in_turn COMMAND: runs it with the number of each round, from 1.
 in_turn() {
   round=1
   while [ "$round" -le "$rounds" ]; do
@@ -196,7 +199,7 @@ in_turn() {
   done
 }
 
-# where: the machine in a line.
+# where: the machine in one line.
 where() {
   printf '%s processors, %s, %s, %s GB, JDK %s%s' "$(getconf _NPROCESSORS_ONLN)" \
     "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)" "$(uname -sr)" \
@@ -240,7 +243,7 @@ do_tpcc() {
   tpcc "tpcc-10w2t-$1" --io memory --warehouses 10 --threads 2
 }
 
-# From the first transaction on, without and with what a run before it has written down for the JVM.
+# From the first transaction, without and with an AOT cache.
 do_warm() {
   for load in 1w1t 2w2t; do
     for aot in off on; do
@@ -258,7 +261,7 @@ do_contention() {
   tpcc "contention-half-$1" --io memory --warehouses 1 --threads 16 --mix half
 }
 
-# seconds NUMBER [QUICK]: the number times SHARE, and with QUICK the second one (1), for a run of so many seconds.
+# seconds NUMBER [QUICK]: the length of a run in seconds: NUMBER times SHARE, or with QUICK the second number (1).
 seconds() {
   if [ -n "$quick" ]; then
     printf '%s' "${2:-1}"
@@ -267,9 +270,9 @@ seconds() {
   fi
 }
 
-# slices FOLDER WARMUP MEASURED TITLE COMMAND [TITLE COMMAND]...: commands of the driver at once, in slices, so that all
-# get the same of the machine; each has so many seconds of its own, in each of ROUNDS rounds with new JVMs. Reports are
-# FOLDER/round-ROUND/NUMBER.json, of which Beside.java makes a table.
+# slices FOLDER WARMUP MEASURED TITLE COMMAND [TITLE COMMAND]...: runs commands of the driver in alternating slices. WARMUP
+# and MEASURED are the seconds of each, in each of ROUNDS rounds with new JVMs. Reports are FOLDER/round-ROUND/NUMBER.json;
+# Beside.java prints them as a table.
 slices() {
   folder=$1
   warm=$(seconds "$2" 0.2)
@@ -278,7 +281,7 @@ slices() {
   rm -rf "$folder"/round-*
   mkdir -p "$folder"
   : >"$folder/titles.txt"
-  # The driver builds itself where it is old, and makes its cache where that is missing: not from inside of a slice.
+  # Build the driver and its cache now if needed, not in a slice.
   case " $* " in *" --io memory "*) in_memory="--io memory" ;; *) in_memory= ;; esac
   # shellcheck disable=SC2086 # options are words
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" run $in_memory --version >/dev/null 2>&1
@@ -303,9 +306,9 @@ slices() {
   while [ "$round" -le "$rounds" ]; do
     say "$folder: $engines in slices, round $round of $rounds"
     mkdir -p "$folder/round-$round"
-    # Of a native program, which writes nothing there: all of its data is in memory.
+    # The block device of a native program, which writes nothing to it: all of its data is in memory.
     [ -z "$natives" ] || truncate -s 16G "$folder/native.block"
-    # Like "$@", with the round's number.
+    # "$@" with the round's number.
     (
       for command; do
         shift
@@ -321,18 +324,18 @@ slices() {
         say "no figure of $(sed -n "${number}p" "$folder/titles.txt") in round $round: $(tail -n 1 "$folder/slice-$number.txt")"
     done
     rm -f "$folder/native.block"
-    # Where each run loads for itself, it does so in each round.
+    # If runs load their data, they do so in each round.
     [ -z "${fresh:-}" ] || rm -f "$folder"/*.fovea*
     round=$((round + 1))
   done
 }
 
-# How long a native program among runs in slices goes on: for longer than the others, of which each has to load as well.
+# The seconds that a native program runs: longer than the others, which also load.
 native_seconds() {
   awk "BEGIN { printf \"%d\", ($warm + $time + 8) * $engines }"
 }
 
-# Reports of native programs, which print a second a line: number, transactions.
+# Writes the reports of native programs, which print one line per second: number, transactions.
 native_reports() {
   skipped=$(awk "BEGIN { printf \"%d\", $warm * $engines }")
   measured=$(awk "BEGIN { printf \"%d\", $time * $engines + 0.5 }")
@@ -346,7 +349,7 @@ native_reports() {
   done
 }
 
-# beside NAME WARMUP MEASURED TITLE ARGUMENTS [TITLE ARGUMENTS]...: TPC-C by several engines in slices. The table goes to
+# beside NAME WARMUP MEASURED TITLE ARGUMENTS [TITLE ARGUMENTS]...: runs TPC-C with several engines in slices; table in
 # NAME.md.
 beside() {
   name=$1
@@ -367,13 +370,13 @@ beside() {
   table "$out/$name" | tee "$out/$name.md"
 }
 
-# table FOLDER [WHAT]: what slices have left, as a table with WHAT above its lines.
+# table FOLDER [WHAT]: prints the reports of slices as a table, with WHAT as the heading of the titles.
 table() {
   printf '\n'
   "$java" -XX:TieredStopAtLevel=1 "$here/Beside.java" "$@"
 }
 
-# printed NAME COMMAND...: a program whose output is a table, in NAME.md; what it says else is in NAME.txt.
+# printed NAME COMMAND...: runs a program that prints a table; output in NAME.md, errors in NAME.txt.
 printed() {
   name=$1
   shift
@@ -381,7 +384,7 @@ printed() {
   cat "$out/$name.md"
 }
 
-# translations FIGURE ARGUMENT...: one of the figures of io.fovea.translations, in FIGURE.md.
+# translations FIGURE ARGUMENT...: measures one of the figures of io.fovea.translations, in FIGURE.md.
 translations() {
   figure=$1
   shift
@@ -401,7 +404,7 @@ do_translations() {
 }
 
 do_translations_tpcc() {
-  # Buffers that nine of them have room for.
+  # Nine buffers of this size fit in memory.
   same="--io memory --buffer 1g --warehouses 1 --threads 1 --translation"
   beside translations-tpcc-1t 3 3 predictive "$same predictive" latched "$same latched" \
     optimistic-chained "$same optimistic-chained" optimistic "$same optimistic" \
@@ -412,7 +415,7 @@ do_translations_tpcc() {
     swizzled "$same swizzled" virtual "$same virtual" direct "$same direct"
 }
 
-# TPC-C with a pool of a fifth of what was loaded: one load, and a copy for each.
+# TPC-C with a pool of a fifth of the loaded data: one load, and a copy per translation.
 do_translations_larger() {
   translations metadata
   translations larger
@@ -427,7 +430,7 @@ do_translations_larger() {
   set --
   for kind in $kinds; do
     [ $kind = predictive ] ||
-      cp "$out/larger-tpcc/predictive.fovea" "$out/larger-tpcc/$kind.fovea" || die "no room for a copy"
+      cp "$out/larger-tpcc/predictive.fovea" "$out/larger-tpcc/$kind.fovea" || die "no space for a copy"
     set -- "$@" $kind "--path $kind.fovea --durability none --warehouses $warehouses --threads 2 \
       --buffer $pool --no-check --translation $kind"
   done
@@ -450,8 +453,8 @@ do_swizzling() {
   fresh=
 }
 
-# Beside vmcache (Leis et al., SIGMOD 2023), which is built beside the project: it has no transactions and no log, and a
-# lighter TPC-C. The mix is its own.
+# Compared with vmcache (Leis et al., SIGMOD 2023), which is built separately. It has no transactions, no log, and a lighter
+# TPC-C, whose mix is used here.
 do_vmcache() {
   [ -n "${VMCACHE:-}" ] || die "VMCACHE names vmcache's program, which is not a part of this project"
   for load in 1 2; do
@@ -465,8 +468,7 @@ do_promotion() {
   translations promotion
 }
 
-# Scans up and down, through byte strings and rows, in transactions that only read and in others; then beside other
-# engines.
+# Scans up and down, through byte strings and rows, in read-only and other transactions; then with other engines.
 do_scans() {
   fewer="-wi 4 -i 4"
   [ -n "$quick" ] && fewer="-p records=20000"
@@ -476,14 +478,14 @@ do_scans() {
     jmh_in_turn scans-lengths 'ScanRecords.(bytes|rows)Up' -p scanned=1,10,1000 -p reading=true $fewer
     jmh_in_turn scans-2t 'ScanRecords.bytesUp' -t 2 -p reading=true $fewer
   }
-  say "scans beside others"
+  say "scans, with other engines"
   # shellcheck disable=SC2086 # options are words
   printed scans-beside "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --workloads scan \
     ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0}
 }
 
 do_budget() {
-  # Inserts and deletes have one thread by their nature; the others are asked with two as well.
+  # Inserts and deletes need one thread; the others run with two as well.
   fewer="-wi 4 -i 4"
   [ -n "$quick" ] && fewer="-p records=20000"
   # shellcheck disable=SC2086 # options are words
@@ -500,8 +502,7 @@ do_lookups() {
   done
 }
 
-# Where a lookup begins: at the root, or where the record was seen last; also with hardly any memory for places,
-# and with wrong ones.
+# Lookups from the root and from cached key locations; also with little memory for locations, and with wrong ones.
 do_places() {
   translations places ${VMCACHE:+--vmcache "$VMCACHE"}
   say "places, by secondary keys"
@@ -511,7 +512,7 @@ do_places() {
   beside places-tpcc 5 8 "from the root" "$same" "places" "$same --places"
 }
 
-# experiment NAME CLASS ARGUMENT...: one of the shortcut's, its tables in NAME.md.
+# experiment NAME CLASS ARGUMENT...: runs an experiment of the shortcut paper; tables in NAME.md.
 experiment() {
   name=$1
   class=$2
@@ -523,7 +524,7 @@ experiment() {
 do_shortcut() {
   mappings=$(cat /proc/sys/vm/max_map_count 2>/dev/null)
   [ "${mappings:-65530}" -ge 5000000 ] ||
-    say "vm.max_map_count is ${mappings:-unknown}: tables have 1.5 million entries, directories in random order 2^15 slots"
+    say "vm.max_map_count is ${mappings:-unknown}: tables of 1.5 million entries, directories in random order of 2^15 slots"
   experiment shortcut-access ShortcutAccess ${quick:+--bits=8,12 --rounds=1 --accesses=100000}
   experiment shortcut-creation ShortcutCreation ${quick:+--bits=10 --bits-in-order=10 --rounds=1}
   experiment shortcut-fan-in ShortcutFanIn ${quick:+--bits=12 --rounds=1 --accesses=100000}
@@ -545,20 +546,20 @@ do_disk_once() {
     rm -f "$out/disk.fovea"
     tpcc "disk-$io-$1" --path "$out/disk.fovea" --durability none --io $io --warehouses 2 --threads 2
     rm -f "$out/disk.fovea"
-    # Two warehouses are some 400 MB: an eighth of that.
+    # Two warehouses are about 400 MB: an eighth of that.
     tpcc "disk-eighth-$io-$1" --path "$out/disk.fovea" --durability none --io $io --warehouses 2 \
       --threads 2 --buffer 48m
     rm -f "$out/disk.fovea"
   done
 }
 
-# A table of point reads, loaded once for all pages that use it, and deleted at the end.
+# The table of point reads, loaded once for all parts that use it, and deleted at the end.
 records=${RECORDS:-${quick:+300000}}
 records=${records:-20000000}
 seconds=${quick:+2}
 seconds=${seconds:-${LENGTH:-10}}
 
-# lookups NAME ARGUMENT...: one run on that table, its report in NAME.lookups.json.
+# lookups NAME ARGUMENT...: runs lookups on that table; report in NAME.lookups.json.
 lookups() {
   name=$1
   shift
@@ -568,7 +569,7 @@ lookups() {
     say "$name ended with $?: see $out/$name.txt"
 }
 
-# Sets fifth and tenth, sizes of pools.
+# load_table: loads the table if needed, and sets fifth and tenth, sizes of pools.
 load_table() {
   if [ ! -f "$table" ]; then
     say "loading $records records"
@@ -581,15 +582,15 @@ load_table() {
   tenth=$((bytes / 10))
 }
 
-# fio and two databases, with pools of a fifth and a tenth of the data, in turn, by slices. For a depth of
-# D there are four threads that share it, or one.
+# fio and two databases, with pools of a fifth and a tenth of the data, in alternating slices. The depth is divided among four
+# threads; a depth of 1 has one.
 do_reads() {
   if ! command -v fio >/dev/null 2>&1; then
-    say "no fio here: reads are left out"
+    say "fio is missing: reads are skipped"
     return
   fi
   load_table
-  cp "$table" "$out/second.fovea" || die "no room for a second table"
+  cp "$table" "$out/second.fovea" || die "no space for a second table"
   for depth in 1 16 64; do
     for round in $(seq "$rounds"); do
       threads=4
@@ -610,7 +611,7 @@ do_reads() {
   rm -f "$out"/second.fovea*
 }
 
-# plot NAME TITLE: draws what a run has left.
+# plot NAME TITLE: plots the reports of a run.
 plot() {
   for report in "$out/$1.tpcc.json" "$out/$1.lookups.json"; do
     [ -f "$report" ] || continue
@@ -619,7 +620,7 @@ plot() {
   done
 }
 
-# long_tpcc NAME SECONDS ARGUMENT...: TPC-C for so long, with all that can be drawn of it.
+# long_tpcc NAME SECONDS ARGUMENT...: runs TPC-C for SECONDS, with a report and a latency log for plots.
 long_tpcc() {
   name=$1
   time=${quick:+4}
@@ -646,12 +647,11 @@ do_larger() {
   done
 }
 
-# What transition and sizes compare.
+# The translations compared by transition and sizes.
 outgrowing="predictive swizzled virtual"
 
 do_transition() {
-  # As in the paper: what was loaded has half of the pool, and TPC-C fills the rest by itself. A
-  # warehouse is 112 MB, ITEM some 20.
+  # As in the paper: the loaded data fills half of the pool, and TPC-C's growth the rest. A warehouse is 112 MB, ITEM about 20.
   warehouses=${WAREHOUSES:-${quick:+1}}
   warehouses=${warehouses:-10}
   for kind in $outgrowing; do
@@ -666,7 +666,7 @@ do_transition() {
   plot transition-lookups-1 "A working set of 0.5 to 3 pools and back"
 }
 
-# What a machine does that is faster in one minute than in the next is the same for all of them.
+# In slices, so that changes of the machine's speed affect all runs alike.
 do_crossing() {
   warehouses=${quick:+1}
   warehouses=${warehouses:-4}
@@ -711,7 +711,7 @@ do_forms() {
   jmh codecs ObjectTables -prof gc
 }
 
-# LIPAH, figures 4 and 5 and table 1. Figure 6 is repair; whole engines beside each other are in places.
+# LIPAH, figures 4 and 5 and table 1. Figure 6 is repair; places compares whole engines.
 do_secondary() {
   for figure in sizes stale poison robust robust-beyond table; do
     say "secondary $figure"
@@ -741,7 +741,7 @@ do_hints() {
 }
 
 do_replacement() {
-  # One client, so that the trace is the same each time; the load is not part of it.
+  # One client, so that the trace is the same each time. The load is not traced.
   say replacement
   length=${quick:+2s}
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/trace.fovea" --durability none --warehouses 1 \
@@ -755,20 +755,20 @@ do_replacement() {
   rm -f "$out/trace.fovea" "$out/tpcc.trace"
 }
 
-# Loads of records in order, beside others, and the size of the files after them.
+# Loads of records in key order, also by other engines, and the resulting file sizes.
 do_loads() {
   say loads
-  # lmdbjava sets the addresses of buffers.
+  # lmdbjava changes the addresses of buffers.
   # shellcheck disable=SC2086 # options are words
   printed loads "$java" --enable-native-access=ALL-UNNAMED --add-opens=java.base/java.nio=ALL-UNNAMED \
     --add-exports=java.base/sun.nio.ch=ALL-UNNAMED -cp "$jar" io.fovea.jmh.Loads --dir "$out" \
     ${quick:+--records 20000 --rounds 1 --warm-up 0 --quiet 1}
 }
 
-# Kafka is not in the benchmarks' jar: this is a main class of the tests of fovea-streams.
+# Kafka is not in the benchmarks' jar: the main class is in the tests of fovea-streams.
 do_streams() {
   say streams
-  command -v mvn >/dev/null 2>&1 || die "streams wants Maven, which knows where Kafka is"
+  command -v mvn >/dev/null 2>&1 || die "streams needs Maven to resolve Kafka"
   command -v java >/dev/null 2>&1 || JAVA_HOME=${JAVA_HOME:-$home}
   export "JAVA$(version_of "$java")_HOME=$home" JAVA_HOME="${JAVA_HOME:-$home}"
   (cd "$root" && mvn -B -q -ntp -pl integrations/streams -am test-compile dependency:build-classpath \
@@ -792,7 +792,7 @@ do_inlining() {
   "$java" -cp "$jar" io.fovea.jmh.InliningCheck >"$out/inlining.txt" 2>&1
 }
 
-# Where the time goes: the flight recorder's samples, which see inlined methods too.
+# Hot methods by the flight recorder's samples, which include inlined methods.
 do_profile() {
   say "profile $1"
   mkdir -p "$out/profile/$1"
@@ -805,7 +805,7 @@ do_profile() {
   done
 }
 
-# A build beside an older one.
+# Compares this build with an older one.
 do_change() {
   say "change: $*"
   old=$1
@@ -821,7 +821,7 @@ trap 'rm -f "$out"/translations-*.fovea* "$table"* "$out"/second.fovea* "$out"/f
 [ "$*" = streams ] || [ "$*" = rivals ] || build
 machine
 if [ "${1:-}" = profile ]; then
-  [ $# -ge 2 ] || die "which benchmark?"
+  [ $# -ge 2 ] || die "profile needs the name of a benchmark"
   shift
   for benchmark; do
     do_profile "$benchmark"
@@ -829,7 +829,7 @@ if [ "${1:-}" = profile ]; then
   exit 0
 fi
 if [ "${1:-}" = change ]; then
-  [ $# -ge 2 ] || die "which older jar?"
+  [ $# -ge 2 ] || die "change needs the older jar"
   shift
   do_change "$@"
   exit 0
@@ -841,7 +841,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition \
   crossing drift sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
-# part NAME: one of them.
+# part NAME: runs one part.
 part() {
   case $1 in
     beside) do_beside ;;
@@ -905,11 +905,11 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition crossing drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "unknown part $1; parts: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition crossing drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 
-# how_often PART: how many rounds it has.
+# how_often PART: its number of rounds, in words.
 how_often() {
   case $1 in
     larger | transition) printf 'one run of each' ;;
@@ -917,8 +917,8 @@ how_often() {
   esac
 }
 
-# What a part has printed stands in part-NAME.md with commit, date and rounds, and with what Summary.java has of its files,
-# as it goes into its page. A part that fails does not keep the next ones from being made.
+# part-NAME.md has the output of a part with commit, date and rounds, and Summary.java's tables of its files, ready for its
+# page. A failed part does not stop the next.
 : >"$out/parts.txt"
 for page; do
   began=$(date +%s)
@@ -928,7 +928,7 @@ for page; do
   {
     printf '**State.** %s, %s, `run.sh %s`: %s, %d s. %s.\n\n' "$(git -C "$root" describe --always --dirty 2>/dev/null)" \
       "$(date -u +%Y-%m-%d)" "$page" "$(how_often "$page")" "$took" "$(where)"
-    # Where it was made is in no page.
+    # Pages do not name the folder.
     sed "s|$out/||g" "$out/part-$page.txt"
     printf '\n'
     "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" "$out/began"
@@ -940,7 +940,7 @@ for page; do
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" >"$out/summary.md"
 if grep -E 'failed|ended with|no figure of' "$out/log.txt" >"$out/failed.txt"; then
-  say "not all was made: $(tr '\n' ';' <"$out/failed.txt")"
+  say "some parts failed: $(tr '\n' ';' <"$out/failed.txt")"
   exit 1
 fi
 rm -f "$out/failed.txt"

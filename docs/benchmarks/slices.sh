@@ -1,14 +1,14 @@
 #!/bin/sh
-# Runs several commands at once, each for a slice of time in its turn while the others are stopped: on
-# a machine that is twice as fast in one minute as in the next, all of them get the same of both.
+# Runs several commands at once, each for a slice of time while the others are stopped. On a machine
+# whose speed varies from minute to minute, all commands get the same share of fast and slow time.
 #
 #   docs/benchmarks/slices.sh SECONDS COMMAND COMMAND...
 #   docs/benchmarks/slices.sh 0.4 'tpcc/tpcc.sh run --path a.fovea --durability none ...' \
 #     'tpcc/tpcc.sh run --path b.fovea --durability sync ...'
 #
-# A command that measures by the clock is stopped for most of what it measures: with N commands that
-# last equally long, N times the throughput that it says is what it does. The ratios are right as they
-# are. Latencies are not: a stop is in them. What a command prints goes to slice-1.txt, slice-2.txt ...
+# With N commands of equal duration, the real throughput is N times the reported one, as each command
+# measures wall-clock time and is stopped for most of it. Ratios are correct. Latencies are not: they
+# include the stops. Output goes to slice-1.txt, slice-2.txt, ...
 set -u
 
 [ $# -ge 3 ] || {
@@ -21,12 +21,12 @@ pids=
 number=0
 for command; do
   number=$((number + 1))
-  # The commands replace the shell, as tpcc.sh does in turn: the process is the program's.
+  # exec, here and in tpcc.sh: the process must be the program's.
   sh -c "exec $command" >"slice-$number.txt" 2>&1 </dev/null &
   kill -STOP $!
   pids="$pids $!"
 done
-# One that has ended is a dash from then on: its number may be that of a stranger soon.
+# The id of an ended process is replaced by a dash, since the system may reuse it.
 end() {
   for pid in $pids; do
     [ "$pid" = - ] && continue

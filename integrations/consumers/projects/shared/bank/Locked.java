@@ -22,7 +22,7 @@ public final class Locked {
       try (Database db = Database.open(Path.of(args[0]), Options.defaults())) {
         System.out.println("opened " + db.name());
       } catch (DatabaseLockedException e) {
-        System.out.println("kept out");
+        System.out.println("refused");
       }
       return;
     }

@@ -36,7 +36,7 @@ public final class Readers {
       try (Database db = Database.open(file, Options.defaults())) {
         System.out.println("opened " + db.name());
       } catch (DatabaseLockedException e) {
-        System.out.println("kept out");
+        System.out.println("refused");
       }
     }
   }

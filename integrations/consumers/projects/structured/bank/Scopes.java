@@ -66,9 +66,9 @@ public final class Scopes {
       System.out.println("sum " + all.sum());
       System.out.println("active " + db.stats().activeTransactions());
       System.out.println("verify " + (db.verify().ok() ? "ok" : "not ok"));
-      System.out.println("some are done " + (all.done.get() > 0));
-      System.out.println("some are not " + (all.notDone.get() > 0));
-      System.out.println("some scopes were cancelled " + (all.cancelledScopes.get() > 0));
+      System.out.println("successes " + (all.done.get() > 0));
+      System.out.println("failures " + (all.notDone.get() > 0));
+      System.out.println("cancelled scopes " + (all.cancelledScopes.get() > 0));
     }
   }
 
@@ -132,7 +132,7 @@ public final class Scopes {
                   while (!over.get()) {
                     owners.get(random.nextInt(SCOPES)).interrupt();
                     if (sum() != ACCOUNTS * EACH) {
-                      wrong.add(new AssertionError("the sum is another"));
+                      wrong.add(new AssertionError("the sum is wrong"));
                     }
                     LockSupport.parkNanos(2_000_000);
                   }
@@ -146,7 +146,7 @@ public final class Scopes {
       t.printStackTrace();
     }
     if (!wrong.isEmpty()) {
-      throw new AssertionError(wrong.size() + " are wrong, with seed " + seed);
+      throw new AssertionError(wrong.size() + " errors, with seed " + seed);
     }
   }
 
@@ -171,7 +171,7 @@ public final class Scopes {
             tree.fork(
                 () -> {
                   if (fails) {
-                    throw new IOException("one fails");
+                    throw new IOException("task fails");
                   }
                   return stage
                       ? served(db.submit(tx -> transfer(tx, client, from, to)).toCompletableFuture())
@@ -207,7 +207,7 @@ public final class Scopes {
     boolean there = isServed(client);
     if (task.state() == Subtask.State.SUCCESS) {
       if (!there) {
-        throw new AssertionError("client " + client + " was told it was done");
+        throw new AssertionError("client " + client + " received success without the transfer");
       }
       done.incrementAndGet();
       return;
@@ -221,7 +221,7 @@ public final class Scopes {
     // An unavailable task was cancelled before it could report its end.
     boolean told = task.state() == Subtask.State.FAILED;
     if (there && told && !waits) {
-      throw new AssertionError("client " + client + " was told it was not done");
+      throw new AssertionError("client " + client + " received failure despite the transfer");
     }
     notDone.incrementAndGet();
   }

@@ -39,7 +39,7 @@ public record Hints(boolean frames, boolean pages, boolean sets) {
   /** All hints: at present those of {@link #BOTH}. */
   public static final Hints ALL = new Hints(true, true, true);
 
-  /** Returns the hints of a new index whose specification has none. */
+  /** Returns the hints of a new index whose specification names no hints. */
   EntryHints ofNewIndexes() {
     return !pages ? EntryHints.NONE : frames ? EntryHints.PAGE_FRAME_SLOT : EntryHints.PAGE_SLOT;
   }

@@ -60,7 +60,7 @@ class BackupBesideBuildTest {
     NONE,
     /** Half of the records have been read. */
     READING,
-    /** The catalog knows its trees; the redo point has not passed them. */
+    /** The catalog contains its trees; the redo point is before them. */
     REDO,
     /** It waits for an earlier backup. */
     BACKUPS

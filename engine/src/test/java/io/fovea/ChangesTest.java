@@ -109,7 +109,7 @@ class ChangesTest {
               t.put(tx, bytes("b"), bytes("3"));
               t.put(tx, bytes("c"), bytes("4"));
               t.delete(tx, bytes("c"));
-              t.delete(tx, bytes("nobody"));
+              t.delete(tx, bytes("absent"));
             });
         db.read(tx -> t.get(tx, bytes("b")));
         List<ChangeBatch> all = all(changes);

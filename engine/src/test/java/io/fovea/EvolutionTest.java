@@ -349,7 +349,7 @@ class EvolutionTest {
             }
             assertTrue(byName.get(tx, byName.key().set("person 8"), row));
             t.update(tx, row.setLong(VISITS, row.getLong(VISITS)).setInt(LEVEL, 0));
-            assertFalse(byName.get(tx, byName.key().set("nobody"), row));
+            assertFalse(byName.get(tx, byName.key().set("absent"), row));
             long last = Long.MIN_VALUE;
             int n = 0;
             try (RowCursor c = byVisits.scan(tx, Range.all(), ScanOrder.ASCENDING)) {

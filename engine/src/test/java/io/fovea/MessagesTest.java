@@ -28,7 +28,7 @@ import org.junit.jupiter.api.function.Executable;
  * full stop.
  */
 class MessagesTest {
-  /** Exceptions that complete a sentence of their own, or that the engine catches internally. */
+  /** Exceptions that complete their sentence, or that the engine catches internally. */
   private static final Set<String> PARTS =
       Set.of(
           "AssertionError",

@@ -29,7 +29,7 @@ import java.lang.invoke.VarHandle;
  *   <li>{@code khead} is written with release semantics, after the completion was read; partner:
  *       the kernel's read of {@code rings->cq.head} before it decides that an entry is free ({@code
  *       io_cqe_cache_refill}, ordered by the control dependency to its stores). Forbidden: the
- *       kernel sees the new head and overwrites a completion that we have not read yet.
+ *       kernel sees the new head and overwrites a completion that we have not yet read.
  *   <li>The flags word is read opaquely: it says only that a call into the kernel would find more.
  *       A stale value delays that to the next check. A thread that waits does so in the kernel,
  *       which checks again.

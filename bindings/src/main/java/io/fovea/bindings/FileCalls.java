@@ -124,7 +124,7 @@ public final class FileCalls {
   }
 
   /**
-   * Reads once at a position. Neither uses nor moves the file position.
+   * Reads once at a position, independent of the file position.
    *
    * @param fd the descriptor
    * @param address where the bytes go
@@ -193,7 +193,7 @@ public final class FileCalls {
   }
 
   /**
-   * Writes once at a position. Neither uses nor moves the file position.
+   * Writes once at a position, independent of the file position.
    *
    * @param fd the descriptor
    * @param address where the bytes are

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * A C function whose arguments are at most six integers or addresses.
  *
  * <p>All of them are called through one downcall handle, as {@code long f(long, long, long, long,
- * long, long)}. A handle of its own for each function would make the JVM generate dozens of classes
+ * long, long)}. A separate handle for each function would make the JVM generate dozens of classes
  * for each, which is most of the time that a first opening takes. The calling conventions of Linux
  * on x86-64 and AArch64 allow it: the first six such arguments are passed in registers, also to a
  * variadic function; a function ignores registers beyond its parameters, and the upper half of one

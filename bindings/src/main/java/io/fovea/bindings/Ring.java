@@ -508,7 +508,7 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Returns the number of requests that were added and that the kernel has not taken yet.
+   * Returns the number of added requests that the kernel has yet to consume.
    *
    * @return requests
    * @throws RingClosedException if the ring is closed

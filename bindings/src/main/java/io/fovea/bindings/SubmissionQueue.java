@@ -94,7 +94,7 @@ final class SubmissionQueue {
     return (int) INT.getAcquire(khead, 0L);
   }
 
-  /** Returns the number of entries that the kernel has not taken yet. */
+  /** Returns the number of entries that the kernel has yet to consume. */
   int pending() {
     return tail - head();
   }
@@ -150,7 +150,7 @@ final class SubmissionQueue {
     sqes.set(ValueLayout.JAVA_BYTE, at, (byte) (sqes.get(ValueLayout.JAVA_BYTE, at) | LINK));
   }
 
-  /** Turns entries that the kernel has not taken into no-ops. */
+  /** Turns the entries that the kernel has yet to consume into no-ops. */
   void defuse() {
     int end = tail;
     for (int position = head(); position != end; position++) {

@@ -237,7 +237,7 @@ class LibcTest {
     assertEquals(0, MemoryCalls.munmap(address, length));
   }
 
-  /** Needs Linux 6.13, where a process may advise several of its own ranges at once. */
+  /** Needs Linux 6.13, where one call may advise several ranges of the calling process. */
   @Test
   void advisesManyRangesOfItsOwn() {
     int page = Libc.pageSize();

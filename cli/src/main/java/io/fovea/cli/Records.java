@@ -121,7 +121,7 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
           "there is no index "
               + NameText.of(name)
               + (names.isEmpty()
-                  ? ": the table has none"
+                  ? ": the table has no indexes"
                   : ": there is " + String.join(", ", names.stream().map(NameText::of).toList())));
     }
   }

@@ -290,6 +290,6 @@ class TailTest {
     try (Database db = Database.open(other, FOLLOWED)) {
       db.table(TableSpec.bytes("b", 20));
     }
-    assertTrue(run(1, "tail", other, "--from", at).err().contains("Begin anew"));
+    assertTrue(run(1, "tail", other, "--from", at).err().contains("Take a new snapshot"));
   }
 }

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>Otherwise the leaf is closed with a short separator before that entry, if its entries fit
  *       with the resulting prefix; else with its last key, with which they did.
  *   <li>The last node of a level has no high fence, hence no prefix: if its entries do not fit
- *       without, some are closed into a node before.
+ *       without, a part of them is closed into a preceding node.
  *   <li>Pages are unreachable until {@link #finish} writes the root. So latches are short, and
  *       {@link #close} without finish can free all pages.
  *   <li>With a log, each page is a STRUCTURE record when it is complete: a leaf when the next one
@@ -544,7 +544,7 @@ public final class BulkLoader implements AutoCloseable {
     return made == null ? 0 : made.size();
   }
 
-  /** Returns how many of them {@link #flush} has not written yet. */
+  /** Returns how many of them {@link #flush} has yet to write. */
   public int unwritten() {
     return pages() - flushed;
   }

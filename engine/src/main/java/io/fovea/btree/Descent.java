@@ -287,8 +287,8 @@ final class Descent {
   /**
    * Descends with one shared latch at a time. The tree may change between two latches, so each node
    * must be of this tree and the expected level, with fences that bracket the key. A wrong node is
-   * damaged if its parent has not changed since; so is a wrong root, since the root id is checked
-   * under its latch. Returns false if the structure changed.
+   * damaged if its parent is unchanged; so is a wrong root, since the root id is checked under its
+   * latch. Returns false if the structure changed.
    *
    * @param keep whether to keep the last latch
    */

@@ -193,7 +193,7 @@ final class LongValues {
     Stray stray = log.logging() ? null : strays.poll();
     for (int i = pids.size() - 1; i >= 0; i--) {
       if (!tryFree(pids.get(i), log)) {
-        // The list may contain several chains, so each page becomes a stray of its own.
+        // The list may contain several chains, so each page becomes a separate stray.
         for (; i >= 0; i--) {
           strand(pids.get(i), 1);
         }
@@ -229,7 +229,7 @@ final class LongValues {
       // Not a page of a chain of this tree, so the rest must not be freed.
       return;
     } catch (FoveaException e) {
-      // freePage() has not changed the page that failed: it begins the rest.
+      // freePage() left the failed page unchanged: it heads the rest of the chain.
       strand(pid, left);
     }
   }

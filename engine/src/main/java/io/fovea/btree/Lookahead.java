@@ -53,9 +53,7 @@ public final class Lookahead {
   /** The number of keys that descend together. */
   public static final int WIDTH = 8;
 
-  /**
-   * With more deferred keys than this, deferring more is useless: only so many can be read next.
-   */
+  /** With more deferred keys than this, deferring more is useless: no more can be read next. */
   private static final int ENOUGH = WIDTH;
 
   /**

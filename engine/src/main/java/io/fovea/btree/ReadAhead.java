@@ -42,7 +42,7 @@ final class ReadAhead {
   /** The number of leaves in the last batch, or 0. */
   private int window;
 
-  /** The number of those that the scan has not reached. */
+  /** The number of those that the scan has yet to reach. */
   private int coming;
 
   /** The child after the boundary; set by {@link #children}. */

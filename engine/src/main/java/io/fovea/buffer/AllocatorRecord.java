@@ -16,8 +16,8 @@ import java.lang.foreign.MemorySegment;
  *             | pid | next   | freePages| highWater |                       after it; freeHead = pid
  * </pre>
  *
- * <p>A record is reserved under the allocator's spin latch together with the change of its state:
- * so the order of the log is the order of the changes, and the last record has the allocator's
+ * <p>A record is reserved under the allocator's spin latch together with the change of its state.
+ * So the order of the log is the order of the changes, and the last record has the allocator's
  * state. Its body is filled in after the latch is released.
  *
  * @param pid the page

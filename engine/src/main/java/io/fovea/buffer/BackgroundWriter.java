@@ -15,15 +15,15 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Pages are cleaned ahead of need and keep their frames: {@link ReadyFrames} lists them for the
- * next misses. Only a few frames are emptied. While the data fits into the pool the writer sleeps;
- * a miss that finds too few frames available wakes it.
+ * next misses. Only a few frames are emptied. While the data fits the pool the writer sleeps; a
+ * miss that finds too few frames available wakes it.
  *
  * <p>If all cold pages wait for the log, which may be idle, the writer makes the log durable and
  * waits for that, with no latch held ({@link WriteBack}). Once durability is lost, that fails like
  * a device that rejects writes.
  *
- * <p>It survives whatever a device throws: the pages stay dirty, the failure is kept for threads
- * that get no frame, and it tries again, less and less often.
+ * <p>It survives all errors of a device: the pages stay dirty, the failure is kept for threads that
+ * get no frame, and it retries at increasing intervals.
  */
 final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   private static final System.Logger LOG = System.getLogger(BackgroundWriter.class.getName());
@@ -124,7 +124,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
         Threads.turn();
         gained = turn();
       } catch (Throwable e) {
-        // Nothing here throws on purpose; if the writer ended, all misses would stall.
+        // Nothing here should throw; if the writer ended, all misses would stall.
         asleep = false;
         Threads.tell(
             LOG,
@@ -192,7 +192,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     }
   }
 
-  /** Takes the dirty pages that misses have listed; returns how many are clean by now. */
+  /** Takes the dirty pages that misses have listed; returns the number that is clean by now. */
   private int collectUnwritten() {
     int clean = 0;
     while (writeBack.size() < pace.batch()) {
@@ -242,8 +242,8 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   }
 
   /**
-   * Writes the batch. Pages newer than the durable log are left out if others, or the frames
-   * already available, will do; otherwise the log is asked to become durable, and waited for.
+   * Writes the batch. Pages newer than the durable log are skipped if other pages, or the frames
+   * already available, suffice; otherwise the writer makes the log durable and waits for that.
    *
    * @return the number of pages written without waiting for the log
    */
@@ -310,9 +310,8 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   }
 
   /**
-   * Empties ready frames while too few are free; returns their number. Whenever it empties frames,
-   * {@link #more} are emptied as well: otherwise each miss would find one too few and wake the
-   * writer for one page, which took a sixth of the time of reads beyond memory.
+   * Empties ready frames while too few are free, and {@link #more} beyond that; returns their
+   * number. Otherwise each miss would find one too few and wake the writer for one page.
    */
   private int empty() {
     int emptied = 0;

@@ -14,7 +14,7 @@ import io.fovea.memory.Waits;
  *
  * <p>Wake-ups can't be lost: the caller polls its condition. For virtual threads and interrupts see
  * {@link Waits}. A thread that waits for a latch whose holder waits for nothing keeps its carrier,
- * because it never gets beyond the yields.
+ * because it never goes beyond the yields.
  */
 final class Backoff {
   static final int YIELD_FROM = 64;

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *                        └────── findSlow ◄──────┘   lookup, device, promotion
  * </pre>
  *
- * <p><b>Reading without a latch</b>, as nearly all reads do:
+ * <p><b>Reading without a latch</b>, the usual way:
  *
  * <pre>{@code
  * int frame = pool.predict(pid);
@@ -106,11 +106,11 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * The same with a log.
+   * Opens a pool over a device, with a log.
    *
-   * @param log says up to where the log is durable
-   * @param area where copies of pages go before they are written in place, of this pool alone; null
-   *     for none
+   * @param log tells up to where the log is durable
+   * @param area receives copies of pages before they are written in place; used by this pool only;
+   *     null for none
    */
   public BufferPool(
       BlockDevice device,
@@ -182,7 +182,7 @@ public final class BufferPool implements AutoCloseable {
     return (long) frame << pageShift;
   }
 
-  /** Returns the number of frames; numbers below are legal, whether they have memory or not. */
+  /** Returns the number of frames; smaller numbers are legal, whether they have memory or not. */
   public int frames() {
     return translator.frames;
   }
@@ -241,7 +241,7 @@ public final class BufferPool implements AutoCloseable {
    *     frame holds another page or is latched exclusively
    */
   public long optimistic(int frame, long pid) {
-    // The version first: it covers what is read after it.
+    // The version first: it covers the reads after it.
     long version = Latch.optimistic(headers, frame);
     return FrameHeader.use(headers, frame, pid) ? version : RESTART;
   }
@@ -252,7 +252,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Finds a page that is not where it was predicted: waits for its latch, looks it up, or reads it
+   * Finds a page that is not in its predicted frame: waits for its latch, looks it up, or reads it
    * from the device (once, however many threads request it). Sometimes moves it to its preferred
    * frame.
    *
@@ -295,9 +295,9 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * {@link #optimistic} for a child, if the caller validates the parent's version afterwards. Where
-   * references are exact, it needs no check of the page id: while the parent's version holds, the
-   * child is there.
+   * Same as {@link #optimistic} for a child, if the caller validates the parent's version
+   * afterwards. Under translations with exact references it does not check the page id: while the
+   * parent's version holds, the child is there.
    *
    * @param frame the result of {@link #predictChild}
    * @param ref the reference, validated or not
@@ -396,7 +396,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Reads pages that are in no frame, all at once, without waiting ({@link PageGroup#await} does):
+   * Reads pages that are in no frame, concurrently, without waiting ({@link PageGroup#await} does):
    * a single thread, platform or virtual, has as many reads in flight as there are such pages.
    * Advisory: pages that are resident or being read, for which no frame is available at once, or
    * that cannot be read or are damaged, are skipped. {@link #findSlow} then loads them, and reports
@@ -405,7 +405,7 @@ public final class BufferPool implements AutoCloseable {
    * <p>The caller holds no latch. A page that is being read is latched; each is available to all
    * threads as soon as it has arrived.
    *
-   * @param group the pages, any numbers; receives their frames. Its previous reads are waited for
+   * @param group the pages, any numbers; receives their frames. Waits for its previous reads
    * @param used whether the pages count as used. If not, they are the first to be evicted, and
    *     displace no page from its preferred frame
    * @throws io.fovea.error.StorageException if the device accepts no reads
@@ -494,10 +494,7 @@ public final class BufferPool implements AutoCloseable {
     Latch.downgrade(headers, frame);
   }
 
-  /**
-   * Marks the page in the exclusively latched frame as different from the file's, by a change that
-   * is not in the log.
-   */
+  /** Marks the page in the exclusively latched frame as changed, without a log record. */
   public void markDirty(int frame) {
     frames.markDirty(frame, 0);
   }
@@ -572,7 +569,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Returns a page that was allocated and is not needed: its session may take it again.
+   * Returns a page that was allocated and is not needed; its session may take it again.
    *
    * @param frame the page's frame, exclusively latched; the latch is consumed
    * @param log as for {@link #free}; the session that allocated it
@@ -597,7 +594,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Frees a page of a tree without reading it if it is in no frame.
+   * Frees a page of a tree. Does not read the page if it is in no frame.
    *
    * @param pid the page, as its parent names it
    * @param treeId the tree
@@ -647,7 +644,8 @@ public final class BufferPool implements AutoCloseable {
 
   /**
    * Writes the dirty ones among pages of a tree that no reader can reach yet, without syncing: once
-   * each, without copies in the double-write area. The log is durable up to them before.
+   * each, without copies in the double-write area. First waits for the log to be durable up to
+   * them.
    *
    * @param pids the pages; their order is changed
    * @param count the number of pages
@@ -674,8 +672,8 @@ public final class BufferPool implements AutoCloseable {
 
   /**
    * Writes everything, syncs, and releases the memory, even if the write fails. No thread should
-   * use the pool any more; one that does gets {@link DatabaseClosedException}, or reads zeros, but
-   * crashes nothing. A second call does nothing.
+   * use the pool any more; one that does gets {@link DatabaseClosedException} or reads zeros.
+   * Idempotent.
    *
    * @throws io.fovea.error.StorageException if a page could not be written
    */

@@ -15,12 +15,12 @@ import io.fovea.memory.Mem;
  *
  * <p><b>A wrong hint is harmless.</b> It is compared with the number of frames before it is used,
  * and the frame's header, read together with the version, names the page that the frame holds. So a
- * hint that passes is right at that instant, no matter which thread stored it and when; later
- * changes advance the version.
+ * hint that passes is right at that instant, whatever its origin; later changes advance the
+ * version.
  *
  * <p><b>The repair.</b> The parent is latched <i>shared</i>, by one attempt, and must still have
- * the version in which the entry was read; then the word is stored. On failure it is left to the
- * next descent.
+ * the version in which the entry was read; then the word is stored. On failure the next descent
+ * repairs it.
  *
  * <ul>
  *   <li>Under a shared latch the page changes only by such stores; and with the version unchanged
@@ -29,14 +29,13 @@ import io.fovea.memory.Mem;
  *   <li>Two concurrent repairs of a word store the same page id; one of the two hints is lost.
  *   <li>The version stays, though bytes of the page change: an optimistic reader derives from the
  *       word the page id, which the store keeps, and a hint, which it checks. An exclusive latch
- *       with {@link Latch#releaseExclusiveUnchanged} would be correct too, but delay readers, and
- *       hints come in bursts, to one parent, when many children are new.
+ *       with {@link Latch#releaseExclusiveUnchanged} would be correct too, but delay readers.
  *   <li>A copy for the device or the log may be made concurrently, under a shared latch: hints are
  *       cleared in the copy before its checksum is computed. So the page does not become dirty.
  * </ul>
  *
- * <p>Under {@link Translation#SWIZZLED} the stored frame is trusted, which takes more: {@link
- * Swizzling}.
+ * <p>Under {@link Translation#SWIZZLED} the stored frame is trusted, by the stricter rules of
+ * {@link Swizzling}.
  */
 final class ChildHints {
   private final Frames frames;

@@ -15,10 +15,10 @@ import org.jspecify.annotations.Nullable;
  *                            synced    completed
  * </pre>
  *
- * <p><b>A failed sync is final</b>: the system may have dropped what it could not write, and a
- * later sync that succeeds proves nothing. The log is notified, and all later syncs throw. So does
- * a later sync of the superblock, which is in the same file: the device keeps the failure, and runs
- * one sync at a time.
+ * <p><b>A failed sync is final</b>: the system may have dropped pages that it could not write, and
+ * a later sync that succeeds proves nothing. The log is notified, and all later syncs throw. So
+ * does a later sync of the superblock in the same file: the device keeps the failure, and runs one
+ * sync at a time.
  *
  * <p>{@code completed} is read before the sync begins, and written after the device has completed
  * the batch, so the sync covers it.

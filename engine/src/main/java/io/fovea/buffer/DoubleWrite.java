@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The double-write area: copies of pages that are being written in place.
  *
- * <p>The log has changes, and images of some pages only. It can't repair a page that is torn while
- * it is written in place (the device writes 512 bytes atomically), so a copy is made durable first.
+ * <p>The log has images of some pages only, so it can't repair a page torn by a write in place (the
+ * device writes 512 bytes atomically). So a copy is made durable first.
  *
  * <pre>
  *   batch b:   copies ──► area b mod 2 ──► sync ──► in place          and, before b:
@@ -31,21 +31,21 @@ import org.jspecify.annotations.Nullable;
  *              the checksum: of bytes 12 to 4096. Sums: the checksums of the copies
  * </pre>
  *
- * <p><b>Why every page is old or new after a crash.</b> A page in place can be torn only by a write
- * that no sync covers. Those are of batch b, in progress, and of b - 1: in place of b - 2 was
- * synced before the area of b was touched, and b - 1 uses the other one. The copy of b - 1 is
- * whole, because its area has not been written since it was synced. Either the copies of b were
- * durable before a page of b was written in place, or no page of b was. So for every torn page
- * there is a good copy, and the newest good one is at least as new as the write that tore it. It is
- * never newer than the durable log, because copies follow the same rule as writes.
+ * <p><b>After a crash every page is old or new.</b> A page in place can be torn only by a write
+ * that no sync covers: one of batch b, in progress, or of b - 1, since in place of b - 2 was synced
+ * before the area of b was touched, and b - 1 uses the other one. The copies of b - 1 are whole, as
+ * their area was not written since its sync. Either the copies of b were durable before a page of b
+ * was written in place, or no page of b was. So every torn page has a good copy, and the newest
+ * good one is at least as new as the write that tore it. It is never newer than the durable log,
+ * because copies follow the same rule as writes.
  *
- * <p><b>A write in place that fails</b> leaves a torn page whose copy must stay: {@link WriteBack}
+ * <p><b>A failed write in place</b> leaves a torn page whose copy must be kept: {@link WriteBack}
  * writes the same copies again before anything else, until the device accepts them.
  *
  * <p><b>Restore</b> orders copies by batch numbers, not LSNs, because two batches may have the same
  * page with the same LSN. It also rewrites whole pages, which a failed sync may have left torn on
- * the device, and ends with a sync. Opening an area for writing voids its contents. Writing to the
- * file without the area makes the area's contents wrong; to turn the area off, remove its file.
+ * the device, and ends with a sync. Opening an area for writing voids its contents. They are also
+ * wrong after writes to the file without the area; to turn the area off, remove its file.
  *
  * <p>A failed sync of the area is final. Used by one thread at a time: the owner of a batch.
  *
@@ -252,7 +252,7 @@ public final class DoubleWrite {
    * @param device the area, with any contents
    * @param data the pages
    * @param pageSize the size of the pages
-   * @return what was restored
+   * @return the result
    * @throws CorruptionException if the area is of a database with another page size
    */
   public static Restored restore(BlockDevice device, BlockDevice data, int pageSize) {

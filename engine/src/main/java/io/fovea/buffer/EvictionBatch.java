@@ -5,8 +5,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pages that are evicted together: frames latched exclusively and emptied, and how their memory is
- * released. Reusable; owned by one thread at a time.
+ * Pages that are evicted together: frames latched exclusively and emptied, and their memory to
+ * release. Reusable; owned by one thread at a time.
  *
  * <pre>
  *   finder:  claimCold ─ add ─ claimCold ─ add ...  ──►  Residency.take, or .unclaim
@@ -46,12 +46,12 @@ final class EvictionBatch {
   }
 
   /**
-   * Batches for threads that miss. A thread that finds all of them lent evicts a single page
-   * instead of waiting.
+   * Batches for threads that miss. A thread that finds all of them lent evicts a single page and
+   * does not wait.
    *
    * <p>There are as many as processors, or fewer if all together could empty a quarter of the pool.
-   * What a thread writes to a batch is visible to the next one: {@link #putBack} is a volatile
-   * store, {@link #borrow} a read-modify-write.
+   * A thread's writes to a batch are visible to the next one: {@link #putBack} is a volatile store,
+   * {@link #borrow} a read-modify-write.
    */
   static final class Lists {
     private static final int MOST = 32;

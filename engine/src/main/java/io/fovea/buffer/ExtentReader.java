@@ -12,8 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads pages that are in no frame from the file, one MiB at a time, bypassing the pool: a walk of
- * the free list reads each part of the file at most once, in whatever order the list visits it, and
- * takes no frame.
+ * the free list reads each part of the file at most once, in any order, and takes no frame.
  *
  * <pre>
  *   extent    | p0 | p1 | p2 | ... |      1  which pages are in no frame?   under their buckets' latches
@@ -25,11 +24,11 @@ import org.jspecify.annotations.Nullable;
  * torn ones, those of another log, and all of an extent that the device fails to read. So only the
  * pool reports damage.
  *
- * <p><b>When a link that was read here is right.</b> The caller has begun a walk ({@link
+ * <p><b>When a link read here is right.</b> The caller has begun a walk ({@link
  * PageAllocator#walk}), has {@linkplain #clear cleared} this since, and finds the page {@linkplain
- * PageAllocator#isUntouched untouched} after reading the link. Then the page was in the list ever
- * since the walk began, with the same link: only the owner of the lock of {@link PoolSpace} changes
- * links below the top of the list, and that is the caller. Excluded:
+ * PageAllocator#isUntouched untouched} after reading the link. Then the page was in the list since
+ * the walk began, with the same link: only the owner of the lock of {@link PoolSpace}, the caller,
+ * changes links below the top of the list. Excluded:
  *
  * <ul>
  *   <li><i>The file has an older version.</i> At 1 the page was in no frame. A dirty page leaves
@@ -39,8 +38,8 @@ import org.jspecify.annotations.Nullable;
  *       The thread that frees it latches the frame before it changes the numbers that the walk
  *       begins with, and releases the latch after the link. At 1 the page is in the latched frame;
  *       or it was written since, with the link.
- *   <li><i>The page is popped, used, freed again and written while it is read.</i> The thread that
- *       pops it lowers what {@code isUntouched} compares with before the page changes, so the
+ *   <li><i>The page is popped, used, freed again and written during the read.</i> The thread that
+ *       pops it lowers the value that {@code isUntouched} compares before the page changes, so the
  *       caller sees that after the read.
  *   <li><i>A write is in flight during the read.</i> Not of an untouched page in no frame: a page
  *       is written from its frame, and stays there until the write has ended. A torn copy of any
@@ -57,7 +56,7 @@ import org.jspecify.annotations.Nullable;
 final class ExtentReader {
   static final int EXTENT_BYTES = 1 << 20;
 
-  /** The file does not say, or may be outdated: ask the pool. */
+  /** The file does not have it, or may be outdated: use the pool. */
   static final long UNKNOWN = -1;
 
   private static final long[] NOTHING = {};
@@ -86,7 +85,7 @@ final class ExtentReader {
   }
 
   /**
-   * Forgets what was read.
+   * Discards everything read.
    *
    * @param wantLsns whether {@link #bareLsn} will be called
    */

@@ -9,11 +9,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 
 /**
- * The length of the data file, and how many pages it has space for.
+ * The length of the data file, and the number of pages that it has space for.
  *
  * <p>The file grows ahead of need, by an eighth of its size, 1 to 64 MiB. If there is no space for
- * that, it tries less; if there is none for what is needed now, nothing changes. In a file that has
- * had holes, pages above the high-water mark may be holes too, which count only once they have
+ * that, it tries less; if there is not enough for the current need, nothing changes. In a file that
+ * has had holes, pages above the high-water mark may be holes too, and count only once they have
  * space again.
  *
  * <p>Thread-safe; one thread at a time grows or shortens the file, without blocking others.
@@ -33,7 +33,7 @@ final class FileExtent {
   private volatile long pages;
 
   /**
-   * The number of pages with space: pages above, which were cut off, may be holes. A cut, which has
+   * The number of pages with space: pages above, which were cut off, may be holes. A cut, under
    * another lock, lowers it while the file grows. So each change is one compare-and-set: growth
    * raises it only from the value from which it began to reserve space, and otherwise starts again.
    * Excluded: with a plain store growth would count holes that were cut off since. There is no ABA,

@@ -17,22 +17,21 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>All</b> ({@link #flush}). Every page that was dirty at the start is written once; a page
- * that changes again stays dirty, so a flush that runs concurrently with writers ends. Promotion
- * pauses: a page that moved from a frame ahead of the scan to one behind it would be missed. The
- * flush owns the batches from its start to its end: no write of the background writer is in flight
- * at the sync, and no failed one is overlooked. Threads that need frames find pages that the flush
- * has cleaned.
+ * that changes again stays dirty, so a flush concurrent with writers ends. Promotion pauses: a page
+ * that moved from a frame ahead of the scan to one behind it would be missed. The flush owns the
+ * batches throughout, so no write of the background writer is in flight at the sync, and no failed
+ * one is overlooked. Threads that need frames find pages that the flush has cleaned.
  *
  * <p><b>Older than an LSN</b> ({@link #flushOlder}), for a checkpoint. It owns one batch at a time
  * and pauses nothing. A page that moves past the scan, or whose latch is held for too long, is left
- * for the next checkpoint: {@link #minRecLsn}, which follows, accounts for it.
+ * to the next checkpoint: {@link #minRecLsn}, called next, accounts for it.
  */
 final class Flusher {
   private static final int WINDOW = 8192;
 
   /**
-   * The maximum number of pages that a checkpoint submits at once. The log's groups queue up behind
-   * them: 64 random writes delay a commit by a millisecond, a whole batch by four.
+   * The maximum number of pages that a checkpoint submits at once, since the log's groups queue
+   * behind them: 64 random writes delay a commit by a millisecond.
    */
   private static final int CHECKPOINT_BATCH = 64;
 
@@ -132,7 +131,7 @@ final class Flusher {
     return rec != 0 && rec < lsn;
   }
 
-  /** Writes pages while that makes progress; returns how many could not be written. */
+  /** Writes pages while that makes progress; returns the number that could not be written. */
   private int flush(long[] pids, int count, long olderThan) {
     return flush(pids, count, olderThan, true);
   }
@@ -154,9 +153,7 @@ final class Flusher {
     return size;
   }
 
-  /**
-   * As {@link Backoff}, and longer if latches are held for long, as each round checks many pages.
-   */
+  /** Like {@link Backoff}, with longer pauses if latches are held for long. */
   private static int pause(int round) {
     if (round >= LONG_FROM) {
       Waits.sleep(LONG_NANOS);
@@ -164,7 +161,7 @@ final class Flusher {
     return Backoff.pause(round);
   }
 
-  /** Writes pages; those that are left afterwards are at the front of the array. */
+  /** Writes pages; the remaining ones are then at the front of the array. */
   private int write(long[] pids, int size, long olderThan, boolean protect) {
     int left = 0;
     for (int i = 0; i < size; ) {
@@ -211,17 +208,15 @@ final class Flusher {
   /**
    * See {@link PoolCheckpoint#minRecLsn}.
    *
-   * <p><b>Why nothing is missed.</b> Take a change made before the scan, whose record is at r, and
-   * which is not in the file when the scan ends.
+   * <p><b>Completeness.</b> Consider a change made before the scan, whose record is at r, and which
+   * is not in the file when the scan ends.
    *
    * <ul>
    *   <li><i>Its page keeps its frame during the scan.</i> It can't leave, being dirty or being
    *       written; its index in the list of residents is constant from before its first change to
    *       after its last write ({@link Residency#indexOf}); and moves pause. {@link
-   *       PagePromoter#pause} waits for moves in progress, so none is half done. (A page that moves
-   *       from a frame ahead of the scan to one behind it would be missed. Promoters could put the
-   *       LSNs that they carry into a common minimum instead, but then the scan would have to wait
-   *       for promoters that have not seen it yet, which amounts to a pause.)
+   *       PagePromoter#pause} waits for moves in progress. Otherwise a page that moves from a frame
+   *       ahead of the scan to one behind it would be missed.
    *   <li><i>Within the frame</i> recLsn or writingRecLsn is r or less. A copy moves the first to
    *       the second, which keeps it until a write has succeeded, even after a failed one. Reading
    *       in this order, if recLsn was no longer r, writingRecLsn was set before, and still is.
@@ -250,8 +245,7 @@ final class Flusher {
       }
       long rec = FrameHeader.recLsn(headers, frame);
       // Partner of the release fence at the copy in WriteBack. Excluded: writingRecLsn is read
-      // first,
-      // before it is set, and then recLsn, after it was cleared.
+      // before it is set, and then recLsn after it was cleared.
       VarHandle.acquireFence();
       long writing = FrameHeader.writingRecLsn(headers, frame);
       least = Math.min(least, rec == 0 ? Long.MAX_VALUE : rec);

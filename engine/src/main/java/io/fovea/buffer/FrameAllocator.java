@@ -20,26 +20,25 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>The {@link ReplacementPolicy} chooses the pages to evict. This class writes no page: a miss
- * that finds only dirty pages waits for the background writer. Such waits are counted and timed.
+ * that finds only dirty pages waits for the background writer.
  *
  * <p><b>Clean pages have no priority.</b> A miss that encounters a cold dirty page lists it for the
- * writer ({@link Frames#unwritten}); if that list is full it stops the clock and waits, so that the
- * clock advances no faster than pages leave. Otherwise misses that outpace the writer pass over all
- * dirty pages until they reach the last clean ones, which are those used most: the pool fills with
- * cold dirty pages, and each miss inspects thousands of frames. Exceptions: while most pages are
- * clean, a miss that finds the list full takes the next clean page, which is near; and a thread
- * that has waited for {@link #PATIENCE_NANOS} takes any cold and clean page, so that a device that
- * stalls writes does not block readers.
+ * writer ({@link Frames#unwritten}). If that list is full, the miss stops the clock and waits, so
+ * that the clock advances no faster than pages leave. Otherwise misses that outpace the writer
+ * would skip all dirty pages and evict the last clean ones, which are those used most; the pool
+ * would fill with cold dirty pages, and each miss would inspect thousands of frames. Exceptions:
+ * while most pages are clean, a miss that finds the list full takes the next clean page, which is
+ * near; and a thread that has waited for {@link #PATIENCE_NANOS} takes any cold and clean page, so
+ * that a device that stalls writes does not block readers.
  *
- * <p><b>Few frames are none.</b> While no page can be written, only frames whose pages were clean
- * at that point come and go. If they are fewer than a read needs at a time ({@link #FEW}), each of
- * its pages takes the frame of the one before, and it never ends. So once this has lasted as long
- * as the timeout for an exhausted pool, a miss throws, with the cause.
+ * <p><b>Too few frames.</b> While no page can be written, only frames of clean pages are reused. If
+ * they are fewer than a read needs at a time ({@link #FEW}), each of its pages takes the frame of
+ * the previous one, and it never ends. So once this has lasted as long as the timeout for an
+ * exhausted pool, a miss throws, with the cause.
  *
- * <p><b>Evicting together</b> ({@link Residency#together}): a miss that finds nothing free
- * continues from the first page that can leave to the next ones, while that is cheap, and takes the
- * memory of one; the rest is free for later misses of any thread. For its latches see {@link
- * ResidencyBudget}, V7.
+ * <p><b>Batch eviction</b> ({@link Residency#together}): a miss that finds nothing free evicts
+ * several pages while that is cheap, and takes the memory of one; the rest is free for later misses
+ * of any thread. For its latches see {@link ResidencyBudget}, V7.
  */
 final class FrameAllocator implements Residency.Reclaimer {
   /** The maximum number of steps before a thread checks the free list again. */
@@ -74,12 +73,12 @@ final class FrameAllocator implements Residency.Reclaimer {
   private final Writer writer;
   private volatile boolean closed;
 
-  // Since when there are few frames, and when that was last seen; racy, any thread's value will do.
+  // When the current interval of few frames began, and when it was last seen; races are harmless.
   private volatile long fewSince;
   private volatile long fewSeen;
 
   interface Writer {
-    /** Asks for frames: there are few, or (urgent) none. */
+    /** Requests frames: there are few, or (urgent) none. */
     void wake(boolean urgent);
 
     @Nullable Throwable failure();
@@ -97,7 +96,7 @@ final class FrameAllocator implements Residency.Reclaimer {
     closed = true;
   }
 
-  /** Takes a frame if that costs nothing: it is free, or its page expendable and no inner node. */
+  /** Takes a frame if it is free, or its page is expendable and no inner node. */
   @Override
   public boolean claimPreferred(int preferred) {
     if (frames.pid(preferred) == 0) {
@@ -132,7 +131,7 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /**
-   * Returns a frame that is free or can be made so at once, or -1.
+   * Returns a frame that is free or can be freed without waiting, or -1.
    *
    * @param outOfTurn whether a clean page may leave before equally cold dirty ones
    */
@@ -154,7 +153,7 @@ final class FrameAllocator implements Residency.Reclaimer {
         }
         writer.wake(true);
         long waited = System.nanoTime() - begin;
-        // Not each time: if no page is clean, this inspects thousands of frames.
+        // Not in each round: if no page is clean, this inspects thousands of frames.
         boolean check = round % CHECK_ROUNDS == 0 || waited >= most;
         if (check && hasBeenFew(most)) {
           throw exhausted();
@@ -178,7 +177,7 @@ final class FrameAllocator implements Residency.Reclaimer {
   /**
    * As {@link #acquire}, without waiting, for a thread that holds latches.
    *
-   * @return a frame, or -1 if none is available at once
+   * @return a frame, or -1 if none is available without waiting
    */
   @Override
   public int tryAcquire(int preferred) {
@@ -231,7 +230,7 @@ final class FrameAllocator implements Residency.Reclaimer {
     return e;
   }
 
-  /** Evicts a page that can leave at once, or several; -1 if there is none. */
+  /** Evicts one or more pages that are cold and clean; -1 if there is none. */
   private int sweep(boolean outOfTurn) {
     EvictionBatch evictionBatch = lists.borrow();
     if (evictionBatch == null) {
@@ -256,8 +255,8 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /**
-   * Fills a batch with pages that can leave at once, by the steps of {@link #sweepOne}, until
-   * finding the next one takes many steps.
+   * Fills a batch with cold and clean pages, by the steps of {@link #sweepOne}, until finding the
+   * next one takes many steps.
    */
   private void gather(EvictionBatch evictionBatch, boolean outOfTurn) {
     for (int ready = 0; ready >= 0 && !evictionBatch.full(); ) {

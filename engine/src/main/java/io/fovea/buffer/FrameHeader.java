@@ -38,8 +38,8 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p>Headers are type-stable: a line stays a frame's header while the pool is open, and its version
- * never goes back. So a reader may read any line at any time without a latch and without memory
- * reclamation; page id and version decide afterwards whether what it saw is valid.
+ * never decreases. So a reader may read any line at any time without a latch and without memory
+ * reclamation; page id and version decide afterwards whether the read is valid.
  *
  * <p>Usage: 0 not used since the policy's last visit, 1 used, 2 eviction candidate, which the
  * writer has made ready to leave ({@link ReadyFrames}). Readers turn 0 and 2 into 1, which rescues
@@ -178,7 +178,7 @@ final class FrameHeader {
     Mem.putLongOpaque(headers, at(frame) + REC_LSN, lsn);
   }
 
-  /** Lowers the frame's recLsn to an LSN; 0 stands for "none" and is not an LSN. */
+  /** Lowers the frame's recLsn to an LSN; 0 means "none". */
   static void lowerRecLsn(MemorySegment headers, int frame, long lsn) {
     long old = recLsn(headers, frame);
     if (lsn != 0 && (old == 0 || lsn < old)) {

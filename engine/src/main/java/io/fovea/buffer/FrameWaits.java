@@ -22,21 +22,20 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>No lost wake-up.</b> A1 is an update of the queue or a store of the state, B1 one under the
  * latch of {@link ReadyFrames}, all sequentially consistent: so A2 finds the frame, or B2 finds the
- * thread waiting. A waiter that B2 finds WOKEN has not tried again yet: it sets its state first,
- * and then finds the frame; the wake-up goes to the next in the queue. Frames that become free in
- * other ways wake no thread; for these, waiters try again after {@value #RETRY_NANOS} ns in any
- * case.
+ * thread waiting. A waiter that B2 finds WOKEN has yet to try again: it sets its state first, and
+ * then finds the frame; the wake-up goes to the next in the queue. Frames that become free in other
+ * ways wake no thread; waiters try again after {@value #RETRY_NANOS} ns in any case.
  *
  * <p><b>No stray permit.</b> A thread that was unparked while it did not sleep keeps a permit,
- * which would end a later, unrelated park of the program at once. {@link #leave} consumes it. By
- * then it has been granted, as the state WOKEN shows; and none follows, because the thread is in no
- * queue, and waits for the end of a wake-up in progress.
+ * which would end a later, unrelated park of the program. {@link #leave} consumes it. By then it
+ * has been granted, as the state WOKEN shows; and none follows, because the thread is in no queue,
+ * and waits for the end of a wake-up in progress.
  *
  * <p><b>Out of memory</b> for an entry or for a walk over the queue is no error: no thread is
  * woken, and all try again by timeout.
  *
- * <p>Waiters sleep instead of spinning: with more threads than processors, spinning would take time
- * from the one thread that they wait for.
+ * <p>Waiters sleep: with more threads than processors, spinning would delay the thread that they
+ * wait for.
  *
  * <p>Thread-safe.
  */

@@ -48,7 +48,7 @@ final class Frames {
 
   final ReadyFrames ready;
 
-  /** Dirty pages that misses came across, which can leave once they are written. */
+  /** Dirty pages found by misses; they can leave once they are written. */
   final ReadyFrames unwritten;
 
   final FrameWaits waits = new FrameWaits();
@@ -117,7 +117,7 @@ final class Frames {
         : NativeRegion.reserveInPieces(plan.bytes(), "buffer pool");
   }
 
-  /** Joins a share. If memory can't be released in pieces, all of it is promised to this pool. */
+  /** Joins a share. If memory can't be released in pieces, all of it is reserved for this pool. */
   private PoolShare.Member join(PoolShare from) {
     int least = region.forgets() ? plan.least() : count;
     boolean done = false;
@@ -132,7 +132,7 @@ final class Frames {
     }
   }
 
-  /** The number of pages that the pool always has memory for. */
+  /** The number of pages for which the pool always has memory. */
   int least() {
     return share == null ? residency.capacity() : share.least();
   }
@@ -145,8 +145,8 @@ final class Frames {
 
   /**
    * Waits once for a frame that another thread has latched, as {@link Backoff#pause} does. A ring
-   * may be reading the frame while the ring's borrower waits for this thread, so a thread that
-   * waits for long completes the reads of such rings ({@link BlockDevice#endLent}).
+   * may be reading the frame while the ring's borrower waits for this thread, so a long wait
+   * completes the reads of such rings ({@link BlockDevice#endLent}).
    */
   int pause(int round) {
     if (round >= Backoff.PARK_FROM) {
@@ -156,10 +156,10 @@ final class Frames {
   }
 
   /**
-   * The duties of a thread that has waited for a while: completes reads of rings whose borrowers
-   * are busy elsewhere, and throws if the pool has stopped.
+   * Completes reads of rings whose borrowers are busy elsewhere, and throws if the pool has
+   * stopped. Called by a thread that has waited for a while.
    *
-   * @param check whether to run the check for ending the wait as well
+   * @param check whether to also run the check for ending the wait
    */
   void checkWhileWaiting(boolean check) {
     BlockDevice d = device;
@@ -174,7 +174,7 @@ final class Frames {
 
   /**
    * {@link #pause} for a thread that can't be interrupted, because it holds a page id that is in no
-   * list and memory for it, which a deadline would leak. It throws only if the pool has stopped.
+   * list and memory for it, which a deadline would leak. Throws only if the pool has stopped.
    */
   int pauseUntilStopped(int round) {
     if (round >= Backoff.PARK_FROM) {
@@ -207,9 +207,9 @@ final class Frames {
    * thread left to release it. All waiting threads get an exception.
    *
    * <p>When this returns, {@link #onStop} has run, whichever thread stopped the pool first: the
-   * caller goes on to release the latch of a page whose contents are invalid. So a thread that
-   * finds the pool stopped runs the action again rather than trust another thread to have finished
-   * it. The first cause stays, and is passed to the action.
+   * caller then releases the latch of a page whose contents are invalid. So a thread that finds the
+   * pool stopped runs the action again, as the other thread may not have finished it. The first
+   * cause is kept, and passed to the action.
    *
    * @return the caller's own cause, to be thrown
    */
@@ -233,8 +233,8 @@ final class Frames {
 
   /**
    * One word that changes once, from null to the first cause, by a compare-and-set. If that call
-   * fails because the stack is exhausted, a plain volatile store sets it: it may replace another
-   * thread's cause, but the pool has stopped all the same.
+   * fails because the stack is exhausted, a volatile store sets it: this may replace another
+   * thread's cause, but the pool has stopped in any case.
    *
    * <p>Thread-safe. {@code StopRaces} attacks it.
    */
@@ -340,8 +340,7 @@ final class Frames {
   private int popFree() {
     for (int frame = free.pop(); frame >= 0; frame = free.pop()) {
       // Another thread may have latched the frame briefly, to check that it is free or to take it
-      // as a
-      // preferred frame. Skipping the frame would lose it in the first case.
+      // as a preferred frame. Skipping the frame would lose it in the first case.
       for (int round = 0; pid(frame) == 0; round = Backoff.pause(round)) {
         if (claimWithMemory(frame)) {
           return frame;
@@ -404,8 +403,8 @@ final class Frames {
   }
 
   /**
-   * Whether the page can leave its frame at once. Certain under the frame's exclusive latch; a hint
-   * without it.
+   * Whether the page is cold and clean. Certain under the frame's exclusive latch; a hint without
+   * it.
    */
   boolean coldAndClean(int frame) {
     return !FrameHeader.used(headers, frame)
@@ -413,7 +412,7 @@ final class Frames {
         && !FrameHeader.writing(headers, frame);
   }
 
-  /** Whether the page can leave at once for one that prefers the frame; a hint. */
+  /** Whether the page may be displaced by one that prefers the frame; a hint. */
   boolean expendable(int frame) {
     return coldAndClean(frame) && policy.expendable(frame);
   }
@@ -456,8 +455,8 @@ final class Frames {
     assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
     assert !swizzling.on || FrameHeader.parent(headers, frame) == 0
         : "page " + pid(frame) + " has a reference";
-    // Partner of the release fence in WriteBack.written: the write of the page was over before
-    // writing was seen clear, so it is over for any thread that finds the page absent and reads it.
+    // Partner of the release fence in WriteBack.written: a thread that finds the page absent and
+    // reads it comes after the write of the page.
     VarHandle.acquireFence();
     try {
       long pid = pid(frame);
@@ -517,7 +516,7 @@ final class Frames {
       return; // it would take memory that belongs to other pools
     }
     MemorySegment all = region.segment();
-    // Adding 0 atomically writes the memory page and keeps what a thread may have stored there.
+    // Adding 0 atomically writes the memory page and keeps concurrent stores.
     Pretoucher.touch(plan.bytes(), stopped, at -> Mem.getAndAddLong(all, at, 0));
   }
 

@@ -17,8 +17,8 @@ import java.lang.invoke.VarHandle;
  * <p>A frame is <i>free</i> when its header's page id is 0, and belongs to the thread that latches
  * it exclusively. A listed frame may be claimed as a preferred frame; a thread that pops it then
  * tries the next one. The unlisted byte keeps a frame from being listed twice, so the stack never
- * holds more than all frames. Frames that were never popped are listed without being on the stack,
- * so that opening a large pool touches none of its memory.
+ * exceeds the number of frames. Frames that were never popped are listed without being on the
+ * stack, so that opening a large pool touches none of its memory.
  *
  * <p>{@code count} is the number of free frames that are not claimed; exact while nothing changes.
  *

@@ -24,21 +24,21 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>The rule:</b> pages at the top height and below are not allocated, and back no reservation.
- * So an allocated page has space of the file system, and writing it can't fail because the disk is
- * full: a caller that needs more is refused before its point of no return, as when the file can't
- * grow ({@link PageReservations}).
+ * So an allocated page has space of the file system, and writing it can't fail on a full disk: a
+ * caller that needs more is refused before its point of no return, as when the file can't grow
+ * ({@link PageReservations}).
  *
  * <pre>
  *   pages above the top + free space of the file  >=  reserved         always
  * </pre>
  *
- * <p>A punch records what may be a hole; in a file that had holes when it was opened, all of the
- * list may be. The top is an upper bound: a page below it that has space costs a call without
- * effect.
+ * <p>A punch records its pages as possible holes; in a file that had holes when it was opened, any
+ * page of the list may be one. The top is an upper bound: a page below it that has space costs a
+ * call without effect.
  *
- * <p><b>Why a page below the top stays while it is read</b>: it is not allocated, and {@link
- * #changes} counts changes in the middle of the list. An unchanged count after the read shows that
- * the link was right; under the allocator's latch, that the walked part is still there.
+ * <p><b>A page below the top stays while it is read</b>: it is not allocated, and {@link #changes}
+ * counts changes in the middle of the list. An unchanged count after the read shows that the link
+ * was right; under the allocator's latch, that the walked part is still there.
  *
  * <p>Pages in the list that may be holes are written only if {@link FreeListWalk} changes their
  * links: these pages get space first ({@link #prepare}), or stay as they are.
@@ -288,7 +288,7 @@ final class FreeHoles {
         extent.reserve(change.mark, Math.min(change.cut, space));
         change.backed = change.mark + space;
       } else {
-        extent.ensure(allocator.highWater() + 2 * reserved); // others may reserve more
+        extent.ensure(allocator.highWater() + 2 * reserved); // reservations may grow
       }
       return true;
     } catch (StorageFullException e) {

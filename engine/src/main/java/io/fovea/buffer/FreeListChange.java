@@ -3,8 +3,8 @@ package io.fovea.buffer;
 import io.fovea.memory.LongList;
 
 /**
- * A change in the middle of the free list, prepared by {@link FreeListWalk}. The allocator makes
- * it, if the list still is what was walked.
+ * A change in the middle of the free list, prepared by {@link FreeListWalk}. The allocator makes it
+ * if the list is still as it was walked.
  *
  * <p>Not thread-safe.
  */

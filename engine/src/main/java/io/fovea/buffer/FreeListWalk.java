@@ -25,30 +25,27 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A walk reads the pages of the list without latches, however long that takes, while other
  * threads push and pop pages at its top. The allocator records how far down they have popped, so a
- * change is made only if everything that it relies on still holds.
+ * change is made only if all of its assumptions still hold.
  *
- * <p><b>Heights.</b> A page at some height, counted from the end of the list, has the link that a
- * walk has read as long as the list never became shorter than that: the allocator keeps its minimum
- * length since the walk began. So one comparison under its latch validates the walk. Cutting pages
- * off removes as many from the list as it adds free space above the mark, so reservations still
- * hold.
+ * <p><b>Heights.</b> A page at some height, counted from the end of the list, keeps the link that a
+ * walk has read as long as the list never became shorter than that. The allocator records the
+ * minimum length since the walk began, so one comparison under its latch validates the walk.
+ * Cutting pages off removes as many from the list as it adds free space above the mark, so
+ * reservations still hold.
  *
- * <p><b>Why the pages that are cut off are written first.</b> A thread that has read a reference to
- * such a page before it was freed may read it from the file later. It must then be a free page, or
- * zeros, and not the node that it was.
+ * <p><b>Pages are written before they are cut off.</b> A thread that has read a reference to such a
+ * page before it was freed may read it from the file later. It must then find a free page, or
+ * zeros, and not the former node.
  *
  * <p><b>Order.</b> 1. Pages to be cut are written. 2. The log's space is granted. 3. Pages whose
  * links change are loaded, and all pages that are in frames are latched, by trying; if one fails,
  * all are released. 4. The change, under the allocator's latch. 5. The links are written, and the
  * latches released. So no thread waits here with a latch, and the redo point is held back from 2 to
- * 5 only.
+ * 5 only. A cut holds its latches while it writes a record and its links to memory.
  *
  * <p><b>Reading.</b> A page that is in no frame is read from a copy of its part of the file ({@link
  * ExtentReader}), so a walk takes at most one read for each MiB of the file, whatever the order of
  * the list. Pages that get other links are read one by one.
- *
- * <p><b>A cut latches</b> all its pages that are in frames, for as long as it takes to write a
- * record and its links to memory, without waiting.
  *
  * <p>One walk of a pool at a time.
  */
@@ -100,7 +97,7 @@ final class FreeListWalk {
   private int[] latched = new int[64];
   private int latchedSize;
 
-  /** Whether {@link #list} and {@link #behind} were left by a {@link #raise} for the next one. */
+  /** Whether {@link #list} and {@link #behind} are those of a {@link #raise} to be continued. */
   private boolean raising;
 
   /** Whether a {@link #raise} has moved pages to the top since the walk began. */
@@ -148,7 +145,7 @@ final class FreeListWalk {
     long from = mark - tail;
     AllocatorState now = allocator.state();
     if (now.freeHead() != state.freeHead() || now.freePages() != state.freePages()) {
-      state = begin(); // pages freed concurrently may be at the end as well
+      state = begin(); // pages freed concurrently may be at the end too
     }
     if (state.highWater() != mark) {
       return 0;
@@ -256,9 +253,9 @@ final class FreeListWalk {
    * Moves free pages with low ids to the top of the list, the lowest first, so that they are
    * allocated next.
    *
-   * <p>The next call continues where this one ended, if what it has left is untouched. After the
-   * end it starts at the head again, if pages were raised since the last start, because others may
-   * have been freed. So many calls together walk the list about once, and once more to see that
+   * <p>The next call continues where this one ended, if the rest of the list is untouched. After
+   * the end it starts at the head again if pages were raised since the last start, because others
+   * may have been freed. So many calls together walk the list about once, and once more to see that
    * nothing is left.
    *
    * @param log has nothing begun
@@ -290,7 +287,7 @@ final class FreeListWalk {
       if (more) {
         leave(list);
       }
-      return more || raised ? GOES_ON : 0; // from here on, or from the head once more
+      return more || raised ? GOES_ON : 0; // from here on, or again from the head
     }
     long[] sorted = Arrays.copyOf(walked, n);
     Arrays.sort(sorted);
@@ -572,7 +569,7 @@ final class FreeListWalk {
     return true;
   }
 
-  /** False if a page is not available at once: it is latched, has gone, or must be written. */
+  /** False if a page is latched, has gone, or must be written. */
   private boolean latch(long pid, boolean needed) {
     int frame = frames.translator.locate(pid);
     if (frame < 0) {

@@ -23,16 +23,16 @@ import java.util.function.LongConsumer;
  * <p><b>The rule:</b> a page of zeros below the high-water mark is a free page whose successor is
  * the next id. So the holes of a run need no link, and the last page of each run keeps its link.
  * The superblock says whether the rule holds for a file; if not, a page of zeros is damaged. If it
- * does, the origin of the reference decides: the free list, or a tree, which reports a free page
- * found instead of a node.
+ * does, the origin of the reference decides: the free list accepts the page; a tree reports a free
+ * page instead of a node.
  *
- * <p><b>Bare pages.</b> Only a page that already says what its zeros will say becomes a hole: it is
+ * <p><b>Bare pages.</b> Only a page that already means the same as zeros becomes a hole: it is
  * free, links to the next id, and has zeros behind the link. Header and link are in its first 512
- * bytes. So whatever part of a punch is done after a crash, or during a concurrent read, the page
- * is the same free page. A punch needs neither a sync nor a record.
+ * bytes. So with any part of a punch done, after a crash or during a concurrent read, the page is
+ * the same free page. A punch needs neither a sync nor a record.
  *
- * <p><b>Why recovery is not affected.</b> A page may be punched if its LSN is not above the redo
- * point of a durable superblock that allows holes. Then:
+ * <p><b>Recovery.</b> A page may be punched if its LSN is not above the redo point of a durable
+ * superblock that allows holes. Then:
  *
  * <ul>
  *   <li>Replay begins after the last record of the page, so it does not apply a change of the
@@ -51,16 +51,15 @@ import java.util.function.LongConsumer;
  * </ul>
  *
  * <p><b>Without a log</b> nothing is replayed: a file that was not closed can't be opened. So any
- * bare page may be punched once it is written; a later write would only give it space again.
+ * bare page may be punched once it is written; a later write would only allocate its space again.
  *
- * <p><b>Why no page is punched while in use.</b> Pages leave the list only at its top, or by a
- * walk, and there is one walk at a time. A thread that pops the top latches its page exclusively
- * first. So while the first page of a run is latched here, and is in the list at the height where
- * it was walked, none below it can leave, and the whole run stays free during the punch. Excluded
- * by the latch: a page is taken, filled, written, and then punched. Excluded by checking the height
- * after the latch: all of that happened before. The latch is only tried: a thread with the page
- * latched may wait for the lock of {@link FreeHoles}, under which the punch is made, because it
- * wants a second page.
+ * <p><b>No page is punched while in use.</b> Pages leave the list only at its top, or by a walk,
+ * and there is one walk at a time. A thread that pops the top latches its page exclusively first.
+ * So while the first page of a run is latched here, and is in the list at the height where it was
+ * walked, none below it can leave, and the whole run stays free during the punch. Excluded by the
+ * latch: a page is taken, filled, written, and then punched. Excluded by checking the height after
+ * the latch: all of that happened before. The latch is only tried: a thread with the page latched
+ * may wait for the lock of {@link FreeHoles}, under which the punch is made, for a second page.
  *
  * <p><b>Gathering</b> reorders pages below some height; the number of pages below each height
  * stays, so the allocator's record of the walk stays valid, and one walk is enough for many
@@ -94,7 +93,7 @@ final class FreeRuns {
   /** Without a log: pages that were gathered and not punched since. */
   private final BitSet fresh = new BitSet();
 
-  /** Whether the last attempt ended because a page was busy, or others were faster. */
+  /** Whether the last attempt ended because a page was busy, or the list had changed. */
   private boolean failed;
 
   /** All eligible pages up to this LSN are punched. */
@@ -274,7 +273,7 @@ final class FreeRuns {
 
   enum Outcome {
     DONE,
-    /** Some are left: others were faster, a backup runs, or it was stopped. */
+    /** Pages are left: the list had changed, a backup runs, or it was stopped. */
     PARTLY,
     IMPOSSIBLE
   }
@@ -346,7 +345,7 @@ final class FreeRuns {
   private Outcome punchAlone(long pid, int n, long height) {
     int frame = resolver.bring(pid);
     if (!resolver.tryShared(frame, pid)) {
-      return Outcome.PARTLY; // a thread is taking it, and may wait for the lock that is held here
+      return Outcome.PARTLY; // its latch holder may wait for the lock that is held here
     }
     try {
       if (allocator.keepers.get() != 0

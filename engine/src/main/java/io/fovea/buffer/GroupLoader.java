@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  *           ok: unlatched     failed, or not sound: dropped, G free again; nothing is thrown
  * </pre>
  *
- * <p><b>Advisory.</b> A page that does not arrive, for whatever reason, is requested again on the
+ * <p><b>Advisory.</b> A page that does not arrive, for any reason, is requested again on the
  * ordinary path ({@link Loader}), which waits and reports errors. So page ids need not be
  * validated: at worst an unwanted page is read.
  *
@@ -29,15 +29,15 @@ import java.util.concurrent.atomic.AtomicInteger;
  * the frame latched. The thread that entered it reads it. Other threads skip it here, or wait for
  * the frame on the ordinary path.
  *
- * <p><b>No deadlock.</b> The latched frames do not depend on the thread that began the group:
- * whichever thread of the device ends a read checks the page and unlatches its frame ({@link
- * #ended}). So the beginner may wait for anything, another's group included. While it claims frames
- * it waits for nothing: latches are tried ({@link Residency#claim}: frames that are free, or hold a
- * cold and clean page); bucket and free-list latches are held by threads that wait for nothing; a
- * page that another thread is reading is skipped. The device's thread takes bucket and free-list
- * latches to drop a page, and no others. So every wait for one of these frames leads to the device,
- * which waits for no page and no frame. Excluded: two groups that hold all frames between them wait
- * for each other.
+ * <p><b>No deadlock.</b> The latched frames do not depend on the thread that began the group: the
+ * device's thread that ends a read checks the page and unlatches its frame ({@link #ended}). So the
+ * beginner may wait for anything, including another group. While it claims frames it waits for
+ * nothing: latches are tried ({@link Residency#claim}: frames that are free, or hold a cold and
+ * clean page); bucket and free-list latches are held by threads that wait for nothing; a page that
+ * another thread is reading is skipped. The device's thread takes bucket and free-list latches to
+ * drop a page, and no others. So every wait for one of these frames leads to the device, which
+ * waits for no page and no frame. Excluded: two groups that hold all frames between them wait for
+ * each other.
  *
  * <p><b>Bounds.</b> A group takes at most an eighth of the frames, all groups together a quarter,
  * so that a thread that needs a single frame finds one. Beyond that a group reads fewer pages, or
@@ -79,7 +79,7 @@ final class GroupLoader {
 
   /**
    * Refuses new groups, and waits for those in flight, because the device writes into their frames.
-   * A beginner reserves, then reads {@code closed}; this sets {@code closed}, then reads what is
+   * A beginner reserves, then reads {@code closed}; this sets {@code closed}, then reads the number
    * reserved. All four are sequentially consistent, so one of the two sees the other.
    */
   void close() {
@@ -223,7 +223,7 @@ final class GroupLoader {
       }
       return n;
     } catch (RuntimeException | Error e) {
-      // A device that throws has begun nothing: BlockDevice.submit promises that.
+      // A device that throws has begun nothing, by the contract of BlockDevice.submit.
       for (int entry = 0; entry < io.size(); entry++) {
         drop(group, group.indexes[entry]);
       }

@@ -5,8 +5,8 @@ import io.fovea.memory.Mem;
 
 /**
  * The paper's predictive translation (section 5.2, listing 3): the table is read first, and a
- * branch says whether the page is in its preferred frame, a hash of the page id modulo the number
- * of frames.
+ * branch decides whether the page is in its preferred frame, a hash of the page id modulo the
+ * number of frames.
  *
  * <p>The table is that of {@link OptimisticTranslation}. If its entry is exactly that of a page in
  * its preferred frame, the returned frame is computed from the page id and not from the entry: the

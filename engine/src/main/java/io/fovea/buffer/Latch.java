@@ -22,8 +22,8 @@ import java.lang.invoke.VarHandle;
  * </pre>
  *
  * <p>This is {@link java.util.concurrent.locks.StampedLock} in a word of native memory, without the
- * queue: latches are held for well under a microsecond, except by a thread that reads a page from a
- * device. Waiters use {@link Backoff}. Not reentrant.
+ * queue: latches are held for well under a microsecond, except during a read from a device. Waiters
+ * use {@link Backoff}. Not reentrant.
  *
  * <h2>Memory order</h2>
  *
@@ -146,7 +146,7 @@ final class Latch {
     Mem.putLongRelease(headers, at, word + EXCLUSIVE);
   }
 
-  /** Whether a word is latched exclusively; 0 is what a closed pool reads as. */
+  /** Whether a word is latched exclusively; a closed pool reads as 0. */
   private static boolean held(long word) {
     return (word & EXCLUSIVE) != 0 || word == 0;
   }

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Misses: reads a page into a frame, once, however many threads want it.
+ * Misses: reads a page into a frame, once, however many threads request it.
  *
  * <pre>
  *   thread A                                       thread B
@@ -29,12 +29,12 @@ import org.jspecify.annotations.Nullable;
  * time see {@link GroupLoader}.
  */
 final class Loader {
-  /** What to make of a page that is missing or damaged in the file, and neither a hole nor cut. */
+  /** The treatment of a page that is missing or damaged in the file, and neither a hole nor cut. */
   private enum Zeros {
     DAMAGE,
     /** Zeros may be a page that was just allocated; it is not entered. */
     NEW,
-    /** Whatever is there counts as zeros, because an image of the page follows. */
+    /** Any contents count as zeros, because an image of the page follows. */
     ALL
   }
 
@@ -71,16 +71,16 @@ final class Loader {
    *
    * @return the frame, latched exclusively, with the page in it; or the complement of the frame
    *     that another thread has the page in, not latched
-   * @throws CorruptionException if the page is not what was written, or is newer than the log
+   * @throws CorruptionException if the page is damaged, or newer than the log
    */
   int load(long pid) {
     return load(pid, Zeros.DAMAGE, false);
   }
 
   /**
-   * Loads a page that may have just been allocated, or that the device has lost: if it reads as
-   * zeros, nothing is entered, and this returns {@link #ABSENT}. Entering a page of zeros would
-   * hide the loss from later readers.
+   * Loads a page that may have just been allocated, or that the device has lost. If it reads as
+   * zeros, enters nothing and returns {@link #ABSENT}, as a page of zeros in a frame would hide the
+   * loss from later readers.
    */
   int loadAny(long pid) {
     return load(pid, Zeros.NEW, false);
@@ -164,8 +164,8 @@ final class Loader {
   }
 
   /**
-   * Enters a page into a claimed frame without reading it: it is new, or its old contents do not
-   * matter. If a reader holds the page, this waits, even beyond the deadline of the operation,
+   * Enters a page into a claimed frame without reading it: it is new, or its old contents are not
+   * needed. Waits for a reader that holds the page, even beyond the deadline of the operation,
    * because the caller can't return the page id.
    *
    * @param claimed of {@link Residency#use}
@@ -261,7 +261,7 @@ final class Loader {
    * Whether a page was free when it was cut off the end of the file; the caller got its id before.
    * Until the high-water mark was lowered, the file had it as a free page; since then it has that,
    * or zeros, or, during the cut, the beginning of one and the end of the other. If the page has
-   * been allocated again, the thread that owns it takes the frame over ({@link #create}).
+   * been allocated again, its new owner takes the frame over ({@link #create}).
    */
   private boolean isCut(long pid, long base) {
     PageAllocator a = Objects.requireNonNull(allocator);
@@ -284,8 +284,8 @@ final class Loader {
   }
 
   /**
-   * Whether the page in a frame is what was written, and of this log. An LSN beyond the end of the
-   * log means another log rather than damage, because no page is written before its log is durable.
+   * Whether the page in a frame is whole and of this log. An LSN beyond the end of the log means
+   * another log, not damage, because no page is written before its log is durable.
    */
   boolean whole(long pid, int frame, long limit) {
     long base = frames.base(frame);

@@ -20,9 +20,9 @@ import io.fovea.error.PoolTooSmallException;
  * the file may have pages, most of them without memory; no buckets; and instead of the stack, the
  * list of resident pages, with statistics for each of them. The region then reserves addresses.
  *
- * <p>The write buffer holds what one batch writes to the double-write area: a header and copies of
- * an eighth of the frames (in a share, of the guaranteed ones), 8 to 256. A batch is that large
- * because it costs two or three syncs if there is such an area.
+ * <p>The write buffer holds a batch for the double-write area: a header and copies of an eighth of
+ * the frames (in a share, of the guaranteed ones), 8 to 256. A batch is large because with such an
+ * area it costs two or three syncs.
  *
  * @param frames the number of frames
  * @param least the number of frames that always have memory: all, except in a share

@@ -29,18 +29,17 @@ import org.jspecify.annotations.Nullable;
  * written before its frame is dropped, and is loaded like any page.
  *
  * <p><b>Latches.</b> The spin latch guards the numbers of this class, and its holders wait for
- * nothing. Taking a page off the list needs its link: latch the page exclusively first, then check
- * under the spin latch that it still is the head. While the page is latched, no other thread can
- * take it off, use it, and free it again. A thread that takes it keeps it latched while it becomes
- * a node of a tree, so others wait for the latch only while the page is the head.
+ * nothing. To take a page off the list, whose link is needed, latch the page exclusively first,
+ * then check under the spin latch that it still is the head. While the page is latched, no other
+ * thread can take it off, use it, and free it again. A thread that takes it keeps it latched while
+ * it becomes a node of a tree, so others wait for the latch only while the page is the head.
  *
  * <p><b>The log.</b> A record is reserved under the spin latch, before the numbers change:
- * reserving never waits, and if it throws (the caller has granted too little) nothing has changed.
- * So the order of the records is the order of the changes, and a snapshot under the latch has
- * exactly those that begin before the log's tail. The body is filled in right after the latch is
- * released, only by stores, because a thread that makes the log durable waits for it. Pages with
- * fixed ids ({@link #allocateAt}) have no record: they do not count in these numbers, and an image
- * makes them a tree.
+ * reserving never waits, and if it throws (the grant is too small) nothing has changed. So the
+ * order of the records is the order of the changes, and a snapshot under the latch has exactly
+ * those that begin before the log's tail. The body is filled in right after the latch is released,
+ * only by stores, because a thread that makes the log durable waits for it. Pages with fixed ids
+ * ({@link #allocateAt}) have no record: these numbers exclude them, and an image makes them a tree.
  *
  * <p><b>Page LSNs</b> never go back for a page id, otherwise replay would take an old image for a
  * new one: a page that is reused keeps the LSN of the free page, and one above the high-water mark
@@ -52,9 +51,9 @@ import org.jspecify.annotations.Nullable;
  * <p>For reservations of pages see {@link PageReservations}, for changes in the middle of the list
  * {@link FreeListWalk}.
  *
- * <p><b>The mark is lowered</b> when pages are cut off. A thread that has read a reference before
+ * <p><b>The mark decreases</b> when pages are cut off. A thread that has read a reference before
  * may then request such a page; it finds a free page ({@link #isCut}), and then that the reference
- * is gone. So {@code limit}, the bound of valid references, never goes back while the pool is open.
+ * is gone. So {@code limit}, the bound of valid references, never decreases while the pool is open.
  */
 final class PageAllocator {
   /** The offset of the next page's id in a free page. */
@@ -91,7 +90,7 @@ final class PageAllocator {
   /** The minimum length of the list since a walk began. Written under the latch. */
   private volatile long untouched;
 
-  /** Above every page that was ever allocated, as far as this pool knows. */
+  /** Above every page that was ever allocated while this pool was open, or before. */
   private volatile long limit;
 
   /** The lowest page that was cut off. */
@@ -405,9 +404,9 @@ final class PageAllocator {
    * mark first and then enters the page; in between the page is neither in a frame nor in the file,
    * and a thread that reads pages by their ids would take it for one that the device has lost.
    *
-   * <p>Seeing zero once is enough: the mark that the caller knows was raised before this call, so
-   * each page below it had raised {@link #entering} by then, and lowers it after its entry. While
-   * others keep extending the file this polls; each page takes less than a microsecond, unless its
+   * <p>Reading zero once is enough: the mark that the caller knows was raised before this call, so
+   * each page below it had raised {@link #entering} by then, and lowers it after its entry. Polls
+   * while others keep extending the file; each page takes less than a microsecond, unless its
    * thread is descheduled.
    *
    * @throws io.fovea.error.DatabaseClosedException if the pool has stopped
@@ -418,9 +417,7 @@ final class PageAllocator {
     }
   }
 
-  /**
-   * An error may leave the numbers half changed; an exception comes from the reservation before.
-   */
+  /** An error may leave the numbers half changed; exceptions come from the reservation before. */
   private void stopAfter(Throwable e, boolean locked) {
     if (locked && e instanceof Error) {
       frames.stop(e);
@@ -466,8 +463,8 @@ final class PageAllocator {
   }
 
   /**
-   * See {@link BufferPool#freeUnread}. The unknown LSN of the page is below that of the FREE
-   * record, like that of every change of it so far.
+   * See {@link BufferPool#freeUnread}. The page's unknown LSN is below that of the FREE record, as
+   * are those of all its changes so far.
    */
   void freeUnread(long pid, int treeId, LogSession log) {
     if (pid < AllocatorState.FIRST_PID || pid >= highWater) {
@@ -578,7 +575,7 @@ final class PageAllocator {
    * Makes a change, and appends its record. All its pages are latched, and get their links
    * afterwards.
    *
-   * @return false if the list or the mark is not what the change was made for
+   * @return false if the list or the mark has changed since the change was prepared
    */
   boolean rearrange(FreeListChange c, LogSession log) {
     long at = 0;

@@ -26,8 +26,8 @@ import java.lang.foreign.MemorySegment;
  * <p>All numbers are in native order (little-endian on every supported machine). A page's offset in
  * the file is {@code pid * pageSize}.
  *
- * <p>The checksum is a CRC32C of everything behind it, including page id and LSN. In memory it is
- * stale: only the copy that is written has it right.
+ * <p>The checksum is a CRC32C of everything after it, including page id and LSN. It is valid only
+ * in the copy that is written, and stale in memory.
  *
  * <p>Methods take the segment and the page's base offset in it, and neither check nor order
  * anything: an optimistic reader validates afterwards.
@@ -62,7 +62,7 @@ public final class PageHeader {
   /** The size of the header, and the offset of a page's body. */
   public static final int BYTES = 32;
 
-  /** A page that was never written; all its other bytes are zero as well. */
+  /** A page that was never written; all its other bytes are zero too. */
   public static final int NEVER_WRITTEN = 0;
 
   /** One of the two superblocks; they do not pass through the pool. */
@@ -127,7 +127,7 @@ public final class PageHeader {
     return Mem.getLong(seg, base + PAGE_LSN);
   }
 
-  /** Raises the page's LSN; it never goes back. */
+  /** Raises the page's LSN; it never decreases. */
   public static void raisePageLsn(MemorySegment seg, long base, long lsn) {
     if (lsn > Mem.getLong(seg, base + PAGE_LSN)) {
       Mem.putLong(seg, base + PAGE_LSN, lsn);
@@ -166,7 +166,7 @@ public final class PageHeader {
     return Checksum.crc32c(seg, base + TYPE, pageSize - TYPE);
   }
 
-  /** Whether a page is whole, and was written as the page with the id. */
+  /** Whether a page is whole, and was written as the page with the given id. */
   static boolean sound(MemorySegment seg, long base, int pageSize, long pid) {
     return checksum(seg, base) == sum(seg, base, pageSize) && pid(seg, base) == pid;
   }

@@ -15,16 +15,16 @@ import java.util.concurrent.atomic.AtomicInteger;
  *   h: the preferred frame of p
  * </pre>
  *
- * <p>The odds are those of the paper for pages of 4 KiB; a larger page costs more to move, so its
- * odds are lower. Pages used often are promoted soon, pages used once rarely, without statistics.
+ * <p>The odds are the paper's for pages of 4 KiB, and lower for larger pages, which cost more to
+ * move. Pages used often are promoted soon, pages used once rarely, without statistics.
  *
  * <p><b>Rules.</b> Latches of both frames are only tried; on failure the page stays. A page that is
  * being written does not move. Only an inner node displaces an inner node from its preferred frame.
  * The LSNs and flags of the header move along. Both versions become greater than either was, so
- * that no page shows a version twice.
+ * that no page has a version twice.
  *
- * <p>The paper demotes into a free frame; a swap needs none, and no copy through a third page: it
- * exchanges words one by one.
+ * <p>The paper demotes into a free frame. A swap, word by word, needs neither that nor a third
+ * page.
  */
 final class PagePromoter implements Translator.Promotion {
   private static final int ODDS_FREE = 32;

@@ -10,7 +10,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A window of reads of one thread, kept full: as soon as one read ends, the next can begin.
+ * A window of reads of one thread, kept full: when a read ends, the next can begin.
  *
  * <pre>
  *   slot      free ──start──► added ──drive──► in flight ──────► landed ──take──► free
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  *                     └─ in a frame already, or being read ──► followed ── when it is there ──► take
  * </pre>
  *
- * <p>As advisory as {@link PageGroup}, by the rules of {@link GroupLoader}. A page that this or
+ * <p>Advisory, like {@link PageGroup}, by the rules of {@link GroupLoader}. A page that this or
  * another thread is already reading is not read again; its slot is <i>followed</i>: it can be taken
  * once the frame is unlatched or the page is gone.
  *
@@ -50,7 +50,7 @@ public final class PageReads {
   /** Smaller than a ring's, so that the slots of a batch are reusable sooner. */
   private static final int BATCH = 16;
 
-  /** Even with one read in flight in each batch there is one for added reads. */
+  /** Enough for one read in flight in each batch, and a batch for added reads. */
   private static final int BATCHES = CAPACITY;
 
   private static final VarHandle LANDED;
@@ -96,7 +96,7 @@ public final class PageReads {
     final IoBatch io = new IoBatch(BATCH, this);
     final int[] slots = new int[BATCH];
 
-    /** Whether the device has it, and the owner has not seen its end. */
+    /** Whether it was submitted and the owner has yet to see its end. */
     boolean underWay;
 
     Batch(PageReads owner) {
@@ -175,10 +175,8 @@ public final class PageReads {
 
   /**
    * Submits the started reads, in any case: other threads may wait for them, and the caller may
-   * wait for those threads, or for one of these pages. Excluded: a read is started and its frame
-   * latched, but the device does not know of it, because another page arrived first.
-   *
-   * @param wait whether to wait until a slot can be taken, if there is one in use
+   * wait for those threads, or for one of these pages. Excluded: a frame is latched for a read that
+   * never reaches the device, because another page arrived first.
    */
   public void drive(boolean wait) {
     for (int round = 0; wait && used != 0 && ready() == 0; ) {
@@ -207,7 +205,7 @@ public final class PageReads {
   }
 
   /**
-   * Takes a slot whose page has arrived, or will not.
+   * Takes a slot whose page has arrived, or failed to.
    *
    * @return a slot, which is free again; or -1
    */
@@ -288,15 +286,15 @@ public final class PageReads {
   // -------------------------------------------------------------------------------- by batches
 
   /**
-   * Submits everything that was added: the pages are latched, and a thread that waits for one that
-   * is not submitted would wait for this thread.
+   * Submits all added reads: their frames are latched, and a thread that waits for an unsubmitted
+   * one would wait for this thread.
    */
   private void submit() {
     while (addedSize > 0) {
       try {
         submit(Math.min(BATCH, addedSize));
       } catch (RuntimeException | Error e) {
-        // A device that throws has begun nothing: BlockDevice.submit promises that.
+        // A device that throws has begun nothing, by the contract of BlockDevice.submit.
         dropAdded();
         throw e;
       }
@@ -333,8 +331,8 @@ public final class PageReads {
   }
 
   /**
-   * Returns a batch that is not in flight. Each of the others has a read that has not ended, or
-   * that has just landed and whose thread is a few instructions from its end.
+   * Returns a batch that is not in flight. Each of the others has a read that is unfinished, or
+   * whose thread is a few instructions from its end.
    */
   private Batch idle() {
     for (int round = 0; ; round = Backoff.pause(round)) {

@@ -18,7 +18,7 @@ import io.fovea.wal.LogSession;
  *
  * Each of these is one step under the spin latch of {@link PageAllocator}, so no page is reserved
  * twice. A session keeps a few reserved pages from one commit to the next, so that most commits
- * need no step at all; if the disk is full it keeps none.
+ * need no step; if the disk is full it keeps none.
  *
  * @since 0.1.0
  */
@@ -46,8 +46,8 @@ public final class PageReservations {
   }
 
   /**
-   * Reserves pages, so that a session can allocate them whatever others do and however full the
-   * storage gets; its earlier reservation counts. The caller holds no latch.
+   * Reserves pages, so that a session can allocate them independent of other sessions and of the
+   * storage; its earlier reservation counts. The caller holds no latch.
    *
    * @param log one thread's; not {@link LogSession#NONE}
    * @param pages the minimum number

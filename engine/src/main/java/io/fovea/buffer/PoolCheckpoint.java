@@ -31,7 +31,7 @@ public final class PoolCheckpoint {
 
   /**
    * Writes pages whose changes began before a position in the log, and waits for the log if they
-   * are newer than what is durable. Does not sync. Pages whose latches are held for longer than the
+   * are newer than the durable log. Does not sync. Pages whose latches are held for longer than the
    * pool waits for a frame stay dirty; {@link #minRecLsn} accounts for them.
    *
    * @throws io.fovea.error.StorageException if a page could not be written
@@ -43,7 +43,7 @@ public final class PoolCheckpoint {
   }
 
   /**
-   * Syncs the data file: what was written before the call is durable.
+   * Syncs the data file: makes all previous writes durable.
    *
    * @throws io.fovea.error.StorageException if the sync failed, which is final
    * @throws io.fovea.error.DurabilityLostException if an earlier one has

@@ -9,7 +9,7 @@ import io.fovea.io.ReadRing;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a pool is made.
+ * The configuration of a pool.
  *
  * @param pageSize bytes, a power of two of 4 KiB to 64 KiB
  * @param bufferBytes what frames, headers, tables and I/O buffers take together at most
@@ -41,24 +41,24 @@ public record PoolConfig(
     long leastBytes,
     boolean hugePages,
     long fileBytesMax) {
-  /** The least number of frames that a pool works with. */
+  /** The minimum number of frames of a pool. */
   public static final int FRAMES_MIN = 64;
 
-  /** How long a frame is waited for. */
+  /** How long a thread waits for a frame. */
   public static final long EXHAUSTED_MILLIS = 5_000;
 
-  /** Pages of this size and a buffer of this size, everything else as is best. */
+  /** A configuration with these sizes and the default for everything else. */
   public static PoolConfig of(int pageSize, long bufferBytes) {
     return of(
         pageSize, bufferBytes, Translation.PREDICTIVE, Replacement.SECOND_CHANCE, ReadRing.DEPTH);
   }
 
-  /** A pool of exactly so many frames. */
+  /** A pool of exactly this number of frames. */
   public static PoolConfig ofFrames(int pageSize, int frames, Translation translation) {
     return ofFrames(pageSize, frames, translation, Replacement.SECOND_CHANCE);
   }
 
-  /** The same with a replacement of choice. */
+  /** The same with a replacement policy. */
   public static PoolConfig ofFrames(
       int pageSize, int frames, Translation translation, Replacement replacement) {
     return of(
@@ -91,14 +91,14 @@ public record PoolConfig(
         0);
   }
 
-  /** The same with pages and a buffer of other sizes. */
+  /** The same with other sizes of pages and buffer. */
   public PoolConfig sized(int otherPageSize, long otherBytes) {
     return sized(otherPageSize, otherBytes, translation, leastBytes);
   }
 
   /**
-   * For pages that are in no file of the user's: a translation that any number of them suits, and
-   * nothing of so small a buffer is lent to others.
+   * For pages that are in no file of the user's: a translation that suits any number of them, in a
+   * small buffer that is not shared.
    */
   public PoolConfig forScratch(long bytes) {
     Translation suits = Translator.isOwn(translation) ? Translation.PREDICTIVE : translation;
@@ -122,7 +122,7 @@ public record PoolConfig(
   }
 
   /**
-   * Whether a pool can be made of it.
+   * Checks that a pool can have this configuration.
    *
    * @param device where its pages come from
    * @param area where copies of its pages go first; null for none
@@ -145,11 +145,11 @@ public record PoolConfig(
       throw new InvalidUseException(
           "A BufferShare gives and takes frames, and with translation "
               + translation
-              + " every page has its own: choose another translation, or a buffer of its own.");
+              + " every page has its own: choose another translation, or a separate buffer.");
     }
   }
 
-  /** The least {@code bufferBytes} that is accepted. */
+  /** The minimum {@code bufferBytes}. */
   public static long bytesMin(int pageSize, Translation translation, Replacement replacement) {
     return MemoryPlan.bytes(pageSize, FRAMES_MIN, translation, replacement);
   }

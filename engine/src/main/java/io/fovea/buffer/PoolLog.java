@@ -3,10 +3,10 @@ package io.fovea.buffer;
 import io.fovea.wal.Log;
 
 /**
- * The log, as the pool needs it: what is durable, making it durable, and reporting a failed sync of
- * pages.
+ * The part of the log that the pool uses: the durable position, making it durable, and reporting a
+ * failed sync of pages.
  *
- * <p>This is not {@link Log}, because recovery has a pool before it has a log to append to.
+ * <p>Not {@link Log} itself, because recovery has a pool before it has a log to append to.
  *
  * <p>Called by any thread, never with a latch held.
  *
@@ -18,7 +18,7 @@ public interface PoolLog {
 
   /**
    * Returns the position up to which the log is durable; pages with a later LSN are not written.
-   * Never goes back, is cheap and does not wait.
+   * Never decreases, is cheap and does not wait.
    */
   long durableLsn();
 

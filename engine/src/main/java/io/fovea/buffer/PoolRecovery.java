@@ -88,10 +88,10 @@ public final class PoolRecovery {
   /**
    * Makes each page that is read from now on be written again, even if nothing is replayed on it.
    *
-   * <p>Pages are read through the system's cache. If a sync failed and the database is opened again
-   * before the machine restarts, the cache may hold pages that the device never received. Later
-   * syncs succeed without writing them; only another write does. Every such page was written after
-   * the last checkpoint, so the log has records of it after the redo point, and recovery reads it.
+   * <p>After a failed sync and a reopening without a restart of the machine, the system's cache may
+   * hold pages that the device never received. Later syncs succeed without writing them; only
+   * another write does. Every such page was written after the last checkpoint, so the log has
+   * records of it after the redo point, and recovery reads it.
    *
    * @param redo the start of replay, which holds back the redo point until a page is written; 0 to
    *     end it
@@ -101,9 +101,9 @@ public final class PoolRecovery {
   }
 
   /**
-   * Latches the page of an image exclusively, whatever the file has there: nothing, or a damaged
-   * page, whose LSN then is 0 and whose type is {@link PageHeader#NEVER_WRITTEN}. Raises the
-   * high-water mark and grows the file if the page needs it.
+   * Latches the page of an image exclusively, even if the file has nothing or a damaged page there;
+   * its LSN then is 0 and its type {@link PageHeader#NEVER_WRITTEN}. Raises the high-water mark and
+   * grows the file if the page needs it.
    *
    * @throws io.fovea.error.CorruptionException if there can be no such page, or it is newer than
    *     the log

@@ -19,24 +19,24 @@ import java.util.concurrent.atomic.LongAdder;
  *
  *   free frame ──take──► claimed, used            a frame that holds a page has memory
  *       ▲                     │
- *       └─ refund ◄─ memory returned to the system ──┘   a free frame has none
+ *       └─ refund ◄─ memory returned to the system ──┘   a free frame has no memory
  * </pre>
  *
  * <p>A member has address space for all of its frames, and memory for those that are held. Only
- * free frames change hands. A member's memory besides frames ({@code fixed}) counts from the
- * beginning, and so does the {@code least} number of frames that are guaranteed to it.
+ * free frames change hands. A member's other memory ({@code fixed}) counts from the beginning, as
+ * does the {@code least} number of frames that are guaranteed to it.
  *
  * <p><b>Exact.</b> {@code held} changes by compare-and-set, one at a time. A step above {@code
- * least} is paid from {@code left} first, or refunded to it afterwards, when the frame's memory has
- * been released. So the sum above never exceeds the limit, whatever happens concurrently.
+ * least} is paid from {@code left} first, or refunded to it after the frame's memory has been
+ * released. So the sum above never exceeds the limit.
  *
- * <p><b>Distribution.</b> A pool that is refused a frame evicts one of its pages. Its writer asks
- * others for as many frames as it was refused ({@link #demand}):
+ * <p><b>Distribution.</b> A pool that is refused a frame evicts one of its pages. Its writer
+ * requests as many frames from others as it was refused ({@link #demand}):
  *
  * <ol>
  *   <li>Below its fair share, an equal part of the limit, it gets them from members above theirs,
- *       whether in use or not: those evict what their replacement proposes.
- *   <li>Otherwise it gets what others did not use for a second or more.
+ *       whether in use or not: those evict the victims that their replacement proposes.
+ *   <li>Otherwise it gets frames that others did not use for a second or more.
  * </ol>
  *
  * <p>A member that owes frames takes no free ones, and while a member below its fair share waits,
@@ -57,7 +57,7 @@ public final class PoolShare {
   private final AtomicLong left;
   private final CopyOnWriteArrayList<Member> members = new CopyOnWriteArrayList<>();
 
-  /** The memory promised to members: their fixed parts and least frames. Under the monitor. */
+  /** The memory reserved for members: their fixed parts and least frames. Under the monitor. */
   private long promised;
 
   /** Until when a member below its fair share waits; 0 for none. */
@@ -74,7 +74,7 @@ public final class PoolShare {
     return limit;
   }
 
-  /** Returns the memory of all members, in bytes, including what was promised to them. */
+  /** Returns the memory of all members, in bytes, including their reserved memory. */
   public long used() {
     return limit - left.get();
   }
@@ -129,7 +129,7 @@ public final class PoolShare {
     return member;
   }
 
-  /** Waits for promised memory, which other members hold in excess of what was promised to them. */
+  /** Waits for reserved memory that other members hold in excess of their guarantee. */
   private void awaitLeft(Member member, long needs) {
     long end = System.nanoTime() + JOIN_NANOS;
     while (!pay(needs)) {
@@ -163,7 +163,9 @@ public final class PoolShare {
 
   // --------------------------------------------------------------------------------------- demand
 
-  /** Asks others for the frames that a member was refused. By its writer, from time to time. */
+  /**
+   * Requests the frames that a member was refused from others. By its writer, from time to time.
+   */
   private void demand(Member who, long bytes) {
     long fairShare = fairShare();
     long below = Math.min(bytes, fairShare - who.bytes());
@@ -180,7 +182,7 @@ public final class PoolShare {
     }
   }
 
-  /** Makes members above the given size owe frames, the largest first; returns how many bytes. */
+  /** Makes members above the given size owe frames, the largest first; returns the bytes. */
   private long takeAway(Member who, long bytes, long above) {
     long asked = 0;
     for (Member m : richest(who)) {
@@ -294,7 +296,7 @@ public final class PoolShare {
       }
     }
 
-    /** Called after the memory of a frame was released. */
+    /** Accounts for the released memory of a frame. */
     void refund() {
       int before = held.getAndDecrement();
       if (before > least) {
@@ -310,12 +312,12 @@ public final class PoolShare {
       return !moving.get() && moving.compareAndSet(false, true);
     }
 
-    /** Called after the memory of the page's old frame was released. */
+    /** Accounts for the released memory of a moved page's old frame. */
     void moved() {
       moving.set(false);
     }
 
-    /** How many of the given number of free frames could get memory at once. */
+    /** The number of the given free frames that could get memory now. */
     int free(int frames) {
       long more = owed.get() > 0 ? 0 : share.left.get() / pageSize;
       return (int) Math.min(frames, Math.max(0, least - held.get()) + more);
@@ -330,7 +332,7 @@ public final class PoolShare {
 
     // ------------------------------------------------------------------------------------- debts
 
-    /** Makes it owe frames, but no more than it has above the least; returns how many bytes. */
+    /** Makes it owe frames, but no more than it has above the least; returns the bytes. */
     private long owes(long bytes) {
       int frames = frames(bytes);
       int before = owed.getAndUpdate(n -> Math.max(n, frames));
@@ -364,9 +366,8 @@ public final class PoolShare {
     }
 
     /**
-     * Takes the number of idle frames that others want; a request counts once, because what is not
-     * idle now will not be before the next round. Zero if the last round was less than a second
-     * ago.
+     * Takes the number of idle frames that others want; a request counts once. Zero if the last
+     * call was less than a second ago.
      */
     int takeOwedIdle(long now) {
       int frames = owedIdle.getAndSet(0);
@@ -377,7 +378,9 @@ public final class PoolShare {
       return frames;
     }
 
-    /** Called by the writer: asks others for what this pool was refused since the last call. */
+    /**
+     * Requests the frames that this pool was refused since the last call from others. Writer only.
+     */
     void demand(int free, long now) {
       if (now - askedAt < DEMAND_NANOS) {
         return;

@@ -21,10 +21,10 @@ import java.util.function.LongConsumer;
  *         3  {@link #shrink}: the file is shortened, down to the durable mark and the reservations
  * </pre>
  *
- * <p>2 precedes 3: while a superblock counts, the file has all pages below its mark.
+ * <p>2 precedes 3: while a superblock is valid, the file has all pages below its mark.
  *
- * <p>Thread-safe. Changes are made one at a time. Walking a long list takes time, so a checkpoint
- * does not wait for that: {@link #cut} then does nothing.
+ * <p>Thread-safe. Changes are made one at a time. A checkpoint does not wait for the walk of a long
+ * list: {@link #cut} then does nothing.
  *
  * @since 0.1.0
  */
@@ -92,8 +92,8 @@ public final class PoolSpace {
   }
 
   /**
-   * Removes all free pages at the end of the file, however few, and however long that takes; waits
-   * for other work on the list.
+   * Removes all free pages at the end of the file, whatever their number and the time it takes;
+   * waits for other work on the list.
    *
    * @param log has nothing begun
    * @param stop returns true to end early
@@ -313,8 +313,8 @@ public final class PoolSpace {
   }
 
   /**
-   * Returns how many free pages at the end are worth cutting off: a fraction of the file and a MiB,
-   * or a fraction of a small pool.
+   * Returns the number of free pages at the end that are worth cutting off: a fraction of the file
+   * and a MiB, or a fraction of a small pool.
    *
    * @return the number; {@link Long#MAX_VALUE} if there are fewer free pages in total
    */

@@ -21,7 +21,7 @@ public final class PoolStop {
    * returns no pages from now on, and every thread that waits for a latch, a frame or a page gets
    * an exception. Pages that the operation did not touch stay as they are.
    *
-   * @param cause what was thrown
+   * @param cause the exception
    */
   public void stop(Throwable cause) {
     frames.stop(cause);
@@ -57,7 +57,7 @@ public final class PoolStop {
    * no thread reads it first. The page is never written: it gets an LSN that no log reaches.
    *
    * @param frame the page's frame, exclusively latched; the latch is consumed
-   * @param cause what was thrown
+   * @param cause the exception
    */
   public void spoil(int frame, Throwable cause) {
     frames.stop(cause);

@@ -12,7 +12,7 @@ import io.fovea.memory.Mem;
  *                                             |       |         |
  *                        frame + 1 of a page -+       +---------+-- tag << 32 | frame + 1
  *                        beyond the two; its          tag = pid / frames, which with h is the pid
- *                        header's next goes on
+ *                        header's next continues
  * </pre>
  *
  * <p>Exactly one of these holds for a resident page p with preferred frame h: it is in frame h; an

@@ -21,10 +21,10 @@ import io.fovea.config.Translation;
  *       that fails.
  * </ul>
  *
- * <p>A word may be torn, so it may name any frame: {@link VirtualTranslation#frame} makes it a
- * legal one, and nothing read there counts before the parent is validated.
+ * <p>A word may be torn and name any frame: {@link VirtualTranslation#frame} makes it a legal one,
+ * and nothing read there counts before the parent is validated.
  *
- * <p>A page that can't be read is reported at once: D1 has no exceptions.
+ * <p>A page that can't be read is reported immediately: D1 has no exceptions.
  */
 final class Preloader {
   private Preloader() {}

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>The system places memory on the node of the thread that touches it first, and clears it there.
- * One thread would put the whole buffer on one node, and takes a second for a few GiB. The system
- * spreads several threads over the nodes, and with them the stripes of the buffer.
+ * One thread would put the whole buffer on one node, and take a second for a few GiB. Several
+ * threads are spread over the nodes, and with them the stripes of the buffer.
  *
  * <p>Runs before the pool is opened, or concurrently with its use.
  */

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Frames whose pages are eviction candidates and still usable. There are two such lists: clean
- * pages, which may leave at once; and dirty pages, which the writer is to write.
+ * pages, which may leave; and dirty pages, which the writer must write.
  *
  * <pre>
  *   writer ──add────►  | f | f | f | f |  ──take──► a miss, which evicts the page
@@ -14,8 +14,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * </pre>
  *
  * <p>A list of hints, first in, first out: an entry says nothing about the page that the frame
- * holds now. A page that is used again stays, although it is still listed. So a dirty page can be
- * written ahead of need and still be found until its frame is taken.
+ * holds now. A page that is used again stays in its frame, although still listed. A dirty page can
+ * be written ahead of need and used until its frame is taken.
  *
  * <p>Bounded: a new entry displaces the oldest, whose page is no longer a candidate. A spin latch
  * protects the list; its holders take no other latch.
@@ -70,7 +70,7 @@ final class ReadyFrames {
     }
   }
 
-  /** Lists a candidate if the list is not full; otherwise the page is the policy's again. */
+  /** Lists a candidate unless the list is full; then the page returns to the policy. */
   boolean offer(int frame) {
     boolean added = false;
     if (!full()) {
@@ -95,9 +95,7 @@ final class ReadyFrames {
     return size == ring.length;
   }
 
-  /**
-   * Takes an entry: a frame, its complement if the page was written in order to leave, or EMPTY.
-   */
+  /** Takes an entry: a frame, its complement if the page was written to leave, or EMPTY. */
   int take() {
     if (size == 0) {
       return EMPTY;

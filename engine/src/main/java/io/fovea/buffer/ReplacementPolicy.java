@@ -20,8 +20,8 @@ interface ReplacementPolicy {
    * Searches for a page that should leave; one step.
    *
    * @param attempt the number of failed steps of this search
-   * @param again whether to propose eviction candidates and pages being written as well: for
-   *     callers that need a page to leave at once, dirty or clean
+   * @param again whether to propose also eviction candidates and pages being written: for callers
+   *     that need a page to leave, dirty or clean
    * @return a frame whose page is not in use, which may be free; -1 if this step found none
    */
   int propose(int attempt, boolean again);

@@ -3,8 +3,8 @@ package io.fovea.buffer;
 import java.util.function.LongSupplier;
 
 /**
- * The source of memory for pages. It is an interface because every call accompanies an operation
- * that takes microseconds; finding a page's bytes is arithmetic on the hot path, in {@link
+ * The source of memory for pages. An interface, because every call accompanies an operation that
+ * takes microseconds; on the hot path the address of a page's bytes is arithmetic in {@link
  * Translator}.
  *
  * <pre>
@@ -15,17 +15,17 @@ import java.util.function.LongSupplier;
  *   reserve ──► memory for a page whose id is not known yet ──use(p)──► its frame, latched
  * </pre>
  *
- * <p>{@link FrameAllocator} chooses the pages to evict; this says which memory is free, and handles
- * a page that leaves.
+ * <p>{@link FrameAllocator} chooses the pages to evict; this decides which memory is free, and
+ * handles pages that leave.
  *
  * <p>Thread-safe, unless a method says otherwise. Implementations: {@link FrameResidency}, {@link
  * ResidencyBudget}.
  */
 interface Residency {
-  /** No memory for a page at once: neither a frame nor the complement of one. */
+  /** No memory for a page is available without waiting; neither a frame nor a complement. */
   int NONE = Integer.MIN_VALUE;
 
-  /** {@link FrameAllocator} as seen from here. */
+  /** The part of {@link FrameAllocator} that is used here. */
   interface Reclaimer {
     int acquire(int preferred);
 
@@ -49,7 +49,7 @@ interface Residency {
    * wait.
    *
    * @param pid the page
-   * @param wait whether to wait if there is none at once
+   * @param wait whether to wait if there is none
    * @param passing whether the page is only read ahead: it displaces no page from its preferred
    *     frame
    * @return its frame, latched exclusively and empty; the complement of a frame in which another

@@ -36,9 +36,9 @@ import org.jspecify.annotations.Nullable;
  * <p>The 72 bytes are the header line of a page and its entry in the operating system's page table;
  * once touched they stay, even if the file is cut. So the number of grants falls as the file grows,
  * and does not rise again while the pool is open. A grant is withdrawn when a page leaves: it is
- * not reused while more are held than there are.
+ * not reused while more grants are held than exist.
  *
- * <p><b>Rules, and what breaks without them.</b>
+ * <p><b>Rules, with the interleaving that each excludes.</b>
  *
  * <ul>
  *   <li><b>V1. Memory is released under the exclusive latch</b>: (1) before (4). Excluded: A drops
@@ -50,12 +50,12 @@ import org.jspecify.annotations.Nullable;
  *       exclusive bit is set, by CAS, before the page is dropped, and the version advances after
  *       it. A read that saw a zero of the new mapping used a page-table entry written after that
  *       CAS: by an interrupt of this core, or by another core whose store the table walk has seen.
- *       So the reader's second read of the version, behind an acquire fence, sees the bit or a
- *       later version. Zeros are a torn page like any other: count 0, type 0.
+ *       So the reader's second read of the version, after an acquire fence, sees the bit or a later
+ *       version. Zeros are handled like any torn page: count 0, type 0.
  *   <li><b>V4. Reading a page that left maps the system's page of zeros: no memory, no signal.
  *       Writing to it would take memory without a grant.</b> So writing requires the exclusive
- *       latch of a page that is there: no pretouch, no poison in frames (zeros are the poison), no
- *       hint repair (references need no hints here, see {@link ChildHints}).
+ *       latch of a resident page: no pretouch, no poison in frames (zeros are the poison), no hint
+ *       repair (references need no hints here, see {@link ChildHints}).
  *   <li><b>V5. I/O into a frame requires the exclusive latch.</b> Writes come from copies. Pages
  *       are never registered with a ring: the kernel would write into the released page.
  *   <li><b>V6. The list of residents gains a frame before its header names the page, and loses it
@@ -66,22 +66,22 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  *
  * <p><b>Pages evicted together</b> share a system call and the TLB shootdown of the other cores,
- * which is the largest part of the cost ({@link DropList}). Misses without a grant do this, and the
- * background writer.
+ * the largest part of the cost ({@link DropList}). Misses without a grant and the background writer
+ * do this.
  *
  * <ul>
  *   <li><i>V1 and V2 hold as for a single page</i>, because each step is done for all pages before
  *       the next step is done for one.
  *   <li><i>The budget.</i> A grant is held from before the page gets memory until after it is
  *       released. The other grants of a batch are held by no thread and have no memory; they are
- *       taken by a compare-and-set below {@link #capacity}. If the file has grown, and more are
- *       held than there are, all grants of a batch are returned but one, and that one too if it is
- *       still above.
+ *       taken by a compare-and-set below {@link #capacity}. If the file has grown, and more grants
+ *       are held than exist, all grants of a batch are returned but one, and that one too if there
+ *       are still too many.
  *   <li><i>No deadlock.</i> From its first page to its last a thread only tries frame latches. It
  *       waits for the latches of buckets, residents and lists of frames, whose holders wait for
  *       nothing; and for the kernel, whose locks no thread holds while it waits for the pool. So a
- *       thread that waits for a page that leaves waits for a thread that waits for none, whatever
- *       else that one has latched: the pages of its group, or those of a tree.
+ *       wait for a page that leaves is a wait for a thread that waits for none, whatever else that
+ *       thread has latched: the pages of its group, or those of a tree.
  *   <li><i>Failures.</i> A call that does part of the work is repeated for the rest; one that is
  *       refused is followed by a call per page. An error of the JVM between the steps stops the
  *       pool.
@@ -257,7 +257,7 @@ final class ResidencyBudget implements Residency {
     }
   }
 
-  /** What is reserved is a grant, which has no number. */
+  /** A reservation is a grant, which has no number. */
   @Override
   public int reserve(long likely) {
     return reclaimer().acquire(-1);
@@ -273,7 +273,7 @@ final class ResidencyBudget implements Residency {
       if (frames.pid(frame) == 0) {
         enter(frame);
       } else {
-        held.getAndDecrement(); // a reader with an outdated reference has read it in
+        held.getAndDecrement(); // a reader with an outdated reference has read the page in
       }
       return frame;
     }
@@ -305,7 +305,7 @@ final class ResidencyBudget implements Residency {
   @Override
   public int take(int emptied) {
     drop(emptied);
-    // More are held than there are, because the file has grown: this one is not reused.
+    // More grants are held than exist, because the file has grown: this one is not reused.
     boolean one = held.get() <= capacity();
     if (!one) {
       held.getAndDecrement();
@@ -360,7 +360,7 @@ final class ResidencyBudget implements Residency {
   public int take(EvictionBatch emptied) {
     try {
       drop(emptied, Objects.requireNonNull(emptied.memory));
-      // More are held than there are, because the file has grown: not even one is reused.
+      // More grants are held than exist, because the file has grown: not even one is reused.
       boolean one = held.addAndGet(1 - emptied.size()) <= capacity();
       if (!one) {
         held.getAndDecrement();

@@ -5,7 +5,7 @@ import io.fovea.error.DatabaseClosedException;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The slow path: finds the frame of a page that is not where it was predicted, waits for it, or has
+ * The slow path: finds the frame of a page that is not in its predicted frame, waits for it, or has
  * it loaded; and takes latches by page id.
  *
  * <p>A returned frame held the page at some instant. A caller that needs more latches the frame and

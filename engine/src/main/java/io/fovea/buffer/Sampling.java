@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Visits random frames; of the pages not used lately, the one whose uses, weighted by recency,
- * count least leaves.
+ * Visits random frames, and evicts, among the pages not used lately, the one with the lowest credit
+ * for uses, weighted by recency.
  *
  * <pre>
  *   statistics of a frame, 8 bytes:  | credit, 32 | time, 32 |      0: not visited yet
@@ -24,8 +24,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * pool takes to leave.
  *
  * <p><b>Probation.</b> At the first visit the usage byte of a new page only reflects its load, and
- * earns little: pages that a scan reads once leave before those used in two intervals, until the
- * credit of the latter has been halved four times.
+ * earns little credit: pages that a scan reads once leave before those used in two intervals, until
+ * the credit of the latter has been halved four times.
  *
  * <p><b>Progress.</b> Random visits can miss the only evictable frame for any length of time. After
  * {@value #ATTEMPTS} failed steps the search continues with a clock over all frames.

@@ -7,13 +7,13 @@ import java.util.concurrent.atomic.AtomicLong;
  * The clock.
  *
  * <pre>
- *   f  f+1  f+2 ...        used  → clear, go on (the second chance)
+ *   f  f+1  f+2 ...        used  → clear, continue (second chance)
  *   ▲                      else  → this one
  *   hand
  * </pre>
  *
  * <p>The hand is one counter for all threads; a thread that advances it owns the frame it passes. A
- * page that is read all the time costs one store per turn of the hand.
+ * page that is read constantly costs one store per revolution of the hand.
  *
  * <p>Source: F. J. Corbató, "A Paging Experiment with the Multics System", 1968.
  */

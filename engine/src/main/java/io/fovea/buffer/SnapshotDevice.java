@@ -108,7 +108,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
         } catch (StorageException e) {
           return e.errno() == 0 ? Errno.EIO : e.errno();
         }
-        // The reader checks it too, and reports what is wrong with it.
+        // The reader checks it too, and reports the damage.
         read = PageHeader.sound(seg, at, pageSize, pid) || ++reads == READS_MAX;
       }
       if (read) {
@@ -150,10 +150,10 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   }
 
   /**
-   * Reads pages that neither have copies nor are in frames together, as many at a time as the
-   * pool's device can.
+   * Reads pages that have no copies and are in no frame, as many at a time as the pool's device
+   * can.
    *
-   * <p>Whatever fails, each entry ends, and nothing is thrown after {@code accept}: a close waits
+   * <p>After any failure each entry ends, and nothing is thrown after {@code accept}: a close waits
    * for accepted entries, and a caller reuses the memory when this throws.
    */
   @Override
@@ -191,7 +191,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
       below.run(together);
       return together.size();
     } catch (FoveaException e) {
-      return 0; // one by one: the reader of a page that can't be read gets the error
+      return 0; // one by one: only the reader of an unreadable page gets the error
     } catch (Throwable t) {
       unexpected(t);
       return 0;

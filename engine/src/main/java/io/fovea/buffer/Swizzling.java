@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Trusted references: under {@link Translation#SWIZZLED} the frame in a reference from an inner
- * node to a child is not a hint but the child's location, like a pointer. This class keeps that
- * true when pages arrive, leave, or change their parents.
+ * node to a child is exact, like a pointer. This class maintains that when pages arrive, leave, or
+ * change their parents.
  *
  * <pre>
  *   parent, in frame p                              header line of frame c
@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
  *   PARENT   the same, and {@link #adopt}, {@link #disown}              {@link #leave}
  * </pre>
  *
- * <p>Source of swizzling and unswizzling: Graefe, Volos, Kimura, Kuno, Tucek, Lillibridge, Veitch,
- * "In-Memory Performance for Big Data", PVLDB 8(1), 2014. The link to the parent is that of its
- * figure 9. A reference keeps its page id next to the frame, so that unswizzling needs no lookup.
+ * <p>Source: Graefe, Volos, Kimura, Kuno, Tucek, Lillibridge, Veitch, "In-Memory Performance for
+ * Big Data", PVLDB 8(1), 2014. The link to the parent is that of its figure 9. A reference keeps
+ * its page id next to the frame, so that unswizzling needs no lookup.
  *
  * <h2>Rules</h2>
  *
@@ -33,39 +33,38 @@ import org.jspecify.annotations.Nullable;
  *       parent is latched, the child is in that frame, and PARENT there names the parent. So a
  *       descent compares no page id ({@link BufferPool#optimisticChild}). It reads the child's
  *       version (acquire) after the word and before it validates the parent: if the parent
- *       validates, the child had not left when its version was read.
+ *       validates, the child was still there when its version was read.
  *   <li><b>S2. To swizzle</b>, the child is latched shared and its header names it, and the parent
- *       is latched shared in the version in which the reference was read. PARENT first, then the
- *       word. Excluded by the child's latch: the child is found; it leaves; another page gets its
- *       frame; the word is stored, and that page is taken for the child.
+ *       is latched shared in the version in which the reference was read. PARENT is stored before
+ *       the word. Excluded by the child's latch: the child is found and leaves, another page gets
+ *       its frame, the word is stored, and that page is taken for the child.
  *   <li><b>S3. To evict a page</b>, which is latched exclusively: if PARENT names a node, that node
  *       is latched exclusively by one attempt, the frame is cleared in its word, and <i>its version
- *       advances</i>. Excluded, although a hint repair leaves the version unchanged: a reader has
- *       the word; the child leaves; another page gets its frame; the reader takes that page's
- *       version, finds the parent unchanged, and searches a foreign page. A reader that has taken
- *       the child's version before sees that one change. The node does not become dirty and nothing
- *       is logged: the file would get what it has.
+ *       advances</i>, unlike for a hint repair. Excluded: a reader has the word; the child leaves;
+ *       another page gets its frame; the reader takes that page's version, finds the parent
+ *       unchanged, and searches a foreign page. A reader that took the child's version before sees
+ *       it change. The node does not become dirty and nothing is logged: the file would stay equal.
  *   <li><b>S4. An inner page with a swizzled child does not leave.</b> Excluded: the node leaves,
  *       but PARENT of its child stays; the node is loaded again elsewhere, without frames; the
  *       child can't be evicted, because its word is never found. So swizzling goes down the tree
- *       and unswizzling up. The words are scanned under the exclusive latch, in about 100 ns;
- *       maintaining a count would cost every structure change.
- *   <li><b>S5. PARENT is exact while its node is not latched exclusively</b>, and otherwise a guess
+ *       and unswizzling up. The words are scanned under the exclusive latch; a counter would cost
+ *       every structure change.
+ *   <li><b>S5. PARENT is exact while its node is not latched exclusively</b>, and otherwise a hint
  *       to evictors. Structure changes record the new parents of moved entries, by {@link #adopt}
  *       and {@link #reference}, before they release the first of their latches; a page that is
  *       freed or initialized has no parent, and neither do its children ({@link #disown}). A thread
  *       that read PARENT before a split finds no word in that node, and takes another victim.
- *       Excluded: a child without PARENT whose word stays, even while the node is latched: it
- *       leaves at once, and the word that names its frame is trusted.
+ *       Excluded: a child without PARENT whose word stays, even while the node is latched: it could
+ *       leave, and the word that names its frame would be trusted.
  *   <li><b>S6. Parents to children only.</b> Siblings, roots, cursor positions, key locations and
  *       entries of indexes are hints, checked as under every kind.
- *   <li><b>S7. Frames are never written, and those that are read are never trusted.</b> Copies for
- *       the file and the log have no frames ({@link PageCopy#forgetFrames}); those for snapshots
- *       may have some, of another pool, and a file can be forged: so they are cleared in whatever
- *       arrives in a frame from a device or from the log ({@link #arrived}).
+ *   <li><b>S7. Frames are never written, and frames from outside are never trusted.</b> Copies for
+ *       the file and the log have no frames ({@link PageCopy#forgetFrames}). Those for snapshots
+ *       may have some, of another pool, and a file can be forged: so they are cleared in every page
+ *       that arrives from a device or from the log ({@link #arrived}).
  * </ol>
  *
- * <h2>Each way in which a page leaves its frame, or becomes another</h2>
+ * <h2>Ways in which a page leaves its frame, or becomes another</h2>
  *
  * <pre>
  *   victim of a miss, of the writer, of a share       Residency.leave                     leave
@@ -96,13 +95,12 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Damage.</b> A page that two nodes name, by a defect or forged, has one PARENT: it is set
- * only from 0, so the second node's reference stays without a frame and is checked. And a page is
- * swizzled only if its tree and level are those of a child: so links never form a cycle, in which
+ * only from 0, so the second node's reference stays without a frame and is checked. A page is
+ * swizzled only if its tree and level are those of a child, so links never form a cycle, in which
  * no page could leave.
  *
- * <p><b>Latches</b> are only tried, because child before parent is against the latch order.
- *
- * <p>Under other translations all of this does nothing.
+ * <p><b>Latches</b> are only tried, because child before parent is against the latch order. Under
+ * other translations this class does nothing.
  *
  * @since 0.1.0
  */
@@ -150,7 +148,7 @@ public final class Swizzling {
     return PageHeader.type(pages, base(frame)) == PageHeader.INNER;
   }
 
-  /** The last reference of an inner node; within the page even if it is damaged. */
+  /** The last reference of an inner node; within the page even if the node is damaged. */
   private long end(int frame) {
     long base = base(frame);
     long last =
@@ -169,7 +167,7 @@ public final class Swizzling {
   // -------------------------------------------------------------------------------- swizzling
 
   /**
-   * Stores the frame of a child in its reference (S2). Waits for nothing; on failure, the next
+   * Stores the frame of a child in its reference (S2). Does not wait; after a failure, the next
    * descent tries again.
    *
    * @param parent the frame of the parent
@@ -224,8 +222,8 @@ public final class Swizzling {
   // ------------------------------------------------------------------------------ unswizzling
 
   /**
-   * Whether a page may leave its frame; if so, no reference names it any more (S3, S4). Its frame
-   * is latched exclusively and stays so. False: nothing has changed, choose another victim.
+   * Returns whether a page may leave its frame; if so, no reference names it any more (S3, S4). Its
+   * frame is latched exclusively and stays so. False: nothing has changed, choose another victim.
    */
   boolean leave(int frame) {
     if (!on) {

@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  *       nothing except, when a page moves, a second bucket of a higher number.
  * </ol>
  *
- * <p>Kinds differ in speed and in nothing else, so that each can be measured against the next: the
- * ladder of section 6.4 of "Predictive Translation: High-Performance Buffer Management Without the
+ * <p>Kinds differ only in speed, so that each can be measured against the next: the ladder of
+ * section 6.4 of "Predictive Translation: High-Performance Buffer Management Without the
  * Trade-Offs" (Zinsmeister, Nguyen, Leis, Neumann; SIGMOD 2026).
  *
  * <pre>
@@ -48,8 +48,8 @@ import org.jspecify.annotations.Nullable;
  *   DIRECT              none                   page                              76 a page of the file
  * </pre>
  *
- * <p>The kind is final, and every method is one predicted compare away from the static method of
- * its kind. A JVM with one kind of database never compiles the other cases.
+ * <p>The kind is final, and each method dispatches to the static method of its kind by one
+ * predicted compare. A JVM with one kind of database never compiles the other cases.
  */
 final class Translator {
   static final int PREDICTIVE = Translation.PREDICTIVE.ordinal();
@@ -184,7 +184,7 @@ final class Translator {
         : ChainedTranslation.predict(this, pid);
   }
 
-  /** The preferred frame of the page, or -1 if the translation has none. */
+  /** Returns the preferred frame of the page, or -1 if the translation has no preferred frames. */
   int preferred(long pid) {
     if (kind == PREDICTIVE) {
       return remainder(pid);
@@ -241,12 +241,11 @@ final class Translator {
   /**
    * Enters the page and names it in the frame's header; the bucket and the frame are latched.
    *
-   * <p>The frame's version advances here and not only at the release, because the holder may
+   * <p>The frame's version advances here, and not only at the release, because the holder may
    * release the latch unchanged. Excluded: (1) A scan copies page q of a frame with version v. q,
-   * clean and cold, is evicted for the head of the free list; the thread that read the head does
-   * not take it, and releases unchanged. q is loaded elsewhere and changed, and the frame validates
-   * v. (2) A reader takes the version of the empty frame, reads half of the page that arrives, and
-   * validates.
+   * clean and cold, is evicted for the head of the free list, which its reader does not take, and
+   * releases unchanged. q is loaded elsewhere and changed, and the frame validates v. (2) A reader
+   * takes the version of the empty frame, reads half of the page that arrives, and validates.
    */
   void insert(int bucket, long pid, int frame) {
     Latch.advance(headers, frame);
@@ -277,7 +276,7 @@ final class Translator {
     long at = latchAt(bucket);
     int round = 0;
     while (!Mem.casInt(table, at, 0, -1)) {
-      // Never sleeps: the holder does not either, though it may be descheduled.
+      // Never sleeps: holders are quick, though they may be descheduled.
       round = Math.min(Backoff.pause(round), Backoff.PARK_FROM - 1);
     }
   }

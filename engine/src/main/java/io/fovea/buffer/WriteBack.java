@@ -22,24 +22,24 @@ import org.jspecify.annotations.Nullable;
  * <p>Pages are copied because they may change while they are written.
  *
  * <p><b>Writing.</b> From the copy to the completion the frame's {@code writing} byte is set. It
- * forbids a second write of the page at the same time (the device promises no order); a drop (a
- * reload could read the device before the write is there); and a move (the completion would clear
+ * forbids a second write of the page at the same time (the device promises no order), a drop (a
+ * reload could read the device before the write arrives), and a move (the completion would clear
  * the byte of another page).
  *
  * <p>A page whose write failed is marked dirty again under its latch, which is only tried: its
- * holder may be waiting for a frame, and so for this very thread (an allocation latches a free page
- * that is being written, and descends a tree with it). If the latch is taken, the page stays marked
- * as being written, until a later batch begins and tries again.
+ * holder may be waiting for a frame, and so for this thread (an allocation latches a free page that
+ * is being written, and descends a tree with it). If the latch is taken, the page stays marked as
+ * being written, until a later batch begins and tries again.
  *
- * <p><b>Log.</b> No copy is written that is newer than the durable log. The background writer
- * leaves such a page out. But a page that commits change all the time is always newer, and would
- * hold back the redo point forever. So a flush copies it as it is and waits until the log is
- * durable up to the copy, holding no latch. After durability was lost the wait throws, and nothing
- * of the batch is written.
+ * <p><b>Log.</b> No copy is written that is newer than the durable log. The background writer skips
+ * such pages. But a page that commits change constantly is always newer, and would hold back the
+ * redo point forever. So a flush copies it as it is and waits until the log is durable up to the
+ * copy, holding no latch. After durability was lost the wait throws, and nothing of the batch is
+ * written.
  *
  * <p><b>recLsn.</b> At the copy it moves to writingRecLsn, which is cleared only once a write has
- * succeeded: after a failed write both name the change. So a thread that reads recLsn first and
- * then writingRecLsn sees one of them, however many copies and failures come in between: see {@link
+ * succeeded: after a failed write both name the change. So a thread that reads recLsn and then
+ * writingRecLsn sees one of them, whatever the number of copies and failures in between: see {@link
  * Flusher#minRecLsn}.
  *
  * <p>One batch at a time, by the background writer or by a flush, under a fair lock that is held
@@ -51,7 +51,7 @@ final class WriteBack {
 
   private static final String NOT_BEGUN = "no batch has begun, or it has ended";
 
-  /** How often the latch of a page is tried whose write has failed. */
+  /** The number of attempts to latch a page whose write has failed. */
   private static final int MARK_TRIES = 64;
 
   /** The offset of the copies in the buffer: behind the header of the double-write area. */
@@ -218,7 +218,7 @@ final class WriteBack {
    * Writes the pages that were added, and waits for the writes. May be called again for the same
    * batch.
    *
-   * @param awaitLog whether to wait for the log if a page is newer than what is durable; otherwise
+   * @param awaitLog whether to wait for the log if a page is newer than the durable log; otherwise
    *     such pages are left out
    * @return the number of pages written
    */
@@ -242,7 +242,7 @@ final class WriteBack {
       ended = true;
       return done;
     } finally {
-      // After an error of the JVM: pages marked as being written would stay so, and dirty, forever.
+      // After an error of the JVM: otherwise pages would stay marked as being written, and dirty.
       while (!ended && settled < marked) {
         notWritten(written[settled++]);
       }
@@ -452,9 +452,9 @@ final class WriteBack {
   }
 
   /**
-   * Repeats the transfers that failed, from the same copies, before the area is used again: pages
-   * in place may be torn, and the area has them whole. Their frames are dirty, so no thread reads
-   * them from the device, and no newer copy was written since.
+   * Repeats the failed transfers, from the same copies, before the area is used again: pages in
+   * place may be torn, and the area has them whole. Their frames are dirty, so no thread reads them
+   * from the device, and no newer copy was written since.
    */
   private boolean settle() {
     runs = unsettled;

@@ -1,25 +1,25 @@
 package io.fovea.buffer;
 
 /**
- * How far ahead the background writer works, and how much it submits to the device at once.
+ * How far ahead the background writer works, and how many pages it submits at a time.
  *
  * <pre>
  *   available:  0 ............ low ............... high ............ all
  *               |  works       |  finishes         |  sleeps
  *
- *   low   what is taken while two batches are written, at the rate of late; within bounds
+ *   low   frames taken during the write of two batches, at the recent rate; within bounds
  *   high  a batch more than that
  *   batch shrinks when one takes longer than {@value #BATCH_NANOS} ns, grows when it is faster,
- *         and where the writer is behind: fewer are available after it than half of low
+ *         and if the writer is behind: after it, less than half of low is available
  * </pre>
  *
  * <p>Available are frames that are free and those whose pages are ready to leave. The latter are
- * still pages of the pool, so a high mark costs no hits, only writes of pages that might have been
- * changed once more.
+ * still pages of the pool, so a high limit costs no hits, only writes of pages that might have been
+ * changed again.
  *
  * <p>Reads queue up behind a batch in the device. But a batch costs two or three syncs with a
  * double-write area, and threads that want frames wait for all of it. So it has at least {@value
- * #BATCH_MIN} pages, and a writer that is behind submits more, however long that takes.
+ * #BATCH_MIN} pages; a writer that is behind submits more, even if that takes long.
  *
  * <p>Used by the writer's thread only, except that all threads may read the marks.
  */
@@ -91,7 +91,7 @@ final class WriterPace {
       return;
     }
     double rate = (double) (taken - takenThen) / nanos;
-    // Up at once, because a burst can't wait; down by halves.
+    // Up immediately, because a burst can't wait; down by halves.
     perNano = Math.max(rate, (perNano + rate) / 2);
     since = now;
     takenThen = taken;
@@ -103,7 +103,7 @@ final class WriterPace {
    *
    * @param pages the number of its pages
    * @param nanos from its copies to its completion
-   * @param behind whether too few frames are available all the same
+   * @param behind whether too few frames are available nevertheless
    */
   void wrote(int pages, long nanos, boolean behind) {
     batchNanos += (nanos - batchNanos) / 4;

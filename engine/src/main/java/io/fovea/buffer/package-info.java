@@ -14,7 +14,7 @@
  *      │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
  *      └►            SecondChance, Sampling  ReadyFrames, FrameWaits
  *     PageAllocator page ids, the free list, the length of the file; AllocatorRecord
- *     PageImages    pages in log records                  PoolLog: the log, as the pool needs it
+ *     PageImages    pages in log records                  PoolLog: the pool's view of the log
  * </pre>
  *
  * <p>May import: {@code io.fovea.config}, {@code io.fovea.error}, {@code io.fovea.memory}, {@code

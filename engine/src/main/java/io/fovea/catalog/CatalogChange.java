@@ -57,7 +57,7 @@ public final class CatalogChange {
   private final List<BTree> dropped = new ArrayList<>();
   private final List<Operation> operations = new ArrayList<>();
 
-  /** Changes of table names, for change subscribers; the catalog's tree has none of them. */
+  /** Changes of table names, for change subscribers; they are not stored in the catalog's tree. */
   private final List<Fate> fates = new ArrayList<>();
 
   private record Fate(int treeId, byte[] name, int how) {}

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  *   drops   pages of dropped tables are freed if no transaction uses them
  *   find    is there a node in a high page?              under the schema lock
  *   raise   low free pages to the top of the free list
- *   piece   some allocated ─► nodes moved there          under the schema lock, separate session
+ *   piece   pages allocated ─► nodes moved there         under the schema lock, separate session
  *                             {@link TreeCompaction}
  *   pause   as the bandwidth limit requires
  *   roots   the same with roots of trees                 {@link RootMoves}

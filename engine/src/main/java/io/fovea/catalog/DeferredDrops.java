@@ -125,7 +125,7 @@ public final class DeferredDrops {
       this.held = true;
     }
 
-    /** Creates the drop of a tree that an earlier opening has not freed completely. */
+    /** Creates the drop of a tree that an earlier opening freed incompletely. */
     Drop(int treeId, long rootPid) {
       this.treeId = treeId;
       this.rootPid = rootPid;

@@ -57,7 +57,7 @@ final class FreshTrees {
 
   /**
    * @param session has begun before the first of their pages was allocated
-   * @param step runs an action that touches pages, or throws if the build is given up
+   * @param step runs an action that touches pages, or throws if the build is abandoned
    */
   FreshTrees(
       Store store,

@@ -63,7 +63,7 @@ public final class IndexBuild {
     return backgroundThrottle;
   }
 
-  /** Throws if the operation must be given up. */
+  /** Throws if the operation must be abandoned. */
   void check() {
     OperationInterruptedException.check(what);
     if (core.isLeaving() || core.isDropped()) {

@@ -163,7 +163,7 @@ final class IndexFill implements Loads.Work {
 
   private static <T> T made(@Nullable T one) {
     if (one == null) {
-      throw new IllegalStateException("The build has not reached this step.");
+      throw new IllegalStateException("The build has not yet reached this step.");
     }
     return one;
   }

@@ -50,7 +50,7 @@ final class Loads {
 
   private final Set<Work> active = ConcurrentHashMap.newKeySet();
 
-  /** Reusable log sessions, guarded by itself. */
+  /** Reusable log sessions, guarded by this deque. */
   private final Deque<LogSession> sessions = new ArrayDeque<>();
 
   /** A bit for each file of runs in use. Guarded by {@link #sessions}. */

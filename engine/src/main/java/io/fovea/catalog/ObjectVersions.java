@@ -224,7 +224,7 @@ final class ObjectVersions {
         if (Shape.Composite.find(c, file.shape(v)) >= 0) {
           return "component "
               + c.name()
-              + " was given up after version "
+              + " was dropped after version "
               + v
               + ", of which there may be objects. Give the new component another name";
         }

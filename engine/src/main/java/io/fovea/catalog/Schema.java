@@ -683,7 +683,7 @@ public final class Schema {
     return of(from, core -> renames.table(tables, core, from, to, this::publish));
   }
 
-  /** Renames an index; returns false if the table has none of that name. */
+  /** Renames an index; returns false if the table has no index of that name. */
   public boolean renameIndex(String table, String from, String to) {
     return of(table, core -> renames.index(core, from, to));
   }
@@ -703,12 +703,12 @@ public final class Schema {
     return expirations;
   }
 
-  /** Removes the expiry of a table; returns false if it has none. */
+  /** Removes the expiry of a table; returns false if its rows do not expire. */
   public boolean dropExpiry(String table) {
     return of(table, expirations::drop);
   }
 
-  /** Drops an index; returns false if the table has none of that name. */
+  /** Drops an index; returns false if the table has no index of that name. */
   public boolean dropIndex(String table, String name) {
     return of(table, core -> indexChanges.drop(core, name));
   }

@@ -349,8 +349,8 @@ final class SchemaChanges {
               + NameText.of(spec.name())
               + " of table "
               + NameText.of(table.name())
-              + " has no extractor: it was made by describe. Where the table may be changed, open it"
-              + " with the specification of the program that made it.");
+              + " has no extractor: its specification is from describe. To change the table, open"
+              + " it with the specification of the program that created it.");
     }
     return new IndexCore(
         spec.name(),

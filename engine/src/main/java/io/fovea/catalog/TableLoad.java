@@ -181,7 +181,7 @@ final class TableLoad implements Loads.Work {
 
   private static LoadTrees made(@Nullable LoadTrees trees) {
     if (trees == null) {
-      throw new IllegalStateException("The load has not begun.");
+      throw new IllegalStateException("The load has not yet begun.");
     }
     return trees;
   }

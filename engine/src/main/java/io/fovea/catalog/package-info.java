@@ -14,7 +14,7 @@
  *   Compaction      moves pages towards the front of the file
  * </pre>
  *
- * <p>Contract: when a schema change returns, it is durable; when it throws, it has not happened.
+ * <p>Contract: when a schema change returns, it is durable; when it throws, it had no effect.
  * {@link io.fovea.catalog.CatalogCallbacks} runs work that needs transactions.
  *
  * <p>May import: every package below it, and the exported packages {@code schema}, {@code config}

@@ -64,12 +64,12 @@ final class CopyArea {
     return pids.length;
   }
 
-  /** Returns the number of free slots of memory, which may be outdated at once. */
+  /** Returns the number of free slots of memory; may be outdated at once. */
   int freeSlots() {
     return freeCount;
   }
 
-  /** Returns the memory used by copies, which may be outdated at once. */
+  /** Returns the memory used by copies; may be outdated at once. */
   long memoryBytes() {
     return (long) (slots() - freeCount) * pageSize;
   }
@@ -87,7 +87,9 @@ final class CopyArea {
     return memory;
   }
 
-  /** Returns the page of a memory slot's copy; 0 for none. A hint without the stripe's lock. */
+  /**
+   * Returns the page of a memory slot's copy; 0 for none. Only a hint without the stripe's lock.
+   */
   long pid(int slot) {
     return pids[slot];
   }
@@ -118,7 +120,7 @@ final class CopyArea {
       return 0;
     }
     try {
-      // The page changes only in this way until its latch is released.
+      // The page stays as it is until its latch is released, except for the seal.
       seal.seal(pages, base);
       write(place, pages, base);
       return place;

@@ -12,9 +12,9 @@ import io.fovea.io.IoBatch;
  *            a batch: sealed, written ─► the table refers to the file ─► slots free
  * </pre>
  *
- * <p>A copy does not change, and is read in memory until the table refers to the file: under the
- * lock of its stripe, so no reader uses a slot that is freed. One thread, which holds the lock of
- * {@link PageCopies}, so no copy is dropped meanwhile.
+ * <p>A copy does not change. It is read in memory until the table refers to the file, which changes
+ * under the lock of its stripe, so no reader uses a slot that is freed. One thread, which holds the
+ * lock of {@link PageCopies}, so no copy is dropped at the same time.
  */
 final class CopySpiller {
   private static final int BATCH = 32;

@@ -25,19 +25,19 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Why a reader gets the right page.</b> If the page was changed since the snapshot, the first
- * change was made under a latch whose holder had first put a copy with a label of at least s into
- * the table. A reader that sees anything such a holder released (it reads the latch version with
+ * writer had put a copy with a label of at least s into the table before its change, under the
+ * page's latch. A reader that sees any change by such a writer (it reads the latch version with
  * acquire, and the device was written after that) finds the copy when it checks after its read. If
- * the page was not changed since, there is no such copy, or one with the same contents.
+ * the page is unchanged, there is no such copy, or one with the same contents.
  *
- * <p><b>Which writers must have seen the snapshot.</b> All that change what it can reach. A
+ * <p><b>Which writers must know the snapshot.</b> All that change pages reachable from it. A
  * snapshot is taken at a quiescent point: no commit is between its decision and its last change,
- * and a thread that decides later has seen the snapshot ({@link #open} is called in between: see
+ * and a thread that decides later knows the snapshot ({@link #open} is called in between: see
  * {@code CommitGate} in the transaction package). Pages that are not reachable from the snapshot's
  * catalog may be changed at any time, with or without a copy.
  *
  * <p><b>Cost.</b> Without a snapshot, a read of one field per exclusive latch. With one, a check of
- * what is known about the frame; the first change of a page costs a copy.
+ * the frame's entry; the first change of a page costs a copy.
  *
  * <p><b>If space runs out</b>, the oldest snapshot is evicted so that writers continue; its readers
  * are notified. A page is never changed without a copy while a snapshot may need it.
@@ -107,7 +107,7 @@ public final class PageCopies {
   // ------------------------------------------------------------------------------------- snapshots
 
   /**
-   * Prepares space for copies before a snapshot is opened, so that {@link #open} is quick.
+   * Prepares space for copies, so that {@link #open} is quick.
    *
    * @param limits the limits of copies; those of the first call are used
    */
@@ -133,7 +133,7 @@ public final class PageCopies {
   }
 
   /**
-   * Opens a snapshot. No thread may be changing what it can reach. Requires {@link #prepare};
+   * Opens a snapshot. No thread may be changing pages that it can reach. Requires {@link #prepare};
    * neither waits nor fails.
    *
    * @param pidLimit above every allocated page id
@@ -198,10 +198,7 @@ public final class PageCopies {
     }
   }
 
-  /**
-   * Releases what is known about frames. Concurrent writers enter labels that no snapshot will
-   * have.
-   */
+  /** Releases the entries of frames. Concurrent writers enter labels that no snapshot will have. */
   private void forgetKnown() {
     NativeRegion region = knownRegion;
     if (region != null) {

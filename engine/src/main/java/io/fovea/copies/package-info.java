@@ -9,7 +9,7 @@
  *   CopySpiller    moves copies from memory to the file
  * </pre>
  *
- * <p>Purpose: readers of a snapshot and writers do not block each other.
+ * <p>Readers of a snapshot and writers do not block each other.
  *
  * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory}, {@code io.fovea.io}.
  *

@@ -12,9 +12,8 @@ import java.math.BigInteger;
  * as the precision needs ({@link Field#decimalBytes}). In a key the sign bit is flipped, so that
  * the order of the bytes is the order of the numbers.
  *
- * <p><b>Nothing is rounded.</b> A value with more fraction digits than its field is rejected: what
- * is read equals what was written, by {@link BigDecimal#compareTo}. It has the field's scale,
- * whatever the scale of the value.
+ * <p><b>Nothing is rounded.</b> A value with more fraction digits than its field is rejected. A
+ * value read equals the written one by {@link BigDecimal#compareTo}, and has the field's scale.
  */
 public final class Decimals {
   /** The largest width that is processed as a {@code long}. */

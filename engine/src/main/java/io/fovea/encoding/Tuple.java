@@ -28,9 +28,9 @@ import java.util.UUID;
  * value, which is above infinity.
  *
  * <p><b>Why the end mark has two bytes.</b> With a single 0x00, the value {@code a} followed by a
- * part that begins with 0xFF could not be told from {@code a, 0x00}. The second byte of the mark,
- * 0x01, is below that of an escaped zero, so a string comes before every longer one that begins
- * with it. No encoded part is a proper prefix of another value of the same part: encoded tuples are
+ * part that begins with 0xFF would equal {@code a, 0x00}. The second byte of the mark, 0x01, is
+ * below that of an escaped zero, so a string comes before every longer one that begins with it. No
+ * encoded part is a proper prefix of another value of the same part: encoded tuples are
  * prefix-free, and a tuple of fewer parts is a prefix of exactly those that begin with its values.
  *
  * <p>Nothing here allocates, except for exceptions and for reading objects.

@@ -24,7 +24,7 @@ public enum AbortCause {
    * The transaction is older than the history of commits that the protocol keeps. Occurs only under
    * protocols that validate against such a history.
    */
-  HISTORY(true, "so much was committed since it began that it can't be checked any more"),
+  HISTORY(true, "too much was committed since it began, so it can no longer be checked"),
   /** A table that the transaction uses or has looked up was created, dropped or renamed. */
   CATALOG(true, "a table that it uses or has looked for was created, dropped or renamed"),
   /**

@@ -21,6 +21,6 @@ public final class ChangesLostException extends FoveaException {
             + name
             + " can't be followed from this position: "
             + why
-            + ". Begin anew with a snapshot, and from its position.");
+            + ". Take a new snapshot, and continue from its position.");
   }
 }

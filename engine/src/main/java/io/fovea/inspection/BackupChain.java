@@ -33,9 +33,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Each backup is copied next to the others, checked against its manifest (every byte by its
- * checksum, and that it applies to what is there: {@link BackupManifest#whyNotOnto}), applied, and
- * removed. A full backup without a manifest is treated as the files of a database, to which nothing
- * can be applied.
+ * checksum, and that it applies to the previous ones: {@link BackupManifest#whyNotOnto}), applied,
+ * and removed. A full backup without a manifest is treated as the files of a database, to which
+ * nothing can be applied.
  *
  * <p>Immutable; one thread copies.
  */
@@ -90,7 +90,7 @@ public final class BackupChain {
   /**
    * Returns the position of a backup.
    *
-   * @throws InvalidUseException if it has none
+   * @throws InvalidUseException if it is without a position
    */
   public static BackupPoint position(Path backup) {
     BackupManifest manifest;

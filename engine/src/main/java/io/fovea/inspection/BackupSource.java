@@ -66,7 +66,7 @@ interface BackupSource {
     };
   }
 
-  /** Reads the manifest of a backup; returns null if it has none. */
+  /** Reads the manifest of a backup; returns null if there is no manifest. */
   static byte @Nullable [] manifestAt(Path path) throws IOException {
     if (Files.isRegularFile(path)) {
       try (InputStream in = Files.newInputStream(path)) {

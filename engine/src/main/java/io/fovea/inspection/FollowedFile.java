@@ -38,17 +38,16 @@ import org.jspecify.annotations.Nullable;
  *          3. they are delivered
  * </pre>
  *
- * <p><b>Why nothing is left out.</b> From the LSN that the superblock names, the log was written
- * for change subscribers, and its segments have no gaps. The superblock names a later LSN, or none,
- * before a segment is reused, and before a process without change retention writes to the log. It
- * is read after the log, so everything read came from such a range. It may be read while it is
- * written; then the other superblock is used, which is the one that was valid while the log was
- * read, or newer.
+ * <p><b>Completeness.</b> From the LSN that the superblock names, the log was written for change
+ * subscribers, and its segments have no gaps. The superblock names a later LSN, or none, before a
+ * segment is reused, and before a process without change retention writes to the log. It is read
+ * after the log, so everything read is from such a range. If a superblock is read during its write,
+ * the other one is used, which was valid while the log was read, or is newer.
  *
  * <p><b>Damage</b> may be a segment that was reused. So everything is read again, several times,
- * from the last delivered commit; the superblock is checked before damage is reported. Damage in
- * the last segment looks like the log's end: beyond it nothing is known until the writer begins
- * another segment, or a superblock says that the log was durable farther.
+ * from the last delivered commit, and the superblock is checked before damage is reported. Damage
+ * in the last segment looks like the log's end, until the writer begins another segment, or a
+ * superblock has a later durable position.
  *
  * <p>One thread.
  */
@@ -159,7 +158,7 @@ public final class FollowedFile implements AutoCloseable {
   /**
    * Moves to a position.
    *
-   * @throws ChangesLostException if the log no longer has what follows it
+   * @throws ChangesLostException if the log no longer has the following commits
    * @throws CorruptionException if the log is damaged
    */
   public void from(ChangePoint at) {
@@ -291,8 +290,8 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Returns the position after the last delivered commit, or farther if what follows has changed no
-   * table. May be called after the close.
+   * Returns the position after the last delivered commit, or farther if later commits have changed
+   * no table. May be called after the close.
    */
   public ChangePoint position() {
     if (unread != null) {
@@ -320,7 +319,7 @@ public final class FollowedFile implements AutoCloseable {
 
   /**
    * Returns the start of the retained log according to the superblock; {@link Long#MAX_VALUE} for
-   * none. A missing segment proves nothing: its header may have been read while it was written.
+   * none. A missing segment proves nothing: its header may have been read during its write.
    */
   private long kept() {
     Superblock s = superblock();
@@ -347,7 +346,7 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Runs an action, and repeats it if it finds data that may be being written.
+   * Runs an action, and repeats it if it finds data whose write may be in progress.
    *
    * @param restart whether to start over before the first attempt
    * @param at where to start over; null if the action does that itself

@@ -86,7 +86,7 @@ public final class Inspection implements AutoCloseable {
     this.storage = new OverlayStorage(file);
   }
 
-  /** Locks the file if possible. Others may read it meanwhile. */
+  /** Locks the file if possible. Others may read it at the same time. */
   private static @Nullable FileLock lock(Path file) {
     try {
       return FileLock.acquireShared(file);
@@ -210,8 +210,7 @@ public final class Inspection implements AutoCloseable {
 
   /**
    * Checks the pages on disk of a file that was not closed for pages newer than the log. Damaged
-   * pages are not reported yet: torn ones are restored, others are rebuilt from images in the log,
-   * and the rest is found after that.
+   * pages are reported after recovery, which restores torn ones and rebuilds others from images.
    */
   private void raw(BlockDevice data, Superblock superblock) {
     long pages = data.size() / superblock.pageSize();

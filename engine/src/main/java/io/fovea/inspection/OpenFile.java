@@ -203,7 +203,7 @@ public final class OpenFile implements AutoCloseable {
     }
     LogDump dump = new LogDump(superblock.pageSize(), bodies);
     long redo = superblock.redoLsn();
-    // A reader must start at a record. The redo point is one; an earlier position is the caller's.
+    // A reader must start at a record: the redo point, or an earlier position given by the caller.
     long open = from < 0 || from >= redo ? redo : from;
     try (BlockDevice log = storage.open(Storage.LOG);
         LogReader reader =

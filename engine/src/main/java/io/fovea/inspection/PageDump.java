@@ -51,7 +51,7 @@ final class PageDump {
 
   private void decode(long pid) {
     int type = PageHeader.type(page, 0);
-    // A superblock's checksum covers its first 4096 bytes, whatever the page size.
+    // A superblock's checksum covers its first 4096 bytes, for every page size.
     int summed = type == PageHeader.SUPERBLOCK && pid < 2 ? Math.min(pageSize, 4096) : pageSize;
     int expected = PageHeader.sum(page, 0, summed);
     boolean whole = PageHeader.checksum(page, 0) == expected;

@@ -49,7 +49,7 @@ public final class Verification {
   public record Result(
       long pages, long freePages, int trees, long records, List<String> problems) {}
 
-  /** Checks everything. Waits until no transaction is active, and admits none meanwhile. */
+  /** Checks everything. Waits until no transaction is active, and admits none until the end. */
   public static Result run(Store store, Schema schema) {
     Result[] result = new Result[1];
     schema.whileAllIsStill("verify " + store.name(), () -> result[0] = atRest(store, schema));

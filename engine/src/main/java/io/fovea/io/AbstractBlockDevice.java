@@ -57,7 +57,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   /** Writes in full; returns 0 or an error number. */
   protected abstract int writeNow(long offset, MemorySegment seg, long segOff, int len);
 
-  /** Makes durable what was written; returns 0 or an error number. */
+  /** Makes previous writes durable; returns 0 or an error number. */
   protected abstract int syncNow();
 
   /** Changes the length; returns 0 or an error number. */
@@ -73,7 +73,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     return Errno.EOPNOTSUPP;
   }
 
-  /** Releases what the device holds. Called once, with no operation in progress. */
+  /** Releases the device's resources. Called once, with no operation in progress. */
   protected abstract void closeNow();
 
   // -------------------------------------------------------------------------------- the interface
@@ -227,7 +227,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   // ----------------------------------------------------------------------------- for subclasses
 
   /**
-   * Checks a batch, enters the gate for it and takes it over. An empty batch is done at once.
+   * Checks a batch, enters the gate for it and accepts it. An empty batch is done at once.
    *
    * <p>If this throws, the batch stays with the caller. Afterwards the device throws nothing and
    * ends each entry: it must have all resources for that before it calls this, and if a thread
@@ -312,7 +312,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   /**
    * Logs an unexpected exception and returns the error number for the entry.
    *
-   * @param t what was thrown
+   * @param t the exception
    * @return an error number
    */
   protected final int unexpected(Throwable t) {
@@ -320,7 +320,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   }
 
   /**
-   * Enters the gate for something that is not an operation.
+   * Enters the gate without an operation.
    *
    * @return false if the device is closed; otherwise the caller must call {@link #leave}
    */

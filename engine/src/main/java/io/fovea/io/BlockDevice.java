@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>A transfer is done in full or fails. Bytes beyond the end, and bytes never written, read as
  *       zeros.
  *   <li>A failed read leaves the memory undefined; a failed write leaves the bytes on the device
- *       undefined. Neither touches anything else.
+ *       undefined. Nothing else is affected.
  *   <li>Writes are durable after a {@link #sync} that began after they were done. Until then any of
  *       them may be lost, in any order, torn at 512 bytes. <b>A failed sync is final:</b> no later
  *       sync makes up for it.
@@ -77,12 +77,12 @@ public interface BlockDevice extends AutoCloseable {
    * stored in the batch. Until {@link IoBatch#await} returns, batch and memory belong to the
    * device.
    *
-   * <p>Blocks while more is in progress than the device can hold.
+   * <p>Blocks while the device has as many operations in progress as it can hold.
    *
-   * <p><b>Exceptions.</b> If this throws, the device has not taken the batch over: no entry has
-   * begun, no completion will be called, and the memory is the caller's. Otherwise each entry ends
-   * exactly once, whatever fails: the start of a thread, an allocation. So a caller may release the
-   * memory of an entry if and only if this throws.
+   * <p><b>Exceptions.</b> If this throws, the batch was not accepted: no entry was started, no
+   * completion will be called, and the memory is the caller's. Otherwise each entry ends exactly
+   * once, whatever fails: the start of a thread, an allocation. So a caller may release the memory
+   * of an entry if and only if this throws.
    *
    * @param batch what to do
    */
@@ -90,7 +90,7 @@ public interface BlockDevice extends AutoCloseable {
 
   /**
    * Performs all entries of a batch. Failures of entries are stored in the batch, not thrown. An
-   * exception means that the batch was not taken over, as in {@link #submit}.
+   * exception means that the batch was not accepted, as in {@link #submit}.
    *
    * @param batch what to do
    */
@@ -101,10 +101,9 @@ public interface BlockDevice extends AutoCloseable {
 
   /**
    * Returns whether durable writes are independent: a batch of one write and a sync at its end, run
-   * by {@link #run} on a platform thread, reports the outcome of its own bytes and never consumes a
-   * report meant for another such batch, however many run concurrently. If not, a failed write may
-   * be reported to another thread's sync, and a caller that needs to know must run one batch after
-   * the other.
+   * by {@link #run} on a platform thread, reports the outcome of these bytes and never consumes a
+   * report meant for a concurrent batch of this kind. If not, a failed write may be reported to
+   * another thread's sync, and a caller that needs to know must run one batch after the other.
    *
    * <p>The answer may change from true to false while the device is open.
    *
@@ -127,13 +126,13 @@ public interface BlockDevice extends AutoCloseable {
   }
 
   /**
-   * Ends finished reads in lent rings that their borrowers have not reaped yet, for a thread that
+   * Ends finished reads in lent rings that their borrowers have yet to reap, for a thread that
    * waits for one of them and does not know whose it is. Does not wait.
    */
   default void endLent() {}
 
   /**
-   * Makes durable what was written before the call, with as much metadata as finding it needs.
+   * Makes all writes before the call durable, with the metadata needed to find them.
    *
    * <p>Calls run one at a time, and after a failure all later calls fail on every thread. A sync at
    * the end of a batch is not included: it neither waits for these calls nor blocks them, and its

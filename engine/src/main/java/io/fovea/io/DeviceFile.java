@@ -38,7 +38,7 @@ final class DeviceFile {
    */
   static final int BLOCK = 4096;
 
-  /** How often a transfer may make no progress before that is an error. */
+  /** How often a transfer may make no progress before it fails. */
   static final int STALLS_MAX = 100;
 
   private final Path path;
@@ -47,10 +47,10 @@ final class DeviceFile {
   private final AtomicLong size;
 
   /**
-   * Whether something was written, or the length changed, that no later sync has made durable. Set
-   * after a write is done, before its caller learns of it; cleared before a sync begins: a sync
-   * that could miss the write never clears the flag it set. Initially true, since another process
-   * may have written.
+   * Whether there are writes or changes of the length that no later sync has made durable. Set
+   * after a write is done, before its caller returns; cleared before a sync begins: a sync that
+   * could miss the write never clears the flag it set. Initially true, since another process may
+   * have written.
    */
   private volatile boolean unsynced = true;
 
@@ -195,10 +195,10 @@ final class DeviceFile {
   }
 
   /**
-   * Returns whether a {@link #writeDurably} reports errors of its own bytes only. That holds for
-   * direct writes: the system gets the error from the device, and nothing is in the page cache,
-   * whose errors are reported once, to the first thread that syncs. A concurrent sync does not
-   * consume the error.
+   * Returns whether a {@link #writeDurably} reports errors of only its bytes. That holds for direct
+   * writes: the system gets the error from the device, and nothing is in the page cache, whose
+   * errors are reported once, to the first thread that syncs. A concurrent sync does not consume
+   * the error.
    */
   boolean writesApart() {
     return file.direct() && file.writesDurably();
@@ -256,7 +256,7 @@ final class DeviceFile {
         || errno == Errno.EINVAL && (file.fd() != fd || file.direct() && file.giveUpDirect());
   }
 
-  /** Returns whether a short transfer that stopped here met the end of the file. */
+  /** Returns whether a short transfer that ended here met the end of the file. */
   boolean isEnd(long at) {
     return (at & BLOCK - 1) != 0 && at >= file.size();
   }

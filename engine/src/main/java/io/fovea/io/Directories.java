@@ -62,7 +62,7 @@ public final class Directories {
     T run() throws IOException;
   }
 
-  /** Performs the operations for a test, and models what a power loss would leave of them. */
+  /** Performs the operations for a test, and models the state after a power loss. */
   public interface Observer {
     /**
      * Performs an operation, on the thread that requested it.
@@ -147,7 +147,7 @@ public final class Directories {
   /**
    * Creates a directory and its missing parents, durably. Each is synced before the next one is
    * created. So of the existing ones only the deepest may be unsynced, left by a process that was
-   * killed in this method: it is synced as well.
+   * killed in this method: it is synced too.
    *
    * <p>One at a time: a second call that needs the same directories finds them synced.
    *
@@ -291,7 +291,7 @@ public final class Directories {
   /**
    * Creates an empty file.
    *
-   * @param permissions its permissions, whatever the umask says; null for the default
+   * @param permissions its permissions, independent of the umask; null for the default
    * @throws java.nio.file.FileAlreadyExistsException if it exists
    */
   public static void createFile(Path file, @Nullable Set<PosixFilePermission> permissions)

@@ -23,8 +23,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Locks a file for one writer or any number of readers, and names the holder to those who are
- * refused.
+ * Locks a file for one writer or any number of readers. A refused opener gets an exception that
+ * names the holder.
  *
  * <pre>
  *                            with native access           without
@@ -43,20 +43,20 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>The lock file.</b> A record lock is lost when its process closes any descriptor of the
  * file, as a copy, a dump and a refused opening do. So every opener also locks a file that no other
- * code opens, after the data file. Holding both locks excludes others: if two openers have the data
- * file's because one of them has lost it, the second is refused the other. A writer writes its
- * process into the lock file: the id, the boot of the system and the start of the process, which
- * tell it from a later process with the same id. An opener that gets both locks but finds the note
- * of another live process is refused all the same.
+ * code opens, after the data file. Both locks are required: if two openers have the data file's
+ * because one of them has lost it, the second is refused the other. A writer writes its process
+ * into the lock file: the id, the boot of the system and the start of the process, which
+ * distinguish it from a later process with the same id. An opener that gets both locks but finds
+ * the note of another live process is refused too.
  *
  * <p>The lock file need not survive a power loss, so its directory is not synced for it: no lock is
  * held after a restart, and a note of an earlier boot is ignored.
  *
  * <p>The holder removes the lock file, with the locks held. A thread that has locked it checks that
- * it still has its name, and starts over otherwise.
+ * the file still has its name, and starts over otherwise.
  *
- * <p>A JVM without native access must not open the lock file a second time while it holds it. What
- * it holds is recorded in this class, and in a system property for the same class in another class
+ * <p>A JVM without native access must not open the lock file a second time while it holds it. Its
+ * locks are recorded in this class, and in a system property for the same class in another class
  * loader, which checks it before it opens anything. Readers there share the locks of the first
  * loader for as long as that one holds them.
  *
@@ -184,7 +184,7 @@ public final class FileLock implements AutoCloseable {
 
   /**
    * Locks a file for a reader, shared with other readers, without waiting. Nothing in its folder is
-   * changed, except that without native access the lock file exists meanwhile.
+   * changed, except that without native access the lock file exists while it is held.
    *
    * @param file the file, which exists; may be a link to it
    * @return the lock, to be closed after the file

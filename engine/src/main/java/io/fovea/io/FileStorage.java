@@ -54,8 +54,8 @@ public final class FileStorage implements Storage {
   public BlockDevice open(String suffix) {
     Path path = path(suffix);
     boolean there = Files.exists(path);
-    // The log and the double-write area are written by one thread that has nothing else to do: its
-    // own system call saves a hand-over, and a ring's sync would take another kernel thread.
+    // The log and the double-write area are written by one thread that has no other work: its own
+    // system call saves a hand-over, and a ring's sync would take another kernel thread.
     if (!there && !suffix.equals(DATA)) {
       createAsData(path);
     }
@@ -109,8 +109,8 @@ public final class FileStorage implements Storage {
   }
 
   /**
-   * Rejects files with several hard links. Through another name, with another log, the same pages
-   * could be changed; and a copy that shares its files by links would be changed with them.
+   * Rejects files with several hard links. The same pages could be changed under another name, with
+   * another log; and a copy by links would change with the original.
    *
    * @throws IncompatibleFormatException if a file has several names
    */
@@ -123,10 +123,10 @@ public final class FileStorage implements Storage {
             path
                 + " has "
                 + names
-                + " names (hard links), and is not opened for writing: each name would have a log"
-                + " of its own, and a copy by links would change with the original. Replace the"
-                + " file by a copy of itself (cp, then mv), or remove the other names; to look"
-                + " into it, open it for reading only.");
+                + " names (hard links), and is not opened for writing: each name would have its"
+                + " own log, and a copy by links would change with the original. Replace the file"
+                + " with a real copy (cp, then mv), or remove the other names. To read it as it"
+                + " is, open it read-only.");
       }
     }
   }

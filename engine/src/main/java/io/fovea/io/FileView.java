@@ -11,7 +11,7 @@ import java.nio.file.Path;
  * A read-only file, for tools that inspect a database and must not change a byte of it.
  *
  * <p>The file is opened for reading, so no error above can write to it. Writes fail with EROFS; a
- * sync does nothing. {@link #force} syncs what others have written.
+ * sync does nothing. {@link #force} syncs the writes of others.
  *
  * <p>Any thread; interrupts have no effect.
  *
@@ -86,7 +86,7 @@ public final class FileView extends AbstractBlockDevice {
   }
 
   /**
-   * Makes durable what others have written to the file.
+   * Makes the writes of others to the file durable.
    *
    * @return whether that was possible
    */

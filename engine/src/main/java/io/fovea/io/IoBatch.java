@@ -55,9 +55,9 @@ public final class IoBatch {
       Mem.isRaw() ? MemorySegment.NULL.reinterpret(Long.MAX_VALUE) : null;
 
   /**
-   * Called at the end of each entry, before the entry counts as done, on the thread of the device
-   * that ended it: for what must happen even if the owner never checks the batch again. It may take
-   * latches that are held briefly, and must not wait for anything else.
+   * Called at the end of each entry, before the entry counts as done, on the device's thread that
+   * ended it: for actions that must happen even if the owner never checks the batch again. It may
+   * take latches that are held briefly, and must not wait for anything else.
    *
    * @since 0.1.0
    */
@@ -375,7 +375,7 @@ public final class IoBatch {
     return left;
   }
 
-  /** Calls a completion. The device's thread survives whatever it throws. */
+  /** Calls a completion. The device's thread survives its exceptions. */
   private static int notify(Completion completion, int i, int errno) {
     try {
       completion.ended(i, errno);

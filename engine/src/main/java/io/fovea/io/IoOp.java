@@ -10,7 +10,7 @@ public enum IoOp {
   READ,
   /** Transfers bytes from memory to the device. */
   WRITE,
-  /** Makes durable what was written. */
+  /** Makes previous writes durable. */
   SYNC,
   /** Changes the length of the device. */
   RESIZE,

@@ -19,11 +19,10 @@ import org.jspecify.annotations.Nullable;
  *               1 MiB chunks of native memory, allocated when they are first written
  * </pre>
  *
- * <p>There are chunks instead of one mapping because the final size is not known. Readers and
- * writers take no lock: a chunk stays in place until the device is closed, and callers must prevent
- * concurrent overlapping operations. Growing replaces the directory under a lock; a chunk that
- * another thread enters into the old directory meanwhile would be lost, so entering one takes the
- * same lock.
+ * <p>Memory is in chunks because the final size is not known. Readers and writers take no lock: a
+ * chunk stays in place until the device is closed, and callers must prevent concurrent overlapping
+ * operations. Growing replaces the directory under a lock; a chunk entered concurrently into the
+ * old directory would be lost, so entering one takes the same lock.
  *
  * <p>A sync does nothing: memory is as durable as the process.
  *

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * The files of a database as a private copy in memory: a database on it may change anything, and
  * the files stay as they are. See {@link OverlayDevice}.
  *
- * <p>Devices can be closed and reopened; what was written to them stays until the storage is
- * closed. One thread opens and closes.
+ * <p>Devices can be closed and reopened; their contents are kept until the storage is closed. One
+ * thread opens and closes.
  *
  * @since 0.1.0
  */
@@ -85,7 +85,7 @@ public final class OverlayStorage implements Storage, AutoCloseable {
     devices.clear();
   }
 
-  /** A handle on a device; closing it keeps what was written. */
+  /** A handle on a device; closing it keeps the contents. */
   private static final class Lent implements BlockDevice {
     private final OverlayDevice device;
 

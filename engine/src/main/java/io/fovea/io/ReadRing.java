@@ -39,11 +39,11 @@ import org.jspecify.annotations.Nullable;
  * unlocks.
  *
  * <p><b>Reads land in memory of the ring</b>, a block per slot that the kernel has pinned
- * permanently, and the thread that ends them copies them from there. The extra copy is faster: the
- * same few blocks stay in the caches of whatever fills them, whereas frames of a pool are cold
- * memory, and the page is in this processor's cache when it is used. If the ring fails, the kernel
- * can write nowhere else. Reads of more than a block go straight to their destination, as do all
- * reads if the kernel refuses to pin memory.
+ * permanently, and the thread that ends them copies them. The extra copy is faster: these few
+ * blocks stay in caches, whereas frames of a pool are cold memory, and the copied page is in this
+ * processor's cache when it is used. If the ring fails, the kernel can write nowhere else. Reads of
+ * more than a block go straight to their destination, as do all reads if the kernel refuses to pin
+ * memory.
  *
  * <p><b>Memory order.</b> The ring, {@code underWay} and {@code strays} are guarded by the lock, a
  * compare-and-set and a release store. The borrower writes the description of a slot before it
@@ -251,8 +251,7 @@ public final class ReadRing {
         return;
       }
       sleep &= reap() == 0;
-      // Everything is submitted before the lock is released, however often the kernel must be
-      // asked.
+      // Everything is submitted before the lock is released, with as many calls as it takes.
     } while (!broken && (sleep || ring.pending() > 0));
   }
 
@@ -350,13 +349,14 @@ public final class ReadRing {
     try {
       Objects.requireNonNull(completion).ended(slot, errno);
     } catch (RuntimeException | Error e) {
-      // The reaping thread survives whatever is thrown.
+      // The reaping thread survives any exception.
       Threads.tell(LOG, Level.ERROR, "The end of a read of ", device.name(), " failed", e);
     }
   }
 
   /**
-   * Handles a kernel that loses completions, or a bug. Closing the ring ends what is in progress.
+   * Handles a kernel that loses completions, or a bug. Closing the ring ends operations in
+   * progress.
    */
   private void fail(Throwable e) {
     // Before logging, since the logger may fail too and threads wait for reads.
@@ -377,7 +377,7 @@ public final class ReadRing {
     }
   }
 
-  /** Closes the ring, when no thread has it. */
+  /** Closes the ring, which no thread is using. */
   void close() {
     ring.close();
   }

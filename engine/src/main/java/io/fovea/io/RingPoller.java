@@ -36,8 +36,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Why a separate thread.</b> The number of rings per calling thread would be unbounded, and
  * the kernel is fastest if a single thread submits and reaps (SINGLE_ISSUER, DEFER_TASKRUN). Under
- * load the poller never sleeps without work: one system call submits everything that arrived
- * meanwhile and waits for the next completion.
+ * load the poller never sleeps without work: one system call submits everything new and waits for
+ * the next completion.
  *
  * <p><b>Going to sleep.</b> The poller sets {@code asleep} and then checks the queue; a caller
  * offers to the queue and then reads {@code asleep}. Both are sequentially consistent (volatile,
@@ -226,8 +226,7 @@ final class RingPoller {
         return;
       }
       asleep = roomForMore;
-      // A batch that came before asleep was set is seen here; one that comes later wakes this
-      // thread.
+      // Sees a batch that came before asleep was set; a later one wakes this thread.
       boolean wait = !roomForMore || queue.isEmpty();
       int result = wait ? ring.submitAndWait(1) : ring.submit();
       asleep = false;
@@ -375,8 +374,7 @@ final class RingPoller {
     boolean wasSync = batch.op(i) == IoOp.SYNC;
     int left = device.end(batch, i, errno);
     // If one entry is left, the batch still belongs to this thread, on which all its entries end.
-    // In
-    // a batch that ends with a sync, that entry is the sync, which was not started yet.
+    // In a batch that ends with a sync, that entry is the sync, which was not started yet.
     if (left != 1 || wasSync || !batch.endsWithSync()) {
       return;
     }

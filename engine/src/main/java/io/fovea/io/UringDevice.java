@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>The shared rings belong to pollers ({@link RingPoller}), threads of the device; a caller is
- * assigned to one of them by its thread id. A single transfer of a platform thread has nothing to
- * overlap with, and two hand-overs between threads cost more than the system call they would save.
+ * assigned to one of them by its thread id. A single transfer of a platform thread overlaps with
+ * nothing, and two hand-overs between threads cost more than the system call they would save.
  *
- * <p>Unaligned memory is copied on a thread that may block. So are changes of the length performed,
+ * <p>Unaligned memory is copied on a thread that may block. Such a thread also changes the length,
  * which the ring supports only on newer kernels.
  *
  * @since 0.1.0

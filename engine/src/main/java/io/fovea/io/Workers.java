@@ -14,10 +14,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * <p>They start when first needed and end after some idle time. The queue is not bounded, but holds
  * at most one task per waiting caller and a few per batch.
  *
- * <p><b>If no thread can be started.</b> An executor passes on what the start of a thread or an
- * allocation throws. Neither says whether a thread will run the task: it may be in the queue. So a
- * task tracks its own remaining work, and the caller runs it if it could not be handed over. The
- * caller takes longer then, and a virtual one holds its carrier, but accepted work completes.
+ * <p><b>If no thread can be started</b>, an executor rethrows the error of the start or of an
+ * allocation. The task may still be in the queue, and run later. So a task tracks its remaining
+ * work, and the caller runs it if it could not be handed over. The caller takes longer then, and a
+ * virtual one holds its carrier, but accepted work completes.
  */
 final class Workers implements AutoCloseable {
   private static final long IDLE_SECONDS = 10;
@@ -64,7 +64,7 @@ final class Workers implements AutoCloseable {
    * there is no such thread.
    *
    * <p>Exactly one of the two performs it: the one that sets {@code taken}. If that is a thread
-   * which starts late, the caller waits for it as it would have anyway.
+   * which starts late, the caller waits for it.
    *
    * @param device its name, for messages
    * @return 0 or an error number

@@ -2,8 +2,8 @@
  * Block devices: the only interface between the engine and storage.
  *
  * <pre>
- *   BlockDevice    reads, writes, syncs                    IoBatch      many operations at once
- *   Devices        which device is opened, and why         IoErrors     what an error means
+ *   BlockDevice    reads, writes, syncs                    IoBatch      many operations together
+ *   Devices        which device is opened, and why         IoErrors     meanings of errors
  *   UringDevice    io_uring ─ RingPoller (its thread)      ReadRing     a ring that is lent to a thread
  *   PosixDevice    positioned reads and writes ─ Workers (its threads)
  *   MemoryDevice   no file                                 OverlayDevice  a private copy in memory

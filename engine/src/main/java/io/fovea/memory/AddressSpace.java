@@ -19,13 +19,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * released too:
  *
  * <ul>
- *   <li><b>Mappings.</b> An unused range has no advice and no pages, so the kernel keeps all unused
- *       ranges as one mapping, across adjacent chunks.
+ *   <li><b>Mappings.</b> An unused range has no advice and no pages, so the kernel merges all
+ *       unused ranges into one mapping, across adjacent chunks.
  *   <li><b>Page tables.</b> A page of the lowest level maps 2 MiB, one of the next level 1 GiB. The
  *       kernel frees one only if everything it maps is replaced in one call. A released region is
- *       replaced up to the next huge page, which frees the lowest level. A chunk is replaced as a
- *       whole once it is used up and its last region is released, which frees the next level. The
- *       remaining cost is a page or two per chunk.
+ *       replaced up to the next huge page, which frees the lowest level. A used-up chunk is
+ *       replaced as a whole when its last region is released, which frees the next level. A page or
+ *       two per chunk remain.
  * </ul>
  *
  * <p>Any thread.
@@ -92,7 +92,7 @@ final class AddressSpace {
 
     /** Replaces the region by fresh memory, atomically for all threads. Idempotent. */
     void release() {
-      // After MADV_DONTNEED it would remain a separate mapping for good.
+      // After MADV_DONTNEED it would remain a separate mapping.
       replace(start, end);
       if (released.compareAndSet(false, true)) {
         AddressSpace.released(chunk);

@@ -45,12 +45,8 @@ import java.lang.invoke.VarHandle;
  * <p><b>Alternatives considered.</b>
  *
  * <ul>
- *   <li>A full fence in every operation. On two cores of a shared x86-64 machine, in three rounds
- *       of alternating slices, a cached point read takes 1.03, 1.03 and 1.09 times as long as with
- *       membarrier (211 to 242 ns), and a transaction of one read 1.01, 1.05 and 1.03 times. With
- *       100,000 records, which exceed the processor's caches, the difference is within the noise.
- *       F2 is not free either: a cursor step over cached records takes 52 to 54 ns, 46 without F2,
- *       and 51 with F2 and a full fence (best of five JVMs each).
+ *   <li>A full fence in every operation: a cached point read takes up to 9 % longer, a transaction
+ *       of one read up to 5 %.
  *   <li>A pause of the rare side that is longer than any store takes to become visible: no memory
  *       model promises such a time.
  *   <li>A read-write lock or a shared counter: a cache line that all threads write.

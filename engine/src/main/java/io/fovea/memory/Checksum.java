@@ -10,12 +10,11 @@ import java.util.zip.CRC32C;
 /**
  * CRC32C (Castagnoli) of native memory.
  *
- * <p>The JDK's class uses the CPU's carry-less multiplication, about ten bytes per nanosecond, and
- * takes direct buffers without a copy. It costs two short-lived objects per call, which is
- * negligible next to the transfer of the page.
+ * <p>The JDK's class computes about ten bytes per nanosecond and takes direct buffers without a
+ * copy, at the cost of two short-lived objects per call.
  *
- * <p>A page or a log record that is moved must not verify at its new location, so the location is
- * part of the sum: that is the purpose of the prefix.
+ * <p>The location of a page or log record is part of its sum, by the prefix, so that it does not
+ * verify anywhere else.
  *
  * @since 0.1.0
  */

@@ -34,7 +34,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *       a {@link Rewiring} from being one mapping.
  * </ul>
  *
- * <p>Any thread; a range that one thread populates or punches must not be used by others meanwhile.
+ * <p>Any thread; a range that one thread populates or punches must not be used by others at that
+ * time.
  *
  * @since 0.1.0
  */

@@ -13,8 +13,8 @@ import java.util.OptionalLong;
 import java.util.stream.Stream;
 
 /**
- * What the kernel allows a process to do with its address space. Each call reads the answer from
- * the kernel, which takes microseconds to milliseconds. Nothing is thrown on other systems.
+ * Limits and policies of the kernel for the address space of a process. Each call asks the kernel,
+ * which takes microseconds to milliseconds. Nothing is thrown on other systems.
  *
  * <p>Any thread.
  *
@@ -124,7 +124,7 @@ public final class KernelFacts {
   /**
    * Returns whether memory files, which {@link Granules} need, are available.
    *
-   * @return what was found, or the reason why not
+   * @return the result, with a reason if they are not
    */
   public static Availability memoryFiles() {
     Availability libc = Libc.probe();
@@ -152,7 +152,7 @@ public final class KernelFacts {
     }
   }
 
-  /** Returns what is in brackets in a line such as {@code always [madvise] never}. */
+  /** Returns the bracketed word of a line such as {@code always [madvise] never}. */
   private static String chosen(String file) {
     for (String line : lines(file)) {
       int from = line.indexOf('[');

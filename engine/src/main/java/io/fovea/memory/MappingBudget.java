@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * @since 0.1.0
  */
 public final class MappingBudget {
-  /** The limit, however many the kernel allows. */
+  /** The limit, even if the kernel allows more. */
   static final int LIMIT = 50_000;
 
   /** The divisor of the kernel's limit that gives the share of this process's databases. */
@@ -35,8 +35,8 @@ public final class MappingBudget {
   }
 
   /**
-   * Returns the budget that all databases of this process share: a quarter of what the kernel
-   * allows, and 50,000 at most.
+   * Returns the budget that all databases of this process share: a quarter of the number that the
+   * kernel allows, and 50,000 at most.
    *
    * @return the same each time
    */

@@ -18,11 +18,11 @@ import org.jspecify.annotations.Nullable;
  *       nearly every time.
  *   <li>Forked children do not inherit it (MADV_DONTFORK), so starting a process does not copy its
  *       page tables; core dumps exclude it (MADV_DONTDUMP).
- *   <li><b>{@link #release} returns the pages and keeps the range for good.</b> A late reader, or a
- *       caller that kept a segment, then reads zeros instead of crashing the JVM. Address space is
- *       128 TiB; a process that opens a thousand databases of 1 GiB in turn uses one TiB. Unused
- *       ranges have no advice and were never touched, so the kernel keeps those of a chunk as one
- *       mapping: a process may have about 65,000, and a JVM that cannot get one terminates.
+ *   <li><b>{@link #release} returns the pages and keeps the range permanently.</b> A late reader,
+ *       or a caller that kept a segment, then reads zeros instead of crashing the JVM. Address
+ *       space is 128 TiB; a process that opens a thousand databases of 1 GiB in turn uses one TiB.
+ *       Unused ranges have no advice and were never touched, so the kernel keeps those of a chunk
+ *       as one mapping: a process may have about 65,000, and a JVM that cannot get one terminates.
  * </ul>
  *
  * <p>The segment has global scope, which saves the liveness check of every access.
@@ -127,7 +127,7 @@ public final class NativeRegion {
   }
 
   /**
-   * Returns what the region is for.
+   * Returns the region's name.
    *
    * @return the name that it was reserved with
    */

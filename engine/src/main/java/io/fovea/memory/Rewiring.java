@@ -21,7 +21,7 @@ import java.util.Objects;
  *   <li><b>Readers need no protocol.</b> The kernel replaces a mapping under the lock that page
  *       faults take: an access finds the old granule or the new one. A reader that learns of {@link
  *       #show} after it returned finds the new one: the TLBs of other cores were flushed before.
- *   <li><b>A slot that shows nothing</b> reads as zeros and keeps what is written to it.
+ *   <li><b>A slot that shows nothing</b> reads as zeros and keeps writes.
  * </ul>
  *
  * <p><b>Cost.</b> {@link #show} takes microseconds, blocks every page fault of the process

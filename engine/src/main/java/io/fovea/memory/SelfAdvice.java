@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Whether this process can release many ranges of its own memory with one system call ({@code
+ * Whether this process can release many ranges of its memory with one system call ({@code
  * process_madvise}), and how it names itself in that call.
  *
  * <p>The kernel and the libc are probed, on three pages mapped for the purpose, rather than judged

@@ -13,8 +13,8 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An {@link OperationLock} that operations hold shared or exclusively. Operations that come to
- * share it let one pass that waits for exclusive access.
+ * An {@link OperationLock} that operations hold shared or exclusively. New sharers let a thread
+ * that waits for exclusive access go first.
  *
  * <p>Reentrant for sharing. Any thread.
  */

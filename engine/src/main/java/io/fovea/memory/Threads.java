@@ -9,13 +9,13 @@ import org.jspecify.annotations.Nullable;
  * Creates the threads of the engine, which are platform daemon threads.
  *
  * <p><b>A start may fail.</b> If the system has no memory for another thread or allows no more,
- * {@link Thread#start} throws an {@link OutOfMemoryError}. So a thread is recorded as running after
- * its start, not before: {@link #start} returns it then. Otherwise no other would be started, and
- * threads that wait for its work would wait forever.
+ * {@link Thread#start} throws an {@link OutOfMemoryError}. So a thread is recorded as running only
+ * after its start, when {@link #start} returns it. Otherwise no other would be started, and threads
+ * that need its work would wait forever.
  *
  * <p><b>An iteration may fail.</b> A thread that serves others while a database is open survives
- * whatever an iteration of its loop throws, since it would not be replaced. So a whole iteration is
- * within a {@code try}, from {@link #turn} on, and its handler logs by {@link #tell}.
+ * all exceptions of an iteration of its loop, since it would not be replaced. So a whole iteration
+ * is within a {@code try}, from {@link #turn} on, and its handler logs by {@link #tell}.
  *
  * <p>Any thread.
  *
@@ -75,7 +75,7 @@ public final class Threads {
    * @param name the name of the thread
    * @param body what to call
    * @return its result
-   * @throws X what it throws
+   * @throws X its exception
    * @throws OutOfMemoryError if the system allows no more threads; nothing was called then
    */
   @SuppressWarnings("unchecked") // X is what the body declares
@@ -112,7 +112,8 @@ public final class Threads {
   public static ThreadFactory factory(String prefix) {
     ThreadFactory made = Thread.ofPlatform().daemon().name(prefix, 0).factory();
     return body -> {
-      // A pool does not call Thread.start, and treats what a factory throws as what a start throws.
+      // A pool does not call Thread.start, and treats exceptions of a factory like those of a
+      // start.
       starting(prefix);
       return made.newThread(body);
     };
@@ -129,7 +130,8 @@ public final class Threads {
   }
 
   /**
-   * Begins an iteration of a thread that serves others. Throws only what a test's observer throws.
+   * Begins an iteration of a thread that serves others. Throws only exceptions of a test's
+   * observer.
    */
   public static void turn() {
     Consumer<String> observer = onTurn;
@@ -147,7 +149,7 @@ public final class Threads {
    * @param before the text before the name
    * @param name the name of the subject
    * @param after the text after the name
-   * @param why what was thrown
+   * @param why the exception
    */
   public static void tell(
       System.Logger logger,
@@ -159,7 +161,7 @@ public final class Threads {
     try {
       logger.log(level, before + name + after, why);
     } catch (Throwable again) {
-      // The caller notifies its waiters all the same.
+      // The caller notifies its waiters nevertheless.
     }
   }
 

@@ -44,20 +44,20 @@ import java.util.TreeMap;
  *   COMMIT                                  orphans -= adopted, += released; its parts are complete
  * </pre>
  *
- * <p><b>Orphans</b> are pages that were allocated and will never be used, because of the crash. A
- * session holds the redo point from the ALLOCATE until everything about the page is logged, and
- * from whatever releases it until its FREE, so the log from the redo point on knows all of them.
+ * <p><b>Orphans</b> are pages that were allocated and, because of the crash, never used. A session
+ * holds the redo point from the ALLOCATE until everything about the page is logged, and from the
+ * release of a page until its FREE, so the log from the redo point on knows all of them.
  *
- * <p><b>The allocator</b> is what the last ALLOCATE or FREE at or after the snapshot says, since
- * these are logged in the order in which they happened. Its high-water mark grows one page at a
- * time, which bounds what a hostile log can request; pages of images lie below it. If pages were
- * cut off between the redo point and the snapshot, the superblock has the earlier mark. Pages that
- * are cut off get what the log has of them, like any other: in the end they are free pages above
- * the mark, until the file is shortened or they are allocated again.
+ * <p><b>The allocator</b> has the state in the last ALLOCATE or FREE at or after the snapshot,
+ * since these are logged in the order in which they happened. Its high-water mark grows one page at
+ * a time, which bounds what a hostile log can request; pages of images are below it. If pages were
+ * cut off between the redo point and the snapshot, the superblock has the earlier mark. Such pages
+ * are replayed like any other: in the end they are free pages above the mark, until the file is
+ * shortened or they are allocated again.
  *
  * <p><b>The last group.</b> Pages with changes from it cannot be written before the log is open
- * ({@link LogGate}), and there may be more of them than frames: a drop frees a page with 48 bytes
- * of log. So if there are many, the pass skips the pages of the rest of the group, and {@link
+ * ({@link LogGate}), and there may be more of them than frames, since a drop frees a page with 48
+ * bytes of log. If there are many, the pass skips the pages of the rest of the group, and {@link
  * #rest} handles them once the log is open. Nothing else in the pass depends on them.
  *
  * <p>One thread.
@@ -88,17 +88,13 @@ final class Analysis implements StructureRecord.Visitor {
   private long records;
   private long pageLsnMax;
 
-  /**
-   * The number of page changes in a row that are not proven durable; each holds at most one frame.
-   */
+  /** The number of consecutive unproven page changes; each holds at most one frame. */
   private int unproven;
 
   /** The position up to which the log is known to be durable. */
   private long proven;
 
-  /**
-   * The start of the first record whose pages {@link #rest} changes; the largest number for none.
-   */
+  /** The start of the first record whose pages {@link #rest} changes; MAX_VALUE for none. */
   private long restFrom = Long.MAX_VALUE;
 
   /** Pages that were allocated or released, with no later record about them. */
@@ -170,8 +166,7 @@ final class Analysis implements StructureRecord.Visitor {
   /**
    * Reads to the end of the log.
    *
-   * @param progress receives positions
-   * @param ahead reads the pages of the next records
+   * @param ahead prefetches the pages of the next records
    */
   void run(Progress progress, ImageAhead ahead) {
     LogReader r = reader;
@@ -202,7 +197,7 @@ final class Analysis implements StructureRecord.Visitor {
     gate.proven(lsn);
   }
 
-  /** Returns whether a page change is left to {@link #rest}. */
+  /** Returns whether a page change is deferred to {@link #rest}. */
   private boolean isLeft(LogReader r) {
     if (restFrom != Long.MAX_VALUE || r.end() <= proven) {
       return restFrom != Long.MAX_VALUE;
@@ -217,13 +212,13 @@ final class Analysis implements StructureRecord.Visitor {
     return restFrom != Long.MAX_VALUE;
   }
 
-  /** Returns where {@link #rest} begins to read; the largest number if nothing was left. */
+  /** Returns where {@link #rest} begins to read; MAX_VALUE if nothing was deferred. */
   long restFrom() {
     return restFrom;
   }
 
   /**
-   * Makes the page changes that the pass has left. The log is open, so the pages can be written.
+   * Makes the deferred page changes. The log is open, so the pages can be written.
    *
    * @param r a reader at {@link #restFrom}
    * @param end the end of the pass
@@ -279,7 +274,7 @@ final class Analysis implements StructureRecord.Visitor {
   }
 
   /**
-   * Returns whether a page was cut off between a record and the snapshot: it was free by then, and
+   * Returns whether a page was cut off between a record and the snapshot. It was free by then, and
    * if it was allocated again, later records have all of it. So the file need not have space for
    * it.
    */
@@ -344,7 +339,7 @@ final class Analysis implements StructureRecord.Visitor {
     }
   }
 
-  /** Handles a part of a commit. Only a part that names pages matters, and it has nothing else. */
+  /** Handles a part of a commit; only its page ids matter. */
   private void part(MemorySegment s, long at, int length, long lsn) {
     commit.open(RecordType.COMMIT_PART, s, at, length);
     if (!commit.next() || !commit.isPages()) {

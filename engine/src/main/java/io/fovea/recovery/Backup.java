@@ -28,8 +28,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies a database, whether or not it is being changed: all of it, or what was changed since an
- * earlier backup.
+ * Copies a database, which may be in use: all of it, or the changes since an earlier backup.
  *
  * <pre>
  *   hot    pin the log ─► checkpoint ─► superblock S: redo point R, "in use with a log"
@@ -38,47 +37,46 @@ import org.jspecify.annotations.Nullable;
  *          ─► the log from R to E
  *          ─► manifest: checksums of all that, and R, the position for the next backup
  *
- *   copy   S | pages of different ages, each whole | log R .. E       what a crash at E might leave
+ *   copy   S | pages of different ages, each whole | log R .. E       a possible state after a crash at E
  * </pre>
  *
- * <p><b>Why the copy is right.</b> Recovery requires three things. Every page has all changes from
- * before R: it was on the device when S was written, and pages only get newer. No page has a change
- * that the log lacks: the device's pages are no newer than the durable log, and pages from the pool
- * are waited for. The log is whole from R to its end: the pin keeps its segments, and durable
- * records are never rewritten. A crash at E that lost all writes since a page was copied would
- * leave the same state, from which recovery works. Pages allocated after the copy's size was taken
- * are not copied; everything in them came after R, so the log has it.
+ * <p><b>Correctness.</b> Recovery has three requirements. Every page has all changes from before R:
+ * it was on the device when S was written, and pages only get newer. No page has a change that the
+ * log lacks: pages on the device are no newer than the durable log, and the backup waits for the
+ * log of pages from the pool. The log is whole from R to its end: the pin keeps its segments, and
+ * durable records are never rewritten. A crash at E that lost all writes since a page was copied
+ * would leave the same state. Pages allocated after the copy's size was determined are not copied:
+ * everything in them came after R, so the log has it.
  *
  * <p>Everything acknowledged before the backup began is in the copy: E is not below the tail at
  * that time.
  *
- * <p><b>Incremental backups</b> since an earlier one with redo point Q. All pages are read, after
- * the checkpoint, and those whose LSN is beyond Q are copied. A page that is left out had no change
- * ending beyond Q when it was read. So all of its changes from before R began before Q, and the
- * earlier copy has them; later changes are after R, in the log. The set of pages is known before
- * the first one is copied, so a stream can state their number. A change without a log moves no LSN;
- * then there is no such backup ({@link BackupPoint}).
+ * <p><b>Incremental backups</b> since an earlier one with redo point Q read all pages after the
+ * checkpoint, and copy those whose LSN is beyond Q. An omitted page had no change ending beyond Q
+ * when it was read. So its changes from before R began before Q, and the earlier copy has them;
+ * later changes are after R, in the log. The set of pages is known before the first one is copied,
+ * so a stream can state their number. Unlogged changes move no LSN, and rule out such a backup
+ * ({@link BackupPoint}).
  *
  * <p><b>From another process</b> ({@link #beside}) there is no pin, no pool and no checkpoint. S is
- * the superblock on disk. The copy is right because no superblock is written between reading the
- * first page and the end of copying the log:
+ * the superblock on disk. The copy is valid if no superblock is written between reading the first
+ * page and the end of copying the log:
  *
  * <pre>
  *   S ─► pages ─► the log from R to its end E, as far as it is whole ─► S still the newest? else again
  * </pre>
  *
- * <p>A segment of the log is reused, a page is punched, and a table loaded without a log is
- * published only after a superblock that allows it was written. So until the next superblock the
- * files hold what recovery from S needs, and each page read is one that a crash could have left: as
- * S found it, or newer. The log is read after the pages, and a page is written after the log up to
- * its LSN, so E is beyond all of them. A page or log group that is read while it is written fails
- * its check; then it is read again, or the whole backup is repeated.
+ * <p>Reusing a segment of the log, punching a page, and publishing a table loaded without a log all
+ * require a superblock first. So until the next superblock the files hold everything that recovery
+ * from S needs, and each page read is one that a crash could have left: as of S, or newer. The log
+ * is read after the pages, and a page is written after the log up to its LSN, so E is beyond all of
+ * them. A page or log group that is read during its write fails its check; then it is read again,
+ * or the whole backup is repeated.
  *
  * <p><b>Damage</b> is never copied: each page is checked as it is read ({@link BackupPages}), even
  * if it is left out, and the log is read before it is copied.
  *
- * <p>Memory: two buffers of 1 MiB, whatever the size of the database, and a bit per page. One
- * thread.
+ * <p>Memory: two buffers of 1 MiB and a bit per page. One thread.
  */
 public final class Backup implements AutoCloseable {
   /** The bytes read at a time. */
@@ -89,7 +87,7 @@ public final class Backup implements AutoCloseable {
   /** The longest sleep at a time with limited bandwidth. */
   private static final long PAUSE_NANOS = 50_000_000;
 
-  /** "FOVBKP1" and a zero, as the bytes lie in the file. */
+  /** "FOVBKP1" and a zero, in the byte order of the file. */
   private static final long PAGES_MAGIC = 0x0031504B42564F46L;
 
   /** The header size of a file of changed pages, and the size of its entry per run of pages. */
@@ -270,7 +268,7 @@ public final class Backup implements AutoCloseable {
    * @param checkpoint makes a checkpoint and returns the superblock after it
    * @return the result
    * @throws io.fovea.error.CorruptionException if a page or the log is damaged
-   * @throws io.fovea.error.DurabilityLostException if the log fails meanwhile
+   * @throws io.fovea.error.DurabilityLostException if the log fails during the backup
    */
   public Result hot(
       BlockDevice device,
@@ -329,7 +327,7 @@ public final class Backup implements AutoCloseable {
    * @param device the pages
    * @param logDevice the log; null if there is none
    * @param superblock reads the newest whole superblock
-   * @return the result; null if a superblock was written meanwhile, and the caller must repeat the
+   * @return the result; null if a superblock was written during it: the caller must repeat the
    *     backup
    * @throws InvalidUseException if the database is changed without a log
    * @throws CorruptionException if a check fails: because of damage, or of a concurrent write
@@ -370,7 +368,7 @@ public final class Backup implements AutoCloseable {
     }
   }
 
-  /** A superblock was written: what was copied so far is invalid. */
+  /** A superblock was written: everything copied so far is invalid. */
   private static final class Stale extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -395,7 +393,7 @@ public final class Backup implements AutoCloseable {
     return at;
   }
 
-  /** Reads the log to be copied, to find damage now and not when the copy is needed. */
+  /** Reads the log to be copied, to find damage during the backup and not when it is needed. */
   private void check(BlockDevice logDevice, Superblock s, long end) {
     try (LogReader reader = LogReader.open(logDevice, s.id(), s.redoLsn())) {
       long at = s.redoLsn();

@@ -12,27 +12,27 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the pages of a database in use, each of them whole: it throws if the checksum, page id or
- * LSN of a page is wrong.
+ * Reads the pages of a database in use, each of them whole. Throws if the checksum, page id or LSN
+ * of a page is wrong.
  *
- * <p><b>A torn page</b>, read while it was written, fails its check and is read again. A page that
+ * <p><b>A torn page</b>, read during its write, fails its check and is read again. A page that
  * keeps failing is requested from the pool, which has it or reports it as damaged.
  *
  * <p><b>A page of zeros</b> was never written, or was lost by the device. From the high-water mark
  * of a checkpoint on it may be either, and is read as zeros. Below it the file must have the page,
- * unless it is in the pool and was not written yet: then the pool's copy is read. If neither has
- * it, it is damaged, unless free pages of the file may be holes and it is free: then it is a hole,
- * read as zeros. No page becomes a hole while a backup runs. So each hole existed before the redo
- * point, and is in the free list when the backup begins.
+ * unless the pool has it and it is not yet written: then the pool's copy is read. Otherwise it is
+ * damaged, unless free pages of the file may be holes and it is free: then it is read as zeros. No
+ * page becomes a hole during a backup, so each hole existed before the redo point, and is in the
+ * free list when the backup begins.
  *
- * <p><b>Without the pool</b>, for a database that another process has open, a page that keeps
- * failing is damaged, and zeros are accepted anywhere, as a page that was not written yet and whose
- * changes the log has. Pages lost by the device are found when the copy is verified.
+ * <p><b>Without the pool</b>, for a database open in another process, a page that keeps failing is
+ * damaged, and zeros are accepted anywhere, as a page that is not yet written and whose changes the
+ * log has. Verifying the copy finds pages lost by the device.
  *
  * <p>One thread.
  */
 final class BackupPages {
-  /** How often a page that fails its check is read again before the pool is asked. */
+  /** How often a page that fails its check is read before the pool is asked. */
   private static final int READS = 20;
 
   private static final long READ_PAUSE_NANOS = 200_000;
@@ -75,7 +75,7 @@ final class BackupPages {
     this.newFrom = newFrom;
     this.lsnLimit = lsnLimit;
     if (pool != null) {
-      // A page that a thread has allocated and not entered yet would look like a lost page.
+      // A page that a thread has allocated but not entered yet would look like a lost page.
       pool.checkpoint().space().awaitEntered();
     }
     this.holes = pool != null && pool.allocatorState().holes();
@@ -122,9 +122,8 @@ final class BackupPages {
   }
 
   /**
-   * Returns whether a page just read was changed since a position, or is zeros. Such a page may be
-   * a hole that had other contents then; so may a free page that the pool made of one, whose LSN is
-   * 0.
+   * Returns whether a page just read was changed since a position, or is zeros. Zeros may be a hole
+   * that had other contents then; so may a free page that the pool made of one, with LSN 0.
    */
   boolean changed(int i, long since) {
     long at = (long) i * pageSize;
@@ -189,9 +188,7 @@ final class BackupPages {
     return holes && (bits == null || pid < newFrom && bits.first(pid) == pid);
   }
 
-  /**
-   * Takes a page from memory, which may have what the device has lost, or reports it as damaged.
-   */
+  /** Takes a page from memory, or reports it as damaged: the device may have lost it. */
   private void fromPool(BufferPool memory, long pid, long at) {
     int frame = memory.fixShared(pid);
     try {

@@ -59,7 +59,7 @@ public record BackupPoint(UUID id, long lsn, long unlogged) {
           + text()
           + " is beyond that of the database, which is "
           + now.text()
-          + "; it is of a copy of this database that went on by itself, or its file was put back";
+          + "; it belongs to a copy that was written separately, or an older file was put back";
     }
     if (unlogged < now.unlogged) {
       return "the database was changed without a log since that position (Durability.NONE), and"

@@ -40,33 +40,33 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>With change subscribers, 3 writes TABLES from time to time ({@link TablesLog}), 6 records the
- * start of the retained log, and 7 recycles no segment after it. A full storage also triggers a
+ * start of the retained log, and 7 recycles no segment after it. Full storage also triggers a
  * checkpoint, which releases retained log.
  *
- * <p><b>Order.</b> An appender publishes its slot before it reserves, and clears it after it has
- * set recLsn on every page that it changed. Read tail, slots, frames: a record below the tail whose
- * pages were not marked when the frames were read had its slot set when the slots were read. The
- * other order is forbidden: the record's pages are read, then marked, then the slot is cleared,
- * then read, and the redo point passes the record. 5 before 6: what recovery will no longer replay
- * must be in the file. 6 before 7: while the old superblock is valid, its log is needed.
+ * <p><b>Order.</b> An appender publishes its slot before it reserves, and clears it after setting
+ * recLsn on every page that it changed. A checkpoint reads the tail, then the slots, then the
+ * frames: a record below the tail whose pages were not yet marked when the frames were read had its
+ * slot set when the slots were read. Forbidden: frames before slots, as the pages could be marked
+ * and the slot cleared between the two reads, and the redo point would pass the record. 5 before 6:
+ * the file must have everything that recovery no longer replays. 6 before 7: while the old
+ * superblock is valid, its log is needed.
  *
- * <p><b>Pace.</b> A checkpoint triggered by log bytes writes only what is older than half of the
- * maximum, so a page that changes constantly is written twice per maximum of log, and the next
- * checkpoint comes an eighth of the maximum later: many small ones rather than a few large.
- * Checkpoints by time, on demand and at close write everything.
+ * <p><b>Rate.</b> A checkpoint triggered by log bytes writes only pages older than half of the
+ * maximum, so a constantly changing page is written twice per maximum of log, and the next
+ * checkpoint comes an eighth of the maximum later: many small checkpoints. Those by time, on demand
+ * and at close write everything.
  *
- * <p><b>Bytes</b> are those of the log or of its file, whichever are more ({@link
- * LogSpaceAccounting}): the former determine the recovery time, the latter fill the disk.
+ * <p><b>Bytes</b> are those of the log, which determine the recovery time, or of its file, which
+ * fill the disk, whichever are more ({@link LogSpaceAccounting}).
  *
  * <p><b>Idle databases.</b> If nothing was logged for a while, one checkpoint writes everything,
- * and then the files are made as small as possible ({@link IdleLogTrimmer}).
+ * and then the files are shortened ({@link IdleLogTrimmer}).
  *
- * <p><b>Requests.</b> A caller that requests a checkpoint gets the result of the first one that
- * begins after its request.
+ * <p><b>Requests</b> get the result of the first checkpoint that begins after them.
  *
  * <p><b>Log space.</b> Commits that are about to begin call {@link #awaitRoom}: they wait while
- * more than the maximum is needed, but throw if checkpoints keep failing. They sleep, and are woken
- * by everything that may end the wait:
+ * more than the maximum is needed, but throw if checkpoints keep failing. They sleep until an event
+ * that may end the wait:
  *
  * <pre>
  *   event                                          woken by
@@ -78,16 +78,15 @@ import org.jspecify.annotations.Nullable;
  *   a time limit, an interrupt                     the sleep itself, which has a limit
  * </pre>
  *
- * <p>No wake-up is lost. A waiter reads {@link #wakes}, then checks all of these, then sleeps while
- * wakes is unchanged; a waker changes one of these, and then wakes under the lock of the sleep. So
- * a change that the check has missed is followed by a change of wakes that the waiter has not read,
- * and it does not sleep. The sample of the file wakes only if {@link #waiting} is not 0: it stores
- * {@link #writtenMax} before it reads that, and a waiter increments it before it reads writtenMax.
- * All four are volatile, so one of the two sees the other.
+ * <p>No wake-up is lost. A waiter reads {@link #wakes}, checks these conditions, and sleeps while
+ * wakes is unchanged; a waker changes a condition, then increments wakes under the lock of the
+ * sleep. So a change that the check missed is followed by a value of wakes that the waiter did not
+ * read, and it does not sleep. The sample of the file wakes only if {@link #waiting} is not 0: it
+ * stores {@link #writtenMax} before it reads waiting, and a waiter increments waiting before it
+ * reads writtenMax. All four are volatile, so one of the two sees the other.
  *
- * <p><b>Failures.</b> A page or a superblock that cannot be written ends the checkpoint, and the
- * next one tries again: the old superblock is still valid. A failed sync is final: {@link
- * Log#fail}.
+ * <p><b>Failures.</b> If a page or a superblock cannot be written, the checkpoint ends and the next
+ * one tries again: the old superblock is still valid. A failed sync is final: {@link Log#fail}.
  *
  * <p>Any thread may request a checkpoint; the thread "fovea-checkpoint" makes all of them.
  */
@@ -235,7 +234,7 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * Starts making checkpoints. The file says that it is in use, and recovery is over.
+   * Starts making checkpoints. The file is marked as in use, and recovery has ended.
    *
    * @throws OutOfMemoryError if the thread cannot be started; may be called again
    */
@@ -245,9 +244,8 @@ public final class Checkpointer implements AutoCloseable {
       if (thread != null || stop) {
         return;
       }
-      // Recorded after the start, which may fail: then no caller waits for this thread, and the
-      // next
-      // call tries again. The thread waits for the lock, so it sees what is set here.
+      // Set after the start, which may fail: then no caller waits for this thread, and the next
+      // call tries again. The thread waits for the lock, so it sees these writes.
       Thread t = Threads.start("fovea-checkpoint", this::work);
       redoLsn = superblocks.current().redoLsn();
       lastTail = redoLsn;
@@ -488,9 +486,9 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * Makes one checkpoint; returns false to end. Whatever is thrown, the thread continues, since
-   * commits wait for it. A request is then answered by a later iteration, since {@link #attempt}
-   * answers last.
+   * Makes one checkpoint; returns false to end. Continues after any exception, since commits wait
+   * for this thread. A request is then answered by a later iteration, as {@link #attempt} answers
+   * last.
    */
   private boolean turn() {
     try {
@@ -639,9 +637,7 @@ public final class Checkpointer implements AutoCloseable {
     end.shrink(resting);
   }
 
-  /**
-   * Logs counts after the redo point was found. Only these records are no reason for a checkpoint.
-   */
+  /** Logs counts after the redo point was found. These records alone do not cause a checkpoint. */
   private long counts(long redo, long tail) {
     boolean idle = log.tail() == tail;
     long end = counts.append(redo);
@@ -659,7 +655,7 @@ public final class Checkpointer implements AutoCloseable {
     return Math.min(tail, Math.max(tail - maxBytes / 2, use.position(maxBytes / 2, tail)));
   }
 
-  /** Writes what is older than the target, in steps, the oldest first. */
+  /** Writes pages older than the target, in steps, the oldest first. */
   private void flush(long target, long tail) {
     log.awaitDurableUnlessFull(tail);
     long from = Math.min(redoLsn, target);
@@ -667,7 +663,7 @@ public final class Checkpointer implements AutoCloseable {
       pool.checkpoint().flushOlder(i == STEPS ? target : from + (target - from) / STEPS * i);
     }
     if (pool.checkpoint().minRecLsn() < target) {
-      // Pages that changed again, and were not yet in the durable log when their turn came.
+      // Pages that changed again, and were not yet in the durable log when they were reached.
       log.awaitDurableUnlessFull(log.tail());
       pool.checkpoint().flushOlder(target);
     }

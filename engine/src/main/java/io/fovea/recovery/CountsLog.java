@@ -12,20 +12,20 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
- * Writes COUNTS to the log: with each checkpoint, since recovery will not find the commits before
- * the redo point, and when a file that was closed is first changed again.
+ * Writes COUNTS to the log: with each checkpoint, since recovery will not see the commits before
+ * the redo point, and when a closed file is first changed.
  *
- * <p><b>Why after the redo point, and without a quiescent point.</b> The counts of a tree are read
- * while commits continue, from per-context cells, each with the LSN of its last commit. Consider a
- * commit that is missing in the cells that were read. Its session has a slot in the log until after
- * it has changed its cells. When the redo point was determined, which was before, the slot either
- * held back the redo point or was not set yet; in both cases the commit's record begins at or after
- * the redo point. So recovery finds it, and knows by context and LSN whether it is in the counts.
- * Commits from before the log was opened are in all of them.
+ * <p><b>Why no quiescent point is needed.</b> The counts of a tree are read while commits continue,
+ * from per-context cells, each with the LSN of its last commit. Consider a commit that is missing
+ * in the cells that were read. Its session's log slot stays set until it has changed its cells.
+ * When the redo point was determined, earlier, the slot either held it back or was not set yet; in
+ * both cases the commit's record begins at or after the redo point. So recovery finds it, and knows
+ * by context and LSN whether the counts include it. Commits from before the log was opened are in
+ * all of them.
  *
- * <p><b>If the log is full</b>, a checkpoint must not wait for space in it, since it may be what
- * frees space. It is then made without COUNTS. A recovery that finds none that reaches back to its
- * redo point reports the counts as not known ({@link CountsReplay}).
+ * <p><b>If the log is full</b>, a checkpoint is made without COUNTS: it must not wait for the space
+ * that it may free. A recovery without a record that reaches back to its redo point reports the
+ * counts as unknown ({@link CountsReplay}).
  *
  * <p>Any thread.
  */

@@ -15,14 +15,13 @@ import org.jspecify.annotations.Nullable;
  *   first pass    SCHEMA publishes a tree    it was empty before
  *                 COUNTS                     its counts; the last record that names it wins
  *   between       catalog                    its counts when the file was closed, if the log reaches
- *                                            back to there and has none of the tree
+ *                                            back to there without any of the tree
  *   second pass   COMMIT                     + its changes, unless they are in COUNTS already
  * </pre>
  *
  * <p>A COUNTS record is valid if the log reaches back to all commits that may not be in it. So it
- * is not valid after a later checkpoint that had no space for its own. If nothing is known of a
- * tree, the file was written by an earlier version, or its log was full: its records are counted on
- * demand.
+ * is not valid after a later checkpoint that had no space for one. The counts of a tree are unknown
+ * if the file is from an earlier version or its log was full: its records are counted on demand.
  *
  * <p>One thread at a time.
  */
@@ -66,12 +65,12 @@ final class CountsReplay {
 
   // ------------------------------------------------------------------------------- the first pass
 
-  /** Notes that a tree was created, empty. */
+  /** Adds a new, empty tree. */
   void published(int treeId) {
     trees.putIfAbsent(treeId, new Tree()); // ids are never reused: present only after a load
   }
 
-  /** Notes the counts of a tree that was built by a load. */
+  /** Adds the counts of a tree that was built by a load. */
   void loaded(int treeId, long records, long bytes) {
     Tree t = new Tree();
     t.records = records;

@@ -61,7 +61,7 @@ final class DirectoryTarget implements BackupTarget {
    */
   DirectoryTarget(Path directory, String name, String like) throws IOException {
     this.permissions = Directories.permissions(like);
-    // java.io resolves a relative name in the directory of the process, whatever user.dir says.
+    // java.io resolves a relative name in the process's directory, not in user.dir.
     this.directory = directory.toAbsolutePath();
     this.name = name;
     if (Files.exists(directory) && !Files.isDirectory(directory)) {

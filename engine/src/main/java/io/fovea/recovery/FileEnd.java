@@ -55,7 +55,7 @@ public final class FileEnd {
 
   /**
    * Removes free pages at the end of the file from the free list, if there are enough of them.
-   * Limited in time: unfinished work is started again by the next call.
+   * Limited in time; unfinished work is started again by the next call.
    *
    * @param stop ends the call early
    * @return whether it was tried and completed

@@ -4,7 +4,7 @@ import io.fovea.wal.Log;
 import java.util.function.BooleanSupplier;
 
 /**
- * Decides when the files are made small: nothing was logged for a while, and the log file is larger
+ * Decides when the files are shortened: nothing was logged for a while, and the log file is larger
  * than necessary or the data file has space allocated ahead of need.
  *
  * <pre>
@@ -16,7 +16,7 @@ import java.util.function.BooleanSupplier;
  * </pre>
  *
  * <p>Records of the checkpoint itself do not restart the idle time. If the redo point or the log is
- * held back, the next attempt after a few waits until something was logged.
+ * held back, further attempts wait until something is logged.
  *
  * <p>One thread: that of the {@link Checkpointer}.
  */
@@ -70,7 +70,7 @@ final class IdleLogTrimmer {
         && (log.isLarge() || roomAhead.getAsBoolean());
   }
 
-  /** Notes an attempt at that checkpoint. */
+  /** Records an attempt at that checkpoint. */
   void tried(boolean made) {
     attempts++;
     since = System.nanoTime() - quietNanos + Math.min(quietNanos, PAUSE_NANOS);

@@ -17,9 +17,9 @@ import java.lang.foreign.MemorySegment;
  *                           └── pages of these are read in groups of 32 ──┘
  * </pre>
  *
- * <p>An image is applied to a page that is older, so the page is read first: after a crash, from
- * the device. One at a time, each read would take the device's latency. So a second reader scans
- * the log ahead of the first, for page ids only.
+ * <p>An image is applied to a page that is older, so the page is read first, from the device after
+ * a crash. A second reader scans the log ahead of the first, for page ids only, so that the pass
+ * does not wait for each read.
  *
  * <p><b>Hints only.</b> Damage ends the prefetch and is found again, and reported, by the pass
  * itself. A page that was not prefetched is read there.
@@ -68,7 +68,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
     }
   }
 
-  /** Notes the position of the first pass. */
+  /** Sets the position of the first pass. */
   void at(long lsn) {
     if (ended || lsn < again) {
       return;
@@ -82,7 +82,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
       }
       hand();
     } catch (FoveaException | IndexOutOfBoundsException e) {
-      ended = true; // the pass will meet it
+      ended = true; // the pass reports it
     }
     again = lsn + bytesAhead / 2;
   }

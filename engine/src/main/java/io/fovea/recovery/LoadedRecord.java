@@ -7,9 +7,8 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A LOADED record: the number of records and bytes of a tree built by a load or an index build. The
- * catalog change that assigns the tree to a table or an index comes after it. Commits count from
- * there.
+ * A LOADED record: the number of records and bytes of a tree built by a load or an index build. It
+ * precedes the catalog change that assigns the tree, from which on commits count.
  *
  * <pre>
  *   0       4      8         16      24

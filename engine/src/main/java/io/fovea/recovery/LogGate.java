@@ -12,10 +12,10 @@ import org.jspecify.annotations.Nullable;
  *   open                       the log decides
  * </pre>
  *
- * <p>It is not known whether the last groups were synced: a killed process, or a failed sync, may
- * have left them in a cache. Pages with changes from them are not written before {@link Log#open}
- * has made them durable. Otherwise, after a power loss, pages could have changes of a transaction
- * that the log does not know. {@link Analysis} keeps their number below that of the frames.
+ * <p>The last groups may be unsynced: a killed process, or a failed sync, may have left them in a
+ * cache. Pages with changes from them are written only after {@link Log#open} has made them
+ * durable. Otherwise a power loss could leave pages with changes of a transaction that the log does
+ * not have. {@link Analysis} keeps their number below that of the frames.
  *
  * <p>Any thread.
  */

@@ -6,8 +6,8 @@ import java.util.ArrayDeque;
  * Maps distances between log positions to space in the log's file.
  *
  * <pre>
- *   position   1000     1400     1800     5000            a group fills whole blocks, however small
- *   written       0     4096     8192    12288            it is: small commits take more of the file
+ *   position   1000     1400     1800     5000            a group fills whole blocks,
+ *   written       0     4096     8192    12288            so small commits take more of the file
  * </pre>
  *
  * <p>Samples are taken from time to time; between two of them the lower one is used, so the space

@@ -98,7 +98,7 @@ public final class PageAudit {
     }
   }
 
-  /** Walks the free list and reports pages that are nowhere. Call after all trees. */
+  /** Walks the free list and reports lost pages. Call after all trees. */
   public void rest() {
     AllocatorState state = pool.allocatorState();
     long pid = state.freeHead();

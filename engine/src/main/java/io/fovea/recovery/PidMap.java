@@ -67,7 +67,7 @@ final class PidMap {
     }
     final int value = values[i];
     int mask = pids.length - 1;
-    // Move up entries behind it that would no longer be found.
+    // Move up later entries that would no longer be found.
     for (int j = i + 1 & mask; pids[j] != 0; j = j + 1 & mask) {
       int home = (int) Hash.spread(pids[j]) & mask;
       if ((j - home & mask) >= (j - i & mask)) {

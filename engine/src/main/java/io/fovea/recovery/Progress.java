@@ -25,7 +25,7 @@ final class Progress {
    * Creates the progress of a pass.
    *
    * @param subject the operation and the database
-   * @param what what the pass restores
+   * @param what the objects that the pass restores
    * @param from the start in the log
    * @param to the end in the log; 0 if not known
    */
@@ -36,7 +36,7 @@ final class Progress {
     this.to = to;
   }
 
-  /** Notes that a position was reached. */
+  /** Reports that a position was reached. */
   void at(long lsn) {
     if (++count % RECORDS_PER_CHECK == 0) {
       report(lsn);

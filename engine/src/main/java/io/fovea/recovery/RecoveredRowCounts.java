@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The record counts of trees, as far as they are known. One thread at a time. */
+/** The known record counts of trees. One thread at a time. */
 public final class RecoveredRowCounts {
   /**
    * The counts of a tree.

@@ -32,21 +32,21 @@ import java.util.UUID;
  *        checkpoints may run
  * </pre>
  *
- * <p><b>A crash during recovery leads to another recovery.</b> The redo point does not move before
- * the end, so the next one reads the same log again, followed by what this one has appended: images
- * of splits caused by the replay, which are applied by page LSN like any other, and frees of pages.
- * All record changes are made again after all images, in log order, so it does not matter which of
- * them an image or a written page already had.
+ * <p><b>A crash during recovery leads to another recovery.</b> The redo point moves only at the
+ * end, so the next one reads the same log, followed by the records of this one: images of splits
+ * caused by the replay, which are applied by page LSN like any other, and frees of pages. All
+ * record changes are repeated after all images, in log order, so it does not matter which of them
+ * an image or a written page already had.
  *
- * <p><b>What was read must be durable</b> before a page is written because of it: the end of the
- * log may be only in the system's cache, where a killed process left it. So the caller must sync
- * the log's file before a recovery begins.
+ * <p><b>The log must be durable</b> before a page is written because of it: a killed process may
+ * have left its end only in the system's cache. So the caller syncs the log's file before a
+ * recovery.
  *
  * <p><b>Dropped trees.</b> Records of trees that belong to no table or index at the end are not
  * replayed: their pages may be free or belong to others by now. Pages of trees that the catalog
- * lists as deferred are freed once the database is open. But pages of long values that are named
- * only by records that were not replayed are searched for one by one here, since the log that names
- * them may be gone later. A tree that no catalog knows at all is dropped here as a whole.
+ * lists as deferred are freed once the database is open. But pages of long values that only such
+ * records name are searched for here one by one, since that log may be recycled later. A tree that
+ * no catalog knows is dropped here as a whole.
  *
  * <p>One thread, except for the workers of the replay.
  */
@@ -64,7 +64,7 @@ public final class Recovery {
     void trees(BTree catalog, TreeVisitor visitor);
 
     /**
-     * Stores counts in the catalog of a file that was recovered and is closed at once.
+     * Stores counts in the catalog of a file that is closed right after recovery.
      *
      * @param catalog the catalog's tree
      * @param session a session of the log
@@ -329,7 +329,7 @@ public final class Recovery {
     return root;
   }
 
-  /** Returns the record counts of trees, as far as the log and the catalog know them. */
+  /** Returns the record counts of trees that the log and the catalog know. */
   public RecoveredRowCounts counts() {
     return analysis.counts.result();
   }
@@ -414,7 +414,7 @@ public final class Recovery {
   private void drop(LogSession session, Map<Integer, Long> trees) {
     trees.forEach(
         (id, root) -> {
-          // One session until the DROPPED record: until then all of the log is still needed.
+          // One session until the DROPPED record, up to which all of the log is needed.
           session.begin(0);
           try {
             LongList allocated = new LongList();

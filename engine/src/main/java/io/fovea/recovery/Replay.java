@@ -40,45 +40,43 @@ import org.jspecify.annotations.Nullable;
  *                 next 8, next 1024┘
  * </pre>
  *
- * <p><b>Order.</b> For each key, log order is the order in which its changes were made, since the
- * key was locked from before the append until after the install. A key belongs to one worker, and
- * each worker processes the log from beginning to end, so a key's last change is made last. Between
- * keys no order is needed, since nothing is read before all is done. So workers do not wait for
- * each other, and a chunk is free again when the last of them has finished it.
+ * <p><b>Order.</b> The changes of a key were made in log order, since the key was locked from
+ * before the append until after the install. A key belongs to one worker, and each worker processes
+ * the log in order, so a key's last change is made last. Between keys no order is needed, since
+ * nothing is read before the end. So workers do not wait for each other, and a chunk is free when
+ * the last of them has finished it.
  *
  * <p><b>Repetition</b> is harmless: the structure is already final, upserts and deletes are
  * idempotent, and a patch of a missing or different record is superseded by a later change of the
- * key in the log. Nothing is merged, and long values are neither followed nor freed: that is in the
- * log too.
+ * key in the log. Nothing is merged, and long values are neither followed nor freed: the log has
+ * records for that.
  *
  * <p><b>Named leaves.</b> An operation names the page on which its author saw the key ({@link
- * CommitCursor#leaf}). The worker starts there, with a position that is checked like any other: if
- * the page is a leaf of the tree whose fences bracket the key, it is the key's leaf. Otherwise,
- * because it was split, moved or freed later, or the log is wrong, the worker descends from the
- * root. An operation that names the same page as the previous one in its tree starts where that one
- * ended: a commit saw keys that it appended there before the page was split.
+ * CommitCursor#leaf}). The worker starts there, with the usual check of a position: if the page is
+ * a leaf of the tree whose fences bracket the key, it is the key's leaf. Otherwise (it was split,
+ * moved or freed later, or the log is wrong) the worker descends from the root. An operation that
+ * names the same page as the previous one in its tree starts where that one ended: a commit may
+ * have appended keys there before the page was split.
  *
- * <p><b>Orphans.</b> The check also requires that no page of the tree looks like the key's leaf
- * without being it. All pages are as after the first pass. Pages that are not reachable from a root
- * are free, which their type shows; or belong to a tree that is not replayed; or were allocated or
- * released with no later record about them ({@link Analysis#orphans}). A page released by a merge
- * is still a leaf, with its old fences. A change made there would be freed with it. So the reader
- * ignores named pages that are orphans. No page becomes one during the replay: splits release none,
- * and pages released by a RANGE are free before the workers continue.
+ * <p><b>Orphans.</b> The check also requires that no other page of the tree looks like the key's
+ * leaf. All pages are as after the first pass. An unreachable page is free, which its type shows,
+ * or belongs to a tree that is not replayed, or was allocated or released without a later record
+ * about it ({@link Analysis#orphans}). A page released by a merge is still a leaf, with its old
+ * fences, and a change made there would be freed with it. So the reader ignores named pages that
+ * are orphans. No page becomes one during the replay: splits release none, and pages released by a
+ * RANGE are free before the workers continue.
  *
  * <p><b>Intervals.</b> A RANGE record removes keys of all workers. So the reader waits until all
- * have finished what comes before, removes them itself, and continues. Keys of the interval that
- * later commits inserted may be removed and are then replayed; keys that earlier commits inserted
- * are removed for good. No transaction had undecided changes in the interval, so the record's
- * position in the log is that of its commit. Repetition finds little: what images have is done.
- * Pages are freed and merged here, which is logged as it was by the commit, and the next recovery
- * applies it before it repeats all this.
+ * have finished everything before it, removes the keys itself, and continues. Keys that later
+ * commits inserted may be removed and are then replayed. No transaction had undecided changes in
+ * the interval, so the record's position in the log is that of its commit. Images have most of the
+ * removals, so repetition finds little. Freeing and merging of pages is logged as by the commit,
+ * and the next recovery applies it before it repeats all this.
  *
  * <p><b>Cost.</b> Operations allocate nothing, and a worker keeps a position per tree. After a
  * crash few pages are in memory and workers wait for reads, so there are more workers than
- * processors. Named pages are prefetched, many at a time. (Descending for eight keys at once, as
- * {@code Table.getAll} does, took a quarter longer than one after the other: keys often come in
- * order, and then the position is worth more.)
+ * processors, and named pages are prefetched in groups. Keys often come in order, so a kept
+ * position gains more than descending for several keys at once.
  *
  * <p>Records of trees that are not in the table are skipped.
  */
@@ -203,7 +201,7 @@ final class Replay {
     requireEnd(reader, end);
   }
 
-  /** Checks that the log is as long as when it was first read. */
+  /** Throws if the log is shorter than when it was first read. */
   private static void requireEnd(LogReader reader, long end) {
     if (reader.end() < end) {
       throw new CorruptionException(
@@ -228,9 +226,8 @@ final class Replay {
     } catch (Throwable e) {
       failure.compareAndSet(null, e);
     } finally {
-      // Also if not all have started: nothing was published then, so this does not wait, and
-      // running
-      // workers take the last chunk.
+      // Also if not all have started: nothing was published then, so this does not wait, and the
+      // running workers take the last chunk.
       finish();
       threads.forEach(Waits::join);
     }
@@ -350,7 +347,7 @@ final class Replay {
     }
   }
 
-  /** Removes the keys of an interval, after everything before it is done. */
+  /** Removes the keys of an interval, once everything before it is done. */
   private void range(LogReader reader) {
     RangeRecord record = ranges;
     record.open(reader.segment(), reader.body(), reader.bodyLength(), reader.start());

@@ -12,9 +12,7 @@ final class ReplayChunk {
   long used;
   boolean last;
 
-  /**
-   * The operations of each worker: offset of the record (32 bits) and of the operation (32 bits).
-   */
+  /** The operations of each worker: offset of the record and of the operation, 32 bits each. */
   final long[][] operations;
 
   /** The page that each operation names, 0 for none. */
@@ -25,7 +23,7 @@ final class ReplayChunk {
   /** The number of the chunk in the log. Guarded by the lock. */
   long number = -1;
 
-  /** The number of workers that have not finished it. Guarded by the lock. */
+  /** The number of workers that have yet to finish it. Guarded by the lock. */
   int pending;
 
   ReplayChunk(int workers) {

@@ -164,7 +164,7 @@ public record Superblock(
     return fields.superblock();
   }
 
-  /** Returns a copy that is changed by an opening whose log durably has a segment. */
+  /** Returns a copy of an opening that changes the file and whose log durably has a segment. */
   public Superblock session(long of) {
     Fields fields = new Fields(this);
     fields.follow(of);

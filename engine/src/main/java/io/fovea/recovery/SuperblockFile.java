@@ -57,8 +57,8 @@ import org.jspecify.annotations.Nullable;
  * valid one. State 1 ends before the first page is written and is set after the last one is synced.
  *
  * <p>A new file gets sequence 0 before anything else, and with a log, sequence 1 before anything is
- * appended. So a file with sequence 0 in state 2 is one whose creation was cut short, and it is
- * empty; the same holds for a file that is no longer than A and all zeros. Both are created again.
+ * appended. So a file with sequence 0 in state 2 is empty, of an interrupted creation, as is a file
+ * of zeros no longer than A. Both are created again.
  *
  * <p>Only the first 4096 bytes are checked, so a file can be read before its page size is known: if
  * A is damaged, B is searched for at every page size.
@@ -92,10 +92,10 @@ public final class SuperblockFile {
   private static final int SESSION = 216;
   private static final int ANCESTORS = 224;
 
-  /** "FoveaDB" and a zero, as the bytes lie in the file. */
+  /** "FoveaDB" and a zero, in the byte order of the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
 
-  /** How often superblocks are read that another process may be writing. */
+  /** The number of attempts to read superblocks that another process may be writing. */
   private static final int READS_BESIDE = 20;
 
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -192,8 +192,8 @@ public final class SuperblockFile {
 
   /**
    * Reads the newer whole superblock of a file that another process may be writing. Either
-   * superblock may be read while it is written, and a file being created has only one. Then there
-   * is no damage, and both are read again. Only a persistent failure is damage.
+   * superblock may be read during its write, and a file being created has only one; then both are
+   * read again. Only a persistent failure is damage.
    *
    * @return as {@link #read}
    * @throws IncompatibleFormatException as {@link #read}
@@ -241,8 +241,8 @@ public final class SuperblockFile {
       Mem.zero(block, 0, block.byteSize());
       return null;
     }
-    // If a superblock cannot be read now, it may be the newer one: using the other would return to
-    // the state before the last checkpoint, or before the last opening.
+    // If a superblock is unreadable, it may be the newer one: using the other would return to the
+    // state before the last checkpoint, or before the last opening.
     device.read(offset, block, 0, (int) block.byteSize());
     // Checksum first: a bit of the version may have flipped, and the other superblock may be whole.
     if (!magic() || PageHeader.checksum(block, 0) != PageHeader.sum(block, 0, BYTES)) {
@@ -308,7 +308,7 @@ public final class SuperblockFile {
   }
 
   /**
-   * Returns what was read or written last.
+   * Returns the superblock that was last read or written.
    *
    * @return the valid superblock
    * @throws IllegalStateException if there is none yet

@@ -13,7 +13,7 @@
  * </pre>
  *
  * <p>Contract: a file is rejected unless it is a database that can be opened; after {@code
- * Recovery} it has everything that was acknowledged, and of the rest only whole transactions. The
+ * Recovery} it has everything that was acknowledged, and otherwise only whole transactions. The
  * argument is in docs/internals/log-and-recovery.md.
  *
  * <p>May import: error, memory, io, wal, buffer, btree, txn. Threading: {@link

@@ -175,7 +175,7 @@ final class Closing {
    * Releases all resources without writing. Every step is taken even if one before it fails: memory
    * may leak, but the files are free.
    *
-   * @param hooks of the schema, whose threads were told to end
+   * @param hooks of the schema, whose threads were asked to end
    */
   static void giveBack(StoreComponents storeComponents, SchemaHooks hooks) {
     all(9, step -> giveBack(storeComponents, hooks, step));

@@ -155,7 +155,7 @@ public final class Companions {
           found,
           superblock,
           "was closed in",
-          "Its pages lack these commits. Put the data file beside the log that belongs to it; or,"
+          "Its pages lack these commits. Put the data file next to the log that belongs to it; or,"
               + " to open the data file as it was closed, move the log away");
     }
   }
@@ -168,7 +168,7 @@ public final class Companions {
           found,
           superblock,
           "was not closed, and needs the log of",
-          "That log lies beside the name by which the file was opened last. Put it here, or restore"
+          "That log is next to the name by which the file was last opened. Put it here, or restore"
               + " a backup");
     }
   }

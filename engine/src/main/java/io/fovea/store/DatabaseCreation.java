@@ -57,8 +57,8 @@ public final class DatabaseCreation implements AutoCloseable {
     if (found == null && there && !cutShort && device.size() == 0) {
       throw new IncompatibleFormatException(
           storage.name()
-              + " is an empty file, and no Fovea database: it was there before. If nobody needs"
-              + " the file, delete it, and the database is made; else give another path.");
+              + " is an existing empty file, not a Fovea database. To create the database there,"
+              + " delete the file; otherwise give another path.");
     }
     if (found == null) {
       Companions.requireNone(storage);

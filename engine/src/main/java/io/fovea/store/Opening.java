@@ -188,7 +188,7 @@ public final class Opening {
           (Mem.isRaw()
                   ? "Native access is not enabled, which newer JDKs warn of and later ones refuse."
                   : "Native access is denied, which costs speed: databases are read and written"
-                      + " through the page cache, by threads of their own, without io_uring and"
+                      + " through the page cache, by separate threads, without io_uring and"
                       + " direct I/O; their memory has no huge pages, and each access is checked.")
               + " Start java with "
               + flag

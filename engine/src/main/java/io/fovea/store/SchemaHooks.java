@@ -27,7 +27,7 @@ public interface SchemaHooks {
   /** Called once the file is marked as in use. */
   void onMarked();
 
-  /** Waits for the schema's background threads, which were told to end. */
+  /** Waits for the schema's background threads, which were asked to end. */
   void join();
 
   /** Does nothing. */

@@ -294,7 +294,7 @@ final class Commit {
 
   /**
    * Returns whether no page was latched at a failure. Then every page contains only whole changes,
-   * and what the commit has not locked may still be read.
+   * and whatever the commit did not lock may still be read.
    */
   private static boolean leavesPagesWhole(Throwable t) {
     return t instanceof PoolExhaustedException

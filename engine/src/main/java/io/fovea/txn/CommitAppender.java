@@ -412,7 +412,7 @@ final class CommitAppender {
 
   /**
    * Appends the commit and returns the LSN of its end; 0 without a log. The session is then
-   * positioned for the page changes. The transaction has not committed if this throws.
+   * positioned for the page changes. If this throws, the transaction is not committed.
    */
   long append() {
     if (!session.logging()) {

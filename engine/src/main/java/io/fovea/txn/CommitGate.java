@@ -190,7 +190,7 @@ final class CommitGate {
     for (long rest = bits; rest != 0; rest &= rest - 1) {
       gone[Long.numberOfTrailingZeros(rest)] = next;
     }
-    drops = next; // a transaction that begins with this number has not used them
+    drops = next; // a transaction that begins with this number never used them
   }
 
   long drops() {

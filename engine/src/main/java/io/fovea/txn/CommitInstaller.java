@@ -184,7 +184,7 @@ final class CommitInstaller {
         }
         pause(attempt, unread);
       } catch (VirtualMachineError lacking) {
-        // Out of memory or stack: as long as the pool runs, an incomplete change has not begun.
+        // Out of memory or stack: while the pool runs, no change is incomplete.
         if (tree.pool().stopping().stopped() != null || ++errors >= ERRORS_MAX) {
           throw lacking;
         }

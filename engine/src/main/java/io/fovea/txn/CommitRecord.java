@@ -34,7 +34,7 @@ import java.lang.foreign.MemorySegment;
  * All numbers are little-endian, nothing is aligned. <i>Adopted</i> pages belong to long values
  * that this commit publishes, <i>released</i> pages to long values that it drops; they are freed
  * next. <i>Counts</i> is a number of bytes, see {@link CommitCounts}. A PATCH applies to a value in
- * its leaf. A MOVED is a CHAIN whose value has not changed, only its first page; change subscribers
+ * its leaf. A MOVED is a CHAIN whose first page changed, and not its value; change subscribers
  * ignore it.
  *
  * <p>If a COMMIT would be too long for its page ids, they are in separate parts, each with one

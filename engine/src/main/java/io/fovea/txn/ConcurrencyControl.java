@@ -62,10 +62,10 @@ final class ConcurrencyControl {
   /** Whether items have entries in {@link Timestamps}. */
   final boolean stamped;
 
-  /** Whether a look only reads the item's word. */
+  /** Whether a read of the timestamps only reads the item's word. */
   final boolean plain;
 
-  /** Whether a look may require an older version. */
+  /** Whether a read may require an older version. */
   final boolean versioned;
 
   /** Whether a write locks its item in the body. */

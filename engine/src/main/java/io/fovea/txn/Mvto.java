@@ -49,7 +49,7 @@ import java.lang.foreign.MemorySegment;
  * version always aborts, because the tree can't hold it.
  */
 final class Mvto {
-  /** Result of a look: the newest version is too new. The wts is 0, as in all results here. */
+  /** Result of a read: the newest version is too new. The wts is 0, as in all results here. */
   static final long OLD = 1L << TidWord.WTS_BITS;
 
   private static final String GONE =

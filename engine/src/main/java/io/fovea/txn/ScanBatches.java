@@ -501,7 +501,7 @@ abstract class ScanBatches extends ScanRange {
     return true;
   }
 
-  /** Returns whether an item's word was read before the copies, and has not changed since. */
+  /** Returns whether an item's word was read before the copies, and is unchanged since. */
   private boolean wasKnown(int i) {
     return !tooNew[i] && handles[i] < readsBefore;
   }

@@ -12,7 +12,7 @@ package io.fovea.txn;
  * </pre>
  *
  * <b>Serializability.</b> Let T's point lie between its last lock and the first read of its
- * validation. At that point, what T has read is as T saw it: its id has not changed by the later
+ * validation. At that point, what T has read is as T saw it: its id is unchanged at the later
  * validation, and no other transaction was between lock and publication. No other transaction
  * writes what T writes from T's lock to its publication, which include the point. So the order of
  * the points is a serial order. The validation must not precede the locks: both are volatile
@@ -22,7 +22,7 @@ package io.fovea.txn;
  * <p><b>Differences from the paper.</b> Next-key items replace node sets. There are no epochs,
  * which in Silo make a prefix of several log streams consistent: this log is one stream, and a
  * commit is appended with its locks held. If T read what U overwrote, U's record may precede T's;
- * if the log ends between them, T has not happened and was not acknowledged.
+ * if the log ends between them, T is lost and was not acknowledged.
  */
 final class Silo {
   private Silo() {}

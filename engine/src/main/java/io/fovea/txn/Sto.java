@@ -90,7 +90,7 @@ final class Sto {
 
   /**
    * Returns whether no read was overwritten since, even if the order of numbers allows it: see
-   * {@link CommitGate}. What is locked now is overwritten later.
+   * {@link CommitGate}. An item that is locked now is overwritten later.
    */
   static boolean unchanged(ConcurrencyControl c) {
     ReadSet reads = c.reads;

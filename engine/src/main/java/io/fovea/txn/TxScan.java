@@ -61,7 +61,7 @@ public final class TxScan extends ScanBatches {
   /** Whether the last step found nothing: it is after the last record in its direction. */
   private boolean ended;
 
-  /** Whether {@link #next} may continue: it is open, not reversed, and has not ended. */
+  /** Whether {@link #next} may continue: the scan is open, not reversed, and not at its end. */
   private boolean ready;
 
   /** Whether the current record is an own write, in the write set's memory. */

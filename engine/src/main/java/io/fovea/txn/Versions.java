@@ -34,7 +34,7 @@ import java.lang.invoke.VarHandle;
  *
  * <p><b>Order.</b> As in {@link History}: a saving transaction holds the lock, raises {@code
  * claimed}, writes, raises {@code tail} and the bucket. A reader copies, fences, and checks that
- * {@code claimed} has not passed its copy. A version is saved before its successor is installed or
+ * {@code claimed} is not beyond its copy. A version is saved before its successor is installed or
  * published, so a transaction that finds an item too new, or a record deleted, finds the version. A
  * version never changes.
  */

@@ -22,17 +22,15 @@ import org.jspecify.annotations.Nullable;
  * <p>A waiter that was pushed back is found by the next group or by the end of the log. Groups
  * advance the durable position one after the other (B1) but may wake waiters concurrently (B2). So
  * a thread that pushes waiters back (C1, CAS) then checks whether more has become durable or the
- * log has ended (C2): if the B2 of the next group misses C1, its B1 comes before C2. Forbidden: a
- * waiter that one group has taken off the list while the next group, which is meant for it, scans
- * the list.
+ * log has ended (C2): if the B2 of the next group misses C1, its B1 comes before C2. Forbidden: one
+ * group has taken a waiter off the list while the next group, which must wake it, scans the list.
  *
- * <p>Each group passes over the waiters once. Waiters do not spin: with more clients than CPUs, the
- * group they wait for needs the CPU. A wait allocates one small object, which is negligible next to
- * a device sync.
+ * <p>Each group visits the waiters once. Waiters do not spin: with more clients than CPUs, the
+ * group they wait for needs the CPU.
  *
  * <p>An action is a waiter that does not park. The thread that pushes it checks A2, and by the same
- * pairs whichever thread takes it starts it on a separate virtual thread, so no user code runs on
- * the thread that writes the log. If both try, an atomic exchange lets one of them win.
+ * pairs one of the two threads starts it on a separate virtual thread, so no user code runs on the
+ * thread that writes the log. An atomic exchange lets only one of them start it.
  *
  * <p>Any thread, platform or virtual. An interrupt does not end a wait; the flag is kept.
  */
@@ -57,7 +55,7 @@ final class DurabilityWaiters {
   private static final class Waiter {
     final long lsn;
 
-    /** Null once the wait is over, and for an action. */
+    /** Null after the wait, and for an action. */
     volatile @Nullable Thread thread;
 
     /** Null once a thread has taken it, and for a thread. */
@@ -152,8 +150,8 @@ final class DurabilityWaiters {
   }
 
   /**
-   * Tells the writer to stop gathering: a thread that requested durability and went on working now
-   * has nothing left to do.
+   * Notifies the writer to stop gathering: a thread that requested durability and continued has no
+   * more work to do.
    *
    * @param lsn the position it needs
    * @param writer the writer to notify
@@ -294,9 +292,9 @@ final class DurabilityWaiters {
   }
 
   /**
-   * Wakes those whose positions are durable (B2). Called after the turn was released; several
-   * threads may do so concurrently. If waking one waiter fails because the stack is exhausted, the
-   * others are woken all the same.
+   * Wakes those whose positions are durable (B2). Called without the write lock; several threads
+   * may do so concurrently. If waking one waiter fails because the stack is exhausted, the others
+   * are still woken.
    *
    * @return the number of waiters woken
    */

@@ -18,15 +18,14 @@ import org.jspecify.annotations.Nullable;
  *   end()            releases the pin
  * </pre>
  *
- * <p><b>Why it may read while the writer writes.</b> A block with durable records is not written
- * again until its slot is reused for another segment, which a pin prevents. Everything read was
- * durable before it was read: {@link #begin} asks for the durable position first. {@link #memory}
- * is a copy and stays valid for the next read, up to the position that was durable when it was
- * made.
+ * <p><b>Concurrent writes.</b> A block with durable records is not written again until its slot is
+ * reused for another segment, which a pin prevents. All bytes were durable before they were read,
+ * since {@link #begin} reads the durable position first. {@link #memory} is a copy and stays valid
+ * for the next read, up to the position that was durable when it was made.
  *
  * <p>Everything is checked as in recovery. An invalid byte is damage, since durable records cannot
- * be past the end of the log. With a {@link ForeignLog}, which pins nothing, it may also mean that
- * the segment was reused.
+ * be beyond the end of the log. With a {@link ForeignLog}, which pins nothing, it may also mean
+ * that the segment was reused.
  *
  * <p>If a read begins where the last one ended, nothing is read twice. Otherwise the group headers
  * of the segment are visited from its first group on.
@@ -188,7 +187,7 @@ public final class DurableRecords implements AutoCloseable {
     groupEnd = at + payload;
     offset += Group.fileBytes(header, payload);
     if (groupEnd <= asked) {
-      end = groupEnd; // none of its records was asked for
+      end = groupEnd; // none of its records was requested
     }
   }
 

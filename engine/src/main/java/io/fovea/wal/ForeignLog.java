@@ -22,13 +22,13 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>How far it is durable.</b> The writer begins a segment only when everything before it is
- * durable, and each group names the position that was durable when it was assembled. Anything
- * beyond that in the last segment counts if all of its records are there without a gap. Whether the
- * writer has synced it cannot be told from outside, so this class syncs the file, which also makes
- * durable what other processes have written. It does so only when a call finds nothing else new, so
- * not while the writer is busy. If a sync is not possible, the last groups wait for the next one.
+ * durable, and each group names the position that was durable when it was assembled. Later groups
+ * of the last segment count if all of their records are there without a gap. Whether the writer has
+ * synced them cannot be seen from outside, so this class syncs the file. It does so only when a
+ * call finds nothing else new, so not while the writer is busy. If a sync is not possible, the last
+ * groups wait for the next one.
  *
- * <p><b>What may go wrong.</b> The writer does not keep segments for a reader in another process.
+ * <p><b>Races.</b> The writer does not keep segments for a reader in another process.
  *
  * <ul>
  *   <li>A segment is reused while it is read. Each group names its segment's number and each

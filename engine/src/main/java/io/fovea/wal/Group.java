@@ -15,7 +15,7 @@ import java.util.UUID;
  * </pre>
  *
  * <p>The checksum covers the header only (bytes 8..40, seeded with the database id). Records have
- * their own checksums, so the whole records of a torn group can be told from the rest.
+ * their own checksums, so the whole records of a torn group can be recognized.
  *
  * <p>The proven LSN is a watermark: everything before it was durable when the group was assembled.
  * It equals the start LSN if no other group was in flight ({@link InFlightGroups}) and is less
@@ -25,8 +25,8 @@ import java.util.UUID;
  * <p>Groups of version 2 segments have another magic, no proven LSN and a 32-byte header. They were
  * written one after the other, so their start LSN is proven.
  *
- * <p>The segment number tells a group from what a recycled slot held before: numbers are never
- * reused.
+ * <p>The segment number distinguishes a group from earlier contents of a recycled slot: numbers are
+ * never reused.
  */
 final class Group {
   static final int HEADER = 40;

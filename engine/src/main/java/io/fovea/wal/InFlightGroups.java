@@ -10,29 +10,29 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *        durable                                        under way
- *   ────────┼── group 7 ──┼── group 8 ──┼── group 9 ──┼── what comes next
+ *   ────────┼── group 7 ──┼── group 8 ──┼── group 9 ──┼── later groups
  *           │ in flight     done          in flight
  *           └─ advances when 7 is done, then over 7 and 8
  * </pre>
  *
  * <p>Each group has its own blocks, its own memory and a thread that writes it and waits for its
  * sync. A group starts while its thread holds the {@link LogWriter}'s turn, is written without the
- * turn, and is finished with the turn held, whatever that thread meets: a close waits for that.
+ * turn, and is finished with the turn held, even after an error: a close waits for that.
  *
  * <p><b>Rules.</b>
  *
  * <ol>
  *   <li><i>In order.</i> The durable position moves over a group when that group and all before it
- *       are durable, so it never passes a hole: a failed group stays the first for good, and no
+ *       are durable, so it never passes a hole: a failed group stays the first forever, and no
  *       waiter beyond it is acknowledged. Forbidden: group 8 is acknowledged, the machine fails,
  *       group 7 is missing, and the log ends before both.
- *   <li><i>A group names what it knows.</i> Its header has the position that was durable when it
+ *   <li><i>The proven position.</i> A group's header has the position that was durable when it
  *       started ({@link Group#proven}), not its own start: its presence on the medium proves
  *       nothing about the others. Forbidden: recovery takes the end of the log, a torn group, for
  *       damage because a later group is whole.
  *   <li><i>Alone.</i> The first group of a segment, a group with a watermark and a large group are
  *       written with no other in flight. So a segment begins when everything before it is durable,
- *       and no other code has to know of concurrent groups. The same holds for all groups on a
+ *       and other code need not consider concurrent groups. The same holds for all groups on a
  *       device that may report one thread's failure to another ({@link SlotFile#writesApart}).
  *   <li><i>Bounded.</i> From the durable position to the end of the last group there is no more
  *       than one group may hold. So an opening can rewrite everything that was in flight as one
@@ -72,7 +72,7 @@ final class InFlightGroups {
     private boolean back;
 
     /**
-     * The number of the start whose thread writes it now; 0 for none. Tells apart uses of the
+     * The number of the start whose thread writes it now; 0 for none. Identifies uses of the
      * memory.
      */
     long airborne;
@@ -87,9 +87,7 @@ final class InFlightGroups {
   private final Condition changed;
   private final Flight[] places = new Flight[MOST];
 
-  /**
-   * Groups that have started and that the durable position has not passed, from {@code first} on.
-   */
+  /** Groups that have started and that end beyond the durable position, from {@code first} on. */
   private int first;
 
   private int count;
@@ -182,7 +180,7 @@ final class InFlightGroups {
     return flight;
   }
 
-  /** Waits until another group is finished. Releases the turn meanwhile. */
+  /** Waits until another group is finished. Releases the turn during the wait. */
   void await() {
     waiting++;
     try {

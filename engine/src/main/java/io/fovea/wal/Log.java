@@ -28,12 +28,12 @@ import org.jspecify.annotations.Nullable;
  *                                                          SegmentPreallocator: slots ahead of need
  * </pre>
  *
- * <p>A position (LSN) is an offset in the stream of records. {@link #tail} is where the next record
- * goes; {@link #durableLsn} is the end of what is on stable storage. Both only grow.
+ * <p>A position (LSN) is an offset in the stream of records. {@link #tail} is the position of the
+ * next record; all records before {@link #durableLsn} are on stable storage. Both only grow.
  *
  * <p><b>The end.</b> A failed write or sync is final: all current and later callers get {@link
  * DurabilityLostException}. The same holds if another component reports a failure ({@link #fail}).
- * What was durable stays durable and is acknowledged to those who wait for it.
+ * Durable records stay durable and are acknowledged to waiting threads.
  *
  * <pre>
  *   OPEN ──close──► CLOSING ──────► CLOSED     complete records are written first
@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Any thread, platform or virtual.
  */
 public final class Log implements DurableLog, AutoCloseable {
-  /** The first position of a new log; 0 stands for none. */
+  /** The first position of a new log; 0 means none. */
   public static final long FIRST_LSN = 4096;
 
   /** The interval between checks of the file's free space. */
@@ -113,19 +113,19 @@ public final class Log implements DurableLog, AutoCloseable {
    * <p><b>Segment numbers.</b> A close truncates the file without a sync. If the header of the
    * first new segment were durable and the truncation were not, a crash would bring back the old
    * end of the file: segments with the same or higher numbers next to a new one that begins
-   * elsewhere, which no reader could order. Two measures prevent that; either suffices unless there
-   * is a fault:
+   * elsewhere, which no reader could order. Two measures prevent that, each sufficient without a
+   * fault:
    *
    * <ul>
-   *   <li>The caller synced the file after the last write by anyone else, and before it was read to
-   *       find {@code start}. So nothing is decided here by what a crash may undo. But an earlier
+   *   <li>The caller synced the file after the last write by any other user, and before reading it
+   *       to find {@code start}. So a crash cannot undo the basis of decisions here. But an earlier
    *       failed sync leaves the length in doubt, and a later successful one does not help.
    *   <li>{@code start.lastSegment()}: the last number of a closed log is recorded outside of it.
    *       But a release that did not record it may have closed the file.
    * </ul>
    *
-   * <p>Segments of an existing file keep their size, whatever the configuration says. If they are
-   * too small for the configured buffer, the buffer is made smaller.
+   * <p>Segments of an existing file keep their size, whatever the configuration. If they are too
+   * small for the configured buffer, the buffer is made smaller.
    *
    * @param device the file, synced; stays open for the caller to close
    * @param config sizes and times
@@ -433,8 +433,8 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Waits until no more than the configured window is not durable. Called by commits that do not
-   * wait for their own durability.
+   * Waits until the part of the log that is not yet durable fits the configured window. Called by
+   * commits that do not wait for their own durability.
    *
    * @throws DurabilityLostException if nothing can become durable any more
    */
@@ -503,7 +503,7 @@ public final class Log implements DurableLog, AutoCloseable {
     onEnd.run();
   }
 
-  /** Returns whether the writer must stop at once. */
+  /** Returns whether the writer must stop immediately. */
   boolean hasEnded() {
     return failure != null || state >= ABANDONED;
   }
@@ -545,8 +545,8 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Releases the slots that an idle log does not need, after a checkpoint that left little. The log
-   * continues in the first slots of the file and makes more when it needs them.
+   * Releases the slots that an idle log does not need, after a checkpoint. The log continues in the
+   * first slots of the file and allocates more when needed.
    */
   public void rest() {
     file.slots().rest();

@@ -11,8 +11,8 @@ package io.fovea.wal;
  * @param keepBytes the size that the file normally needs. A file that has grown beyond it because
  *     something held back recycling is cut to this size plus the slots made ahead, once the
  *     segments at its end are free. {@link Long#MAX_VALUE}: never
- * @param changeRetentionBytes the log retained for change subscribers beyond what recovery needs; 0
- *     for none
+ * @param changeRetentionBytes the log retained for change subscribers beyond the needs of recovery;
+ *     0 for none
  */
 public record LogConfig(
     long segmentBytes,

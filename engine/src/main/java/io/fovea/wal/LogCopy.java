@@ -19,14 +19,14 @@ import java.util.UUID;
  *   copy     | segment 5 | segment 6 | segment 7, cut |        needed ones only, in order
  * </pre>
  *
- * <p><b>Why it may read while the writer writes.</b> A block with durable records is not written
- * again while a pin keeps its segment, and everything copied was durable before the copy began:
- * groups that start before {@code to}.
+ * <p><b>Concurrent writes.</b> A block with durable records is not written again while a pin keeps
+ * its segment, and everything copied was durable before the copy began: groups that start before
+ * {@code to}.
  *
- * <p><b>Why it is cut.</b> A group being written may be read in half, and one that the writer began
- * after that was durable, in whole: then the half group would look like damage below the position
- * that the later one names. So from the first group that starts at {@code to} or later, the copy
- * has zeros. It also has zeros in place of a {@link Watermark} of the source beyond its end.
+ * <p><b>The cut.</b> A group being written may be read in half, and one that the writer began after
+ * that was durable, in whole: then the half group would look like damage below the position that
+ * the later one names. So from the first group that starts at {@code to} or later, the copy has
+ * zeros, also in place of a {@link Watermark} of the source beyond its end.
  *
  * <p>One thread.
  */
@@ -129,8 +129,8 @@ public final class LogCopy {
       sink.write(buffer, 0, n);
       at += n;
     }
-    // The whole copy is durable before it is used. Saying so here lets its recovery write pages of
-    // the last group too, however small the pool.
+    // The whole copy is durable before it is used. With this watermark recovery can write pages of
+    // the last group with a small pool.
     new Watermark(to, lastNumber()).put(buffer, 0, database);
     sink.write(buffer, 0, Group.BLOCK);
   }

@@ -15,7 +15,7 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells which data file a log belongs to, before any of it is recovered, reused or deleted.
+ * Determines which data file a log belongs to, before any of it is recovered, reused or deleted.
  *
  * <p>The database id is not enough, since a copy of a database has the id of its original. So each
  * opening that changes a database, with a log or without, is a <b>session</b> with a random number.
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *   superblock   session     of the last opening that changed the file
  *   segment      session     of the opening that wrote it
  *                previous    whose records come before those of the session in this log
- *                base        what the superblock named when the opening began
+ *                base        session in the superblock when the opening began
  *   closed mark  segment     no record of a segment up to this number is needed by any data file
  * </pre>
  *
@@ -248,7 +248,7 @@ public final class LogIdentity {
       first--;
     }
     if (first < 0 || all.get(first).startLsn() > redo) {
-      return null; // recovery reports what is missing
+      return null; // recovery reports the missing part
     }
     if (database.equals(closedDatabase) && closedSegment > segments.getLast().header().number()) {
       return "was closed by a later session, and cut: its commits are in another data file";

@@ -20,21 +20,20 @@ import java.util.UUID;
  * stale and does not count. A segment without a record is left by an opening that got no further.
  *
  * <p><b>End or damage?</b> The writer begins a segment only when everything before it is durable,
- * and each group names the position that was durable when it was assembled. So if something invalid
- * is found at X, it is damage if anything valid says that more than X was durable: a later segment,
- * a later group of this segment, a group in a slot whose header is damaged, or a {@link Watermark}.
- * It is also damage if the file was cut, since nothing is known about the rest. Otherwise X is the
- * end: that group was torn and was never acknowledged.
+ * and each group names the position that was durable when it was assembled. So invalid bytes at X
+ * are damage if anything valid says that more than X was durable: a later segment, a later group of
+ * this segment, a group in a slot whose header is damaged, or a {@link Watermark}. They are also
+ * damage if the file was cut, since nothing is known about the rest. Otherwise X is the end: that
+ * group was torn and was never acknowledged.
  *
- * <p><b>After a gap.</b> Groups are written several at a time ({@link InFlightGroups}), so after X
- * there may be whole groups that prove no more than X. They were never acknowledged either, since
- * the durable position does not pass a missing group. They are never read: a group is read only if
- * it starts exactly where the last record ended, and reading stops here for good. They do not come
- * back later either: records appended after an opening go to a new segment, which begins at X or
- * before and hides the rest of this slot.
+ * <p><b>After a gap.</b> Several groups are in flight at a time ({@link InFlightGroups}), so after
+ * X there may be whole groups that prove no more than X. They were never acknowledged either, since
+ * the durable position does not pass a missing group. They are never read, now or later: a group is
+ * read only if it starts exactly where the last record ended, and records appended after an opening
+ * go to a new segment, which begins at X or before and hides the rest of this slot.
  *
- * <p>A file that was cut is read as far as it goes and then rejected: an exception at the end says
- * what was found and what is known to be missing.
+ * <p>A file that was cut is read as far as possible and then rejected by an exception that names
+ * the missing part, as far as it is known.
  *
  * <p>All lengths are checked against the rest of the group, the segment and the file before they
  * are used.
@@ -83,7 +82,7 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * Opens a log for reading, knowing only what the log itself says.
+   * Opens a log for reading, without other information than the log's.
    *
    * @param device the file
    * @param database the database that the log must belong to
@@ -151,7 +150,7 @@ public final class LogReader implements AutoCloseable {
    * Advances to the next record.
    *
    * @return false at the end of the valid records
-   * @throws CorruptionException if there is damage below what was durable
+   * @throws CorruptionException if there is damage below the durable position
    */
   public boolean next() {
     while (!ended) {
@@ -219,7 +218,7 @@ public final class LogReader implements AutoCloseable {
     offset += Group.fileBytes(before, bytes);
     provenByNext = -1;
     if (groupEnd <= fromLsn && groupEnd <= limit) {
-      end = groupEnd; // none of its records was asked for
+      end = groupEnd; // none of its records was requested
     }
     return true;
   }
@@ -434,8 +433,8 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * Returns what the following groups prove, up to the end of this one. Reads at most as many
-   * groups as were in flight together.
+   * Returns the durable position that the following groups prove, up to the end of this one. Reads
+   * at most as many groups as were in flight together.
    */
   private long lookAhead(long known) {
     SegmentHeader segment = segments.get(index).header();

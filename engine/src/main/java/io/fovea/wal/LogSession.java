@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *     reserve(type, bytes) ─► fill buffer() at the returned offset ─► complete()   never waits
  *     ... pages: markDirty(frame, recLsn(), pageLsn())
  *     grant(bytes)   waits for more space                                     no latch is held
- *   end()            slot := none; returns what is left of the grant
+ *   end()            slot := none; returns the rest of the grant
  * </pre>
  *
  * <p>{@link #NONE} is the session of a database without a log: {@link #logging} is false, begin,
@@ -27,12 +27,10 @@ import org.jspecify.annotations.Nullable;
  * (a CAS of the tail, S2), marks its frames (S3), and clears the slot (S4, volatile). The
  * checkpointer reads the tail T (C1), then the slots (C2), then the frames (C3). For a record that
  * begins at s:
- *
- * <ul>
- *   <li>C2 sees S1: the slot is a tail from before S2, so it is at most s, and holds the redo
- *       point.
- *   <li>C2 misses S1, because it comes before it: then C1 comes before S2 too, and T ≤ s.
- *   <li>C2 sees S4: then C3 sees S3, and the frames' recLsn hold the redo point.
+ * <li>C2 sees S1: the slot is a tail from before S2, so it is at most s, and holds back the redo
+ *     point.
+ * <li>C2 misses S1, because it comes before it: then C1 comes before S2 too, and T ≤ s.
+ * <li>C2 sees S4: then C3 sees S3, and the frames' recLsn hold back the redo point.
  * </ul>
  *
  * <p>Forbidden: a redo point above a record whose change is in no page on the device. This requires
@@ -85,13 +83,13 @@ public final class LogSession {
   private boolean failWhenFull;
   private boolean undoes;
 
-  /** File space for what follows the operation's record: see {@link #claim}. */
+  /** File space for records after the operation's own: see {@link #claim}. */
   private long claimed;
 
   /** The number of bytes of records that the claim is for. */
   private long expected;
 
-  /** What was left of the grant at the last check. */
+  /** The rest of the grant at the last check. */
   private long granted;
 
   /** The claimed bytes that were logged and are still claimed. */
@@ -127,9 +125,7 @@ public final class LogSession {
     return slot();
   }
 
-  /**
-   * Returns the most that a record takes of a grant, with header, alignment and the end of a lap.
-   */
+  /** Returns the maximum part of a grant that a record uses, with header, alignment and filler. */
   public static long space(long bodyBytes) {
     return 2 * (16 + (bodyBytes + 7 & ~7L));
   }
@@ -176,8 +172,8 @@ public final class LogSession {
   }
 
   /**
-   * Continues what another thread began and left, such as a load that is ended by a close. Both
-   * threads hold the same lock while they use the session.
+   * Continues a session that another thread began and left, such as a load that is ended by a
+   * close. Both threads hold the same lock while they use the session.
    */
   public void takeOver() {
     assert !active || used();
@@ -190,7 +186,7 @@ public final class LogSession {
   /**
    * Holds back the redo point from here on for longer than a commit does. Does not wait.
    *
-   * @param what the operation, for messages to those who wait for log space
+   * @param what the operation, for messages to threads that wait for log space
    */
   public void hold(String what) {
     begin(0);
@@ -199,19 +195,17 @@ public final class LogSession {
     }
   }
 
-  /**
-   * Returns the long operation that holds back the redo point; null if there is none. Any thread.
-   */
+  /** Returns the long operation that holds back the redo point, or null. Any thread. */
   @Nullable Holder holder() {
     return holder;
   }
 
   /**
-   * Waits until at least the given number of bytes is granted, including what is left. Must be
-   * called without latches.
+   * Waits until at least the given number of bytes is granted, including the rest of the current
+   * grant. Must be called without latches.
    *
-   * <p>A thread that has to wait returns what is left first, so that no two threads wait for each
-   * other. Hence nothing is granted after an exception.
+   * <p>A thread that has to wait first returns its rest, so that no two threads wait for each
+   * other. So nothing is granted after an exception.
    *
    * @param bytes as for {@link #begin}
    * @throws io.fovea.error.StorageFullException if the log could not grow for half a minute. An
@@ -243,10 +237,9 @@ public final class LogSession {
   }
 
   /**
-   * Claims file space for what will be logged after the operation's record, until {@link #end}.
-   * After that record the operation can no longer be refused, and no checkpoint could make space
-   * since the redo point stays before the operation. Must be called without latches, before the
-   * record is reserved.
+   * Claims file space for records after the operation's own, until {@link #end}. After that record
+   * the operation can no longer be refused, and no checkpoint could make space since the redo point
+   * stays before the operation. Must be called without latches, before the record is reserved.
    *
    * <p>For large operations only; changes of a few pages need no claim.
    *
@@ -284,7 +277,7 @@ public final class LogSession {
   }
 
   /**
-   * Declares that what the session logs until its end undoes its own page allocations. Like an
+   * Declares that the following records of the session undo its own page allocations. Like an
    * operation that cannot be undone, it may use the last of the file, but it throws if nothing more
    * can be written at all.
    */
@@ -294,16 +287,16 @@ public final class LogSession {
 
   /**
    * Makes {@link #grant} throw from now on if nothing more can be written, even if the operation's
-   * record is in the log. For recovery: no checkpoint runs then, so nothing would free space, and
-   * the next opening completes the rest. For a close see {@link Log#abortWaits}.
+   * record is in the log. For recovery, where no checkpoint would free space and the next opening
+   * completes the rest. For a close see {@link Log#abortWaits}.
    */
   public void failWhenFull() {
     failWhenFull = true;
   }
 
   /**
-   * Releases the redo point and returns what is left of the grant. A record under construction
-   * becomes void. Does nothing if the session has not begun.
+   * Releases the redo point and returns the rest of the grant. A record under construction becomes
+   * void. Does nothing if the session is not active.
    */
   public void end() {
     if (log != null && active) {
@@ -353,7 +346,7 @@ public final class LogSession {
 
   private void requireActive() {
     if (!active) {
-      throw new IllegalStateException("The log session has not begun.");
+      throw new IllegalStateException("The log session is not active.");
     }
     assert isUsed() : "the log session was begun by " + user;
   }
@@ -489,8 +482,7 @@ public final class LogSession {
   }
 
   /**
-   * Returns the end of that record: pages it changes are not written before the log is durable up
-   * to here.
+   * Returns the end of that record; pages changed by it are written once the log is durable there.
    */
   public long pageLsn() {
     return pageLsn;

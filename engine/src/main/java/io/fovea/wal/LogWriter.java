@@ -24,19 +24,19 @@ import org.jspecify.annotations.Nullable;
  *   without:                                                wake waiters
  * </pre>
  *
- * <p>A group is due when a thread waits for durability or for space, when the window of time or
+ * <p>A group is written when a thread waits for durability or for space, when the window of time or
  * half of the window of bytes has passed, and at the end.
  *
  * <p><b>Several at a time.</b> While a group is written and synced the next one may start: two
- * clients that commit independently wait for their own syncs only. The rules are those of {@link
- * InFlightGroups}. With many committers, the next ones gather meanwhile.
+ * clients that commit independently wait only for their own syncs. The rules are those of {@link
+ * InFlightGroups}. With many committers, the next requests gather in the meantime.
  *
  * <p><b>Leaders.</b> Two hand-overs between threads cost more than the write. So a platform thread
- * that would only wait takes the {@link #turn} and writes the group itself ({@link #lead}), as in
- * the group commit of other engines. It leads if it requested durability earlier and has nothing
- * left to do, if there are hardly any other committers, or if it is the last of those being
- * gathered. The log's own thread writes in all other cases: for virtual threads, for space, for the
- * window. The turn guards what a group changes here.
+ * that would only wait takes the {@link #turn}, a lock that guards the state of groups, and writes
+ * the group itself ({@link #lead}), as in the group commit of other engines. It leads if it
+ * requested durability earlier and has no more work, if there are hardly any other committers, or
+ * if it is the last of those being gathered. The log's own thread writes in all other cases: for
+ * virtual threads, for space, for the window.
  *
  * <p><b>Gathering.</b> A sync costs the device and the CPU the same for one commit as for a dozen,
  * and with more clients than CPUs a writer would take a CPU from threads that are about to commit.
@@ -45,17 +45,16 @@ import org.jspecify.annotations.Nullable;
  *   <li>If threads are blocked, a group waits for three quarters of the recent number of requests,
  *       but no longer than a sync takes, so no wait more than doubles. One or two clients never
  *       wait for others.
- *   <li>If no thread is blocked because all have other work to do (see {@link Log#request}), it
- *       waits until the first has nothing left to do, which then leads, or for a millisecond.
+ *   <li>If no thread is blocked because all have other work (see {@link Log#request}), it waits
+ *       until the first has no more work, which then leads, or for a millisecond.
  * </ul>
  *
  * <p><b>Errors.</b> The ring is released before the write: its space is needed, and a failed write
  * ends the log anyway. So a group cannot be written twice: the ring has zeros in its place. These
- * are never written and acknowledged instead, since {@code written} is past them once the group
- * starts. If assembling a group fails, the log is ended before the turn is released (F1), and a
- * thread that gets the turn checks for the end before it writes (F2). Forbidden: F2 between the
- * failure and F1. A write that fails without the turn needs no such order: the failed group blocks
- * all later ones.
+ * are never written and acknowledged, since {@code written} is past them once the group starts. If
+ * assembling a group fails, the log is ended before the turn is released (F1), and a thread that
+ * gets the turn checks for the end before it writes (F2). Forbidden: F2 between the failure and F1.
+ * A write that fails without the turn needs no such order: the failed group blocks all later ones.
  *
  * <p><b>Sleep.</b> The state says how the thread sleeps. A thread that wants something changes
  * shared state first and reads this state afterwards:
@@ -73,7 +72,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A leader has raised the demand and wakes no other thread. If its record was not complete and
  * the group ends before it, it continues as a waiter. A thread that finds the turn taken has woken
- * the log's thread, or is covered by the group in flight.
+ * the log's thread, or the group in flight covers its record.
  */
 final class LogWriter implements Runnable {
   private static final int AWAKE = 0;
@@ -206,7 +205,7 @@ final class LogWriter implements Runnable {
     return buffer.byteSize();
   }
 
-  /** Notes a request for durability by a thread that does not lead. */
+  /** Registers a request for durability by a thread that does not lead. */
   void wanted() {
     int seen = state;
     if (seen == GATHERING ? !relaxed && isEnough() : seen != AWAKE) {
@@ -266,28 +265,28 @@ final class LogWriter implements Runnable {
     return underWay;
   }
 
-  /** Notes that a thread is about to block. */
+  /** Registers that a thread is about to block. */
   void blocked() {
     if (relaxed) {
       LockSupport.unpark(thread);
     }
   }
 
-  /** Notes that a thread that requested durability earlier has nothing left to do. */
+  /** Registers that a thread that requested durability earlier has no more work. */
   void flushUrgent() {
     if (state == GATHERING) {
       LockSupport.unpark(thread);
     }
   }
 
-  /** Notes that a record was completed that no thread will wait for. */
+  /** Registers that a record was completed that no thread will wait for. */
   void appended() {
     if (state == IDLE) {
       LockSupport.unpark(thread);
     }
   }
 
-  /** Notes an append by a thread that does not wait. */
+  /** Registers an append by a thread that does not wait. */
   void gathered() {
     int seen = state;
     if (seen == IDLE
@@ -300,7 +299,7 @@ final class LogWriter implements Runnable {
     LockSupport.unpark(thread);
   }
 
-  /** Ends the thread, after writing what is complete if the log has not ended. */
+  /** Ends the thread, after writing all complete records unless the log has ended. */
   void close() {
     closingSince = System.nanoTime();
     closing = true;
@@ -351,7 +350,7 @@ final class LogWriter implements Runnable {
         return true;
       }
       if (expected >= FEW && mayGather() && !isEnough() && !inFlightGroups.isEmpty()) {
-        inFlightGroups.await(); // many are about to come: gather from the end of this group on
+        inFlightGroups.await(); // many requests are likely: gather from the end of this group on
         return true;
       }
       if (file.slots().isFar() && !closing && !move()) {
@@ -479,7 +478,7 @@ final class LogWriter implements Runnable {
 
   private void pause() {
     if (isHurried()) {
-      // A waiter needs a record that is reserved and not complete: soon, if its owner has a CPU.
+      // A waiter needs a reserved, incomplete record: complete soon, if its owner has a CPU.
       if (round >= PARK_FROM) {
         LockSupport.parkNanos(Math.min(20_000L << Math.min(round - PARK_FROM, 10), 1_000_000));
       } else if (round >= YIELD_FROM) {

@@ -45,7 +45,7 @@ final class ReadWindow implements AutoCloseable {
   }
 
   /**
-   * Makes a range visible; what was visible before may be gone.
+   * Makes a range visible; the previous range may become invisible.
    *
    * @param offset the file offset
    * @param len the number of bytes

@@ -2,7 +2,7 @@ package io.fovea.wal;
 
 /** The types of log records. The class that encodes a type's body says which package writes it. */
 public final class RecordType {
-  /** Nothing: space that was reserved and not used, or the filler at the end of a lap. */
+  /** Unused reserved space, or the filler at the end of a lap. */
   public static final int VOID = 1;
 
   /** The changes of a transaction, or the last part of them. */

@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Positions are LSNs; position p is at p mod size. A record never wraps: the end of a lap that
  * is too short for a record becomes a VOID.
  *
- * <p><b>Space.</b> promised = tail + what sessions hold and have not reserved. {@link #take} raises
- * it if the limit allows, {@link #reserve} moves space from the session's grant to the tail and
- * leaves promised unchanged, {@link #giveBack} lowers it. Hence tail ≤ promised ≤ released + size
+ * <p><b>Space.</b> promised = tail + the unreserved rest of the sessions' grants. {@link #take}
+ * raises it if the limit allows, {@link #reserve} moves space from the session's grant to the tail
+ * and leaves promised unchanged, {@link #giveBack} lowers it. So tail ≤ promised ≤ released + size
  * at all times, and a reservation within a grant checks no limit and never waits.
  *
  * <p><b>Zeros.</b> From the tail to released + size all bytes are zero, so the word of an
@@ -64,8 +64,8 @@ final class Ring {
   }
 
   /**
-   * The words stay valid after {@link #free}, for late readers. In the region they would keep a
-   * page and a page table of every log that was ever open, so they are garbage-collected memory.
+   * The words stay valid after {@link #free}, for late readers. They are garbage-collected: in the
+   * region they would keep a page and a page table of every log that was ever open.
    */
   private Ring(NativeRegion region, long start) {
     this(region, region.segment(), Arena.ofAuto().allocate(WORDS, 128), start);

@@ -22,15 +22,14 @@ import org.jspecify.annotations.Nullable;
  *               ──► SlotFile       slots on the device: zeros, truncation, syncs
  * </pre>
  *
- * <p>The segment's number tells it from what the slot held before. The file grows ahead of need on
- * a separate thread ({@link SegmentPreallocator}).
+ * <p>The segment's number distinguishes it from earlier contents of the slot. The file grows ahead
+ * of need on a separate thread ({@link SegmentPreallocator}).
  *
  * <p><b>Watermarks.</b> A group proves that everything before it is durable. Nothing proves the
  * last groups, or a segment that is lost as a whole. So from time to time a group is written
  * together with a {@link Watermark} in the trailer of another slot: with the second group of each
- * segment, then after every MiB or 256 groups. That costs one 4096-byte block and no sync. The
- * watermark alternates between slots 0 and 1, which are never cut off; with a single slot it is in
- * that one.
+ * segment, then after every MiB or 256 groups. That costs a block of 4 KiB and no sync. Watermarks
+ * alternate between slots 0 and 1, which are never cut off, or are in the only slot.
  *
  * <p>Threads: only the writer opens segments and moves the current position.
  */
@@ -78,7 +77,7 @@ final class SegmentFile {
     this.segmentBytes = segmentBytes;
     this.file = new SlotFile(device, start, segmentBytes);
     this.room = new SegmentRoom(file, segmentBytes, groupBytes, low);
-    // What is needed, with a partial segment at each end, plus the slots made ahead.
+    // The configured log, with a partial segment at each end, plus the slots made ahead.
     long capacity = SegmentHeader.capacity(segmentBytes);
     long keep = keepBytes / capacity + 2 + room.ready();
     long followed = (changeRetentionBytes + capacity - 1) / capacity;
@@ -126,8 +125,8 @@ final class SegmentFile {
    * Takes over a file: segments from the redo point on are kept, everything else is free. Creates
    * the first segment of this incarnation; it and everything before it are durable on return.
    *
-   * <p>What the scan saw is durable, including the file's length; see {@link Log#open}. If the file
-   * is emptied here, the two syncs of its first slot come before the first header.
+   * <p>The scanned contents are durable, including the file's length; see {@link Log#open}. If the
+   * file is emptied here, the two syncs of its first slot come before the first header.
    */
   static SegmentFile open(
       BlockDevice device,

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  *   | session | previous | base | checksum |  zero: not known, as in segments of earlier releases
  * </pre>
  *
- * <p>Number 0 means a spare: a slot filled with zeros and not used yet. The header lies in one
- * sector, so a crash leaves the old one or the new one.
+ * <p>Number 0 means a spare: an unused slot of zeros. The header is in one sector, so a crash
+ * leaves the old one or the new one.
  *
  * @param database the database that the log belongs to
  * @param number counts the segments of a log; never reused; 0 for a spare
@@ -45,8 +45,8 @@ record SegmentHeader(
 
   /**
    * The oldest version that is read. Groups of version 2 have no proven LSN ({@link Group}). Commit
-   * operations of version 3 and earlier name no leaf. The version was raised because releases that
-   * do not know the later form must reject it rather than report damage.
+   * operations of version 3 and earlier name no leaf. The version was raised so that earlier
+   * releases reject the new form and do not report damage.
    */
   static final int OLDEST = 2;
 

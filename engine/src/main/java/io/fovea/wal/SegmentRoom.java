@@ -18,20 +18,19 @@ import org.jspecify.annotations.Nullable;
  *          finish, groups                      is made ahead
  * </pre>
  *
- * <p>{@code low} is what must be left for an operation to begin, so that operations in progress
- * find space for what they log. On full storage no operation may begin ({@link #requireRoom}) until
- * a segment is recycled or the file grows. Half of it ({@link #hasReserve}) is reserved for
- * operations that can no longer be undone and for the groups that make the ring durable: a large
- * operation does not use up what a checkpoint needs to recycle segments.
+ * <p>{@code low} must be left for an operation to begin, so that operations in progress find space
+ * for their records. On full storage no operation may begin ({@link #requireRoom}) until a segment
+ * is recycled or the file grows. Half of it ({@link #hasReserve}) is reserved for operations that
+ * can no longer be undone and for the groups that make the ring durable: a large operation does not
+ * use up the space that a checkpoint needs to recycle segments.
  *
- * <p><b>Claims.</b> An operation may log more after its record than {@code low} is meant for: a
- * long interval of keys that is cut out of a tree, or long values whose pages become free. It
- * claims that space before its record, while it can still be refused ({@link #claim}), since
- * afterwards nothing could free space: the operation holds back the redo point until its end. Until
- * then other operations begin only if that much more is left. The part that has been logged is
- * released ({@link #unclaim}).
+ * <p><b>Claims.</b> An operation may log more after its record than {@code low} allows for: a long
+ * interval of keys that is cut out of a tree, or long values whose pages become free. It claims
+ * that space before its record, while it can still be refused ({@link #claim}), since afterwards
+ * nothing could free space: the operation holds back the redo point until its end. Meanwhile, other
+ * operations begin only if that much more is left. The logged part is released ({@link #unclaim}).
  *
- * <p><b>Questions.</b> A thread that needs a slot increments {@code asked} and waits until {@code
+ * <p><b>Requests.</b> A thread that needs a slot increments {@code asked} and waits until {@code
  * answered} has reached its number. The answer is a slot, or why there is none.
  *
  * <p>Threads: any. Numbers that one thread writes are volatile, and claims are released without the
@@ -131,7 +130,7 @@ final class SegmentRoom {
     return (needed() + segmentBytes / 4) / SegmentHeader.capacity(segmentBytes) + 2;
   }
 
-  /** Returns how many free slots could be removed without being made again at once. */
+  /** Returns how many free slots could be removed without being needed again soon. */
   long spare() {
     long spare = room() - needed() - segmentBytes / 4;
     return Math.max(0, spare) / SegmentHeader.capacity(segmentBytes);
@@ -143,7 +142,7 @@ final class SegmentRoom {
     return (int) ((needed() + segmentBytes / 4 + capacity - 1) / capacity);
   }
 
-  /** Sets the number of sessions: each may need a block of its own for a short record. */
+  /** Sets the number of sessions: each may need a separate block for a short record. */
   void sessions(int n) {
     low = lowAlone + (long) n * Group.BLOCK;
   }
@@ -215,8 +214,8 @@ final class SegmentRoom {
   }
 
   /**
-   * Claims space for what an operation logs after its record, until {@link #unclaim}. Claims
-   * nothing for an amount so small that every operation in progress finds space for it.
+   * Claims space for an operation's later records, until {@link #unclaim}. Claims nothing for an
+   * amount so small that every operation in progress finds space for it.
    *
    * @param payload the number of bytes of records
    * @return the number of bytes of the file, 0 if nothing was claimed
@@ -319,7 +318,7 @@ final class SegmentRoom {
   }
 
   /**
-   * Called by the writer under the lock: asks for a slot and waits until one is free.
+   * Called by the writer under the lock: requests a slot and waits until one is free.
    *
    * @param pauseNanos the least time before it asks again
    * @param stop ends the wait

@@ -11,14 +11,14 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the slots of a log file hold, according to their headers.
+ * The contents of the slots of a log file, according to their headers.
  *
  * <p>Every header has the slot size. It is taken from slot 0 or, if that header is damaged, from
- * any other header at a multiple of its own slot size.
+ * any other header at a multiple of the slot size that it names.
  *
  * <p><b>If the length is not a whole number of slots</b>, the file was cut if its last, partial
  * slot has a header, since a slot gets one after all of it is durable, including the length. A
- * partial slot without a header may be one that was being made during a crash.
+ * partial slot without a header may be from a crash while it was made.
  *
  * @param segmentBytes the slot size; 0 if there is no header at all
  * @param slots the number of whole slots
@@ -105,12 +105,12 @@ record SegmentScan(
         distance, slots, segments, superseded, spares, unreadable, foreign, cut, watermark);
   }
 
-  /** Returns the highest segment number that is there or is known to have been there. */
+  /** Returns the highest segment number that is in the file or known to have been there. */
   long lastNumber() {
     return Math.max(lastFound(), watermark.segment());
   }
 
-  /** Returns the highest segment number that is there. */
+  /** Returns the highest segment number in the file. */
   long lastFound() {
     long last = 0;
     for (Found found : segments) {

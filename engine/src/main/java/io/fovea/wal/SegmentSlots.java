@@ -14,22 +14,20 @@ import org.jspecify.annotations.Nullable;
  * The slots of the log's file: which hold segments that are needed, and which are free.
  *
  * <p>A slot is free, then live, then free again once the redo point and all pins are beyond its
- * end. The lowest free slot is used first, so a file that has become too large empties from its
- * end.
+ * end. The lowest free slot is used first, so an oversized file empties from its end.
  *
- * <p><b>Shrinking.</b> If something held back recycling for long (a backup, failed checkpoints) and
- * no longer does, the file is too large. The preallocator cuts off free slots at its end, down to
- * the number that the log normally needs; never those in between. If the current segment is among
- * them, the writer begins another in the lowest free slot ({@link #isFar}), although this one has
- * space.
+ * <p><b>Shrinking.</b> If something has held back recycling for long (a backup, failed
+ * checkpoints), the file is too large. The preallocator cuts off free slots at its end, down to the
+ * number that the log normally needs. If the current segment is among them, the writer begins
+ * another in the lowest free slot ({@link #isFar}), although this one has space.
  *
  * <p><b>Idle logs.</b> If nothing was logged for a while, the same is done with a smaller number:
- * the two slots that watermarks alternate between, and what is needed until the next slot would be
+ * the two slots that watermarks alternate between, and the slots needed until the next one would be
  * made ({@link #rest}). It ends when the next segment is full ({@link #busy}): from then on slots
- * are kept as before, since making one takes as long as hundreds of groups. The same is done with
- * slots made for a claim that was refused.
+ * are kept as before, since making one takes as long as hundreds of groups. Slots made for a
+ * refused claim are cut off in the same way.
  *
- * <p><b>Change subscribers.</b> A configured amount of log stays live beyond what recovery needs.
+ * <p><b>Change subscribers.</b> A configured amount of log stays live beyond the needs of recovery.
  * Its start is in the superblock before older segments are freed ({@link #retainable}, {@link
  * #recycleBelow}), so after a crash it is known which segments in the file were never reused.
  *
@@ -108,7 +106,7 @@ final class SegmentSlots {
     this.changesFrom = changesFrom;
   }
 
-  /** Takes over the slots of a file. Unreadable slots are made again. */
+  /** Takes over the slots of a file. Unreadable slots are initialized again. */
   void adopt(SegmentScan scan, LogStart start) {
     int slots = scan.slots();
     free.addAll(scan.spares());
@@ -129,7 +127,7 @@ final class SegmentSlots {
     for (SegmentScan.Found found : scan.superseded()) {
       free.add(found.slot());
     }
-    // An incomplete slot at the end of the file is made again when it is needed.
+    // An incomplete slot at the end of the file is initialized again when it is needed.
     int all = slots;
     free.removeIf(slot -> slot >= all);
     List<Integer> unreadable = new ArrayList<>(scan.unreadable());
@@ -309,7 +307,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Keeps only what an idle log needs from here on. Any thread. */
+  /** From now on, keeps only the slots that an idle log needs. Any thread. */
   void rest() {
     lock.lock();
     try {
@@ -375,7 +373,7 @@ final class SegmentSlots {
       Live[] all = live.toArray(Live[]::new);
       int first = all.length - 1;
       while (first > 0 && all[first].startLsn > redo) {
-        first--; // this segment has what recovery needs
+        first--; // recovery needs this segment
       }
       if (room.whyFull() == null) {
         long slots = bytes / SegmentHeader.capacity(file.segmentBytes) + SPARSE;
@@ -389,7 +387,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Returns whether the storage is full while segments are kept that no recovery needs. */
+  /** Returns whether the storage is full while segments are kept only for change subscribers. */
   boolean mustReleaseRetention() {
     lock.lock();
     try {
@@ -504,7 +502,7 @@ final class SegmentSlots {
     return isFreeBelow(stay) && current >= stay;
   }
 
-  /** Keeps what is needed now; returns its start. */
+  /** Pins the segments needed now; returns their start. */
   long pin() {
     lock.lock();
     try {

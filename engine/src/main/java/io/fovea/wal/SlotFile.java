@@ -15,13 +15,12 @@ import org.jspecify.annotations.Nullable;
  * <p>A slot is filled with zeros when it is made, so later writes change no metadata and cannot run
  * out of space.
  *
- * <p><b>Which thread learns of a failure.</b> An operating system may report a failed write only
- * once, to the first thread that syncs the file afterwards. Two kinds of threads sync it: writers,
- * once per group, and the preallocator. So a successful sync proves something only if no failed
- * sync of the other kind may have consumed the error. Such a sync began before this one ended,
- * since afterwards there was nothing to report. Each syncs under a lock, records a failure there,
- * and takes the other's lock after its own sync has succeeded: by then a failure of a sync that
- * began before is recorded.
+ * <p><b>Consumed errors.</b> An operating system may report a failed write only once, to the first
+ * thread that syncs the file afterwards. Two kinds of threads sync it: writers, once per group, and
+ * the preallocator. So a successful sync proves something only if no failed sync of the other kind
+ * may have consumed the error. Such a sync began before this one ended, since afterwards there was
+ * nothing to report. Each syncs under a lock, records a failure there, and takes the other's lock
+ * after its own sync has succeeded: by then a failure of a sync that began before is recorded.
  *
  * <ul>
  *   <li>The preallocator's sync consumes the failure of the writer's group: {@link #confirm} checks
@@ -31,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *       the length would make the file look as if it had been cut.
  * </ul>
  *
- * <p>Neither holds one of the locks while it waits for the other, and the writer holds none while
+ * <p>No thread holds one of the locks while it waits for the other, and the writer holds none while
  * it waits for a slot.
  *
  * <p><b>Concurrent writers.</b> Groups are written concurrently only if one writer's failure is
@@ -117,7 +116,8 @@ final class SlotFile {
   /**
    * Syncs the file, except for groups.
    *
-   * @throws DurabilityLostException for good, if this sync, an earlier one or one of a group failed
+   * @throws DurabilityLostException permanently, if this sync, an earlier one or one of a group
+   *     failed
    */
   void sync() {
     syncing.lock();

@@ -9,11 +9,11 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Grants space in the ring to sessions, which wait for it here.
  *
- * <p>The fast path is one compare-and-set. A thread that finds no space waits. Beginning operations
- * queue in order, so that a large one is not starved by small ones. A thread in the middle of an
- * operation does not queue behind beginning ones, which may wait for what it holds. Two such
- * threads cannot wait for each other, since {@link LogSession#grant} returns what it has before it
- * waits for the whole amount.
+ * <p>The fast path is one compare-and-set. Beginning operations that find no space queue in order,
+ * so that a large one is not starved by small ones. A thread in the middle of an operation does not
+ * queue behind beginning ones, which may wait for resources that it holds. Two such threads cannot
+ * wait for each other, since {@link LogSession#grant} returns the rest of its grant before it waits
+ * for the whole amount.
  *
  * <p><b>No lost wake-up</b>: a waiter increments the count (W1, volatile), then checks the ring
  * (W2). A thread that makes space changes the ring (M1: released or promised, both sequentially
@@ -32,7 +32,7 @@ final class Space {
   private final ArrayDeque<Thread> line = new ArrayDeque<>();
   private volatile int waiting;
 
-  /** The log is about to be closed: a thread that finds no space gives up at once. */
+  /** The log is about to be closed: a thread that finds no space fails immediately. */
   private volatile boolean abortsWaits;
 
   Space(Log log, Ring ring, SegmentFile file) {
@@ -71,7 +71,7 @@ final class Space {
    * Takes space in the middle of an operation.
    *
    * @param must whether the operation can no longer be undone: it may use the last of the file
-   * @param ends whether it fails all the same if nothing more can be written
+   * @param ends whether it also fails if nothing more can be written
    */
   void more(long bytes, boolean must, boolean ends) {
     check(bytes);
@@ -120,7 +120,7 @@ final class Space {
       while (!((beginning ? line.peek() == self : must || room.hasReserve()) && ring.take(bytes))) {
         log.requireAlive();
         StorageFullException full = room.whyFull();
-        // An operation that can no longer be undone waits for as long as it takes.
+        // An operation that can no longer be undone waits without a limit.
         boolean flushUrgent = abortsWaits && !room.hasReserve();
         boolean patient =
             must || !beginning && !flushUrgent && System.nanoTime() - since <= PATIENCE_NANOS;
@@ -165,7 +165,7 @@ final class Space {
 
   /**
    * Retries {@link #leave} after it failed, since the first in line blocks all others, and returns
-   * what was taken, since the caller does not learn of it.
+   * the space taken, since the caller does not learn of it.
    */
   private void leaveAfterAll(boolean beginning, Thread self, long taken) {
     try {
@@ -182,9 +182,7 @@ final class Space {
     changed.signalAll();
   }
 
-  /**
-   * Returns what operations hold of the ring and of the file, in bytes: exact if none is active.
-   */
+  /** Returns the ring and file space held by operations, in bytes: exact if none is active. */
   long held() {
     return ring.unused() + room.claimed();
   }

@@ -11,10 +11,10 @@ import java.util.UUID;
  * The last groups found in a log, which become the first group of the next incarnation.
  *
  * <p>A group names the position that was durable when it was assembled. Nothing is known about
- * records beyond it: a sync may have failed, and reads may then return from a cache what is not on
- * the medium and what no later sync writes. To make these records durable they must be rewritten,
- * and rewriting in place could destroy them. So the records of all groups that were in flight at
- * the end ({@link InFlightGroups}) go into the new segment as one group, at the same positions:
+ * records beyond it: after a failed sync, reads may return bytes from a cache that are not on the
+ * medium and that no later sync writes. To make these records durable they must be rewritten, and
+ * rewriting in place could destroy them. So the records of all groups that were in flight at the
+ * end ({@link InFlightGroups}) go into the new segment as one group, at the same positions:
  *
  * <pre>
  *   old   │ ... │ group from S: r1 │ group: r2 r3 ‖ torn │ group after the gap       r3 ends at X

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A position up to which a log is known to have been durable. It is stored apart from the end of
- * the log, so that an end before it can be told from a group torn by a crash.
+ * the log, so that an end before it is distinguished from a group torn by a crash.
  *
  * <pre>
  *   superblock        the log was durable up to 90000, segment 6 had begun      each checkpoint

@@ -10,7 +10,7 @@
  *   SegmentSlots  live and free slots, recycling, pins                  SegmentRoom   file space, and waits
  *   SegmentPreallocator  makes slots ahead of need                      SlotFile      slots on the device
  *   --- reading
- *   LogReader     where a log ends, and what is damage                  SegmentScan, ReadWindow
+ *   LogReader     end of the log, or damage                             SegmentScan, ReadWindow
  *   Watermark     how far the log is known to have been durable         LogCopy     for a backup
  *   DurableRecords  records while the log is written                    ChangeSubscribers  woken for more
  *   --- bytes

@@ -215,7 +215,7 @@ class LeafRunTest {
     }
   }
 
-  /** The change before stays, the one after has not begun. */
+  /** The change before is kept, the one after was not started. */
   @Test
   void aPatchThatDoesNotFitEndsTheRun() {
     try (TestTree t = filled(40)) {

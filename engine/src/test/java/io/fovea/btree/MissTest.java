@@ -90,7 +90,7 @@ class MissTest {
   private static void await(String what, BooleanSupplier condition) {
     long end = System.nanoTime() + 20_000_000_000L;
     while (!condition.getAsBoolean()) {
-      assertTrue(System.nanoTime() < end, "in vain: " + what);
+      assertTrue(System.nanoTime() < end, "timed out: " + what);
       Thread.yield();
     }
   }

@@ -173,7 +173,7 @@ class ReadAheadTest {
     assertEquals(List.of(1, 2, 4, 2, 1, 2, 4, 8), device.batches);
   }
 
-  /** The smallest pool: batches stay small, and no page is read in vain. */
+  /** The smallest pool: batches stay small, and no page is read unnecessarily. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void inTheSmallestPool(boolean descending) {

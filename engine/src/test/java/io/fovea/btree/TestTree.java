@@ -181,7 +181,7 @@ final class TestTree implements AutoCloseable {
       }
       assertUndisturbed(
           () -> tree.valid(position) && tree.copyValue(position, staging.out, 0, length) >= 0,
-          "the leaf has not changed");
+          "the leaf is unchanged");
       tree.find(staging.key, 0, len, position);
     }
   }
@@ -296,8 +296,7 @@ final class TestTree implements AutoCloseable {
     int copied = scan.copyValue(slot, staging.out, 0, value.length);
     if (copied < 0) {
       assertUndisturbed(
-          () -> scan.copyValue(slot, staging.out, 0, value.length) >= 0,
-          "the leaf has not changed");
+          () -> scan.copyValue(slot, staging.out, 0, value.length) >= 0, "the leaf is unchanged");
       return;
     }
     assertEquals(value.length, copied);

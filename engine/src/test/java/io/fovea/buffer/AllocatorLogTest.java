@@ -400,7 +400,7 @@ class AllocatorLogTest {
           // Detected.
         }
       }
-      assertTrue(whole > 10, "some are records: " + whole);
+      assertTrue(whole > 10, "several are records: " + whole);
     }
   }
 }

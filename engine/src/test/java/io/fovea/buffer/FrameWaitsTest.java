@@ -128,7 +128,7 @@ class FrameWaitsTest {
     }
   }
 
-  /** A wake-up goes to a sleeping thread, not to one that was woken and has not tried again yet. */
+  /** A wake-up goes to a sleeping thread, not to one that was woken and has yet to try again. */
   @Test
   void aWakeUpGoesToWhoSleeps() throws Exception {
     FrameWaits.Waiter first = waits.enter();

@@ -322,7 +322,7 @@ class GroupLoaderTest {
                   }));
     }
     Pools.await("two groups of eight", () -> device.held.get() == 16);
-    // The others have read nothing, and have not waited.
+    // The others read nothing, and did not wait.
     Pools.await("four have ended", () -> threads.stream().filter(Thread::isAlive).count() == 2);
     assertEquals(0, brought.get());
     assertEquals(16, device.held.get());

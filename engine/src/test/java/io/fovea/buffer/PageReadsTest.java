@@ -49,7 +49,7 @@ class PageReadsTest {
     return new BufferPool(device, config, state);
   }
 
-  /** A device that lends rings; skips the test if the kernel has none. */
+  /** A device that lends rings; skips the test if the kernel has no io_uring. */
   private BlockDevice rings() {
     BlockDevice device = Devices.open(dir.resolve("pages"), DeviceConfig.defaults().kind(Io.URING));
     assumeTrue(device.kind().startsWith("uring"), device.kind());

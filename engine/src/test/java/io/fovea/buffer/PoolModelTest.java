@@ -75,7 +75,7 @@ class PoolModelTest {
     }
 
     long any() {
-      // Half of the time one of a few, so that some are hot.
+      // Half of the time one of a few, which become hot.
       int bound = random.nextBoolean() ? pids.size() : Math.min(pids.size(), 10);
       return pids.get(random.nextInt(bound));
     }

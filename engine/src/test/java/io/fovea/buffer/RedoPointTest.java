@@ -92,7 +92,7 @@ class RedoPointTest {
       BufferPool pool, LogSession session, long[] pids, long[] words, int thread) {
     SplittableRandom random = new SplittableRandom(thread);
     for (int i = 0; i < CHANGES; i++) {
-      // Each page has one thread; some are changed often, most hardly ever.
+      // Each page has one thread; a few are changed often, most rarely.
       int page = random.nextInt(random.nextInt(2) == 0 ? 8 : PAGES) / 2 * 2 + thread - 1;
       words[page] = random.nextLong();
       PoolLogs.setWord(pool, session, pids[page], words[page]);

@@ -16,7 +16,7 @@ class BackgroundThrottleTest {
     assertEquals(0.9, BackgroundThrottle.share(1000, 910));
     assertEquals(0.2, BackgroundThrottle.share(1000, 500), 1e-9);
     assertEquals(0.1, BackgroundThrottle.share(1000, 0), 1e-9);
-    assertEquals(0.9, BackgroundThrottle.share(0, 1000), "nobody works when it rests");
+    assertEquals(0.9, BackgroundThrottle.share(0, 1000), "no work while it pauses");
   }
 
   @Test

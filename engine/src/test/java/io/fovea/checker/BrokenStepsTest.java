@@ -218,7 +218,7 @@ class BrokenStepsTest {
         Kind.G_SINGLE);
   }
 
-  /** A key is inserted that was read as absent, by a transaction that has not read it. */
+  /** A key is inserted that was read as absent, by a transaction that did not read it. */
   private static void absentKeyIsInserted(Script s) {
     s.seed(A, OTHER);
     Actor reader = s.begin();

@@ -589,7 +589,7 @@ final class Checker {
               + " by "
               + high
               + (life < 0 ? "" : ", in life " + life)
-              + ", which had not expired",
+              + ", which was not expired",
           i);
       return;
     }

@@ -231,7 +231,7 @@ class ExpiryHistoryTest {
     found("readersThatSeeExpiredRows", false, -500_000, Duration.ofMillis(2));
   }
 
-  /** The sweep's clock is fast: it removes rows that have not expired, or were renewed. */
+  /** The sweep's clock is fast: it removes rows that are not yet expired, or were renewed. */
   @Test
   void aSweepThatRemovesLiveRows() {
     found("aSweepThatRemovesLiveRows", true, 6, Duration.ofNanos(200_000));

@@ -4,7 +4,7 @@ package io.fovea.checker;
  * The keys of a history.
  *
  * <pre>
- *   list   generation * SLOTS + slot     created and deleted; some are never deleted
+ *   list   generation * SLOTS + slot     created and deleted; a few never deleted
  *   table  above all of those            a list that is a table; created, dropped and renamed
  *   ending above these                   a list that expires, and is never deleted
  *   grave  the same numbers              one per list: the transactions that deleted it, in order;

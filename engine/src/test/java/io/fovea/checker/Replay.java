@@ -7,7 +7,7 @@ import java.util.Map;
 final class Replay {
   /** Receives the events. */
   interface Visitor {
-    /** The transaction saw this, and had not written the key itself. */
+    /** The transaction saw this, without a previous write of the key. */
     void saw(long key, State state, boolean predicate);
 
     /**
@@ -33,7 +33,7 @@ final class Replay {
   private final Map<Long, Versions> known;
   private final Map<Long, State> own = new HashMap<>();
 
-  /** The expiry of its own appends. */
+  /** The expiry of the transaction's appends. */
   private final Map<Long, Long> ends = new HashMap<>();
 
   /** Takes the known keys, which scans of intervals may have missed. */

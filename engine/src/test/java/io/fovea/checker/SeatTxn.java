@@ -51,7 +51,7 @@ final class SeatTxn {
   final Map<Integer, Wrote> writes = new HashMap<>();
   final List<Looked> looks = new ArrayList<>();
 
-  /** A description of a wrong read of its own writes. */
+  /** A description of a read that missed the transaction's write. */
   @Nullable String internal;
 
   private final Set<Integer> found = new HashSet<>();

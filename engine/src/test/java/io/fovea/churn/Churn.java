@@ -146,7 +146,7 @@ final class Churn {
     return report.records();
   }
 
-  /** Waits without a limit of its own; the test has a timeout. */
+  /** Waits without a limit; the test has a timeout. */
   private boolean eachWasDone(long[] before) {
     for (Deed d : deeds) {
       if (done.get(d.ordinal()) - before[d.ordinal()] < LEAST_TIMES) {

@@ -44,8 +44,8 @@ class ChurnTest {
   private static final int HEAP_MIB = 256;
 
   /**
-   * The allowed growth of a quantity after the first part, and its maximum. Neither depends on the
-   * duration, so that a long run reveals even a leak of one operation in a thousand.
+   * The allowed growth of a quantity after the first part, and its maximum. Both are independent of
+   * the duration, so that a long run reveals even a leak of one operation in a thousand.
    *
    * @param growth the maximum growth; in KiB for sizes
    * @param max the maximum value

@@ -494,7 +494,7 @@ final class ApiCalls {
           }
         });
     CALLS.put(
-        "changes beside a close",
+        "changes during a close",
         on -> {
           if (on.from != null) {
             try (Changes changes = on.db.changes(on.db.changesPosition())) {

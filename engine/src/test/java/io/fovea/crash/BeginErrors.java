@@ -19,8 +19,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fails each begin of a transaction at a call site that has not failed before, while two threads
- * wait for the only context; loaded by {@link ErrorWeaver}. Whatever fails, the context passes to
+ * Fails each begin of a transaction at a call site that never failed before, while two threads wait
+ * for the only context; loaded by {@link ErrorWeaver}. Whatever fails, the context passes to
  * exactly one waiter: it is neither lost nor used by two transactions.
  */
 public final class BeginErrors implements Supplier<String> {

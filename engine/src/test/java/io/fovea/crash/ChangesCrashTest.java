@@ -270,7 +270,7 @@ class ChangesCrashTest {
       caughtUp(s, copy);
     } catch (ChangesLostException e) {
       if (s.options.log().changeRetentionBytes() > LITTLE) {
-        throw e; // each opening begins a segment, so many openings exceed a small retention
+        throw e; // each opening begins a segment: many openings exceed a small retention
       }
       copy.begin(s.db());
       LOST.increment();

@@ -41,8 +41,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Cuts the power at every directory operation, and after each operation of the engine ({@link
- * EntryJournal}). What was acknowledged must be present, open and verify. What was not is present
- * as a whole or can be repeated; if the engine refuses to repeat it, the error names the
+ * EntryJournal}). An acknowledged result must be present, open and verify. An unacknowledged one is
+ * present as a whole or can be repeated; if the engine refuses to repeat it, the error names the
  * conflicting file.
  *
  * <p>{@code -Dcrash.entries=N}: the number of random subsets of uncertain operations per cut,

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * Fails one call or allocation of the engine. {@link ErrorWeaver} puts it before all of them.
  *
  * <p>Call sites are numbered as they are woven. While the probe is armed, the first site that the
- * armed thread reaches with a latch or lock held (or any, if requested), and that has not failed
+ * armed thread reaches with a latch or lock held (or any, if requested), and that never failed
  * before, throws an error; after it no other does. Other threads pass.
  *
  * <p>Releases of latches and locks never fail ({@link ErrorWeaver#GIVES}): no code could handle
@@ -55,7 +55,7 @@ public final class ErrorProbe {
   }
 
   /**
-   * Makes the calling thread fail at its next call site that has not failed yet.
+   * Makes the calling thread fail at its next call site that never failed before.
    *
    * @param every one of this many call sites is tried
    * @param salt selects which one

@@ -20,7 +20,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Random steps, each with an error at a call site that has not failed before; loaded by {@link
+ * Random steps, each with an error at a call site that never failed before; loaded by {@link
  * ErrorWeaver}.
  *
  * <p>After an error the database continues, holds no latch or lock, and has the contents before or

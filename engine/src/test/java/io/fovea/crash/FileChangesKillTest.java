@@ -51,7 +51,7 @@ class FileChangesKillTest {
     Session.quiet();
   }
 
-  /** The log retains everything that the follower has not read. */
+  /** The log retains everything that the subscriber has yet to read. */
   @Test
   void resumesAfterKills() throws Exception {
     kills("resumesAfterKills", 256 << 20);

@@ -285,7 +285,7 @@ final class Generator {
       return new Step.Look();
     }
     String byA = c.named("by_a");
-    // An index that must be rebuilt is missing for a while, which is a state by itself.
+    // An index that must be rebuilt is missing for a while, which is a separate state.
     return byA != null && Shape.rebuildsByA(c.version() + 1)
         ? new Step.DropIndex(name, byA)
         : new Step.Evolve(name);

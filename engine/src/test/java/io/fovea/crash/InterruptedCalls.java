@@ -115,7 +115,7 @@ public final class InterruptedCalls {
         true,
         c -> c.db.backup(c.dir.resolve("b2"), BackupOptions.defaults().since(c.position())));
     open(
-        "backup beside",
+        "backup of an open file",
         true,
         c -> FileDump.backup(c.file, c.dir.resolve("b2"), BackupOptions.defaults()));
     closed("position of a backup", false, InterruptedCalls::position);

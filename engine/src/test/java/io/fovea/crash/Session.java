@@ -51,7 +51,7 @@ final class Session {
   Options options;
   final boolean pageBeforeLog;
 
-  /** The state after each step; append-only except for the first. Guarded by itself. */
+  /** The state after each step; append-only except for the first. Guarded by this list. */
   private final List<State> history = new ArrayList<>();
 
   private volatile int acked;

@@ -76,7 +76,7 @@ final class Bank {
     unique = spec.layout().field("u");
   }
 
-  /** Returns the bank of another database; null if it has none. */
+  /** Returns the bank of another database; null if it has no table for it. */
   static @Nullable Bank of(Database db) {
     TableSpec spec = db.describe("bank");
     return spec == null ? null : new Bank(db, spec);

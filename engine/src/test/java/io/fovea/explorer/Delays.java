@@ -97,8 +97,8 @@ public final class Delays {
   }
 
   /**
-   * The same while the calling thread ends the database: until it has, or waits. At one of its own
-   * sites it lets the others go on and is delayed itself, so that they run between any two of its
+   * The same while the calling thread ends the database: until it has, or waits. At one of its
+   * sites it resumes the others and is delayed itself, so that they run between any two of its
    * steps.
    */
   public static void stopAtEnd() {

@@ -84,7 +84,7 @@ final class Watchdog {
       String late = "";
       for (Hand h : hands) {
         if (h.busy != 0 && now - h.since > 2 * ticksMax) {
-          late = "hand " + h.id + " has not finished its step";
+          late = "hand " + h.id + " did not finish its step";
         }
       }
       if (now - since > ticksMax) {

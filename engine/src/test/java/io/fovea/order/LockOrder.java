@@ -48,7 +48,7 @@ public final class LockOrder {
 
   private LockOrder() {}
 
-  /** What a thread holds. Guarded by itself, since another thread may end its transaction. */
+  /** Locks held by a thread. Guarded by its monitor, as another thread may end its transaction. */
   private static final class Held {
     private @Nullable Object[] what = new @Nullable Object[16];
     private String[] names = new String[16];

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  */
 @Tag("slow")
 @Order(1)
-@Timeout(value = 1, unit = TimeUnit.DAYS) // jcstress has limits of its own
+@Timeout(value = 1, unit = TimeUnit.DAYS) // jcstress has its own limits
 @Execution(ExecutionMode.CONCURRENT)
 class RacesTest {
   /** Options of the short form: one JVM and 100 ms per test, mostly JVM startup. */

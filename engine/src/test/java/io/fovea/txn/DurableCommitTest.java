@@ -88,7 +88,7 @@ class DurableCommitTest {
             return null;
           });
       f.tx.run(c -> c.get(a, "k1")); // no record
-      f.tx.run(c -> c.delete(a, "nobody")); // no record
+      f.tx.run(c -> c.delete(a, "absent")); // no record
       List<Logged> all = f.commits();
       assertEquals(2, all.size());
       assertEquals(

@@ -243,7 +243,7 @@ class ProtocolsTest {
       String b = reader.get(t, "b");
       assertTrue(
           reader.refused != null || a.equals(b) || !reader.client.tx.readsValid(),
-          "what can be told is of one state");
+          "both reads are of one state");
       reader.commit();
       assertTrue(!reader.committed || a.equals(b));
       atRest(f);

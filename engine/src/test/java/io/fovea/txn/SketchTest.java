@@ -116,7 +116,7 @@ class SketchTest {
     sketch.put(1, TidWord.pack(5, 5));
     sketch.resize(1024, () -> {});
     assertEquals(TidWord.pack(5, 5), sketch.get(1));
-    assertEquals(TidWord.pack(5, 5), sketch.get(2), "nobody knows whose it was");
+    assertEquals(TidWord.pack(5, 5), sketch.get(2), "the owner is unknown");
     sketch.put(1, TidWord.pack(7, 9));
     assertEquals(TidWord.pack(5, 5), sketch.get(2));
     sketch.resize(1, () -> {});
@@ -148,7 +148,7 @@ class SketchTest {
             assertTrue(TidWord.rts(sketch.get(before, 1)) >= 4, "who began before reads on");
           }
         });
-    assertEquals(2, waits.get(), "before the copy, and before the former cells are given back");
+    assertEquals(2, waits.get(), "before the copy, and before the former cells are freed");
     assertTrue(TidWord.rts(sketch.get(1)) >= 4);
     assertTrue(TidWord.wts(sketch.get(2)) >= 5, "put into the former cells while it waited");
     assertTrue(TidWord.wts(sketch.get(3)) >= 7, "put during the change");

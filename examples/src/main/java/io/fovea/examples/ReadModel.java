@@ -90,11 +90,11 @@ public final class ReadModel {
       m.follow(Integer.MAX_VALUE);
       System.out.println("corrected: right: " + m.isRight());
       for (int i = 0; i < 5; i++) {
-        m.order(("a long note, and nobody follows: " + i).repeat(40));
+        m.order(("a long note, and no subscriber: " + i).repeat(40));
       }
       db.checkpoint(); // discards changes beyond the retained bytes
       System.out.println("too late: " + (m.follow(Integer.MAX_VALUE) < 0));
-      System.out.println("begun anew: right: " + m.isRight());
+      System.out.println("restarted: right: " + m.isRight());
     }
   }
 

@@ -79,7 +79,7 @@ class ExamplesTest {
             "taken: 300, right: true",
             "corrected: right: true",
             "too late: true",
-            "begun anew: right: true"),
+            "restarted: right: true"),
         run(ReadModel::main, "orders.fovea"));
     assertEquals(300, records("orders.fovea"));
     assertEquals(300 + 7 + 1, records("model.fovea"));

@@ -172,7 +172,7 @@ public final class BesideWriters implements Callable<Integer> {
     Figures to = new Figures(figures, "index");
     for (int r = 0; r < rounds; r++) {
       Beside b = beside("index of " + records + " records built", () -> db.table(of.indexed));
-      to.add("built beside writers", "s", "", b.seconds);
+      to.add("built during writes", "s", "", b.seconds);
       to.add("writers during it / without", "", ">= 0.8", b.ratio());
       to.add("slowest write during it", "ms", "", b.during.slowestMillis);
       b = beside("that index dropped", () -> db.dropIndex("records", "by_group"));

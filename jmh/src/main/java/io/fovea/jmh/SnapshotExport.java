@@ -120,7 +120,7 @@ public final class SnapshotExport implements Callable<Integer> {
         phase.set(r);
         round(db, r, to);
         phase.set(0);
-        to.add("slowest write beside it", "ms", "< 50", sum(r, r).getMaxValue() / 1e6);
+        to.add("slowest write during it", "ms", "< 50", sum(r, r).getMaxValue() / 1e6);
       }
       stop.set(true);
       for (Thread t : threads) {
@@ -130,7 +130,7 @@ public final class SnapshotExport implements Callable<Integer> {
       System.out.println();
       Markdown.head("writers", "transactions", "median, µs", "99.9 %, ms", "slowest, ms");
       line("without a snapshot", sum(0, 0));
-      line("beside the export", sum(1, rounds));
+      line("during the export", sum(1, rounds));
     }
     return 0;
   }

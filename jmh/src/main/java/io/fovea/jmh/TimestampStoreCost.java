@@ -148,7 +148,7 @@ public class TimestampStoreCost {
     }
   }
 
-  /** A key that the runtime has not cached as a box: a record over a long. */
+  /** A key that the runtime does not cache as a box: a record over a long. */
   record Key(long item) {
     @Override
     public int hashCode() {

@@ -338,7 +338,7 @@ public final class Translations implements Callable<Integer> {
       }
     }
     System.out.println(
-        "\nWhat lies beside pages, of the memory of pages, by size of the file in buffers:\n");
+        "\nMetadata as a share of the memory of pages, by size of the file in buffers:\n");
     Markdown.head("kind", Arrays.stream(pools).mapToObj(d -> text("%s", d)).toArray());
     for (int k = 0; k < kinds.length; k++) {
       Markdown.line(name(kinds[k]), (Object[]) cells[k]);

@@ -22,8 +22,8 @@ import org.junit.jupiter.api.Test;
  * Point operations and scans allocate nothing once the JVM has compiled them.
  *
  * <p>The JVM counts the bytes that a thread allocates, exactly, so this depends on no time. Before
- * the last compilation there may be garbage, and a recompilation may cause some again. So rounds
- * are repeated until one allocates nothing; the test fails if none of {@value #ROUNDS} does.
+ * the last compilation there may be garbage, and a recompilation may cause more. So rounds are
+ * repeated until one allocates nothing; the test fails if none of {@value #ROUNDS} does.
  */
 @Tag("slow")
 class AllocationTest {
@@ -109,10 +109,7 @@ class AllocationTest {
         });
   }
 
-  /**
-   * Locations are cached for half of the records, so that some are correct, some wrong, some
-   * unknown.
-   */
+  /** Locations are cached for half of the records, so there are correct, wrong and unknown ones. */
   @Test
   void pointReadsByPlace() {
     db.close();

@@ -45,7 +45,7 @@ final class RecoverBench {
     }
   }
 
-  /** Returns options with so much space for log that no checkpoint starts on its own. */
+  /** Returns options without periodic checkpoints. */
   static Options options(Settings settings) {
     return settings.engineOptions().log(log -> log.checkpointInterval(Duration.ZERO));
   }

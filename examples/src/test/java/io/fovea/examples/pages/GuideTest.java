@@ -1080,7 +1080,7 @@ class GuideTest {
     // begin docs/guide/transactions.md
     TxOptions joining = TxOptions.defaults().joining();
     Runnable cancel = () -> db.run(joining, tx -> invoices.delete(tx, 1L));
-    cancel.run(); // a transaction of its own
+    cancel.run(); // a separate transaction
     db.run(
         tx -> {
           cancel.run(); // a part of this one

@@ -81,7 +81,7 @@ final class Consumer {
               .getTask(said, files, null, options, null, files.getJavaFileObjectsFromPaths(sources))
               .call();
       // Previews cause a note, whatever the options.
-      assertEquals("", preview ? "" : said.toString(), "what javac says");
+      assertEquals("", preview ? "" : said.toString(), "output of javac");
       assertEquals(true, compiled, said::toString);
     }
     return consumer;
@@ -132,7 +132,7 @@ final class Consumer {
     Process process = builder.start();
     try {
       if (!process.waitFor(5, TimeUnit.MINUTES)) {
-        throw new AssertionError("it runs for ever: " + Files.readString(err));
+        throw new AssertionError("it does not end: " + Files.readString(err));
       }
     } finally {
       process.destroyForcibly();

@@ -66,9 +66,9 @@ class NativeAccessTest {
     Consumer bank = onClassPath;
     Run denied = bank.run(work, Denial.ofAll(), "bank.Bank", file());
     assertEquals(0, denied.code(), denied::err);
-    Run granted = bank.run(work, Denial.exceptFor("ALL-UNNAMED"), "bank.Look", file());
+    Run granted = bank.run(work, Denial.exceptFor("ALL-UNNAMED"), "bank.Check", file());
     assertEquals(new Run(0, SAID, granted.err()), granted);
-    Run again = bank.run(work, Denial.ofAll(), "bank.Look", file());
+    Run again = bank.run(work, Denial.ofAll(), "bank.Check", file());
     assertEquals(new Run(0, SAID, again.err()), again);
   }
 
@@ -85,7 +85,7 @@ class NativeAccessTest {
             "bank.Locked",
             concat(file(), holderIsDenied ? granted : Denial.ofAll()));
     assertEquals(0, run.code(), run::err);
-    assertEquals("kept out\n", run.out());
+    assertEquals("refused\n", run.out());
   }
 
   /** Read-only openings of both share the lock, and exclude a writer. */
@@ -102,7 +102,7 @@ class NativeAccessTest {
             "bank.Readers",
             concat(file(), firstIsDenied ? granted : Denial.ofAll()));
     assertEquals(0, run.code(), run::err);
-    assertEquals("sum 49995000\nsum 49995000\nkept out\n", run.out(), run::err);
+    assertEquals("sum 49995000\nsum 49995000\nrefused\n", run.out(), run::err);
   }
 
   @Test

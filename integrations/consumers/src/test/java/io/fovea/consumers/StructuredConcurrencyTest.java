@@ -34,8 +34,8 @@ class StructuredConcurrencyTest {
             SEED);
     assertEquals(0, run.code(), run::err);
     assertEquals(
-        "sum 100000\nactive 0\nverify ok\nsome are done true\nsome are not true\n"
-            + "some scopes were cancelled true\n",
+        "sum 100000\nactive 0\nverify ok\nsuccesses true\nfailures true\n"
+            + "cancelled scopes true\n",
         run.out(),
         run::err);
   }

@@ -18,7 +18,7 @@ import java.util.WeakHashMap;
  * registry is called, because its listeners may read meters. Thread-safe.
  */
 final class OwnMeters {
-  /** By registry and id; guarded by itself. */
+  /** By registry and id; guarded by this map. */
   private static final Map<MeterRegistry, Map<Meter.Id, Meter>> OWNED = new WeakHashMap<>();
 
   private final MeterRegistry registry;

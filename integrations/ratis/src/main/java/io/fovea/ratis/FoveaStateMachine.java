@@ -248,7 +248,7 @@ final class FoveaStateMachine extends BaseStateMachine {
     try {
       Position at = replica.checkpoint();
       if (at.index() > seen) {
-        return seen; // the database is a copy whose index Ratis has not reached
+        return seen; // the database is a copy whose index is ahead of Ratis
       }
       durable = at;
       if (replica.discardPassed()) {

@@ -127,7 +127,7 @@ final class LogTail {
               + ". "
               + (part.complete()
                   ? "Its checksum was completed."
-                  : "It was dropped; the peer had not acknowledged it."));
+                  : "It was dropped; the peer never acknowledged it."));
       return true;
     }
   }

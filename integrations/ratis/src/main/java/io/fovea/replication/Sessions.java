@@ -23,11 +23,11 @@ import org.jspecify.annotations.Nullable;
  * <p>Why a retry is never applied twice: let a request be applied first by entry j. It was created
  * when {@code since} was applied, and later entries have higher indexes: since &lt; j. Let f be the
  * highest index whose outcome was forgotten. A retry with since &lt; f is refused as expired. Any
- * other has f &lt;= since &lt; j, so its outcome is kept, and is found. What is forgotten follows
- * from the entries alone, including the clocks that leaders stamped on them. So each replica
- * decides the same, and a leader with another window does not change the argument. An outcome is
- * kept until both windows have passed, the one in entries and the one in time. A clock that jumps
- * ahead shortens the second window once, and never the first.
+ * other has f &lt;= since &lt; j, so its outcome is kept, and is found. Forgetting depends on the
+ * entries alone, including the clocks that leaders stamped on them. So each replica decides the
+ * same, and a leader with another window does not change the argument. An outcome is kept until
+ * both windows have passed, the one in entries and the one in time. A clock that jumps ahead
+ * shortens the second window once, and never the first.
  */
 final class Sessions {
   private static final int KEY_BYTES = 24;

@@ -42,8 +42,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A follower of Ratis with our properties; the test acts as the leader. What the follower
- * acknowledges is in its log and synced, and no request makes later ones fail ({@link
+ * A follower of Ratis with our properties; the test acts as the leader. Entries that the follower
+ * acknowledges are in its log and synced, and no request makes later ones fail ({@link
  * SerialAppends}).
  */
 class FollowerTest {

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.parallel.Isolated;
  * sets, includes the slow ones.
  */
 @Tag("slow")
-@Isolated("it has limits in time, and asks whether anybody would have ended the JVM")
+@Isolated("it has time limits, and checks whether the JVM would have been terminated")
 class RatisBasicTest extends RaftBasicTests<MiniRaftClusterWithGrpc>
     implements MiniRaftClusterWithGrpc.FactoryGet {
   {

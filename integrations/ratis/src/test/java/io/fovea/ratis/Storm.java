@@ -411,7 +411,7 @@ final class Storm implements AutoCloseable {
           Payment p = known.containsKey(name) ? known.get(name) : payments.get(name);
           boolean ok = known.containsKey(name) && p.told.equals("ok");
           if (ok && p.saw[0] != entry.index) {
-            wrong.add(name + " was told index " + p.saw[0] + ", and is at " + entry.index + ".");
+            wrong.add(name + " answered index " + p.saw[0] + ", and is at " + entry.index + ".");
           }
           commands.add(
               new Transfer(
@@ -431,7 +431,7 @@ final class Storm implements AutoCloseable {
   }
 
   /**
-   * Checks that each payment is in the peer's ledger as often as its client was told.
+   * Checks that each payment is in the peer's ledger as often as its client was answered.
    *
    * @return empty if the peer did not answer, which is an error too
    */

@@ -54,7 +54,7 @@ class StrictSerializabilityTest {
   @Test
   void logOrderKeepsRealTime() {
     assertFalse(good(List.of(move(1, 20, 25), move(2, 10, 15))));
-    assertTrue(good(List.of(move(1, 20, 25), move(2, 10, NEVER))), "nobody knows its end");
+    assertTrue(good(List.of(move(1, 20, 25), move(2, 10, NEVER))), "its end is unknown");
     assertFalse(good(List.of(move(1, 20, 25), move(2, 30, 31), move(3, 10, 24))));
     assertFalse(good(List.of(move(1, 1, 2), move(1, 3, 4))), "one index twice");
   }

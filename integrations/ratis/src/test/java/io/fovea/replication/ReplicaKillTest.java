@@ -137,6 +137,6 @@ class ReplicaKillTest {
 
   @Test
   void detectsSeparatePosition() throws Exception {
-    assertTrue(!exact(false, 40), "40 kills have not shown it");
+    assertTrue(!exact(false, 40), "not detected by 40 kills");
   }
 }

@@ -60,7 +60,7 @@ abstract class SegmentedStore extends AbstractStore {
     return retentionMillis;
   }
 
-  /** The smallest time that has not expired. */
+  /** The smallest time that is not expired. */
   final long liveFrom(RowSource state) {
     return state.streamTime() - retentionMillis + 1;
   }

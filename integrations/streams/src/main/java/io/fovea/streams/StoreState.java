@@ -70,7 +70,7 @@ final class StoreState implements RowSource {
 
   private boolean cutChanged;
 
-  /** Growth of the pending bytes that the instance has not counted yet. */
+  /** Growth of the pending bytes that the instance has yet to count. */
   private long grown;
 
   /** Open views; changed under the monitor or by the thread that closes a view. */
@@ -359,7 +359,7 @@ final class StoreState implements RowSource {
     instance.commitEnds();
   }
 
-  /** Returns the pending rows that have not expired, sorted. Must not run in a transaction. */
+  /** Returns the unexpired pending rows, sorted. Must not run in a transaction. */
   List<PendingWrites.Cell> rows() {
     byte[] below = cut;
     List<PendingWrites.Cell> rows = pending.sorted();

@@ -26,7 +26,7 @@ class CellSortTest {
     random.nextBytes(prefix);
     Map<Cell, Cell> cells = new HashMap<>();
     for (int i = 0; i < count; i++) {
-      // Some share a prefix, some end within it, and some are prefixes of others.
+      // Keys that share a prefix, end within it, or are prefixes of others.
       byte[] key = new byte[random.nextInt(4) == 0 ? random.nextInt(length + 1) : length];
       for (int b = 0; b < key.length; b++) {
         key[b] = (byte) random.nextInt(values);

@@ -193,7 +193,7 @@ class StoreModelTest {
               java.util.Optional.empty()));
     }
 
-    /** Few keys: some are prefixes of others, some have zero bytes. */
+    /** Few keys, with prefixes of others among them, and zero bytes. */
     byte[] key() {
       return KEYS[random.nextInt(KEYS.length)];
     }

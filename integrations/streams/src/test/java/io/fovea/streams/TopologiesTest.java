@@ -136,10 +136,10 @@ class TopologiesTest {
         assertEquals(
             new TreeSet<>(expected.topics().get(topic)),
             new TreeSet<>(there),
-            replay + ": topic " + topic + " beside " + what);
+            replay + ": topic " + topic + ": " + what);
       } else {
         assertEquals(
-            expected.topics().get(topic), there, replay + ": topic " + topic + " beside " + what);
+            expected.topics().get(topic), there, replay + ": topic " + topic + ": " + what);
       }
     }
     assertEquals(expected.topics().keySet(), actual.topics().keySet(), replay);
@@ -149,7 +149,7 @@ class TopologiesTest {
       if (what.equals("RocksDB") && topology == Topologies.JOIN_OF_STREAMS) {
         there = withoutExpired(there, here);
       }
-      assertEquals(there, here, replay + ": store " + store + " beside " + what);
+      assertEquals(there, here, replay + ": store " + store + ": " + what);
     }
     assertEquals(expected.stores().keySet(), actual.stores().keySet(), replay);
   }
@@ -165,7 +165,7 @@ class TopologiesTest {
     return rocks.stream().filter(line -> start(line) >= first || start(line) < 0).toList();
   }
 
-  /** The start of a line's window; -1 if it has none. */
+  /** The start of a line's window; -1 without a window. */
   private static long start(String line) {
     Matcher matcher = WINDOW.matcher(line);
     return matcher.find() ? Long.parseLong(matcher.group(1)) : -1;

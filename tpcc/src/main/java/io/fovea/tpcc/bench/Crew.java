@@ -111,7 +111,7 @@ public final class Crew {
   }
 
   /**
-   * Throws if the ended threads have not done all their work.
+   * Throws if the ended threads left work undone.
    *
    * @param meaning the consequence of a signal for the user
    * @throws DriverException if a thread failed or a signal arrived

@@ -41,7 +41,7 @@ final class Cell {
   }
 
   /**
-   * Returns operations per second in committed transactions, by round; NaN if the report has none.
+   * Returns operations per second in committed transactions, by round; NaN if the report lacks it.
    */
   double[] operations() {
     return values(r -> first(r, "operationsPerSecond", "lookupsPerSecond"));
@@ -53,8 +53,8 @@ final class Cell {
   }
 
   /**
-   * Returns a latency percentile of all transactions in microseconds, by round; NaN if the report
-   * has none.
+   * Returns a latency percentile of all transactions in microseconds, by round; NaN if it is not in
+   * the report.
    */
   double[] latency(String percentile) {
     return values(

@@ -160,7 +160,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     return latencies[kindIndex];
   }
 
-  /** Returns the latencies of an operation in committed attempts; null if the workload has none. */
+  /** Returns the latencies of an operation in committed attempts; null if not in the workload. */
   SingleWriterRecorder latencies(Op op) {
     return opLatencies[op.ordinal()];
   }
@@ -347,7 +347,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
 
   /**
    * Waits before a retry: twice as long each time, times a random factor from a half to one. Holds
-   * nothing, since the attempt has not read yet.
+   * nothing, since the attempt has yet to read.
    */
   private void backOff() {
     if (backoffNanos > 0) {

@@ -109,7 +109,7 @@ public final class Child implements AutoCloseable {
     String line = lines.poll(atMost.toNanos(), TimeUnit.NANOSECONDS);
     if (END.equals(line)) {
       lines.add(END);
-      throw new AssertionError(name + " has ended by itself: " + tail());
+      throw new AssertionError(name + " ended unexpectedly: " + tail());
     }
     return line;
   }

@@ -150,7 +150,7 @@ class KilledAppTest {
     }
   }
 
-  /** Checks that a run restored exactly what its predecessor had not left. */
+  /** Checks that a run restored only records that were not yet durable. */
   private void checkRestored(Heard heard, Map<Integer, Long> durable) {
     heard.restored.forEach(
         (partition, r) -> {

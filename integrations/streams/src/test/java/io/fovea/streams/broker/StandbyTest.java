@@ -122,7 +122,7 @@ class StandbyTest {
     String key = Writer.word((int) (d * d * d * WORDS));
     int partition = writer.partition(key);
     long newest = writer.acknowledged(partition) - 1;
-    // Mostly recent bounds; some are not reached yet.
+    // Mostly recent bounds; a few are still ahead.
     double back = random.nextDouble();
     long bound = newest - (long) (back * back * newest);
     LockSupport.parkNanos(BETWEEN_QUERIES.toNanos());
@@ -151,7 +151,7 @@ class StandbyTest {
     assertTrue(at >= bound, () -> about + ": asked for " + bound + ", got " + result.getPosition());
     Long value = result.getResult();
     long count = value == null ? 0 : value;
-    // The answer may include a line whose acknowledgment the writer has not received yet.
+    // The answer may include a line whose acknowledgment the writer has yet to receive.
     awaitTrue(() -> writer.acknowledged(partition) > at, () -> "line " + at);
     assertEquals(
         writer.count(key, at),
@@ -273,7 +273,7 @@ class StandbyTest {
       Report.line(
           "StandbyTest",
           about
-              + ": beside the other: "
+              + ": next to the other: "
               + beside
               + "; while it was missed: "
               + both

@@ -5,8 +5,8 @@ import io.fovea.Options;
 import java.nio.file.Path;
 
 /** Reads existing accounts. */
-public final class Look {
-  private Look() {}
+public final class Check {
+  private Check() {}
 
   /**
    * Prints the contents of a database.
