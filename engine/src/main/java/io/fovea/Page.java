@@ -31,8 +31,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A token is refused if it is damaged, or belongs to another table or index, by name and key
  * types, or to the other order. This is no protection against an attacker; the range given with the
- * <<<<<<< HEAD token limits what can be read. A token reveals the key. ======= token limits what
- * can be read. A token is not secret: it reveals the key. >>>>>>> r-rest
+ * token limits what can be read. A token reveals the key.
  *
  * @param <T> the items
  * @param items the records in order; unmodifiable

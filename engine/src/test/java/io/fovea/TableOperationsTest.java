@@ -104,11 +104,7 @@ class TableOperationsTest {
     /** Creates a note with a time whose bytes are ASCII characters. */
     abstract V expiring(String name, String text, int until);
 
-<<<<<<< HEAD
     /** Whether records can be accessed in stored form. */
-=======
-    /** Whether it has memory, to be read and written as it is stored. */
->>>>>>> r-rest
     boolean isStored() {
       return true;
     }
