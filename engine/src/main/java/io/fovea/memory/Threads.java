@@ -112,8 +112,7 @@ public final class Threads {
   public static ThreadFactory factory(String prefix) {
     ThreadFactory made = Thread.ofPlatform().daemon().name(prefix, 0).factory();
     return body -> {
-      // A pool does not call Thread.start, and treats exceptions of a factory like those of a
-      // start.
+      // A pool does not call Thread.start, and treats a factory's exceptions like those of a start.
       starting(prefix);
       return made.newThread(body);
     };
