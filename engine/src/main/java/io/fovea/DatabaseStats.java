@@ -559,7 +559,7 @@ public record DatabaseStats(
         copies.copied(),
         copies.memoryBytes(),
         copies.fileBytes(),
-        copies.givenUp());
+        copies.evicted());
   }
 
   private static Health health(Store store) {

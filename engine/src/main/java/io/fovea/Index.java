@@ -646,7 +646,7 @@ public final class Index<I, K, V> {
   private Stream<Map.Entry<K, V>> stream(
       Transaction tx, Table.Interval<byte[]> interval, ScanOrder order) {
     Cursor<K, V> c = open(tx, interval, order);
-    return OrderedRows.streamOf(c::next, () -> Map.entry(c.key(), c.value()), c::close);
+    return RowRangeOperations.streamOf(c::next, () -> Map.entry(c.key(), c.value()), c::close);
   }
 
   /**

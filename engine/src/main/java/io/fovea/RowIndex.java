@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1.0
  */
-public final class RowIndex extends OrderedRows {
+public final class RowIndex extends RowRangeOperations {
   private final RowTable table;
   private final TableCore tableCore;
   private final IndexCore core;

@@ -41,7 +41,7 @@ import java.util.Objects;
  *
  * @since 0.1.0
  */
-public final class RowTable extends OrderedRows {
+public final class RowTable extends RowRangeOperations {
   // Long because every API method carries its contract here; the packages index and txn implement
   // them.
 

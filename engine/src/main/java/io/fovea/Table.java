@@ -630,7 +630,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public Stream<Map.Entry<K, V>> stream(
       Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
     Cursor<K, V> c = scan(tx, from, to, order);
-    return OrderedRows.streamOf(c::next, () -> Map.entry(c.key(), c.value()), c::close);
+    return RowRangeOperations.streamOf(c::next, () -> Map.entry(c.key(), c.value()), c::close);
   }
 
   /**

@@ -47,11 +47,14 @@ import org.junit.jupiter.api.Test;
  *   <li>{@code Type.member}, {@code Type#member}: the type's file has the word {@code member}.
  *   <li>{@code package.Type}, {@code package/Type}: that package of the engine has the type.
  *   <li>{@code lowerCamelCase}, with at least one capital: a word in some Java file.
+ *   <li>{@code group.option}, with a group of {@link Options}: a method of the group, or a meter.
+ *   <li>{@code CAPITALS}: a word in some Java file or script.
+ *   <li>{@code --option}: in some Java file or script.
  * </ul>
  *
- * Any other text in backticks isn't a name: constants, options of commands, file names,
- * expressions. In a block of code only words with a capital inside count as types ({@code
- * BTreeNode}); in the map of ARCHITECTURE each capitalized word does.
+ * Any other text in backticks isn't a name: file names, expressions. In a block of code only words
+ * with a capital inside count as types ({@code BTreeNode}); in the map of ARCHITECTURE each
+ * capitalized word does.
  */
 class DocsTest {
   /** Pages whose names are checked against the code; a folder stands for its pages. */
@@ -100,6 +103,9 @@ class DocsTest {
           "StampedLock",
           "DataOutput",
           "LSNs",
+          "--link-dest",
+          "--ulimit",
+          "WARN_AND_RETURN",
           "DskipTests",
           "GiB",
           "MiB");
@@ -134,7 +140,24 @@ class DocsTest {
   private static final Pattern INNER_CAPITAL =
       Pattern.compile("\\b[A-Z]+[a-z0-9]+[A-Z]\\w*\\b|\\b[A-Z]{2,}[a-z]\\w*\\b");
 
+  /** Groups of options, and the types whose methods they are. */
+  private static final Map<String, String> GROUPS =
+      Map.of(
+          "memory", "MemoryOptions",
+          "device", "DeviceOptions",
+          "log", "LogOptions",
+          "transactions", "TransactionOptions",
+          "experiments", "ExperimentOptions",
+          "snapshots", "SnapshotOptions",
+          "expiry", "ExpiryOptions");
+
+  private static final Pattern GROUPED =
+      Pattern.compile("(" + String.join("|", GROUPS.keySet()) + ")\\.([a-z]\\w+)");
+  private static final Pattern CAPITALS = Pattern.compile("[A-Z][A-Z0-9_]{2,}");
+  private static final Pattern OPTION = Pattern.compile("(--[a-z][-a-z]+)");
+
   private final Path root = root();
+  private final List<Path> scripts = new ArrayList<>();
   private final List<Path> pages = new ArrayList<>();
   private final List<Path> sources = new ArrayList<>();
   private final TreeSet<String> wrong = new TreeSet<>();
@@ -156,6 +179,8 @@ class DocsTest {
               pages.add(file);
             } else if (file.toString().endsWith(".java")) {
               sources.add(file);
+            } else if (file.toString().matches(".*\\.(sh|py|xml|yml)")) {
+              scripts.add(file);
             }
             return FileVisitResult.CONTINUE;
           }
@@ -316,11 +341,22 @@ class DocsTest {
     private final Map<Path, Set<String>> words = new HashMap<>();
     private final Map<Path, String> above = new HashMap<>();
     private final Set<String> allWords = new HashSet<>();
+    private final Set<String> options = new HashSet<>();
+    private final Set<String> meters = new HashSet<>();
     private final Set<String> packages = new HashSet<>();
 
     Code() {
+      for (Path script : scripts) {
+        String text = read(script);
+        each(WORD, text, m -> allWords.add(m.group()));
+        each(OPTION, text, m -> options.add(m.group()));
+      }
       for (Path source : sources) {
         String text = read(source);
+        each(OPTION, text, m -> options.add(m.group()));
+        if (source.endsWith("FoveaMetrics.java")) {
+          each(Pattern.compile("\"([a-z.]+)\""), text, m -> meters.add(m.group(1)));
+        }
         Set<String> here = new HashSet<>();
         each(WORD, text, m -> here.add(m.group()));
         words.put(source, here);
@@ -349,7 +385,18 @@ class DocsTest {
     void check(Path page, String span) {
       Matcher name = NAME.matcher(span);
       Matcher member = MEMBER.matcher(span);
-      if (span.startsWith("io.fovea.") || span.equals("io.fovea")) {
+      each(OPTION, span, m -> checkOption(page, m.group()));
+      Matcher grouped = GROUPED.matcher(span);
+      if (grouped.matches()) {
+        Path of = types.get(GROUPS.get(grouped.group(1))).getFirst();
+        if (!has(of, grouped.group(2)) && !meters.contains(span)) {
+          wrong.add(where(page) + ": no option or meter " + span);
+        }
+      } else if (CAPITALS.matcher(span).matches()) {
+        if (!allWords.contains(span) && !FOREIGN.contains(span)) {
+          wrong.add(where(page) + ": no source has " + span);
+        }
+      } else if (span.startsWith("io.fovea.") || span.equals("io.fovea")) {
         Matcher found = PACKAGE.matcher(span);
         if (!found.lookingAt() || !packages.contains(found.group())) {
           wrong.add(where(page) + ": no package " + span);
@@ -379,6 +426,12 @@ class DocsTest {
             });
       } else if (member.matches() && !allWords.contains(member.group(1))) {
         wrong.add(where(page) + ": no source has the word " + member.group(1));
+      }
+    }
+
+    private void checkOption(Path page, String option) {
+      if (!options.contains(option) && !FOREIGN.contains(option)) {
+        wrong.add(where(page) + ": no source has " + option);
       }
     }
 

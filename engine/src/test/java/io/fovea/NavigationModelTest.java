@@ -108,7 +108,7 @@ class NavigationModelTest {
       return new Tables(db.table(ROWS), db.table(BYTES).bytes(), db.table(THINGS));
     }
 
-    OrderedRows ordered(Kind kind) {
+    RowRangeOperations ordered(Kind kind) {
       return switch (kind) {
         case COLOURS -> rows.index("by_colour");
         case CODES -> rows.index("by_code");
@@ -502,7 +502,7 @@ class NavigationModelTest {
         default -> {
           Key key = t.key(kind, at);
           Row row = t.rows.row();
-          OrderedRows o = t.ordered(kind);
+          RowRangeOperations o = t.ordered(kind);
           List<BooleanSupplier> all =
               List.of(
                   () -> o.floor(tx, key, row),

@@ -330,7 +330,7 @@ class NavigationTest {
   }
 
   private static Page<String> page(
-      Database db, OrderedRows rows, ScanOrder order, @Nullable String after, int limit) {
+      Database db, RowRangeOperations rows, ScanOrder order, @Nullable String after, int limit) {
     return db.read(tx -> rows.page(tx, Range.all(), order, after, limit, (k, r) -> text(k)));
   }
 

@@ -1,11 +1,13 @@
 /**
  * The native calls of Fovea: io_uring through liburing, and a few functions of libc.
  *
- * <p>Three layers, from the bottom: {@code io.fovea.bindings.generated} is the output of jextract,
- * used by this package only. {@link io.fovea.bindings.FileCalls}, {@link
- * io.fovea.bindings.MemoryCalls}, {@link io.fovea.bindings.EventFd} and {@link
- * io.fovea.bindings.Libc} call it and return error numbers. {@link io.fovea.bindings.Ring}
- * reimplements liburing's inline functions, which no foreign linker can bind.
+ * <p>Three layers, from the bottom: {@code io.fovea.bindings.generated} is the output of jextract.
+ * This package uses its constants; tests compare its layouts and declarations with {@code
+ * UringLayout} and {@code NativeFunction}, the one handle through which all functions are called.
+ * {@link io.fovea.bindings.FileCalls}, {@link io.fovea.bindings.MemoryCalls}, {@link
+ * io.fovea.bindings.EventFd} and {@link io.fovea.bindings.Libc} return error numbers. {@link
+ * io.fovea.bindings.Ring} reimplements liburing's inline functions, which no foreign linker can
+ * bind.
  *
  * <p>Imports: the JDK and the generated package, nothing of the engine.
  *

@@ -131,7 +131,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   }
 
   private void requireKept() {
-    if (snapshot.isGivenUp()) {
+    if (snapshot.isEvicted()) {
       throw new SnapshotTooOldException(name());
     }
   }
@@ -214,7 +214,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     return together.error(k) == 0
         && PageHeader.sound(batch.segment(i), batch.segmentOffset(i), pageSize, pid)
         && !copies.has(snapshot, pid)
-        && !snapshot.isGivenUp();
+        && !snapshot.isEvicted();
   }
 
   // --------------------------------------------------------------------------- other operations

@@ -87,7 +87,7 @@ public final class PageCopies {
   /** Pages from here on are newer than the newest snapshot. Never decreases. */
   private volatile long youngFrom;
 
-  private final LongAdder givenUp = new LongAdder();
+  private final LongAdder evicted = new LongAdder();
   private final LongAdder copied = new LongAdder();
 
   /**
@@ -165,14 +165,14 @@ public final class PageCopies {
   }
 
   /** Evicts the oldest snapshot, if there is one. Even after a failure it is no longer open. */
-  private void giveUpOldest() {
+  private void evictOldest() {
     lock.lock();
     try {
       if (!open.isEmpty()) {
         PageSnapshot oldest = open.get(0);
-        oldest.giveUp();
+        oldest.evict();
         remove(oldest);
-        givenUp.increment();
+        evicted.increment();
         LOG.log(
             System.Logger.Level.WARNING,
             "The oldest snapshot was evicted: copies of pages changed since it was opened exceed"
@@ -249,7 +249,7 @@ public final class PageCopies {
         return;
       }
       try {
-        giveUpOldest();
+        evictOldest();
       } catch (Throwable t) {
         LOG.log(System.Logger.Level.DEBUG, "Unneeded page copies could not be removed.", t);
       }
@@ -395,8 +395,8 @@ public final class PageCopies {
   }
 
   /** Returns the number of evicted snapshots. */
-  public long givenUp() {
-    return givenUp.sum();
+  public long evicted() {
+    return evicted.sum();
   }
 
   /** Returns the number of pages copied. */
@@ -426,7 +426,7 @@ public final class PageCopies {
     lock.lock();
     try {
       for (PageSnapshot s : open) {
-        s.giveUp();
+        s.evict();
       }
       open.clear();
       newest = 0;

@@ -11,7 +11,7 @@ public final class PageSnapshot {
   /** Above every page that existed. */
   private final long pidLimit;
 
-  private volatile boolean givenUp;
+  private volatile boolean evicted;
   private volatile boolean closed;
 
   PageSnapshot(long number, long pidLimit) {
@@ -25,16 +25,16 @@ public final class PageSnapshot {
   }
 
   /** Returns whether the snapshot was evicted: copies that it needs could not be kept. */
-  public boolean isGivenUp() {
-    return givenUp;
+  public boolean isEvicted() {
+    return evicted;
   }
 
   boolean isClosed() {
     return closed;
   }
 
-  void giveUp() {
-    givenUp = true;
+  void evict() {
+    evicted = true;
   }
 
   void close() {

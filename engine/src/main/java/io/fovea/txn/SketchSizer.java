@@ -66,15 +66,15 @@ final class SketchSizer {
    * Returns the number of columns from now on, given the numbers of ended transactions, of
    * suspected false conflicts among them, and of released entries, since the start.
    */
-  int next(long ended, long doubtful, long released) {
+  int next(long ended, long suspected, long released) {
     long transactions = ended - this.ended;
     if (transactions < WINDOW) {
       return columns;
     }
-    double rate = (double) (doubtful - this.suspectedFalseConflicts) / transactions;
+    double rate = (double) (suspected - this.suspectedFalseConflicts) / transactions;
     long puts = released - this.released;
     this.ended = ended;
-    this.suspectedFalseConflicts = doubtful;
+    this.suspectedFalseConflicts = suspected;
     this.released = released;
     if (trial != 0) {
       judge(rate);

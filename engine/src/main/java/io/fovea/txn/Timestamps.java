@@ -170,15 +170,15 @@ public final class Timestamps {
     }
     try {
       long ended = 0;
-      long doubtful = 0;
+      long suspected = 0;
       long released = 0;
       for (TimestampContext c : contexts) {
         ended += c.exits;
-        doubtful += c.suspectedFalseConflicts;
+        suspected += c.suspectedFalseConflicts;
         released += c.released;
       }
       Sketch sketch = coldTimestamps.sketch();
-      int columns = sizer.next(ended, doubtful, released);
+      int columns = sizer.next(ended, suspected, released);
       if (columns != sketch.columns()) {
         resize(columns);
       }
@@ -401,7 +401,7 @@ public final class Timestamps {
     long refused = 0;
     long converted = 0;
     long expelled = 0;
-    long doubtful = 0;
+    long suspected = 0;
     for (TimestampContext c : contexts) {
       // Plain reads of other threads' counters.
       released += c.released;
@@ -411,7 +411,7 @@ public final class Timestamps {
       refused += c.refused;
       converted += c.converted;
       expelled += c.expelled;
-      doubtful += c.suspectedFalseConflicts;
+      suspected += c.suspectedFalseConflicts;
     }
     return new TimestampStats(
         kind,
@@ -424,7 +424,7 @@ public final class Timestamps {
         refused,
         converted,
         expelled,
-        doubtful,
+        suspected,
         resizes,
         coldTimestamps.reads(),
         coldTimestamps.writes(),

@@ -59,7 +59,7 @@ class PageCopiesTest {
     if (!copies.read(f.snapshot, FIRST + page, out, 0)) {
       Mem.copy(pages, (long) page * PAGE, out, 0, PAGE);
     }
-    if (f.snapshot.isGivenUp()) {
+    if (f.snapshot.isEvicted()) {
       return false;
     }
     assertEquals(f.numbers[page], Mem.getLong(out, 0));
@@ -69,7 +69,7 @@ class PageCopiesTest {
 
   private int run(long seed, int steps, int atOnce) {
     Random random = new Random(seed);
-    int givenUp = 0;
+    int evicted = 0;
     for (int step = 0; step < steps; step++) {
       int what = random.nextInt(100);
       if (what < 2 && open.size() < atOnce) {
@@ -83,7 +83,7 @@ class PageCopiesTest {
         if (!check(f, random.nextInt(PAGES))) {
           open.remove(f);
           copies.close(f.snapshot);
-          givenUp++;
+          evicted++;
         }
       }
     }
@@ -96,7 +96,7 @@ class PageCopiesTest {
     assertEquals(0, copies.entries());
     assertEquals(0, copies.memoryBytes());
     assertEquals(0, copies.fileBytes());
-    return givenUp;
+    return evicted;
   }
 
   private static CopyLimits limits(int memoryPages, int filePages, Supplier<BlockDevice> file) {
@@ -109,7 +109,7 @@ class PageCopiesTest {
     for (long seed = 1; seed <= 10; seed++) {
       assertEquals(0, run(seed, 20_000, 6));
     }
-    assertEquals(0, copies.givenUp());
+    assertEquals(0, copies.evicted());
     copies.end();
   }
 
@@ -127,12 +127,12 @@ class PageCopiesTest {
   @Test
   void withoutSpace() {
     copies.prepare(limits(8, 40, MemoryDevice::new));
-    int givenUp = 0;
+    int evicted = 0;
     for (long seed = 1; seed <= 10; seed++) {
-      givenUp += run(seed, 20_000, 6);
+      evicted += run(seed, 20_000, 6);
     }
-    assertTrue(givenUp > 10, "evicted: " + givenUp);
-    assertTrue(copies.givenUp() >= givenUp);
+    assertTrue(evicted > 10, "evicted: " + evicted);
+    assertTrue(copies.evicted() >= evicted);
     copies.end();
   }
 
@@ -147,11 +147,11 @@ class PageCopiesTest {
               throw new StorageException("open", "copies", -1, 13, "EACCES");
             },
             () -> {}));
-    int givenUp = 0;
+    int evicted = 0;
     for (long seed = 1; seed <= 5; seed++) {
-      givenUp += run(seed, 20_000, 6);
+      evicted += run(seed, 20_000, 6);
     }
-    assertTrue(givenUp > 10, "evicted: " + givenUp);
+    assertTrue(evicted > 10, "evicted: " + evicted);
     copies.end();
   }
 
@@ -170,9 +170,9 @@ class PageCopiesTest {
     failing.prepare(limits(1, 1000, MemoryDevice::new));
     PageSnapshot s = failing.open(PAGES);
     failing.before(0, FIRST, pages, 0); // into memory
-    assertFalse(s.isGivenUp());
+    assertFalse(s.isEvicted());
     failing.before(1, FIRST + 1, pages, PAGE); // into the file, sealed before
-    assertTrue(s.isGivenUp());
+    assertTrue(s.isEvicted());
     assertEquals(0, failing.snapshots());
     failing.end();
   }

@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1.0
  */
-public abstract sealed class OrderedRows permits RowTable, RowIndex {
-  OrderedRows() {}
+public abstract sealed class RowRangeOperations permits RowTable, RowIndex {
+  RowRangeOperations() {}
 
   private TableCore tableCore() {
     return switch (this) {
