@@ -111,7 +111,8 @@ final class FaultPoints {
     failpoint("log.synced", "wal/LogWriter", "finish", When.AFTER, "Log.becameDurable");
     failpoint("commit.appended", "txn/Commit", "run", When.AFTER, "CommitAppender.append");
     failpoint("commit.installed", "txn/Commit", "run", When.BEFORE, "CountDeltas.apply");
-    failpoint("schema.appended", "catalog/CatalogChange", "change", When.BEFORE, "List.forEach");
+    failpoint(
+        "schema.appended", "catalog/CatalogChange", "change", When.BEFORE, "CatalogChange.install");
     failpoint("dwb.synced", "buffer/WriteBack", "attempt", When.AFTER, "WriteBack.protect");
     failpoint("pages.written", "buffer/WriteBack", "attempt", When.AFTER, "BlockDevice.run");
     failpointIf("checkpoint.cut", "recovery/Checkpointer", "make", "FileEnd.cut");
