@@ -17,6 +17,7 @@ PAGES = {
     "CONTRIBUTING.md": "modules/contributing.md",
     "CHANGELOG.md": "modules/changelog.md",
     "LICENSE": "modules/license.md",
+    "SECURITY.md": "modules/security.md",
     "examples/README.md": "modules/examples.md",
     "integrations/ratis/README.md": "modules/ratis.md",
     "integrations/streams/README.md": "modules/streams.md",
