@@ -473,7 +473,7 @@ class OpeningTest {
     Options options = small().durability(durability);
     IncompatibleFormatException e =
         assertThrows(IncompatibleFormatException.class, () -> Database.open(path, options));
-    assertTrue(e.getMessage().contains("delete it"), e.getMessage());
+    assertTrue(e.getMessage().contains("delete the file"), e.getMessage());
     assertEquals(List.of(path), files());
     assertEquals(0, Files.size(path));
     Files.delete(path);

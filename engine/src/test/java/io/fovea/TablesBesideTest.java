@@ -193,7 +193,7 @@ class TablesBesideTest {
       try {
         assertTrue(tables().contains("stays"));
       } catch (StorageException e) {
-        assertTrue(e.getMessage().contains("during each of"), e.getMessage());
+        assertTrue(e.getMessage().contains("each of"), e.getMessage());
       } catch (ChangesLostException e) {
         // More was written than is kept since the starting position.
       } finally {

@@ -131,7 +131,7 @@ class EntryCrashTest {
         Database.open(path, options()).close();
       } catch (IncompatibleFormatException e) {
         // The lock created the file, and the marker that identifies it as new is lost.
-        says(e, "is an empty file");
+        says(e, "is an existing empty file");
         Files.delete(path);
         Database.open(path, options()).close();
       }
