@@ -5,8 +5,8 @@ import io.fovea.config.Pretouch;
 
 /**
  * Memory for the buffers of several databases in this process, with a hard limit on their total:
- * for tenants, partitions or tests whose individual needs are unknown. Safe for any thread; needs
- * no closing.
+ * for tenants, partitions or tests whose individual needs are unknown. Thread-safe; it need not be
+ * closed.
  *
  * <pre>{@code
  * BufferShare share = BufferShare.of(1L << 30);
@@ -31,7 +31,8 @@ import io.fovea.config.Pretouch;
  * <p><b>Cost.</b> Accesses to pages in memory cost nothing extra. A shared buffer has no huge
  * pages, which slows a large database by a few percent, and {@link Pretouch} has no effect. A
  * database of up to 64 MiB takes about 2 MiB in addition to its pages. If the JVM denies native
- * access, memory can't move between databases, and each counts with all of its {@code bufferBytes}.
+ * access, memory can't move between databases, and all of each database's {@code bufferBytes}
+ * counts.
  *
  * @since 0.1.0
  */

@@ -132,7 +132,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   /**
    * Drops a table with its indexes, without waiting for transactions. The drop is durable when this
    * method returns. The next use of the table by an active transaction throws {@link
-   * InvalidUseException}; what the transaction wrote to the table before is committed as if before
+   * InvalidUseException}; what the transaction wrote to the table earlier is committed as if before
    * the drop.
    *
    * <p>The pages become free after the present transactions have ended: immediately if there are
@@ -155,7 +155,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
 
   /**
    * Drops an index. Waits for the end of the active transactions, which may use the index; new ones
-   * do not use it. Its pages become free as those of a {@linkplain #dropTable dropped table}.
+   * do not use it. Its pages become free like those of a {@linkplain #dropTable dropped table}.
    *
    * @param table the name of the table
    * @param name the name of the index
@@ -351,8 +351,8 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Returns the size of each table, in about a microsecond per table, for meters and overviews. A
-   * size that the file does not store is not computed.
+   * Returns the size of each table, in about a microsecond per table, for meters and overviews.
+   * Sizes that the file does not store are missing.
    *
    * @return sizes by table name, in order; each is as of a different point in time
    * @throws DatabaseClosedException if the database was closed

@@ -164,7 +164,7 @@ public record DatabaseStats(
    * @param hintRepairs frame hints stored
    * @param hintRepairsMissed frame hints not stored because the entry's page was busy
    * @param places accesses to a record that began at or near its location in the read or write set
-   * @param placesStale those that descended from the root after all
+   * @param placesStale those whose location was stale, so that they descended from the root
    * @param cachedLocations accesses to tables and indexes with {@linkplain
    *     io.fovea.schema.TableSpec#cacheLocations() cached key locations}
    * @param cachedLocationsRight those whose key location was known and entirely right
@@ -301,7 +301,7 @@ public record DatabaseStats(
       long nanos) {}
 
   /**
-   * The files. The last three figures count since the opening.
+   * The files. The last three figures count since the database was opened.
    *
    * @param bytes the size of the data file
    * @param freeBytes its free pages
@@ -346,9 +346,9 @@ public record DatabaseStats(
 
   /**
    * Loads of tables ({@link RowTable#load(LoadOptions, LoadSource)}), and builds of indexes of
-   * tables with records. All figures but the first count since the opening, and include loads and
-   * builds in progress or abandoned. Builds by transactions, used while eight others run, are not
-   * counted.
+   * tables with records. All figures but the first count since the database was opened, and include
+   * loads and builds in progress or abandoned. Builds by transactions, used while eight others run,
+   * are not counted.
    *
    * @param running loads and builds running now
    * @param records records that loads took from their sources, in steps of 256

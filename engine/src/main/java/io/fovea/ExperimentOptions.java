@@ -112,8 +112,9 @@ public final class ExperimentOptions {
    *       latched table and prediction.
    * </ul>
    *
-   * <p>If system or buffer do not suit {@link Translation#VIRTUAL} or {@link Translation#DIRECT},
-   * opening fails with an {@link io.fovea.error.InvalidUseException} that gives the reason.
+   * <p>If the system or the buffer does not suit {@link Translation#VIRTUAL} or {@link
+   * Translation#DIRECT}, opening fails with an {@link io.fovea.error.InvalidUseException} that
+   * gives the reason.
    *
    * @param translation the kind of translation
    * @return new options
@@ -161,9 +162,9 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets the number of leaves from which on a range delete removes whole leaves: those that hold no
-   * other records. This takes a few milliseconds plus little per leaf, and aborts transactions that
-   * are using the table. With fewer leaves, records are deleted one by one.
+   * Sets the minimum number of leaves for which a range delete removes whole leaves: those that
+   * hold no other records. This takes a few milliseconds plus little per leaf, and aborts
+   * transactions that are using the table. With fewer leaves, records are deleted one by one.
    *
    * @param leaves the number of leaves; 0 for always, {@link Integer#MAX_VALUE} for never. The
    *     default is 256
@@ -178,7 +179,7 @@ public final class ExperimentOptions {
     return with(v -> v.subtreeDeleteThreshold = leaves);
   }
 
-  /** {@return the number of leaves from which on a range delete removes whole leaves} */
+  /** {@return the minimum number of leaves for which a range delete removes whole leaves} */
   public int subtreeDeleteThreshold() {
     return v.subtreeDeleteThreshold;
   }
@@ -200,8 +201,8 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets whether the buffer requests huge pages. Without them the processor has more addresses to
-   * translate, as always under {@link Translation#VIRTUAL}.
+   * Sets whether the buffer requests huge pages. Without them the processor translates more
+   * addresses, as it always does under {@link Translation#VIRTUAL}.
    *
    * @param huge whether to request them; the default is true
    * @return new options

@@ -159,7 +159,7 @@ public final class FileChanges implements AutoCloseable {
    * <p>The handles belong to an in-memory copy of the catalog, and are valid until the next call or
    * until this is closed. Do not read records through them. A file that is in use or was not closed
    * is recovered in memory first, which takes as long as an opening with {@link Options#readOnly}.
-   * A checkpoint of the writing process invalidates that, and this retries, up to a hundred times.
+   * If the writing process checkpoints meanwhile, this starts again, up to a hundred times.
    *
    * @return the tables, ordered by name
    * @throws io.fovea.error.UncleanShutdownException if the file is now being changed without a log
@@ -259,7 +259,7 @@ public final class FileChanges implements AutoCloseable {
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int PAUSES = 5;
 
-    /** How many failures in a row without a write in between are believed. */
+    /** After this many failures in a row, without a write in between, damage is reported. */
     private static final int STILL = 5;
 
     private static final long BUFFER_BYTES = 8L << 20;

@@ -22,7 +22,8 @@ import java.util.function.Consumer;
  * retryable cause. A verification waits for loads to end.
  *
  * <p><b>Rows that have {@linkplain io.fovea.schema.TableSpec#expireAfter expired}</b> when the load
- * begins to read are left out. Those of the table are no duplicates; the source's count as loaded.
+ * begins to read are left out. Expired rows of the table are no duplicates; those of the source
+ * count as loaded.
  *
  * <p><b>End.</b> When the load returns, it is as durable as a commit. To cancel it, interrupt the
  * thread, which throws {@link io.fovea.error.OperationInterruptedException}, or throw from the
@@ -31,8 +32,8 @@ import java.util.function.Consumer;
  * <p><b>The log.</b> A load holds back the redo point while it builds its trees: concurrent commits
  * must fit into {@link LogOptions#maxBytes}, or they wait. Trees are built after the source has
  * ended and is sorted, so a source may be slow; with {@link #ascending} they are built while the
- * source runs, and others may wait for a slow source. A load is published after loads that began
- * earlier and are not built yet, and after a backup that began before it was written.
+ * source runs, and others may wait for a slow source. A load is published after earlier loads that
+ * are still being built, and after a backup that began before the load was written.
  *
  * <p>Immutable: every method with an argument returns a new instance. Any thread.
  *
@@ -95,7 +96,7 @@ public final class LoadOptions {
    * Sets whether the records arrive in key order and need no sorting, which is fastest. A record
    * out of order makes the load fail. Index entries are still sorted.
    *
-   * @param is whether they do; false by default
+   * @param is whether the records arrive in key order; false by default
    * @return new options
    */
   public LoadOptions ascending(boolean is) {

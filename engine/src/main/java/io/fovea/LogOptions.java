@@ -215,8 +215,8 @@ public final class LogOptions {
    * io.fovea.error.ChangesLostException}). The log is kept across closes and crashes; opening the
    * database once without this, or with {@link Durability#NONE}, discards it.
    *
-   * <p>The log file becomes larger by about this size, in whole segments, and by the log between
-   * two checkpoints; it keeps that size after a close. Each opening that changes something begins
+   * <p>The log file grows by about this size, in whole segments, plus the log between two
+   * checkpoints, and keeps that size after a close. Each opening that changes something begins
    * another segment, and at most 16 segments more are kept than the bytes would fill: if you open a
    * database often, use smaller {@linkplain #segmentBytes segments}. A commit that changes a part
    * of a value logs the whole value. If the storage is full, nothing is kept.

@@ -38,16 +38,16 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A <i>fresh</i> row belongs to no record. Fields are zero, empty, false, the nil UUID or
  * 1970-01-01T00:00Z until they are set, null if they are nullable; the row may be inserted
- * repeatedly. A <i>read</i> row is a copy of a record. It knows its key and which fields have
- * changed since, so that {@link RowTable#update} needs neither key nor search and writes only the
+ * repeatedly. A <i>read</i> row is a copy of a record. It knows its key and which of its fields
+ * were set, so that {@link RowTable#update} needs neither key nor search and writes only the
  * differences. Its contents are valid until the transaction ends; {@link #clear()} or another read
  * makes the row usable again. Nothing is written to the table before {@link RowTable#insert},
  * {@link RowTable#put} or {@link RowTable#update}.
  *
  * <p>A read row belongs to its transaction's thread. Setters throw {@link InvalidUseException} if
- * the field belongs to another layout, has another type or was not read, and in another thread or
- * after the end of the transaction that read the row. Numbers and bytes are read and set without
- * allocation; fields in {@code static final} variables have constant offsets.
+ * the field belongs to another layout, has another type or was not read, if the thread is another
+ * one, or if the transaction that read the row has ended. Numbers and bytes are read and set
+ * without allocation; fields in {@code static final} variables have constant offsets.
  *
  * @since 0.1.0
  */
@@ -57,7 +57,7 @@ public final class Row implements RowReader {
   private final Layout layout;
   private final Field[] fields;
 
-  /** The fields that are not nullable; those that are take a slower path. */
+  /** The fields that are not nullable; nullable ones take a slower path. */
   private final @Nullable Field[] plain;
 
   private final int size;
@@ -150,7 +150,7 @@ public final class Row implements RowReader {
 
   /**
    * Completes the read of a record of {@code n} bytes in the tree into {@link #segment}, up to
-   * {@code bytes}: unpacks one of variable length, and rereads one of an older layout. Returns
+   * {@code bytes}: unpacks a record of variable length, and rereads one of an older layout. Returns
    * false, with this row void, if the record has expired.
    */
   boolean read(

@@ -32,17 +32,17 @@ import org.jspecify.annotations.Nullable;
  * below its argument. A move that returns false leaves the cursor without a record: after the last
  * one, or for {@link #previous} before the first one.
  *
- * <p><b>Cost.</b> A step in the same direction as the previous step costs the same both ways.
+ * <p><b>Cost.</b> A step in the direction of the previous one costs the same in both directions.
  * {@link #seek}, {@code first}, {@code last} and a change of direction search from the root of the
  * tree. <b>Conflicts.</b> The records that a seek skips are not read, and other transactions may
- * change them. The record it finds is read, and so is the gap between it and the key.
+ * change them. The seek reads the record that it finds and the gap between it and the key.
  *
  * <p>The cursor sees the state of the transaction, including changes that the transaction makes
  * while the scan is open. {@link #row} and {@link #key} copy when called; the results belong to the
  * cursor and change with each move.
  *
- * <p>A cursor is confined to its transaction and its thread. Close it when it is no longer needed;
- * the end of the transaction closes it otherwise.
+ * <p>A cursor is confined to its transaction and its thread. Close it when you no longer need it;
+ * otherwise it is closed when the transaction ends.
  *
  * @since 0.1.0
  */

@@ -7,7 +7,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Syncs of the data file, and the batch of writes up to which they reach.
+ * Syncs the data file, and tracks which batches of writes each sync covers.
  *
  * <pre>
  *   batches   1   2   3   4   5   6
@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>A failed sync is final</b>: the system may have dropped pages that it could not write, and
- * a later sync that succeeds proves nothing. The log is notified, and all later syncs throw. So
- * does a later sync of the superblock in the same file: the device keeps the failure, and runs one
+ * a later sync that succeeds proves nothing. The log is notified, and all later syncs throw,
+ * including those of the superblock in the same file: the device keeps the failure, and runs one
  * sync at a time.
  *
  * <p>{@code completed} is read before the sync begins, and written after the device has completed

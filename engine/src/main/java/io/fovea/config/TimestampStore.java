@@ -26,8 +26,8 @@ public enum TimestampStore {
    */
   DISK_CACHE,
   /**
-   * In memory for every record ever used, 32 bytes each. If {@link
-   * io.fovea.MemoryOptions#timestampBytes()} is too small, transactions are aborted.
+   * In memory for every record ever used. Needs a {@link io.fovea.MemoryOptions#timestampBytes()}
+   * of 64 bytes per record; if it is too small, transactions are aborted.
    */
   MEMORY,
   /**

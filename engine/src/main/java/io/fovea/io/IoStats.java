@@ -91,12 +91,12 @@ public final class IoStats {
     add(bounces, 1);
   }
 
-  /** Adds to a counter. A contended counter allocates memory; if there is none, it loses counts. */
+  /** Adds to a counter. A contended counter allocates; if memory runs out, it loses counts. */
   private static void add(LongAdder counter, long n) {
     try {
       counter.add(n);
     } catch (Error e) {
-      // An operation in progress must not fail here: its caller has to learn of its end.
+      // An operation in progress must not fail here: its caller must see it complete.
     }
   }
 

@@ -10,12 +10,12 @@ import org.jspecify.annotations.Nullable;
  *   id '/' lsn '/' unlogged        as text, the numbers in decimal digits
  * </pre>
  *
- * <p>It is the redo point R of a backup: that backup's pages have every change whose record begins
- * before R. So the backup has all of a page whose LSN (the end of its newest record) is R or less.
+ * <p>It is the redo point R of a backup: its pages contain every change whose record begins before
+ * R. So a page whose LSN (the end of its newest record) is at most R is complete in it.
  *
  * @param id the database
  * @param lsn R; for a backup without a log, the end of the log of its clean file
- * @param unlogged how often changes of pages without a log had begun, see {@link
+ * @param unlogged how often pages had begun to be changed without a log; see {@link
  *     Superblock#unlogged}
  */
 public record BackupPoint(UUID id, long lsn, long unlogged) {

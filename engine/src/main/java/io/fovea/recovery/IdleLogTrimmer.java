@@ -23,7 +23,7 @@ import java.util.function.BooleanSupplier;
 final class IdleLogTrimmer {
   private static final int ATTEMPTS = 4;
 
-  /** The longest pause between attempts: the time that the log's threads need for their part. */
+  /** The longest pause between attempts, in which the log's threads do their part. */
   private static final long PAUSE_NANOS = 100_000_000;
 
   private final Log log;

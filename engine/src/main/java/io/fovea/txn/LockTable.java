@@ -14,9 +14,9 @@ import java.lang.foreign.MemorySegment;
  *  +---+-----------------------------------+
  * </pre>
  *
- * A lock is a word whose index is a hash of the item; items with the same index share a lock, which
- * is coarser and still correct. So memory is bounded, and nothing is created or evicted. Only the
- * holders of a lock know that they hold it ({@link TwoPhaseLocking}).
+ * A lock is a word of a fixed table, at an index given by a hash of the item. Items with the same
+ * index share a lock, which is coarser but correct. Memory is bounded, and no lock is created or
+ * evicted. Only the holders of a lock know that they hold it ({@link TwoPhaseLocking}).
  *
  * <p>A lock is taken by a compare-and-set and released by a release store (or an atomic add): a
  * thread that gets it sees what the last holder has installed.
@@ -29,7 +29,7 @@ final class LockTable {
   private final int places;
   private final int shift;
 
-  /** Once set, words are zero even if a late transaction holds them. For assertions. */
+  /** Once set, words read as zero even if a late transaction holds them. For assertions. */
   private volatile boolean closed;
 
   LockTable(long bytes) {

@@ -157,9 +157,9 @@ public final class TxEngine {
   }
 
   /**
-   * Runs work, which must be short and not wait, at a quiescent point: the trees then contain
-   * exactly the committed transactions. Active transactions commit after it; one that has read what
-   * was changed since may be aborted.
+   * Runs work at a quiescent point, at which the trees contain exactly the committed transactions.
+   * The work must be short and must not wait. Active transactions commit after it; one whose reads
+   * were changed meanwhile may be aborted.
    *
    * @throws TransactionAbortedException with cause ADMISSION after the timeout
    * @throws OperationInterruptedException if the thread was interrupted
@@ -237,8 +237,8 @@ public final class TxEngine {
   }
 
   /**
-   * Begins a piece of work whose attempts become pessimistic after a number of aborts; 0: from the
-   * first attempt, if no other transaction holds the ticket.
+   * Begins a piece of work whose attempts become pessimistic after this many aborts; with 0, from
+   * the first attempt, unless another transaction holds the ticket.
    */
   public Attempts attempts(int pessimisticAfterAborts) {
     return new Attempts(shared.reservations, pessimisticAfterAborts);
@@ -299,12 +299,15 @@ public final class TxEngine {
     return health.poison();
   }
 
-  /** Returns whether every page contains only whole changes after the failure. */
+  /** Returns whether the failure has left no page with a partial change. */
   public boolean leftPagesWhole() {
     return health.leftPagesWhole();
   }
 
-  /** Throws if a failure has stopped the database; {@code readOnly}: whole pages suffice. */
+  /**
+   * Throws if a failure has stopped the database; for {@code readOnly} only if it may have left a
+   * page with a partial change.
+   */
   public void checkUsable(boolean readOnly) {
     health.checkUsable(readOnly);
   }
@@ -361,7 +364,7 @@ public final class TxEngine {
     checkWaiting(() -> "a page");
   }
 
-  /** The same for another wait; {@code waitsFor} describes it and its holder for messages. */
+  /** Checks during another wait; {@code waitsFor} describes it and its holder for messages. */
   public void checkWaiting(Supplier<String> waitsFor) {
     long mine = Thread.currentThread().threadId();
     for (Tx tx : contexts) {
@@ -383,8 +386,8 @@ public final class TxEngine {
   }
 
   /**
-   * Adds a wake-up, which does not wait, for threads that wait in {@code admission}: for stops and
-   * refused waits. Before any transaction begins.
+   * Adds an action that wakes the threads waiting in {@code admission}. It runs when the engine
+   * stops or refuses waits, and must not wait. Call before any transaction begins.
    */
   public void wakes(Runnable waiters) {
     health.wakes(waiters);

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   superblock   session     of the last opening that changed the file
  *   segment      session     of the opening that wrote it
- *                previous    whose records come before those of the session in this log
+ *                previous    session whose records precede those of this one in the log
  *                base        session in the superblock when the opening began
  *   closed mark  segment     no record of a segment up to this number is needed by any data file
  * </pre>
@@ -37,8 +37,9 @@ import org.jspecify.annotations.Nullable;
  *   <li>From the redo point to the end each session follows the one before it: by its previous
  *       session or by its base. A log that lacks a session, or belongs to a copy that diverged,
  *       breaks this chain.
- *   <li>A closed file needs no log. But a log with records that are neither closed nor of a session
- *       that the file descends from may hold commits that no other file has. It is not overwritten.
+ *   <li>A closed file needs no log. But a log may hold commits that no other file has, if it has
+ *       records of a session from which the file does not descend and which are not marked closed.
+ *       Such a log is not overwritten.
  *   <li>The closed mark is written after the superblock says that the file is closed. A crash may
  *       lose it; the log then has the session of its data file.
  * </ol>
