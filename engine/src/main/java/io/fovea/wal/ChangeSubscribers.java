@@ -11,7 +11,7 @@ import java.util.function.BooleanSupplier;
  * <p><b>No lost wake-up.</b> A waiter increments the count (W1, volatile), then checks its
  * condition (W2). The writer stores the durable position (M1, volatile), then reads the count (M2).
  * If W2 misses M1, M2 sees W1 and signals under the lock, which the waiter holds until it waits.
- * Without waiters a group costs one load.
+ * Without waiters, this costs each group one load.
  *
  * <p>Any thread, platform or virtual.
  */

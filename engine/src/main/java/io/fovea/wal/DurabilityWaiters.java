@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>A1, A2, B1 and B2 are sequentially consistent: if A2 misses B1, B2 comes after A1 and finds
- * the waiter. The same holds for the end of the log in place of B1. Forbidden: a waiter that parks
- * after the wake-up meant for it.
+ * the waiter. The end of the log has the same effect as B1. Forbidden: a waiter that parks after
+ * the wake-up meant for it.
  *
  * <p>A waiter that was pushed back is found by the next group or by the end of the log. Groups
  * advance the durable position one after the other (B1) but may wake waiters concurrently (B2). So
@@ -28,9 +28,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Each group visits the waiters once. Waiters do not spin: with more clients than CPUs, the
  * group they wait for needs the CPU.
  *
- * <p>An action is a waiter that does not park. The thread that pushes it checks A2, and by the same
- * pairs one of the two threads starts it on a separate virtual thread, so no user code runs on the
- * thread that writes the log. An atomic exchange lets only one of them start it.
+ * <p>An action is a waiter that does not park. The thread that pushes it then performs A2, so by
+ * the same argument the action is not missed. Either thread starts it on a separate virtual thread,
+ * so no user code runs on the thread that writes the log. An atomic exchange ensures that only one
+ * of them starts it.
  *
  * <p>Any thread, platform or virtual. An interrupt does not end a wait; the flag is kept.
  */
@@ -55,10 +56,10 @@ final class DurabilityWaiters {
   private static final class Waiter {
     final long lsn;
 
-    /** Null after the wait, and for an action. */
+    /** The waiting thread; null after the wait, or if the waiter is an action. */
     volatile @Nullable Thread thread;
 
-    /** Null once a thread has taken it, and for a thread. */
+    /** The action; null once a thread has taken it, or if the waiter is a thread. */
     volatile @Nullable Runnable action;
 
     @Nullable Waiter next;
@@ -106,10 +107,10 @@ final class DurabilityWaiters {
   /** The number of requests for durability; may wrap around. */
   private volatile int requests;
 
-  /** A thread has nothing left to do until the log is durable up to here. May decrease: a hint. */
+  /** The position that a thread with nothing left to do waits for. A hint: may decrease. */
   private volatile long hurry;
 
-  /** A thread is blocked until the log is durable up to here. May decrease: a hint. */
+  /** The position that a blocked thread waits for. A hint: may decrease. */
   private volatile long blocked;
 
   private volatile boolean ended;
@@ -162,7 +163,7 @@ final class DurabilityWaiters {
   }
 
   /**
-   * Returns whether a thread with nothing left to do needs more than the groups in flight.
+   * Returns whether a thread with nothing left to do needs a position beyond the groups in flight.
    *
    * @param underWay the end of the groups in flight
    */
@@ -171,7 +172,7 @@ final class DurabilityWaiters {
   }
 
   /**
-   * Returns whether a thread is blocked on more than the groups in flight.
+   * Returns whether a thread is blocked on a position beyond the groups in flight.
    *
    * @param underWay the end of the groups in flight
    */
@@ -347,7 +348,7 @@ final class DurabilityWaiters {
       }
     }
     if (first != null && (ended || durable > lsn)) {
-      woken += wake(); // C2: the thread that made it so missed the waiters taken here
+      woken += wake(); // C2: the thread that made this true missed the waiters taken here
     }
     return woken;
   }

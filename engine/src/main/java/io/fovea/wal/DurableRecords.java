@@ -23,12 +23,12 @@ import org.jspecify.annotations.Nullable;
  * since {@link #begin} reads the durable position first. {@link #memory} is a copy and stays valid
  * for the next read, up to the position that was durable when it was made.
  *
- * <p>Everything is checked as in recovery. An invalid byte is damage, since durable records cannot
- * be beyond the end of the log. With a {@link ForeignLog}, which pins nothing, it may also mean
- * that the segment was reused.
+ * <p>Everything is checked as in recovery. Invalid bytes mean damage, since no durable record lies
+ * beyond the end of the log. With a {@link ForeignLog}, which pins nothing, they may also mean that
+ * the segment was reused.
  *
  * <p>If a read begins where the last one ended, nothing is read twice. Otherwise the group headers
- * of the segment are visited from its first group on.
+ * of the segment are visited, starting at its first group.
  *
  * <p>One thread at a time.
  */
@@ -120,7 +120,7 @@ public final class DurableRecords implements AutoCloseable {
   /**
    * Advances to the next record.
    *
-   * @return false if no more was durable when the read began
+   * @return false if no further record was durable when the read began
    * @throws CorruptionException if a durable record is missing or damaged
    */
   public boolean next() {
@@ -142,7 +142,7 @@ public final class DurableRecords implements AutoCloseable {
     return false;
   }
 
-  /** Moves to the start of the segment that has the next record. */
+  /** Moves to the start of the segment that contains the next record. */
   private void seek() {
     if (!log.find(end, found)) {
       throw new CorruptionException("a segment of the log", -1, -1, end, log.firstLsn());
@@ -157,7 +157,7 @@ public final class DurableRecords implements AutoCloseable {
     }
   }
 
-  /** Enters the next group of the segment, or leaves the segment where the next one begins. */
+  /** Enters the next group of the segment, or leaves the segment where the next segment begins. */
   private void group() {
     SegmentSlots.Live s = segment;
     if (s == null) {

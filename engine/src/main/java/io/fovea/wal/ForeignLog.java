@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>How far it is durable.</b> The writer begins a segment only when everything before it is
  * durable, and each group names the position that was durable when it was assembled. Later groups
  * of the last segment count if all of their records are there without a gap. Whether the writer has
- * synced them cannot be seen from outside, so this class syncs the file. It does so only when a
- * call finds nothing else new, so not while the writer is busy. If a sync is not possible, the last
+ * synced them cannot be seen from outside, so this class syncs the file. It syncs only when a call
+ * finds nothing else new, hence not while the writer is busy. If a sync is not possible, the last
  * groups wait for the next one.
  *
  * <p><b>Races.</b> The writer does not keep segments for a reader in another process.
@@ -34,10 +34,10 @@ import org.jspecify.annotations.Nullable;
  *   <li>A segment is reused while it is read. Each group names its segment's number and each
  *       record's checksum is seeded with its LSN and the incarnation, so the new contents never
  *       pass for the requested record. The reader finds damage.
- *   <li>A slot is reused while the headers are read one after the other. Then segments are missing:
- *       where one ends none begins, and the reader finds damage.
- *   <li>The other process ends and the database is reopened. The new segment begins where the last
- *       group ends or begins, and holds that group too. Both copies are the same.
+ *   <li>A slot is reused while the headers are being read. Then a segment is missing: none begins
+ *       where the previous one ends, and the reader finds damage.
+ *   <li>The other process ends and the database is reopened. The new segment begins at the end of
+ *       the last group, or at its start and then contains the same records.
  * </ul>
  *
  * <p>So damage may mean that the reader was too slow. The caller then calls {@link #update} again
@@ -108,8 +108,8 @@ public final class ForeignLog implements DurableLog {
   }
 
   /**
-   * Raises the durable position to one that the writer, or an earlier call, has reported. Ignored
-   * beyond {@link #wholeLsn}.
+   * Raises the durable position to one that the writer, or an earlier call, has reported. A
+   * position beyond {@link #wholeLsn} is ignored.
    *
    * @param lsn the end of a record
    */
@@ -119,7 +119,7 @@ public final class ForeignLog implements DurableLog {
     }
   }
 
-  /** Visits the groups of the last segment that are new. */
+  /** Visits the new groups of the last segment. */
   private void walk(SegmentSlots.Live last, ReadWindow window) {
     if (last.number() != number) {
       number = last.number();
@@ -170,21 +170,24 @@ public final class ForeignLog implements DurableLog {
     return true;
   }
 
-  /** Returns the durable position as of the last {@link #update}. */
+  /** Returns the durable position at the time of the last {@link #update}. */
   @Override
   public long durableLsn() {
     return durable;
   }
 
   /**
-   * Returns the position up to which all records are there, durable or not, as of the last {@link
-   * #update}; 0 if nothing was found yet.
+   * Returns the position up to which all records are there, durable or not, at the time of the last
+   * {@link #update}; 0 if nothing was found yet.
    */
   public long wholeLsn() {
     return Math.max(whole, durable);
   }
 
-  /** Returns the start of the oldest segment as of the last {@link #update}; 0 if there is none. */
+  /**
+   * Returns the start of the oldest segment that the last {@link #update} found; 0 if there is
+   * none.
+   */
   public long firstLsn() {
     return found.isEmpty() ? 0 : found.getFirst().startLsn();
   }
@@ -194,7 +197,7 @@ public final class ForeignLog implements DurableLog {
     return new DurableRecords(device, segments);
   }
 
-  /** The segments as of the last {@link #update}. A pin does not hold anything. */
+  /** The segments that the last {@link #update} found. A pin holds nothing back. */
   private final class Segments implements LogSegments {
     @Override
     public UUID database() {
@@ -218,7 +221,7 @@ public final class ForeignLog implements DurableLog {
 
     @Override
     public void unpin(long lsn) {
-      // A pin holds nothing.
+      // A pin holds nothing back.
     }
 
     @Override

@@ -20,10 +20,10 @@ import java.util.UUID;
  * <p>The proven LSN is a watermark: everything before it was durable when the group was assembled.
  * It equals the start LSN if no other group was in flight ({@link InFlightGroups}) and is less
  * otherwise. A group therefore proves nothing about the groups written concurrently: after a crash
- * it may be there and they may not.
+ * it may be present and they may be missing.
  *
- * <p>Groups of version 2 segments have another magic, no proven LSN and a 32-byte header. They were
- * written one after the other, so their start LSN is proven.
+ * <p>Groups of version 2 segments have a different magic number, a 32-byte header and no proven
+ * LSN. They were written one after the other, so their start LSN is proven.
  *
  * <p>The segment number distinguishes a group from earlier contents of a recycled slot: numbers are
  * never reused.
@@ -80,14 +80,14 @@ final class Group {
     Mem.putInt(seg, off + CHECKSUM, sum(seg, off, database));
   }
 
-  /** Returns whether a valid group header of this database is there, for any segment. */
+  /** Returns whether there is a valid group header of this database, for any segment. */
   static boolean isValid(MemorySegment seg, long off, UUID database) {
     int magic = Mem.getInt(seg, off);
     return (magic == MAGIC || magic == MAGIC_ALONE)
         && Mem.getInt(seg, off + CHECKSUM) == sum(seg, off, database);
   }
 
-  /** Returns whether a valid group header of this segment is there. */
+  /** Returns whether there is a valid group header of this segment. */
   static boolean isValid(
       MemorySegment seg, long off, UUID database, long incarnation, long number) {
     return isValid(seg, off, database)

@@ -26,17 +26,17 @@ import org.jspecify.annotations.Nullable;
  *       are durable, so it never passes a hole: a failed group stays the first forever, and no
  *       waiter beyond it is acknowledged. Forbidden: group 8 is acknowledged, the machine fails,
  *       group 7 is missing, and the log ends before both.
- *   <li><i>The proven position.</i> A group's header has the position that was durable when it
+ *   <li><i>The proven position.</i> A group's header contains the position that was durable when it
  *       started ({@link Group#proven}), not its own start: its presence on the medium proves
  *       nothing about the others. Forbidden: recovery takes the end of the log, a torn group, for
  *       damage because a later group is whole.
  *   <li><i>Alone.</i> The first group of a segment, a group with a watermark and a large group are
- *       written with no other in flight. So a segment begins when everything before it is durable,
- *       and other code need not consider concurrent groups. The same holds for all groups on a
- *       device that may report one thread's failure to another ({@link SlotFile#writesApart}).
- *   <li><i>Bounded.</i> From the durable position to the end of the last group there is no more
- *       than one group may hold. So an opening can rewrite everything that was in flight as one
- *       group ({@link TailGroups}).
+ *       written while no other group is in flight. So a segment begins when everything before it is
+ *       durable, and other code need not consider concurrent groups. The same holds for all groups
+ *       on a device that may report one thread's failure to another ({@link SlotFile#writesApart}).
+ *   <li><i>Bounded.</i> The records between the durable position and the end of the last group fit
+ *       into one group. So an opening can rewrite everything that was in flight as one group
+ *       ({@link TailGroups}).
  * </ol>
  *
  * <p>Threads: all state is guarded by the writer's turn, except that a group in flight belongs to
@@ -51,7 +51,7 @@ final class InFlightGroups {
 
   /** A group in flight. Written with the turn held, except for its buffer and its batch. */
   static final class Flight {
-    /** The memory it is written from, and the offset of the group there. */
+    /** The memory that the group is written from, and the offset of the group in it. */
     final MemorySegment buffer;
 
     final long off;
@@ -72,8 +72,8 @@ final class InFlightGroups {
     private boolean back;
 
     /**
-     * The number of the start whose thread writes it now; 0 for none. Identifies uses of the
-     * memory.
+     * The number of the start whose thread is writing the group; 0 for none. Distinguishes
+     * successive uses of the memory.
      */
     long airborne;
 
@@ -87,7 +87,9 @@ final class InFlightGroups {
   private final Condition changed;
   private final Flight[] places = new Flight[MOST];
 
-  /** Groups that have started and that end beyond the durable position, from {@code first} on. */
+  /**
+   * The index of the oldest group that ends beyond the durable position; there are {@code count}.
+   */
   private int first;
 
   private int count;
@@ -104,7 +106,7 @@ final class InFlightGroups {
    * Creates the groups.
    *
    * @param payloadMax the largest payload of any group
-   * @param buffer memory for all of them, {@link #bytes} from {@code off} on
+   * @param buffer memory for all of them: {@link #bytes} bytes starting at {@code off}
    * @param off the offset of that memory
    * @param changed a condition of the writer's turn
    */
@@ -153,9 +155,9 @@ final class InFlightGroups {
   /**
    * Finishes a group, once.
    *
-   * @param airborne the number of the start; the memory may be in use by a later one
-   * @param landed whether it is durable: then {@link #pass} returns how far the log is. Otherwise
-   *     the log has ended, and the durable position never passes it
+   * @param airborne the number of the start; the memory may be in use by a later start
+   * @param landed whether the group is durable; then {@link #pass} can move over it. Otherwise the
+   *     log has ended, and the durable position never passes the group
    */
   void over(Flight flight, long airborne, boolean landed) {
     if (airborne == 0 || flight.airborne != airborne) {
@@ -169,7 +171,7 @@ final class InFlightGroups {
     }
   }
 
-  /** Returns the first group and moves over it if it is durable; otherwise null. */
+  /** If the first group is durable, moves over it and returns it; otherwise returns null. */
   @Nullable Flight pass() {
     Flight flight = places[first];
     if (count == 0 || !flight.back) {

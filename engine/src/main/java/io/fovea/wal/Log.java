@@ -105,30 +105,31 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Opens a log for appending and keeps the file's contents from {@code start.redoLsn()} on.
+   * Opens a log for appending, and keeps the records that begin at or after {@code
+   * start.redoLsn()}.
    *
-   * <p>On return the file durably has a segment of this incarnation, which a {@link LogReader}
-   * finds from {@code start.startLsn()} on.
+   * <p>On return the file durably contains a segment of this incarnation, which a {@link LogReader}
+   * that starts at {@code start.startLsn()} finds.
    *
    * <p><b>Segment numbers.</b> A close truncates the file without a sync. If the header of the
    * first new segment were durable and the truncation were not, a crash would bring back the old
    * end of the file: segments with the same or higher numbers next to a new one that begins
-   * elsewhere, which no reader could order. Two measures prevent that, each sufficient without a
-   * fault:
+   * elsewhere, which no reader could order. Two measures prevent that, each sufficient in the
+   * absence of faults:
    *
    * <ul>
    *   <li>The caller synced the file after the last write by any other user, and before reading it
    *       to find {@code start}. So a crash cannot undo the basis of decisions here. But an earlier
    *       failed sync leaves the length in doubt, and a later successful one does not help.
    *   <li>{@code start.lastSegment()}: the last number of a closed log is recorded outside of it.
-   *       But a release that did not record it may have closed the file.
+   *       But the file may have been closed by a release that did not record it.
    * </ul>
    *
    * <p>Segments of an existing file keep their size, whatever the configuration. If they are too
    * small for the configured buffer, the buffer is made smaller.
    *
    * @param device the file, synced; stays open for the caller to close
-   * @param config sizes and times
+   * @param config sizes and time limits
    * @param start where the log continues
    * @throws io.fovea.error.CorruptionException if the file is the log of another database
    * @throws io.fovea.error.StorageFullException if there is no space for a segment
@@ -184,10 +185,10 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Rewrites the log from a position on, byte for byte, and syncs it. After a failed sync, records
-   * may be in the system's cache, where recovery reads them, but not on the device, and later syncs
-   * do not write them. Nothing appended after such records may be acknowledged before they are
-   * durable: a crash would end the log where they are missing.
+   * Rewrites the log byte for byte, starting at a position, and syncs it. After a failed sync,
+   * records may be in the system's cache, where recovery reads them, but not on the device, and
+   * later syncs do not write them. Nothing appended after such records may be acknowledged before
+   * they are durable: a crash would end the log where they are missing.
    *
    * @param device the file
    * @param database the database whose segments are rewritten
@@ -327,10 +328,10 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Waits as {@link #awaitDurable} does, but fails on a full disk. Used by a checkpoint, a close
-   * and other callers that must not wait for space: a writer without a slot waits for a checkpoint
-   * to recycle one, so a checkpoint that waited for the writer would wait for itself. The thread
-   * never leads, since a leader may be the one that waits for the slot.
+   * Waits like {@link #awaitDurable}, but fails on a full disk. Used by a checkpoint, a close and
+   * other callers that must not wait for space: a writer without a slot waits for a checkpoint to
+   * recycle one, so a checkpoint that waited for the writer would wait for itself. The thread never
+   * leads, since a leader might itself wait for the slot.
    *
    * @param lsn a reserved position
    * @throws StorageFullException if the writer has no space and the file cannot grow
@@ -398,7 +399,7 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Waits as {@link #awaitDurable} does, for a position that was requested.
+   * Waits like {@link #awaitDurable}, for a position that was requested.
    *
    * @throws DurabilityLostException if it can no longer become durable
    * @throws DatabaseClosedException if the log was closed first
@@ -415,7 +416,7 @@ public final class Log implements DurableLog, AutoCloseable {
 
   /**
    * Starts an action on a virtual thread once a requested position is durable or can no longer
-   * become durable. Does not wait. The action finds out which by {@link #awaitRequested}.
+   * become durable. Does not wait. The action calls {@link #awaitRequested} to find out which.
    *
    * @param lsn the requested position
    * @param action may block
@@ -673,7 +674,7 @@ public final class Log implements DurableLog, AutoCloseable {
     return ring.memoryBytes() + writer.memoryBytes();
   }
 
-  /** Returns counters since the log was opened. */
+  /** Returns counters that start when the log is opened. */
   public LogStats stats() {
     return new LogStats(
         writer.records(),

@@ -1,13 +1,12 @@
 package io.fovea.wal;
 
 /**
- * The sizes and times of a log.
+ * The sizes and time limits of a log.
  *
  * @param segmentBytes the size of a segment of the file
  * @param bufferBytes the size of the buffer in memory, a power of two
- * @param windowNanos the longest time that the record of a commit that does not wait stays in
- *     memory
- * @param windowBytes the most bytes that commits that do not wait may leave in memory
+ * @param windowNanos the longest time that the record of an asynchronous commit stays in memory
+ * @param windowBytes the maximum number of bytes that asynchronous commits may leave in memory
  * @param keepBytes the size that the file normally needs. A file that has grown beyond it because
  *     something held back recycling is cut to this size plus the slots made ahead, once the
  *     segments at its end are free. {@link Long#MAX_VALUE}: never

@@ -23,10 +23,11 @@ import java.util.UUID;
  * its segment, and everything copied was durable before the copy began: groups that start before
  * {@code to}.
  *
- * <p><b>The cut.</b> A group being written may be read in half, and one that the writer began after
- * that was durable, in whole: then the half group would look like damage below the position that
- * the later one names. So from the first group that starts at {@code to} or later, the copy has
- * zeros, also in place of a {@link Watermark} of the source beyond its end.
+ * <p><b>The cut.</b> A group may be read while only half of it is written, and a later group, begun
+ * when that one was durable, may be read whole. The half group would then look like damage below
+ * the position that the later group names. So the copy contains zeros in place of all groups that
+ * start at or after {@code to}, and in place of any {@link Watermark} of the source beyond the end
+ * of the copy.
  *
  * <p>One thread.
  */
@@ -45,7 +46,7 @@ public final class LogCopy {
   private final List<SegmentScan.Found> segments = new ArrayList<>();
 
   /**
-   * Finds the segments, which the caller keeps, for example by {@link Log#pin}.
+   * Finds the segments, which the caller protects from recycling, for example by {@link Log#pin}.
    *
    * @param device the log
    * @param database the database it belongs to
@@ -149,7 +150,7 @@ public final class LogCopy {
     return end;
   }
 
-  /** Returns the start of the first segment: the copy has everything from there on. */
+  /** Returns the start of the first segment, where the copy begins. */
   public long startLsn() {
     return Math.min(from, segments.getFirst().startLsn());
   }

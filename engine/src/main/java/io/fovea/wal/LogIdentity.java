@@ -32,16 +32,16 @@ import org.jspecify.annotations.Nullable;
  *
  * <ol>
  *   <li>A new log segment is durable before the superblock names its session. So the log of a file
- *       that was not closed has a segment of the session that the file names, or one that was begun
- *       by an opening of exactly that state (its base).
+ *       that was not closed contains a segment of the session that the file names, or a segment
+ *       begun by an opening of exactly that state (its base).
  *   <li>From the redo point to the end each session follows the one before it: by its previous
  *       session or by its base. A log that lacks a session, or belongs to a copy that diverged,
  *       breaks this chain.
- *   <li>A closed file needs no log. But a log may hold commits that no other file has, if it has
- *       records of a session from which the file does not descend and which are not marked closed.
+ *   <li>A closed file needs no log. But a log may hold commits that no other file contains, if its
+ *       records belong to a session from which the file does not descend and are not marked closed.
  *       Such a log is not overwritten.
  *   <li>The closed mark is written after the superblock says that the file is closed. A crash may
- *       lose it; the log then has the session of its data file.
+ *       lose the mark; the log then still matches the session of its data file.
  * </ol>
  *
  * <p>Session 0 means "not known": files of earlier releases are checked by their database id alone.
@@ -66,7 +66,7 @@ public final class LogIdentity {
 
   private final BlockDevice device;
 
-  /** The segments of all databases, by number, without spares. */
+  /** The segments of all databases, by number, excluding spares. */
   private final List<SegmentScan.Found> segments = new ArrayList<>();
 
   private long segmentBytes;
@@ -164,7 +164,7 @@ public final class LogIdentity {
       Mem.putLong(block, CLOSED_CHECKSUM, 0);
       Mem.putLong(block, CLOSED_DATABASE, database.getMostSignificantBits());
       Mem.putLong(block, CLOSED_DATABASE + 8, database.getLeastSignificantBits());
-      // Not above the last number: the next segment may get the next one. And not below an existing
+      // Not above the last number, which the next segment may exceed by one. Not below an existing
       // mark: a log that was cut has fewer segments than it was closed with, and an older data file
       // lacks the commits of the removed ones. Later segments get numbers above the mark.
       long last = log.segments.getLast().header().number();
@@ -178,7 +178,7 @@ public final class LogIdentity {
 
   // ------------------------------------------------------------------------------------- answers
 
-  /** Returns the highest segment number that is there or was when the log was marked closed. */
+  /** Returns the highest segment number that is present, or was when the log was marked closed. */
   public long lastSegment() {
     long last = segments.isEmpty() ? 0 : segments.getLast().header().number();
     return Math.max(last, closedSegment);
@@ -189,7 +189,7 @@ public final class LogIdentity {
     return segments.stream().anyMatch(s -> !s.header().database().equals(database));
   }
 
-  /** Returns the known sessions with records before a position, the latest last. */
+  /** Returns the known sessions with records before a position, oldest first. */
   public static List<Long> sessions(BlockDevice device, UUID database, long end) {
     return SegmentScan.of(device, database).segments().stream()
         .filter(found -> found.startLsn() < end)

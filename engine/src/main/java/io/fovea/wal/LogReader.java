@@ -17,7 +17,7 @@ import java.util.UUID;
  * </pre>
  *
  * <p><b>A segment ends where the next one begins.</b> Anything beyond that in its slot is torn or
- * stale and does not count. A segment without a record is left by an opening that got no further.
+ * stale and does not count. A segment without records was left by an opening that appended nothing.
  *
  * <p><b>End or damage?</b> The writer begins a segment only when everything before it is durable,
  * and each group names the position that was durable when it was assembled. So invalid bytes at X
@@ -82,7 +82,7 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * Opens a log for reading, without other information than the log's.
+   * Opens a log for reading, without information from outside the log.
    *
    * @param device the file
    * @param database the database that the log must belong to
@@ -358,7 +358,8 @@ public final class LogReader implements AutoCloseable {
 
   /**
    * Returns the offset of a valid group that says the log was durable beyond a position, or -1.
-   * With -1 as the number, for segments with damaged headers, up to the position is enough.
+   * With -1 as the number, for segments with damaged headers, a group that proves the position
+   * itself is enough.
    *
    * @param number the number of its segment, or -1 for any
    */
@@ -412,7 +413,7 @@ public final class LogReader implements AutoCloseable {
   /**
    * Returns the position up to which the records read are proven to be on stable storage, by the
    * groups entered so far or by a watermark. The last groups remain unproven until {@link Log#open}
-   * has rewritten them. Pages with changes beyond this position must not be written before.
+   * has rewritten them. Until then, pages with changes beyond this position must not be written.
    */
   public long provenLsn() {
     return limit != Long.MAX_VALUE

@@ -27,10 +27,12 @@ import org.jspecify.annotations.Nullable;
  * (a CAS of the tail, S2), marks its frames (S3), and clears the slot (S4, volatile). The
  * checkpointer reads the tail T (C1), then the slots (C2), then the frames (C3). For a record that
  * begins at s:
- * <li>C2 sees S1: the slot is a tail from before S2, so it is at most s, and holds back the redo
- *     point.
- * <li>C2 misses S1, because it comes before it: then C1 comes before S2 too, and T ≤ s.
- * <li>C2 sees S4: then C3 sees S3, and the frames' recLsn hold back the redo point.
+ *
+ * <ul>
+ *   <li>C2 sees S1: the slot is a tail from before S2, so it is at most s, and holds back the
+ *       redo point.
+ *   <li>C2 misses S1, because it comes before it: then C1 comes before S2 too, and T ≤ s.
+ *   <li>C2 sees S4: then C3 sees S3, and the frames' recLsn hold back the redo point.
  * </ul>
  *
  * <p>Forbidden: a redo point above a record whose change is in no page on the device. This requires
@@ -133,7 +135,7 @@ public final class LogSession {
   // ------------------------------------------------------------------------------------- space
 
   /**
-   * Holds back the redo point from here on, and waits for space. Must be called without latches.
+   * Begins to hold back the redo point, and waits for space. Must be called without latches.
    *
    * @param bytes the sum of {@link #space} over what will be logged, at most the size of the log's
    *     buffer; 0 only holds back the redo point
@@ -184,7 +186,7 @@ public final class LogSession {
   }
 
   /**
-   * Holds back the redo point from here on for longer than a commit does. Does not wait.
+   * Begins to hold back the redo point for longer than a commit does. Does not wait.
    *
    * @param what the operation, for messages to threads that wait for log space
    */
@@ -204,8 +206,8 @@ public final class LogSession {
    * Waits until at least the given number of bytes is granted, including the rest of the current
    * grant. Must be called without latches.
    *
-   * <p>A thread that has to wait first returns its rest, so that no two threads wait for each
-   * other. So nothing is granted after an exception.
+   * <p>A thread that has to wait first returns the rest of its grant, so that no two threads wait
+   * for each other. After an exception, nothing is granted.
    *
    * @param bytes as for {@link #begin}
    * @throws io.fovea.error.StorageFullException if the log could not grow for half a minute. An
@@ -238,8 +240,9 @@ public final class LogSession {
 
   /**
    * Claims file space for records after the operation's own, until {@link #end}. After that record
-   * the operation can no longer be refused, and no checkpoint could make space since the redo point
-   * stays before the operation. Must be called without latches, before the record is reserved.
+   * the operation can no longer be refused, and no checkpoint could free space, since the redo
+   * point stays before the operation. Must be called without latches, before the record is
+   * reserved.
    *
    * <p>For large operations only; changes of a few pages need no claim.
    *
@@ -278,8 +281,8 @@ public final class LogSession {
 
   /**
    * Declares that the following records of the session undo its own page allocations. Like an
-   * operation that cannot be undone, it may use the last of the file, but it throws if nothing more
-   * can be written at all.
+   * operation that cannot be undone, it may use the last space in the file, but it throws if
+   * nothing more can be written at all.
    */
   public void undoes() {
     undoes = active;
@@ -440,7 +443,7 @@ public final class LogSession {
     return ring.segment();
   }
 
-  /** Computes the checksum and completes the record: the writer may take it from here on. */
+  /** Computes the checksum and completes the record: the writer may take it from now on. */
   public void complete() {
     if (log == null) {
       return;
@@ -482,7 +485,8 @@ public final class LogSession {
   }
 
   /**
-   * Returns the end of that record; pages changed by it are written once the log is durable there.
+   * Returns the end of that record; pages that it changed are written once the log is durable up to
+   * there.
    */
   public long pageLsn() {
     return pageLsn;
@@ -490,7 +494,7 @@ public final class LogSession {
 
   /**
    * Sets the record that the following logical changes belong to, until the next {@link #begin}.
-   * That of {@link #NONE} is always 0.
+   * For {@link #NONE} it is always 0.
    */
   public void position(long start, long end) {
     if (log != null) {

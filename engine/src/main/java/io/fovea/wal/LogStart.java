@@ -9,10 +9,10 @@ import java.util.UUID;
  * @param incarnation counts the openings of the log; durable in the superblock before the first
  *     append, and part of every checksum
  * @param startLsn where the first record goes: the end of the valid records
- * @param redoLsn segments with records from here on are kept
+ * @param redoLsn segments with records at or after this position are kept
  * @param lastSegment the highest segment number known from outside of the file; 0 if not known
- * @param changesLsn segments with records from here on are kept for change subscribers; {@link
- *     Long#MAX_VALUE} for none
+ * @param changesLsn segments with records at or after this position are kept for change
+ *     subscribers; {@link Long#MAX_VALUE} for none
  * @param session the session of this opening; see {@link LogIdentity}
  * @param previous the session of the last records in the log
  * @param base the session that the data file names

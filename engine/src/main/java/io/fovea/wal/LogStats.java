@@ -8,7 +8,7 @@ package io.fovea.wal;
  * @param bytesWritten the number of bytes written to the device, including padding
  * @param groups the number of groups written
  * @param syncs the number of device syncs
- * @param waits the number of waits for durability that had to wait
+ * @param waits the number of waits for durability that did not return immediately
  * @param fileBytes the size of the file
  */
 public record LogStats(

@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  *   without:                                                wake waiters
  * </pre>
  *
- * <p>A group is written when a thread waits for durability or for space, when the window of time or
- * half of the window of bytes has passed, and at the end.
+ * <p>A group is written when a thread waits for durability or for space, when the time window has
+ * passed, when half of the byte window is full, and at a close.
  *
  * <p><b>Several at a time.</b> While a group is written and synced the next one may start: two
  * clients that commit independently wait only for their own syncs. The rules are those of {@link
@@ -45,8 +45,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>If threads are blocked, a group waits for three quarters of the recent number of requests,
  *       but no longer than a sync takes, so no wait more than doubles. One or two clients never
  *       wait for others.
- *   <li>If no thread is blocked because all have other work (see {@link Log#request}), it waits
- *       until the first has no more work, which then leads, or for a millisecond.
+ *   <li>If no thread is blocked because all have other work (see {@link Log#request}), a group
+ *       waits until the first of them has no more work and leads, or for a millisecond.
  * </ul>
  *
  * <p><b>Errors.</b> The ring is released before the write: its space is needed, and a failed write
@@ -56,8 +56,8 @@ import org.jspecify.annotations.Nullable;
  * gets the turn checks for the end before it writes (F2). Forbidden: F2 between the failure and F1.
  * A write that fails without the turn needs no such order: the failed group blocks all later ones.
  *
- * <p><b>Sleep.</b> The state says how the thread sleeps. A thread that wants something changes
- * shared state first and reads this state afterwards:
+ * <p><b>Sleep.</b> The state says how the thread sleeps. A thread that needs the writer first
+ * changes shared state and then reads this state:
  *
  * <ul>
  *   <li>{@code TIMED}: there are records, but no thread waits for them. A waiter raises the demand
@@ -70,9 +70,9 @@ import org.jspecify.annotations.Nullable;
  *       The thread is left alone until that number is {@link #enough}.
  * </ul>
  *
- * <p>A leader has raised the demand and wakes no other thread. If its record was not complete and
- * the group ends before it, it continues as a waiter. A thread that finds the turn taken has woken
- * the log's thread, or the group in flight covers its record.
+ * <p>A leader has raised the demand and wakes no other thread. If its record was incomplete, so
+ * that the group ends before it, the leader continues as a waiter. A thread that finds the turn
+ * taken has woken the log's thread, or the group in flight covers its record.
  */
 final class LogWriter implements Runnable {
   private static final int AWAKE = 0;
@@ -102,7 +102,8 @@ final class LogWriter implements Runnable {
   private final long mark;
 
   /**
-   * The group written alone: a block for a segment header before it, one for a watermark after it.
+   * The group written alone, with a block before it for a segment header and one after it for a
+   * watermark.
    */
   private final Flight alone;
 
@@ -114,9 +115,9 @@ final class LogWriter implements Runnable {
   private volatile int enough;
 
   /**
-   * Whether it gathers for as long as no thread is blocked. Set before it checks for blocked
-   * threads; a thread publishes that it blocks before it reads this field, so one of them sees the
-   * other.
+   * Whether the writer gathers as long as no thread is blocked. Set before the writer checks for
+   * blocked threads; a thread publishes that it blocks before it reads this field, so one of the
+   * two sees the other.
    */
   private volatile boolean relaxed;
 
@@ -230,7 +231,8 @@ final class LogWriter implements Runnable {
       return lsn > underWay;
     }
     if (idle || expected < FEW) {
-      // Waits for the group being assembled and for threads queued before: they cover this one too.
+      // Waits for the group being assembled and for threads queued earlier: their groups cover this
+      // position too.
       turn.lock();
     } else if (!isEnough() || !turn.tryLock()) {
       return true;
@@ -464,7 +466,7 @@ final class LogWriter implements Runnable {
         && !log.hasEnded();
   }
 
-  /** Returns, while closing, whether nothing is left, or only a record that is never completed. */
+  /** While closing, returns whether nothing is left, or only a record that is never completed. */
   private boolean isOver() {
     if (ring.tail() == written && waits.durable() == written) {
       return true;
@@ -510,10 +512,10 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Assembles one group. Called with the turn held, something to write, and a log that has not
-   * ended.
+   * Assembles one group. Called with the turn held, while there is something to write and the log
+   * has not ended.
    *
-   * @param wanted the position that the caller needs at least; {@code Long.MAX_VALUE} for the
+   * @param wanted the position that the caller needs; {@code Long.MAX_VALUE} for the log's own
    *     thread
    * @return the group to pass to {@link #finish} without the turn; null if nothing is left to
    *     write, or the log ended before there was space for it

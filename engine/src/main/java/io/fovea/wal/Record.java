@@ -11,7 +11,7 @@ import io.fovea.memory.Checksum;
  *   └──── word ────────┘  checksum covers 8 .. length, seeded with start, incarnation, length
  * </pre>
  *
- * <p>The length counts header and body. The word is stored last, by one release store: it is 0
+ * <p>The length includes header and body. The word is stored last, by one release store: it is 0
  * until the record is complete and never 0 afterwards, since no length is 0.
  *
  * <p>One exception: at the end of a lap of the ring there may be space for the word alone. A record

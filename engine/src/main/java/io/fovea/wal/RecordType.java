@@ -8,7 +8,7 @@ public final class RecordType {
   /** The changes of a transaction, or the last part of them. */
   public static final int COMMIT = 2;
 
-  /** A part of the changes of a transaction; counts once the last part is there. */
+  /** A part of the changes of a transaction; takes effect once the last part is present. */
   public static final int COMMIT_PART = 3;
 
   /** Images of the pages that one structure change touched. */
@@ -32,18 +32,21 @@ public final class RecordType {
   /** All pages of a dropped tree are free. */
   public static final int DROPPED = 10;
 
-  /** The record counts of trees, without commits that recovery finds in the log. */
+  /** The record counts of trees, excluding commits that recovery finds in the log. */
   public static final int COUNTS = 11;
 
   /** The record count of a tree that was built by a load. */
   public static final int LOADED = 12;
 
-  /** The catalog changes of a transaction, its first part; count once the last part is there. */
+  /**
+   * The catalog changes of a transaction, its first part; they take effect once the last part is
+   * present.
+   */
   public static final int CATALOG = 16;
 
   /**
    * A part of the changes of a transaction: all keys of an interval are deleted. It comes after
-   * CATALOG, and counts once the last part is there.
+   * CATALOG, and takes effect once the last part is present.
    */
   public static final int RANGE = 13;
 
@@ -58,7 +61,7 @@ public final class RecordType {
 
   private RecordType() {}
 
-  /** Returns the name of a type, for people. */
+  /** Returns the human-readable name of a type. */
   public static String name(int type) {
     return switch (type) {
       case VOID -> "VOID";

@@ -47,7 +47,7 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  */
 final class Ring {
-  // Each word has a cache line and the adjacent line, which the CPU prefetches with it.
+  // Each word occupies a cache line and the adjacent one, which the CPU prefetches with it.
   private static final long TAIL = 0;
   private static final long PROMISED = 128;
   private static final long RELEASED = 256;

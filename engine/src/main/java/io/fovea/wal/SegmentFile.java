@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * last groups, or a segment that is lost as a whole. So from time to time a group is written
  * together with a {@link Watermark} in the trailer of another slot: with the second group of each
  * segment, then after every MiB or 256 groups. That costs a block of 4 KiB and no sync. Watermarks
- * alternate between slots 0 and 1, which are never cut off, or are in the only slot.
+ * alternate between slots 0 and 1, which are never cut off, or go to the only slot.
  *
  * <p>Threads: only the writer opens segments and moves the current position.
  */
@@ -122,8 +122,9 @@ final class SegmentFile {
   }
 
   /**
-   * Takes over a file: segments from the redo point on are kept, everything else is free. Creates
-   * the first segment of this incarnation; it and everything before it are durable on return.
+   * Takes over a file: keeps the segments that are needed after the redo point and frees all
+   * others. Creates the first segment of this incarnation; it and everything before it are durable
+   * on return.
    *
    * <p>The scanned contents are durable, including the file's length; see {@link Log#open}. If the
    * file is emptied here, the two syncs of its first slot come before the first header.

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The header of a segment: the first 92 bytes of its slot. The rest of the first block is zero. The
- * last block of the slot is not part of the segment: it may have a {@link Watermark}.
+ * last block of the slot is not part of the segment: it may contain a {@link Watermark}.
  *
  * <pre>
  *   0       8         12         16           32       40            48          56
@@ -46,7 +46,7 @@ record SegmentHeader(
   /**
    * The oldest version that is read. Groups of version 2 have no proven LSN ({@link Group}). Commit
    * operations of version 3 and earlier name no leaf. The version was raised so that earlier
-   * releases reject the new form and do not report damage.
+   * releases reject the new form instead of reporting damage.
    */
   static final int OLDEST = 2;
 

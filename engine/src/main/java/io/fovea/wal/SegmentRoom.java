@@ -48,7 +48,7 @@ final class SegmentRoom {
   /** The largest group in the file, in bytes. */
   private final long groupBytes;
 
-  /** What must be left for an operation to begin, without the sessions' blocks; and with them. */
+  /** The space required for an operation to begin, without and with the sessions' blocks. */
   private final long lowAlone;
 
   private volatile long low;
@@ -273,8 +273,9 @@ final class SegmentRoom {
   }
 
   /**
-   * Returns the most file space that records take: with half-full groups, a loss at the end of each
-   * segment if the next group does not fit, and the rest of the current segment lost too.
+   * Returns the maximum file space that records take: with half-full groups, space lost at the end
+   * of each segment where the next group does not fit, and the rest of the current segment lost
+   * too.
    */
   private long inFile(long payload) {
     long groups = payload / (groupBytes / 2) + 1;
@@ -320,7 +321,7 @@ final class SegmentRoom {
   /**
    * Called by the writer under the lock: requests a slot and waits until one is free.
    *
-   * @param pauseNanos the least time before it asks again
+   * @param pauseNanos the minimum time before it asks again
    * @param stop ends the wait
    * @return whether a slot is free
    */

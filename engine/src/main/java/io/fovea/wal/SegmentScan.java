@@ -13,16 +13,16 @@ import org.jspecify.annotations.Nullable;
 /**
  * The contents of the slots of a log file, according to their headers.
  *
- * <p>Every header has the slot size. It is taken from slot 0 or, if that header is damaged, from
- * any other header at a multiple of the slot size that it names.
+ * <p>Every header contains the slot size. It is taken from slot 0 or, if that header is damaged,
+ * from any other header at a multiple of the slot size that it names.
  *
  * <p><b>If the length is not a whole number of slots</b>, the file was cut if its last, partial
  * slot has a header, since a slot gets one after all of it is durable, including the length. A
- * partial slot without a header may be from a crash while it was made.
+ * partial slot without a header may be left by a crash while the slot was being made.
  *
  * @param segmentBytes the slot size; 0 if there is no header at all
  * @param slots the number of whole slots
- * @param segments the segments of the database, by number and position, without spares; includes
+ * @param segments the segments of the database, by number and position, without spares; including
  *     that of a partial slot
  * @param superseded segments that hold nothing and begin after a later one
  * @param spares whole slots that were filled with zeros and not used yet

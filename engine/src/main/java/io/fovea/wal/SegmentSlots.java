@@ -16,16 +16,16 @@ import org.jspecify.annotations.Nullable;
  * <p>A slot is free, then live, then free again once the redo point and all pins are beyond its
  * end. The lowest free slot is used first, so an oversized file empties from its end.
  *
- * <p><b>Shrinking.</b> If something has held back recycling for long (a backup, failed
+ * <p><b>Shrinking.</b> If something has held back recycling for a long time (a backup, failed
  * checkpoints), the file is too large. The preallocator cuts off free slots at its end, down to the
  * number that the log normally needs. If the current segment is among them, the writer begins
  * another in the lowest free slot ({@link #isFar}), although this one has space.
  *
  * <p><b>Idle logs.</b> If nothing was logged for a while, the same is done with a smaller number:
  * the two slots that watermarks alternate between, and the slots needed until the next one would be
- * made ({@link #rest}). It ends when the next segment is full ({@link #busy}): from then on slots
- * are kept as before, since making one takes as long as hundreds of groups. Slots made for a
- * refused claim are cut off in the same way.
+ * made ({@link #rest}). This ends when the next segment is full ({@link #busy}): then slots are
+ * kept as before, since making one takes as long as hundreds of groups. Slots made for a refused
+ * claim are cut off in the same way.
  *
  * <p><b>Change subscribers.</b> A configured amount of log stays live beyond the needs of recovery.
  * Its start is in the superblock before older segments are freed ({@link #retainable}, {@link
@@ -58,7 +58,7 @@ final class SegmentSlots {
   private final SegmentRoom room;
   private final ReentrantLock lock;
 
-  /** The number of slots that the file keeps while it is in use, once it had them. */
+  /** The number of slots that the file keeps while it is in use, once it has grown to them. */
   private final int kept;
 
   /** The number of slots retained for change subscribers while the log is idle. */
@@ -71,7 +71,8 @@ final class SegmentSlots {
   private long keepFrom;
 
   /**
-   * Segments that end at or before it are not retained; above all positions without subscribers.
+   * Segments that end at or before this position are not retained. Without subscribers it is above
+   * all positions.
    */
   private long changesFrom;
 
@@ -205,7 +206,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Answers, in the preallocator, with another slot or why there is none. */
+  /** Answers, in the preallocator, with another slot or the reason why there is none. */
   void answer(long questions, int slot, @Nullable StorageFullException why) {
     lock.lock();
     try {
@@ -451,11 +452,11 @@ final class SegmentSlots {
    * Frees segments that are not needed. A segment is needed while any of its records is, and while
    * the next segment may not be on the medium.
    *
-   * <p>The next one may begin exactly at the position from which the log is needed. It then exists
-   * in memory first and in the file later; until its header is durable, a crash leaves only this
-   * one, to be read from its end. So this one is kept until then. A reader that pinned that
-   * position may have read the headers before the next one had its own, and reads this one: so with
-   * a pin it is kept until the pin ends.
+   * <p>The next segment may begin exactly at the position from which the log is needed. It then
+   * exists in memory first and in the file later; until its header is durable, a crash leaves only
+   * the previous segment, which is read from its end. So the previous segment is kept until then. A
+   * reader that pinned that position may have read the headers before the next segment had one, and
+   * then reads the previous segment, so it is also kept until the pin ends.
    */
   private void recycle() {
     long pinned = Long.MAX_VALUE;

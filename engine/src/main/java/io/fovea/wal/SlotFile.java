@@ -19,8 +19,9 @@ import org.jspecify.annotations.Nullable;
  * thread that syncs the file afterwards. Two kinds of threads sync it: writers, once per group, and
  * the preallocator. So a successful sync proves something only if no failed sync of the other kind
  * may have consumed the error. Such a sync began before this one ended, since afterwards there was
- * nothing to report. Each syncs under a lock, records a failure there, and takes the other's lock
- * after its own sync has succeeded: by then a failure of a sync that began before is recorded.
+ * nothing to report. Each kind syncs under its lock, records a failure under it, and takes the
+ * other's lock after its own sync has succeeded: by then any failure of a sync that began earlier
+ * is recorded.
  *
  * <ul>
  *   <li>The preallocator's sync consumes the failure of the writer's group: {@link #confirm} checks
@@ -108,7 +109,7 @@ final class SlotFile {
     }
   }
 
-  /** Cuts off all slots from one on, without a sync. */
+  /** Shortens the file to a number of slots, without a sync. */
   void cut(int slots) {
     device.resize(slots * segmentBytes);
   }
@@ -116,8 +117,8 @@ final class SlotFile {
   /**
    * Syncs the file, except for groups.
    *
-   * @throws DurabilityLostException permanently, if this sync, an earlier one or one of a group
-   *     failed
+   * @throws DurabilityLostException permanently, if this sync, an earlier sync or the sync of a
+   *     group failed
    */
   void sync() {
     syncing.lock();

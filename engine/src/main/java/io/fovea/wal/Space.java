@@ -70,7 +70,8 @@ final class Space {
   /**
    * Takes space in the middle of an operation.
    *
-   * @param must whether the operation can no longer be undone: it may use the last of the file
+   * @param must whether the operation can no longer be undone: it may use the last space in the
+   *     file
    * @param ends whether it also fails if nothing more can be written
    */
   void more(long bytes, boolean must, boolean ends) {

@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
  *   the log's end     91500, in segment 7                                       damage: 93000 was acknowledged
  * </pre>
  *
- * <p>Once durable, always durable: an old watermark is as true as a new one and only says less,
- * wherever it is found. The highest one counts. The end of a log never goes back below it, whatever
- * a crash tears off.
+ * <p>What was durable once stays durable, so an old watermark remains true wherever it is found; a
+ * newer one only says more. The highest one counts. The end of a log never goes back below it,
+ * whatever a crash tears off.
  *
  * <p>In the last block of a slot:
  *
@@ -41,7 +41,7 @@ public record Watermark(long lsn, long segment) {
   private static final int SEGMENT = 24;
   private static final int END = 32;
 
-  /** Returns the combination of both. */
+  /** Returns the higher position and the higher segment of the two. */
   public Watermark max(Watermark other) {
     return new Watermark(Math.max(lsn, other.lsn), Math.max(segment, other.segment));
   }
