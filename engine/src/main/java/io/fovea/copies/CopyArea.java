@@ -37,7 +37,7 @@ final class CopyArea {
   private final int[] free;
   private int freeCount;
 
-  /** The slots of the file that have a copy. */
+  /** The slots of the file that hold a copy. */
   private final BitSet used = new BitSet();
 
   private int usedCount;
@@ -215,7 +215,7 @@ final class CopyArea {
     file().read(fileOffset(place), to, at, pageSize);
   }
 
-  /** Releases memory and file while there is no copy; the next copy allocates again. */
+  /** Releases the memory and the file if there is no copy; the next copy allocates again. */
   void rest() {
     region.release();
     usedFrom = 0;

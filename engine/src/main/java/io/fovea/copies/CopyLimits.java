@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The limits of page copies for snapshots.
  *
- * @param memoryBytes of memory, at least a page
- * @param fileBytes of a file; 0 for no file
+ * @param memoryBytes the maximum memory in bytes, at least a page
+ * @param fileBytes the maximum size of the file in bytes; 0 for no file
  * @param file creates the file; returns null if that is not possible
  * @param delete deletes the file after it was closed
  */

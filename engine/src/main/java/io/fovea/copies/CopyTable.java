@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The index of page copies: a hash table in native memory, in stripes with a lock each.
+ * The index of page copies: a hash table in native memory, in stripes, each with a lock.
  *
  * <pre>
  *   entry   page id | label | location       linear probing; the entries of a page have the same

@@ -30,14 +30,14 @@ import org.jspecify.annotations.Nullable;
  * acquire, and the device was written after that) finds the copy when it checks after its read. If
  * the page is unchanged, there is no such copy, or one with the same contents.
  *
- * <p><b>Which writers must know the snapshot.</b> All that change pages reachable from it. A
- * snapshot is taken at a quiescent point: no commit is between its decision and its last change,
- * and a thread that decides later knows the snapshot ({@link #open} is called in between: see
- * {@code CommitGate} in the transaction package). Pages that are not reachable from the snapshot's
- * catalog may be changed at any time, with or without a copy.
+ * <p><b>Which writers must know the snapshot.</b> All that change pages reachable from the
+ * snapshot. A snapshot is taken at a quiescent point: no commit is between its decision and its
+ * last change, and a thread that decides later knows the snapshot ({@link #open} is called in
+ * between: see {@code CommitGate} in the transaction package). Pages that are not reachable from
+ * the snapshot's catalog may be changed at any time, with or without a copy.
  *
- * <p><b>Cost.</b> Without a snapshot, a read of one field per exclusive latch. With one, a check of
- * the frame's entry; the first change of a page costs a copy.
+ * <p><b>Cost.</b> Without a snapshot, each exclusive latch costs a read of one field. With a
+ * snapshot, it costs a check of the frame's entry, and the first change of a page costs a copy.
  *
  * <p><b>If space runs out</b>, the oldest snapshot is evicted so that writers continue; its readers
  * are notified. A page is never changed without a copy while a snapshot may need it.
@@ -84,7 +84,7 @@ public final class PageCopies {
   /** The number of the newest open snapshot; 0 for none. */
   private volatile long newest;
 
-  /** Pages from here on are newer than the newest snapshot. Never decreases. */
+  /** Pages at or above this id are newer than the newest snapshot. Never decreases. */
   private volatile long youngFrom;
 
   private final LongAdder evicted = new LongAdder();
@@ -94,7 +94,7 @@ public final class PageCopies {
    * Creates an instance, which takes no memory before the first snapshot.
    *
    * @param frames the number of frames of the pool
-   * @param pageSize in bytes
+   * @param pageSize the size of a page in bytes
    * @param seal sets the checksum of a page
    */
   public PageCopies(int frames, int pageSize, PageSeal seal) {
@@ -321,7 +321,7 @@ public final class PageCopies {
     return true;
   }
 
-  /** Returns whether a snapshot sees a copy of a page, and not the page itself. */
+  /** Returns whether a snapshot sees a copy of a page rather than the page itself. */
   public boolean has(PageSnapshot s, long pid) {
     CopyTable.Stripe stripe = table.stripe(pid);
     stripe.lock.lock();

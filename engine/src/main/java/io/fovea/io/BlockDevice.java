@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>Interrupts do not end operations; the thread's flag is kept.
  * </ul>
  *
- * <p>Any thread may call, platform or virtual. An operation takes microseconds, so the cost of an
- * interface call does not matter.
+ * <p>Any thread, platform or virtual, may call the methods. An operation takes microseconds, so the
+ * cost of an interface call does not matter.
  *
  * <p>Exceptions: {@link io.fovea.error.StorageFullException} if there is no space, {@link
  * io.fovea.error.StorageException} for every other failure, {@link
@@ -52,7 +52,7 @@ public interface BlockDevice extends AutoCloseable {
   long size();
 
   /**
-   * Reads; returns when all bytes are there.
+   * Reads; returns when all bytes have arrived.
    *
    * @param offset the offset on the device, in bytes
    * @param seg native memory
@@ -141,9 +141,9 @@ public interface BlockDevice extends AutoCloseable {
   void sync();
 
   /**
-   * Changes the length. Space is allocated if the file system can, so that later writes inside do
-   * not run out of it. Bytes that are cut off are lost, and read as zeros when the device grows
-   * again.
+   * Changes the length. Space is allocated if the file system can do so, so that later writes
+   * within the length do not run out of space. Bytes that are cut off are lost, and read as zeros
+   * when the device grows again.
    *
    * @param bytes the new length, a multiple of the block size
    */
@@ -151,8 +151,8 @@ public interface BlockDevice extends AutoCloseable {
 
   /**
    * Releases the space of a range, if the device can: the range then reads as zeros, and the length
-   * stays. As with a write, after a crash before a {@link #sync} each 512 bytes may have their old
-   * contents or zeros; so may a concurrent read.
+   * stays. As with a write, after a crash before a {@link #sync} each 512 bytes may contain the old
+   * contents or zeros, and a concurrent read may return either.
    *
    * @param offset the offset on the device, in bytes
    * @param len the number of bytes
@@ -164,7 +164,7 @@ public interface BlockDevice extends AutoCloseable {
 
   /**
    * Allocates space for a range that may have been {@linkplain #punch punched}, so that later
-   * writes inside do not run out of it. Contents and length stay the same. A crash may undo it.
+   * writes to it do not run out of space. Contents and length stay the same. A crash may undo it.
    *
    * @param offset the offset on the device, in bytes
    * @param len the number of bytes

@@ -12,7 +12,7 @@ import io.fovea.config.Io;
  *     thread even if there is a ring: it saves two hand-overs, and the thread has nothing else to
  *     do
  * @param workers the number of threads that block for others, without a ring
- * @param pollers the number of rings, each with a thread, of a device
+ * @param pollers the number of rings of a device, each with a thread
  * @param depth the maximum number of operations in progress per ring
  * @since 0.1.0
  */

@@ -188,17 +188,17 @@ final class DeviceFile {
 
   /**
    * Returns whether {@link #writeDurably} alone makes a write and everything before it durable: the
-   * call exists, and nothing else needs a sync.
+   * call is available, and nothing else needs a sync.
    */
   boolean onlyDurably() {
     return !unsynced && file.writesDurably();
   }
 
   /**
-   * Returns whether a {@link #writeDurably} reports errors of only its bytes. That holds for direct
-   * writes: the system gets the error from the device, and nothing is in the page cache, whose
-   * errors are reported once, to the first thread that syncs. A concurrent sync does not consume
-   * the error.
+   * Returns whether {@link #writeDurably} reports only errors that concern its own bytes. That
+   * holds for direct writes: the system gets the error from the device, and nothing is in the page
+   * cache, whose errors are reported once, to the first thread that syncs. A concurrent sync does
+   * not consume the error.
    */
   boolean writesApart() {
     return file.direct() && file.writesDurably();
@@ -248,7 +248,7 @@ final class DeviceFile {
    *
    * @param errno how it failed
    * @param fd the descriptor that it was tried with; if the file has another one by now, another
-   *     thread has found the same
+   *     thread has found the same problem
    */
   boolean worthAnother(int errno, int fd) {
     return errno == Errno.EINTR
@@ -297,7 +297,7 @@ final class DeviceFile {
 
   /**
    * Performs one entry of a batch; a sync only if all others have succeeded. Any platform thread.
-   * Does not throw, since a caller waits for the end.
+   * Does not throw, since a caller waits for the result.
    */
   int perform(IoBatch batch, int i) {
     try {

@@ -24,7 +24,7 @@ import java.util.function.Supplier;
  * </pre>
  *
  * <p>The choice, and why it is not a better one, is logged as one line to {@code io.fovea.io}. A
- * database behaves the same on every kind.
+ * database behaves the same on every kind of device.
  *
  * <p>Any thread.
  *

@@ -58,7 +58,7 @@ public final class Directories {
    */
   @FunctionalInterface
   public interface Operation<T> {
-    /** Performs it. */
+    /** Performs the operation. */
     T run() throws IOException;
   }
 
@@ -149,7 +149,7 @@ public final class Directories {
    * created. So of the existing ones only the deepest may be unsynced, left by a process that was
    * killed in this method: it is synced too.
    *
-   * <p>One at a time: a second call that needs the same directories finds them synced.
+   * <p>Calls run one at a time: a second call that needs the same directories finds them synced.
    *
    * @param directory an absolute path
    * @throws io.fovea.error.StorageException if a sync fails; directories that were created are
@@ -227,13 +227,14 @@ public final class Directories {
     return opening(file, () -> Files.newOutputStream(file));
   }
 
-  /** Renames a file, which is durable once the directory of its new name is synced. */
+  /** Renames a file; the change is durable once the directory of the new name is synced. */
   public static void move(Path from, Path to, CopyOption... how) throws IOException {
     run(Entry.MOVE, from, to, () -> Files.move(from, to, how));
   }
 
   /**
-   * Deletes a file or an empty directory, which is durable once the directory above it is synced.
+   * Deletes a file or an empty directory; the deletion is durable once the directory above it is
+   * synced.
    *
    * @return whether it existed
    */
@@ -250,7 +251,10 @@ public final class Directories {
     }
   }
 
-  /** Returns the permissions of a file; null if it does not exist or the platform does not say. */
+  /**
+   * Returns the permissions of a file; null if it does not exist or the platform does not report
+   * them.
+   */
   public static @Nullable Set<PosixFilePermission> permissions(Path file) {
     try {
       return Files.getFileStore(file).supportsFileAttributeView(PosixFileAttributeView.class)
@@ -273,7 +277,7 @@ public final class Directories {
     return mode;
   }
 
-  /** Sets the permissions of a file by the bits of a mode, if the platform has them. */
+  /** Sets the permissions of a file by the bits of a mode, if the platform supports that. */
   public static void permit(Path file, int mode) throws IOException {
     Set<PosixFilePermission> now = permissions(file);
     if (now == null || mode(now, 0) == (mode & 0777)) {

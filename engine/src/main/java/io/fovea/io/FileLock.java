@@ -43,11 +43,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>The lock file.</b> A record lock is lost when its process closes any descriptor of the
  * file, as a copy, a dump and a refused opening do. So every opener also locks a file that no other
- * code opens, after the data file. Both locks are required: if two openers have the data file's
- * because one of them has lost it, the second is refused the other. A writer writes its process
- * into the lock file: the id, the boot of the system and the start of the process, which
- * distinguish it from a later process with the same id. An opener that gets both locks but finds
- * the note of another live process is refused too.
+ * code opens, after the data file. Both locks are required: if two openers believe that they hold
+ * the data file's lock because one of them has lost it, the second is refused the lock file's. A
+ * writer writes its process into the lock file: the id, the boot of the system and the start of the
+ * process, which distinguish it from a later process with the same id. An opener that gets both
+ * locks but finds the note of another live process is refused too.
  *
  * <p>The lock file need not survive a power loss, so its directory is not synced for it: no lock is
  * held after a restart, and a note of an earlier boot is ignored.
@@ -60,8 +60,8 @@ import org.jspecify.annotations.Nullable;
  * loader, which checks it before it opens anything. Readers there share the locks of the first
  * loader for as long as that one holds them.
  *
- * <p>A reader that cannot create the lock file, lacking write access to the folder, has the data
- * file's lock only.
+ * <p>A reader that cannot create the lock file, lacking write access to the folder, holds only the
+ * data file's lock.
  *
  * <p>Any thread.
  *
@@ -75,7 +75,8 @@ public final class FileLock implements AutoCloseable {
   private static final String PROPERTY = "io.fovea.lock.";
 
   /**
-   * The locks of this JVM without native access, by the file's key. Also the lock that guards it.
+   * The locks of this JVM without native access, by the file's key. The map is also the monitor
+   * that guards it.
    */
   private static final Map<Object, Held> HELD = new HashMap<>();
 
@@ -120,11 +121,11 @@ public final class FileLock implements AutoCloseable {
       }
     }
 
-    /** Returns whether the lock file was a reader's and no other reader has it; locks it then. */
+    /** If the lock file was a reader's and no other reader holds it, locks it and returns true. */
     private static boolean isUnused(Beside beside) {
       try {
         if (beside.file.length() > 0) {
-          return false; // of a writer that was killed: the next writer has to find it
+          return false; // left by a writer that was killed: the next writer has to find it
         }
         beside.lock.release();
         return tryLock(beside.file, false) != null;
@@ -498,7 +499,8 @@ public final class FileLock implements AutoCloseable {
   }
 
   /**
-   * Rejects a file in place of the note that is too long for one, since it would be overwritten.
+   * Rejects a file with the note's name that is too long to be a note, since it would be
+   * overwritten.
    */
   private static void requireNote(Path file, Path note) {
     long bytes;
@@ -558,15 +560,15 @@ public final class FileLock implements AutoCloseable {
   }
 
   /**
-   * Returns the process of a note if it is alive, or -1; surely: only if the note has more than an
-   * id.
+   * Returns the process of a note if it is alive, or -1. If {@code surely} is true, the note must
+   * contain more than an id.
    */
   private static long living(String note, boolean surely) {
     return OwnProcess.living(note.strip(), surely);
   }
 
   /**
-   * Closes a storage together with the lock, before the file is unlocked.
+   * Sets a storage to be closed together with the lock, before the file is unlocked.
    *
    * @param storage open for as long as the lock is held
    */

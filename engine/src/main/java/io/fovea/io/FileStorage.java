@@ -17,7 +17,7 @@ import java.util.List;
  * platform can. If the data file is a link, the others are next to its target, so that one database
  * has one log by whichever name it is opened.
  *
- * <p>It locks nothing; {@link FileLock} does. Any thread.
+ * <p>This class locks nothing; {@link FileLock} does. Any thread.
  *
  * @since 0.1.0
  */
@@ -131,7 +131,7 @@ public final class FileStorage implements Storage {
     }
   }
 
-  /** Returns the number of names of a file; 1 if the platform does not say. */
+  /** Returns the number of names of a file; 1 if the platform does not report it. */
   private static int names(Path path) {
     try {
       return Files.exists(path) && Files.getAttribute(path, "unix:nlink") instanceof Integer n

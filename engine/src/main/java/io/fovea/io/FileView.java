@@ -10,8 +10,8 @@ import java.nio.file.Path;
 /**
  * A read-only file, for tools that inspect a database and must not change a byte of it.
  *
- * <p>The file is opened for reading, so no error above can write to it. Writes fail with EROFS; a
- * sync does nothing. {@link #force} syncs the writes of others.
+ * <p>The file is opened for reading, so no error in the code above can write to it. Writes fail
+ * with EROFS; a sync does nothing. {@link #force} syncs the writes of others.
  *
  * <p>Any thread; interrupts have no effect.
  *

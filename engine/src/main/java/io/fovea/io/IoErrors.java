@@ -34,7 +34,7 @@ final class IoErrors {
       System.getLogger("io.fovea.io")
           .log(System.Logger.Level.ERROR, "An operation of " + name + " failed unexpectedly", t);
     } catch (Throwable again) {
-      // The logger may fail as the operation did. Waiters are notified nevertheless.
+      // The logger may fail just as the operation did. Waiters are notified nevertheless.
     }
     return t instanceof OutOfMemoryError ? Errno.ENOMEM : Errno.EIO;
   }

@@ -49,10 +49,10 @@ final class JdkFile implements RawFile {
   private final Path path;
   private final String mode;
 
-  /** Tells the file from another one that gets its name later; null if nothing does. */
+  /** Distinguishes the file from another one that gets its name later; null if nothing does. */
   private final @Nullable Object key;
 
-  /** The first one is there from the beginning; the others are opened when needed. */
+  /** The first handle is open from the beginning; the others are opened when needed. */
   private final @Nullable Handle[] handles = new @Nullable Handle[HANDLES];
 
   private final Handle first;
@@ -138,7 +138,7 @@ final class JdkFile implements RawFile {
     return null;
   }
 
-  /** Opens the same file by its name, if it still has it; returns null otherwise. */
+  /** Opens the same file by its name, if it still has that name; otherwise returns null. */
   private @Nullable Handle reopen(String how) {
     if (key == null || !key.equals(key(path))) {
       return null;
@@ -222,7 +222,7 @@ final class JdkFile implements RawFile {
   }
 
   /**
-   * Syncs everything that was written, through any handle. Always by the first handle: the system
+   * Syncs everything that was written, through any handle. Always uses the first handle: the system
    * reports an error once per descriptor.
    */
   @Override

@@ -14,7 +14,8 @@ import java.nio.file.Path;
  *
  * <p>O_DIRECT is requested but not relied on. Some file systems refuse it when the file is opened,
  * some only at the first transfer; the page cache is used then. In the second case the file is
- * reopened; the first descriptor stays open until the end, since other threads may be using it.
+ * reopened; the first descriptor stays open until the file is closed, since other threads may be
+ * using it.
  */
 final class LibcFile implements RawFile {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
@@ -51,7 +52,8 @@ final class LibcFile implements RawFile {
     String name = absolute.toString();
     boolean same;
     try {
-      // A path has the bytes of the name; its string has replacements for undecodable bytes.
+      // A path contains the bytes of the name; its string contains replacements for undecodable
+      // bytes.
       same = absolute.equals(absolute.getFileSystem().getPath(name));
     } catch (InvalidPathException e) {
       same = false;

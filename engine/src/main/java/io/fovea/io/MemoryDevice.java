@@ -163,7 +163,7 @@ public final class MemoryDevice extends AbstractBlockDevice {
 
   /**
    * Changes the length. Growing allocates nothing. Bytes that are cut off are set to zero; their
-   * chunks stay, since a reader may be using them, and serve again when the device grows.
+   * chunks stay, since a reader may be using them, and are reused when the device grows.
    */
   @Override
   protected int resizeNow(long bytes) {

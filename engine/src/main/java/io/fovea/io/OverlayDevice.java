@@ -30,7 +30,7 @@ public final class OverlayDevice extends AbstractBlockDevice {
   private final Arena arena = Arena.ofShared();
   private final ConcurrentHashMap<Long, MemorySegment> blocks = new ConcurrentHashMap<>();
 
-  /** Shared by all blocks of zeros, which are frequent and so take no memory. */
+  /** Shared by all blocks of zeros, which are frequent, so that they take no memory. */
   private final MemorySegment zeros;
 
   /** How much of the device below is visible: less than all after a cut. */

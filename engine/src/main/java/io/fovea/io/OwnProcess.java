@@ -7,7 +7,7 @@ import java.nio.file.Path;
 
 /**
  * A process as text: its id, the boot of the system, and its start time in ticks since the boot.
- * Ids are reused by later processes, the three together are not.
+ * Ids are reused by later processes; the three together are not.
  *
  * <p>If the system does not provide the other two, the text is the id alone. Any thread.
  */
@@ -16,7 +16,7 @@ final class OwnProcess {
 
   private OwnProcess() {}
 
-  /** Returns the text of this process; a line. */
+  /** Returns the text of this process, one line. */
   static String text() {
     long pid = ProcessHandle.current().pid();
     String start = start(pid);
@@ -28,7 +28,7 @@ final class OwnProcess {
    * Returns the id of a process if it is alive, or -1.
    *
    * @param text a result of {@link #text}
-   * @param surely whether the id alone is not enough
+   * @param surely whether the text must contain more than the id
    */
   static long living(String text, boolean surely) {
     String[] parts = text.split(" ");

@@ -181,7 +181,7 @@ final class PosixDevice extends AbstractBlockDevice {
     private final IoBatch batch;
     private final boolean sync;
 
-    /** All entries except a sync at the end; a batch of a single sync has that one. */
+    /** All entries except a sync at the end; for a batch of a single sync, that one. */
     final int entries;
 
     private final AtomicInteger next = new AtomicInteger();

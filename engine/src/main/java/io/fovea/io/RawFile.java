@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
  * An open file as the operating system provides it: transfers may be short, and errors are negated
  * numbers.
  *
- * <p>The interface below {@link DeviceFile}. There are implementations on libc, on RandomAccessFile
- * for systems without it, and in the tests one that does everything the manual pages allow.
+ * <p>The interface below {@link DeviceFile}. It is implemented on libc, on RandomAccessFile for
+ * systems without it, and, in the tests, by a file that does everything the manual pages allow.
  */
 interface RawFile {
   /** Reads; returns the number of bytes, 0 at the end of the file, or a negated error number. */
@@ -23,8 +23,8 @@ interface RawFile {
   }
 
   /**
-   * Writes as {@link #pwrite} does; the bytes are durable on return, as after a {@link #sync} of
-   * these bytes alone.
+   * Writes like {@link #pwrite}; the bytes are durable on return, as after a {@link #sync} of these
+   * bytes alone.
    */
   default long pwriteDurably(MemorySegment seg, long segOff, long len, long offset) {
     throw new UnsupportedOperationException();
@@ -34,7 +34,8 @@ interface RawFile {
   int sync();
 
   /**
-   * Allocates space for the bytes from {@code from} to {@code to}, and extends the file to that.
+   * Allocates space for the bytes from {@code from} to {@code to}, and extends the file to {@code
+   * to}.
    */
   int allocate(long from, long to);
 

@@ -25,14 +25,14 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>No thread depends on the borrower.</b> Finished reads are ended by whichever thread reaps
- * them. While the borrower is in {@link #drive}, it does: it returns from the kernel with each
- * completion. While it is elsewhere, perhaps waiting for something that only another thread can
- * provide, the lock is free, and any thread that waits for a read may end it ({@link
- * BlockDevice#endLent}). So a read needs only the device and the thread that waits for it, the
- * borrower may wait for anything, and there is no cycle. For that the ring has no single issuer,
- * and completions do not wait for the submitting thread: without DEFER_TASKRUN the kernel posts
- * them when that thread next passes through the kernel, asleep (it is woken), by a system call or
- * by a timer tick.
+ * them. While the borrower is in {@link #drive}, the borrower reaps them: it returns from the
+ * kernel with each completion. While it is elsewhere, perhaps waiting for something that only
+ * another thread can provide, the lock is free, and any thread that waits for a read may end it
+ * ({@link BlockDevice#endLent}). So a read needs only the device and the thread that waits for it,
+ * the borrower may wait for anything, and there is no cycle. For that the ring has no single
+ * issuer, and completions do not wait for the submitting thread: without DEFER_TASKRUN the kernel
+ * posts them when that thread next passes through the kernel, asleep (it is woken), by a system
+ * call or by a timer tick.
  *
  * <p>Other threads never submit: to the kernel, a request belongs to the thread that submits it,
  * and would be cancelled with that thread. The borrower submits everything it has added before it
@@ -45,10 +45,10 @@ import org.jspecify.annotations.Nullable;
  * more than a block go straight to their destination, as do all reads if the kernel refuses to pin
  * memory.
  *
- * <p><b>Memory order.</b> The ring, {@code underWay} and {@code strays} are guarded by the lock, a
- * compare-and-set and a release store. The borrower writes the description of a slot before it
- * locks to submit the slot, and not again before {@code completion} has reported its end, which
- * must establish an order with the borrower.
+ * <p><b>Memory order.</b> The ring, {@code underWay} and {@code strays} are guarded by the lock,
+ * which is taken by a compare-and-set and released by a release store. The borrower writes the
+ * description of a slot before it locks to submit the slot, and not again before {@code completion}
+ * has reported its end, which must establish an order with the borrower.
  *
  * <p>Errors and short reads are rare; the read is then repeated by system call ({@link
  * DeviceFile#read}), which handles the end of the file and a file that refuses direct transfers. If
@@ -123,7 +123,8 @@ public final class ReadRing {
   /**
    * Opens a ring.
    *
-   * @param landing {@link #LANDING_BYTES}, or fewer for none
+   * @param landing {@link #LANDING_BYTES} of memory; with less, reads go directly to their
+   *     destinations
    * @throws NativeException if the kernel refuses
    */
   ReadRing(UringDevice device, DeviceFile file, MemorySegment landing) {
@@ -212,8 +213,8 @@ public final class ReadRing {
   /**
    * Submits the added reads, and ends finished ones.
    *
-   * @param wait whether to wait until a read has ended since the last call; there must be one whose
-   *     end was not yet known
+   * @param wait whether to wait until a read has ended since the last call; there must be a read
+   *     whose end was not yet known
    */
   public void drive(boolean wait) {
     assert lent : NOT_LENT;

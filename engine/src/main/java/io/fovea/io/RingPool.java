@@ -15,15 +15,15 @@ import org.jspecify.annotations.Nullable;
  * at the same time, and a thread leaves nothing behind when it ends. A thread starts its search at
  * a slot that depends on its id, so it tends to get the same ring again.
  *
- * <p>A thread that has a ring is inside the device's gate, and so is one that ends reads of others:
- * no ring is in use when the rings are closed.
+ * <p>A thread that has a ring is inside the device's gate, and so is a thread that ends the reads
+ * of others: no ring is in use when the rings are closed.
  */
 final class RingPool {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
 
   /**
-   * Each takes 256 KiB to land reads in, and about 20 KiB more. When all are lent, a thread uses
-   * the pollers.
+   * The maximum number of rings. Each takes 256 KiB for reads to land in, and about 20 KiB more.
+   * When all are lent, a thread uses the pollers.
    */
   private static final int RINGS_MAX = 16;
 

@@ -1,7 +1,8 @@
 package io.fovea.io;
 
 /**
- * The files of one database: the data file, and others whose names are its name and a suffix.
+ * The files of one database: the data file, and others whose names consist of its name and a
+ * suffix.
  *
  * <p>Any thread.
  */

@@ -46,7 +46,7 @@ final class UringDevice extends AbstractBlockDevice {
     }
   }
 
-  /** A device, or why there is none; the file then stays open. */
+  /** A device, or the reason why there is none; the file then stays open. */
   record Attempt(@Nullable UringDevice device, Availability availability) {}
 
   static Attempt open(

@@ -46,8 +46,8 @@ final class Workers implements AutoCloseable {
    * Passes a task to a thread.
    *
    * @param task may run several times, concurrently, and late: it tracks its own remaining work
-   * @return false if that is not certain: the caller must then run it, even if a thread may do so
-   *     too. Does not throw
+   * @return false if it is not certain that a thread will run it: the caller must then run it, even
+   *     if a thread may do so too. Does not throw
    */
   boolean tryExecute(Runnable task) {
     try {

@@ -45,15 +45,15 @@ import java.util.TreeMap;
  * </pre>
  *
  * <p><b>Orphans</b> are pages that were allocated and, because of the crash, never used. A session
- * holds the redo point from the ALLOCATE until everything about the page is logged, and from the
- * release of a page until its FREE, so the log from the redo point on knows all of them.
+ * holds back the redo point from the ALLOCATE until everything about the page is logged, and from
+ * the release of a page until its FREE, so the log after the redo point names all of them.
  *
- * <p><b>The allocator</b> has the state in the last ALLOCATE or FREE at or after the snapshot,
+ * <p><b>The allocator</b> takes its state from the last ALLOCATE or FREE at or after the snapshot,
  * since these are logged in the order in which they happened. Its high-water mark grows one page at
  * a time, which bounds what a hostile log can request; pages of images are below it. If pages were
- * cut off between the redo point and the snapshot, the superblock has the earlier mark. Such pages
- * are replayed like any other: in the end they are free pages above the mark, until the file is
- * shortened or they are allocated again.
+ * cut off between the redo point and the snapshot, the superblock contains the earlier mark. Such
+ * pages are replayed like any other: in the end they are free pages above the mark, until the file
+ * is shortened or they are allocated again.
  *
  * <p><b>The last group.</b> Pages with changes from it cannot be written before the log is open
  * ({@link LogGate}), and there may be more of them than frames, since a drop frees a page with 48
@@ -121,10 +121,10 @@ final class Analysis implements StructureRecord.Visitor {
    */
   private final Map<Long, LongList> pages = new HashMap<>();
 
-  /** Tree to root: trees that no catalog knows. */
+  /** Trees that no catalog contains, with their roots. */
   final TreeMap<Integer, Long> unpublished = new TreeMap<>();
 
-  /** Tree to root: trees that no catalog knows any more, and that may still have pages. */
+  /** Trees that no catalog contains any more and that may still have pages, with their roots. */
   final TreeMap<Integer, Long> dropped = new TreeMap<>();
 
   /** The record counts of trees. */
@@ -218,7 +218,7 @@ final class Analysis implements StructureRecord.Visitor {
   }
 
   /**
-   * Makes the deferred page changes. The log is open, so the pages can be written.
+   * Applies the deferred page changes. The log is open, so the pages can be written.
    *
    * @param r a reader at {@link #restFrom}
    * @param end the end of the pass
@@ -275,7 +275,7 @@ final class Analysis implements StructureRecord.Visitor {
 
   /**
    * Returns whether a page was cut off between a record and the snapshot. It was free by then, and
-   * if it was allocated again, later records have all of it. So the file need not have space for
+   * if it was allocated again, later records contain all of it. So the file need not have space for
    * it.
    */
   private boolean isGone(long pid, LogReader r) {

@@ -40,23 +40,23 @@ import org.jspecify.annotations.Nullable;
  *   copy   S | pages of different ages, each whole | log R .. E       a possible state after a crash at E
  * </pre>
  *
- * <p><b>Correctness.</b> Recovery has three requirements. Every page has all changes from before R:
- * it was on the device when S was written, and pages only get newer. No page has a change that the
- * log lacks: pages on the device are no newer than the durable log, and the backup waits for the
- * log of pages from the pool. The log is whole from R to its end: the pin keeps its segments, and
- * durable records are never rewritten. A crash at E that lost all writes since a page was copied
- * would leave the same state. Pages allocated after the copy's size was determined are not copied:
- * everything in them came after R, so the log has it.
+ * <p><b>Correctness.</b> Recovery has three requirements. Every page contains all changes from
+ * before R: it was on the device when S was written, and pages only get newer. No page contains a
+ * change that the log lacks: pages on the device are no newer than the durable log, and the backup
+ * waits for the log of pages from the pool. The log is whole from R to its end: the pin keeps its
+ * segments, and durable records are never rewritten. A crash at E that lost, for each page, all
+ * writes since it was copied would leave the same state. Pages allocated after the copy's size was
+ * determined are not copied: everything in them came after R, so the log contains it.
  *
  * <p>Everything acknowledged before the backup began is in the copy: E is not below the tail at
  * that time.
  *
  * <p><b>Incremental backups</b> since an earlier one with redo point Q read all pages after the
  * checkpoint, and copy those whose LSN is beyond Q. An omitted page had no change ending beyond Q
- * when it was read. So its changes from before R began before Q, and the earlier copy has them;
- * later changes are after R, in the log. The set of pages is known before the first one is copied,
- * so a stream can state their number. Unlogged changes move no LSN, and rule out such a backup
- * ({@link BackupPoint}).
+ * when it was read. So its changes from before R began before Q, and the earlier copy contains
+ * them; later changes are after R, in the log. The set of pages is known before the first one is
+ * copied, so a stream can state their number. Unlogged changes move no LSN, and rule out such a
+ * backup ({@link BackupPoint}).
  *
  * <p><b>From another process</b> ({@link #beside}) there is no pin, no pool and no checkpoint. S is
  * the superblock on disk. The copy is valid if no superblock is written between reading the first
@@ -68,10 +68,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Reusing a segment of the log, punching a page, and publishing a table loaded without a log all
  * require a superblock first. So until the next superblock the files hold everything that recovery
- * from S needs, and each page read is one that a crash could have left: as of S, or newer. The log
- * is read after the pages, and a page is written after the log up to its LSN, so E is beyond all of
- * them. A page or log group that is read during its write fails its check; then it is read again,
- * or the whole backup is repeated.
+ * from S needs, and each page read is one that a crash could have left: its state at S or a newer
+ * one. The log is read after the pages, and a page is written after the log up to its LSN, so E is
+ * beyond all of them. A page or log group that is read during its write fails its check; then it is
+ * read again, or the whole backup is repeated.
  *
  * <p><b>Damage</b> is never copied: each page is checked as it is read ({@link BackupPages}), even
  * if it is left out, and the log is read before it is copied.
@@ -79,7 +79,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Memory: two buffers of 1 MiB and a bit per page. One thread.
  */
 public final class Backup implements AutoCloseable {
-  /** The bytes read at a time. */
+  /** The number of bytes read at a time. */
   private static final int CHUNK_BYTES = 1 << 20;
 
   private static final int SUPERBLOCK_WRITES = 3;
@@ -98,9 +98,9 @@ public final class Backup implements AutoCloseable {
   /**
    * The result of a backup.
    *
-   * @param pages the pages of the data file, including superblocks, all read and checked
-   * @param pagesCopied the pages among them that are in the copy
-   * @param pagesTorn the pages that were read while being written, and were read again
+   * @param pages the number of pages of the data file, including superblocks, all read and checked
+   * @param pagesCopied the number of those pages that are in the copy
+   * @param pagesTorn the number of pages that were read while being written, and were read again
    * @param dataBytes the size of the copy's file of pages
    * @param logBytes the size of the copy's log file; 0 if there is none
    * @param logRecords the number of log records that were checked
@@ -133,12 +133,12 @@ public final class Backup implements AutoCloseable {
   private long logRecords;
   private long bytesDone;
 
-  /** No other thread depends on the backup: an interrupt ends it. */
+  /** Whether no other thread depends on the backup, so that an interrupt ends it. */
   private boolean alone;
 
   private boolean interrupted;
 
-  /** Returns whether everything copied so far is invalid; null if nothing can make it so. */
+  /** Returns whether everything copied so far is invalid; null if it cannot become invalid. */
   private @Nullable BooleanSupplier stale;
 
   private Backup(
@@ -226,9 +226,9 @@ public final class Backup implements AutoCloseable {
    * Copies a database that no thread changes, and that is entirely on its device.
    *
    * @param device the pages
-   * @param pool the same pages, for those that cannot be read
+   * @param pool the same pages in memory, for pages that cannot be read from the device
    * @param superblock the copy's superblock: it says that the copy is clean
-   * @param unchanged whether the file is as it was closed with a log
+   * @param unchanged whether the file has not changed since it was closed with a log
    */
   public Result cold(
       BlockDevice device, BufferPool pool, Superblock superblock, boolean unchanged) {
@@ -327,8 +327,8 @@ public final class Backup implements AutoCloseable {
    * @param device the pages
    * @param logDevice the log; null if there is none
    * @param superblock reads the newest whole superblock
-   * @return the result; null if a superblock was written during it: the caller must repeat the
-   *     backup
+   * @return the result; null if a superblock was written during the backup: the caller must repeat
+   *     the backup
    * @throws InvalidUseException if the database is changed without a log
    * @throws CorruptionException if a check fails: because of damage, or of a concurrent write
    */
@@ -393,7 +393,10 @@ public final class Backup implements AutoCloseable {
     return at;
   }
 
-  /** Reads the log to be copied, to find damage during the backup and not when it is needed. */
+  /**
+   * Reads the log to be copied, to find damage during the backup rather than when the copy is
+   * needed.
+   */
   private void check(BlockDevice logDevice, Superblock s, long end) {
     try (LogReader reader = LogReader.open(logDevice, s.id(), s.redoLsn())) {
       long at = s.redoLsn();
@@ -428,7 +431,7 @@ public final class Backup implements AutoCloseable {
   // ---------------------------------------------------------------------------------- pages
 
   /**
-   * Copies pages: all, or those that were changed.
+   * Copies all pages, or only those that were changed.
    *
    * @param pages the number of pages
    * @return the number of pages copied
@@ -522,7 +525,7 @@ public final class Backup implements AutoCloseable {
       memory.resize(2L * pageSize);
       SuperblockFile file = new SuperblockFile(memory, what);
       for (int i = 0; i < SUPERBLOCK_WRITES; i++) {
-        file.write(superblock.changes(0)); // from its end on, the copy's log is a different one
+        file.write(superblock.changes(0)); // beyond its end, the copy's log is a different log
       }
       memory.read(0, chunk, 0, 2 * pageSize);
     }

@@ -183,9 +183,9 @@ public record BackupManifest(
   /**
    * Returns why this backup cannot be applied to another, in words; null if it can.
    *
-   * <p>It can if it has every page that was changed since the other was taken ({@link #since} is
-   * not after the other's position), and is not older (its position and end are not before the
-   * other's). Then the pages together have all changes before this one's position, and nothing
+   * <p>It can if it contains every page that was changed since the other was taken ({@link #since}
+   * is not after the other's position), and is not older (its position and end are not before the
+   * other's). Then the pages together contain all changes before this one's position, and nothing
    * newer than its end, as its log requires.
    *
    * @param before the backup to apply to

@@ -16,18 +16,18 @@ import org.jspecify.annotations.Nullable;
  * of a page is wrong.
  *
  * <p><b>A torn page</b>, read during its write, fails its check and is read again. A page that
- * keeps failing is requested from the pool, which has it or reports it as damaged.
+ * keeps failing is requested from the pool, which provides it or reports it as damaged.
  *
- * <p><b>A page of zeros</b> was never written, or was lost by the device. From the high-water mark
- * of a checkpoint on it may be either, and is read as zeros. Below it the file must have the page,
- * unless the pool has it and it is not yet written: then the pool's copy is read. Otherwise it is
- * damaged, unless free pages of the file may be holes and it is free: then it is read as zeros. No
- * page becomes a hole during a backup, so each hole existed before the redo point, and is in the
- * free list when the backup begins.
+ * <p><b>A page of zeros</b> was never written, or was lost by the device. At or above the
+ * high-water mark of a checkpoint it may be either, and is read as zeros. Below that mark the file
+ * must contain the page, unless the page is in the pool and not yet written: then the pool's copy
+ * is read. Otherwise it is damaged, unless free pages of the file may be holes and it is free: then
+ * it is read as zeros. No page becomes a hole during a backup, so each hole existed before the redo
+ * point, and is in the free list when the backup begins.
  *
  * <p><b>Without the pool</b>, for a database open in another process, a page that keeps failing is
- * damaged, and zeros are accepted anywhere, as a page that is not yet written and whose changes the
- * log has. Verifying the copy finds pages lost by the device.
+ * damaged, and zeros are accepted anywhere, as a page that is not yet written and whose changes are
+ * in the log. Verifying the copy finds pages lost by the device.
  *
  * <p>One thread.
  */
@@ -123,7 +123,7 @@ final class BackupPages {
 
   /**
    * Returns whether a page just read was changed since a position, or is zeros. Zeros may be a hole
-   * that had other contents then; so may a free page that the pool made of one, with LSN 0.
+   * that had other contents then, and so may a free page with LSN 0 that the pool made from a hole.
    */
   boolean changed(int i, long since) {
     long at = (long) i * pageSize;
@@ -132,7 +132,7 @@ final class BackupPages {
     return lsn > since || type == PageHeader.NEVER_WRITTEN || holes && isMadeOfZeros(at);
   }
 
-  /** Returns whether a page is a free page that the pool made of zeros. */
+  /** Returns whether a page is a free page that the pool made from zeros. */
   private boolean isMadeOfZeros(long at) {
     return PageHeader.pageLsn(chunk, at) == 0 && PageHeader.type(chunk, at) == PageHeader.FREE;
   }

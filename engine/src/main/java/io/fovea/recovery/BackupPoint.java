@@ -11,12 +11,11 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>It is the redo point R of a backup: its pages contain every change whose record begins before
- * R. So a page whose LSN (the end of its newest record) is at most R is complete in it.
+ * R. So a page whose LSN (the end of its newest record) is at most R is complete in the backup.
  *
  * @param id the database
  * @param lsn R; for a backup without a log, the end of the log of its clean file
- * @param unlogged how often pages had begun to be changed without a log; see {@link
- *     Superblock#unlogged}
+ * @param unlogged how often unlogged changes of pages had begun; see {@link Superblock#unlogged}
  */
 public record BackupPoint(UUID id, long lsn, long unlogged) {
   /** Parses a point; returns null if the text is not one. */
@@ -45,8 +44,8 @@ public record BackupPoint(UUID id, long lsn, long unlogged) {
   }
 
   /**
-   * Returns why there is no incremental backup since this point, in the words that follow "Make a
-   * full backup: "; null if there is one.
+   * Returns why no incremental backup since this point is possible, worded to follow "Make a full
+   * backup: "; null if it is possible.
    *
    * @param now the current point of the database
    */

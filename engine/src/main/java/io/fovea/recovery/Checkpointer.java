@@ -48,13 +48,13 @@ import org.jspecify.annotations.Nullable;
  * frames: a record below the tail whose pages were not yet marked when the frames were read had its
  * slot set when the slots were read. Forbidden: frames before slots, as the pages could be marked
  * and the slot cleared between the two reads, and the redo point would pass the record. 5 before 6:
- * the file must have everything that recovery no longer replays. 6 before 7: while the old
+ * the file must contain everything that recovery no longer replays. 6 before 7: while the old
  * superblock is valid, its log is needed.
  *
  * <p><b>Rate.</b> A checkpoint triggered by log bytes writes only pages older than half of the
  * maximum, so a constantly changing page is written twice per maximum of log, and the next
- * checkpoint comes an eighth of the maximum later: many small checkpoints. Those by time, on demand
- * and at close write everything.
+ * checkpoint comes an eighth of the maximum later: many small checkpoints. Checkpoints by time, on
+ * demand and at close write everything.
  *
  * <p><b>Bytes</b> are those of the log, which determine the recovery time, or of its file, which
  * fill the disk, whichever are more ({@link LogSpaceAccounting}).
@@ -100,7 +100,7 @@ public final class Checkpointer implements AutoCloseable {
 
   private static final int STEPS = 2;
 
-  /** The time and the number of pages spent on cutting free pages off the end of the file. */
+  /** The limits, in time and pages, of cutting free pages off the end of the file. */
   private static final long CUT_NANOS = 100_000_000;
 
   private static final long CUT_PAGES = 1 << 16;
@@ -110,7 +110,7 @@ public final class Checkpointer implements AutoCloseable {
    *
    * @param checkpoints the number of checkpoints made
    * @param failures the number of failed checkpoints
-   * @param nanos the total time of those that were made
+   * @param nanos the total time of the checkpoints that were made
    * @param roomWaits how often a commit waited for log space
    * @param redoBytes the log that a crash would need now
    */
@@ -135,7 +135,7 @@ public final class Checkpointer implements AutoCloseable {
   private final Condition wake = lock.newCondition();
   private final Condition done = lock.newCondition();
 
-  /** Taken after {@link #lock}; nothing is waited for under it except {@link #room}. */
+  /** Taken after {@link #lock}; no thread waits under it except on {@link #room}. */
   private final ReentrantLock roomLock = new ReentrantLock();
 
   private final Condition room = roomLock.newCondition();
@@ -194,8 +194,9 @@ public final class Checkpointer implements AutoCloseable {
    * @param pool its pages
    * @param superblocks the file of the redo point
    * @param nextTreeId returns the first id that no tree ever had; any thread
-   * @param leftovers frees pages that were released and could not be freed then, after a new redo
-   *     point was found and before it is valid: recovery no longer knows about them
+   * @param leftovers frees pages that could not be freed when they were released. Called after a
+   *     new redo point was found and before it is valid, since recovery from there does not know
+   *     about them
    * @param trees returns the trees whose records are counted; any thread
    * @param tables logs the tables for change subscribers; null without subscribers
    * @param maxBytes the maximum amount of log that a crash may need
@@ -487,8 +488,8 @@ public final class Checkpointer implements AutoCloseable {
 
   /**
    * Makes one checkpoint; returns false to end. Continues after any exception, since commits wait
-   * for this thread. A request is then answered by a later iteration, as {@link #attempt} answers
-   * last.
+   * for this thread. A request is then answered by a later iteration, since {@link #attempt}
+   * answers last.
    */
   private boolean turn() {
     try {
@@ -655,7 +656,7 @@ public final class Checkpointer implements AutoCloseable {
     return Math.min(tail, Math.max(tail - maxBytes / 2, use.position(maxBytes / 2, tail)));
   }
 
-  /** Writes pages older than the target, in steps, the oldest first. */
+  /** Writes pages older than the target, in steps, oldest first. */
   private void flush(long target, long tail) {
     log.awaitDurableUnlessFull(tail);
     long from = Math.min(redoLsn, target);

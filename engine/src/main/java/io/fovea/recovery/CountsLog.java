@@ -17,7 +17,7 @@ import java.util.function.Supplier;
  *
  * <p><b>Why no quiescent point is needed.</b> The counts of a tree are read while commits continue,
  * from per-context cells, each with the LSN of its last commit. Consider a commit that is missing
- * in the cells that were read. Its session's log slot stays set until it has changed its cells.
+ * from the cells that were read. Its session's log slot stays set until it has changed its cells.
  * When the redo point was determined, earlier, the slot either held it back or was not set yet; in
  * both cases the commit's record begins at or after the redo point. So recovery finds it, and knows
  * by context and LSN whether the counts include it. Commits from before the log was opened are in

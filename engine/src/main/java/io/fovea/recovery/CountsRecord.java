@@ -121,7 +121,7 @@ public final class CountsRecord {
   // -------------------------------------------------------------------------------------- reading
 
   /**
-   * Moves before the first tree of a record.
+   * Positions the reader before the first tree of a record.
    *
    * @param s the memory with the body
    * @param body the offset of the body
@@ -188,7 +188,7 @@ public final class CountsRecord {
     return bytes;
   }
 
-  /** Returns the number of contexts with commits after from in the counts. */
+  /** Returns the number of contexts whose commits after {@link #from} are in the counts. */
   public int contexts() {
     return (int) contexts;
   }

@@ -23,8 +23,9 @@ import org.jspecify.annotations.Nullable;
  *                                                  name is whole
  * </pre>
  *
- * <p>An existing file is never touched: the name, and those that would belong to it, must be free.
- * Uses streams, not channels, since a channel closes itself when its thread is interrupted.
+ * <p>An existing file is never touched: the name, and the names of the files that would belong to
+ * it, must be unused. Uses streams, not channels, since a channel closes itself when its thread is
+ * interrupted.
  */
 final class DirectoryTarget implements BackupTarget {
   private static final System.Logger LOG = System.getLogger("io.fovea");

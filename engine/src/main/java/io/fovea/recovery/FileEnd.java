@@ -58,7 +58,7 @@ public final class FileEnd {
    * Limited in time; unfinished work is started again by the next call.
    *
    * @param stop ends the call early
-   * @return whether it was tried and completed
+   * @return whether a cut was tried and completed
    */
   public boolean cut(BooleanSupplier stop) {
     long least = pool.checkpoint().space().worthCutting();

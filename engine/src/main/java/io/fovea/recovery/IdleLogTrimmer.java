@@ -48,7 +48,7 @@ final class IdleLogTrimmer {
   }
 
   /**
-   * Returns whether it is time for a checkpoint of everything, and for {@link #tried}.
+   * Returns whether it is time for a checkpoint of everything, to be followed by {@link #tried}.
    *
    * @param own the tail if nothing else was logged since the last checkpoint
    */

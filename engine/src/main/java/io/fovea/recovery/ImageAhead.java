@@ -33,7 +33,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
   /** The number of groups being read concurrently. */
   private static final int GROUPS = 4;
 
-  /** A page requested this few requests ago is being read, or is in memory. */
+  /** A page requested at most this many requests ago is being read, or is in memory. */
   private static final int RECENT = 1 << 10;
 
   private final BufferPool pool;
@@ -54,7 +54,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
    *
    * @param pool its pages
    * @param reader a separate reader, at the start of the pass; closed here
-   * @param pidLimit pages from here on have all their images in the log, and are not read
+   * @param pidLimit pages at or above this id have all their images in the log, and are not read
    */
   ImageAhead(BufferPool pool, LogReader reader, long pidLimit) {
     this.pool = pool;

@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * A LOADED record: the number of records and bytes of a tree built by a load or an index build. It
- * precedes the catalog change that assigns the tree, from which on commits count.
+ * precedes the catalog change that assigns the tree; commits after that change are counted.
  *
  * <pre>
  *   0       4      8         16      24
@@ -23,7 +23,7 @@ public final class LoadedRecord {
   /**
    * Appends a record.
    *
-   * @param log a session that has begun, and ends when checkpoints count the tree
+   * @param log a session that has begun and that ends when checkpoints count the tree
    */
   public static void append(LogSession log, int treeId, long records, long bytes) {
     log.grant(LogSession.space(BYTES));

@@ -37,7 +37,7 @@ public final class LogGate implements PoolLog {
   /**
    * Sets the open log.
    *
-   * @param open decides from here on
+   * @param open decides from now on
    */
   public void open(Log open) {
     log = open;

@@ -231,7 +231,7 @@ public final class PageScan {
     return "page " + pid + " (file offset " + pid * pageSize + ") ";
   }
 
-  /** Returns the totals of each tree, by the tree's id; 0 has the free pages. */
+  /** Returns the totals of each tree, by the tree's id; 0 stands for the free pages. */
   public SortedMap<Integer, Sum> trees() {
     return trees;
   }

@@ -5,8 +5,8 @@ import java.util.Arrays;
 
 /**
  * A map from page ids, or other positive numbers, to numbers: open addressing with linear probing,
- * in two arrays without objects, since a log may name millions of pages. At most half full, until
- * the arrays have reached their maximum length: then up to 15 of 16.
+ * in two arrays without objects, since a log may name millions of pages. The arrays are at most
+ * half full until they have reached their maximum length, and then up to 15/16 full.
  *
  * <p>One thread.
  */

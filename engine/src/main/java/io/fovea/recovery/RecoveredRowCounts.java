@@ -13,7 +13,7 @@ public final class RecoveredRowCounts {
    * @param bytes the bytes of their keys and values
    */
   public record Counts(long records, long bytes) {
-    // Written out: the JVM would generate classes for them, at each first opening.
+    // Written out, since the JVM would otherwise generate classes for them at the first opening.
     @Override
     public boolean equals(@Nullable Object other) {
       return other instanceof Counts c && records == c.records && bytes == c.bytes;
@@ -34,12 +34,15 @@ public final class RecoveredRowCounts {
     trees.put(treeId, new Counts(records, bytes));
   }
 
-  /** Sets the increase of a tree since it was opened, when its initial counts were not known. */
+  /** Sets how much a tree whose initial counts are unknown has grown since it was opened. */
   public void since(int treeId, long records, long bytes) {
     changes.put(treeId, new Counts(records, bytes));
   }
 
-  /** Returns the increase of a tree with unknown initial counts since it was opened, or null. */
+  /**
+   * Returns how much a tree whose initial counts are unknown has grown since it was opened, or
+   * null.
+   */
   public @Nullable Counts since(int treeId) {
     return changes.get(treeId);
   }

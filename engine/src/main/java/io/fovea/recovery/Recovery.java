@@ -36,7 +36,7 @@ import java.util.UUID;
  * end, so the next one reads the same log, followed by the records of this one: images of splits
  * caused by the replay, which are applied by page LSN like any other, and frees of pages. All
  * record changes are repeated after all images, in log order, so it does not matter which of them
- * an image or a written page already had.
+ * an image or a written page already contained.
  *
  * <p><b>The log must be durable</b> before a page is written because of it: a killed process may
  * have left its end only in the system's cache. So the caller syncs the log's file before a
@@ -89,13 +89,13 @@ public final class Recovery {
 
     /**
      * Receives a tree whose pages are to be freed later. If it was bulk-loaded, its pages were
-     * durable before the catalog had it, and have no images in the log.
+     * durable before the catalog contained it, and have no images in the log.
      *
      * @param treeId its id
      * @param rootPid its root
      * @param from the LSN after which the log allocated the pages of a bulk-loaded tree
-     * @param to the LSN before which it did; the tree was not used before the redo point passed it.
-     *     0 for any other tree
+     * @param to the LSN before which it did; the tree was not used before the redo point passed
+     *     this LSN. 0 for any other tree
      */
     default void deferred(int treeId, long rootPid, long from, long to) {}
 
@@ -160,8 +160,8 @@ public final class Recovery {
    * @param superblock the superblock of the file
    * @param pool its pages, not used by any other thread
    * @param data the file
-   * @param log its log, synced since the last write by anyone else
-   * @param gate stands in for the log until that is open
+   * @param log its log, synced since the last write by any other user
+   * @param gate stands in for the log until the log is open
    */
   public Recovery(
       String name,
@@ -435,7 +435,7 @@ public final class Recovery {
   /**
    * Returns and logs the result.
    *
-   * @param pagesRestored the number of torn pages restored before
+   * @param pagesRestored the number of torn pages restored earlier
    */
   public RecoveryReport report(long pagesRestored) {
     RecoveryReport r =

@@ -3,9 +3,9 @@ package io.fovea.recovery;
 /**
  * The result of a recovery.
  *
- * @param redoLsn where it began
+ * @param redoLsn where the replay began
  * @param endLsn where the log ended
- * @param pagesRestored the torn pages restored from the double-write area
+ * @param pagesRestored the number of torn pages restored from the double-write area
  * @param records the number of log records
  * @param images the number of page images
  * @param operations the number of record changes replayed

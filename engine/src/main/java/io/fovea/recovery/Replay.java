@@ -59,19 +59,19 @@ import org.jspecify.annotations.Nullable;
  * have appended keys there before the page was split.
  *
  * <p><b>Orphans.</b> The check also requires that no other page of the tree looks like the key's
- * leaf. All pages are as after the first pass. An unreachable page is free, which its type shows,
- * or belongs to a tree that is not replayed, or was allocated or released without a later record
- * about it ({@link Analysis#orphans}). A page released by a merge is still a leaf, with its old
- * fences, and a change made there would be freed with it. So the reader ignores named pages that
- * are orphans. No page becomes one during the replay: splits release none, and pages released by a
- * RANGE are free before the workers continue.
+ * leaf. All pages are as the first pass left them. An unreachable page is free, which its type
+ * shows, or belongs to a tree that is not replayed, or was allocated or released without a later
+ * record about it ({@link Analysis#orphans}). A page released by a merge is still a leaf, with its
+ * old fences, and a change made there would be freed with it. So the reader ignores named pages
+ * that are orphans. No page becomes one during the replay: splits release none, and pages released
+ * by a RANGE are free before the workers continue.
  *
  * <p><b>Intervals.</b> A RANGE record removes keys of all workers. So the reader waits until all
  * have finished everything before it, removes the keys itself, and continues. Keys that later
  * commits inserted may be removed and are then replayed. No transaction had undecided changes in
- * the interval, so the record's position in the log is that of its commit. Images have most of the
- * removals, so repetition finds little. Freeing and merging of pages is logged as by the commit,
- * and the next recovery applies it before it repeats all this.
+ * the interval, so the record's position in the log is that of its commit. Images contain most of
+ * the removals, so the repetition finds little. Freed and merged pages are logged as by the commit,
+ * and the next recovery applies these records before it repeats the removal.
  *
  * <p><b>Cost.</b> Operations allocate nothing, and a worker keeps a position per tree. After a
  * crash few pages are in memory and workers wait for reads, so there are more workers than
@@ -155,7 +155,7 @@ final class Replay {
     }
   }
 
-  /** Returns the number of operations made. */
+  /** Returns the number of operations performed. */
   long operations() {
     return operations;
   }
@@ -511,7 +511,7 @@ final class Replay {
     }
 
     /**
-     * Makes the operations at the cursor, which belong to one record.
+     * Performs the operations at the cursor, which belong to one record.
      *
      * @param leaf the page that they name, 0 for none
      */

@@ -18,10 +18,9 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p>All numbers are little-endian and unaligned. Operations are those of {@link
- * io.fovea.txn.CommitRecord}, on the catalog's tree. <i>Published</i> trees are in the catalog from
- * here on; <i>dropped</i> trees no longer are, and their pages are freed next, until a DROPPED
- * record says that all are. Adopted and released pages are those of the catalog's long values, as
- * in a commit.
+ * io.fovea.txn.CommitRecord}, on the catalog's tree. <i>Published</i> trees enter the catalog.
+ * <i>Dropped</i> trees leave it, and their pages are freed next, until a DROPPED record says that
+ * all are free. Adopted and released pages are those of the catalog's long values, as in a commit.
  *
  * <p>An instance reads one record after the other, and validates each: counts are checked against
  * the body's length. One thread.

@@ -16,7 +16,7 @@ import java.util.UUID;
  * @param state whether the file is complete: {@link #CLEAN}, {@link #IN_USE} or {@link #LOGGED}
  * @param nextTreeId the first id that no tree ever had
  * @param catalogRootPid the root of the catalog tree
- * @param allocator which pages are in use, as of {@link #snapshotLsn}
+ * @param allocator which pages are in use at {@link #snapshotLsn}
  * @param createdMillis when it was created, in milliseconds since 1970
  * @param redoLsn where replay begins; 0 if there never was a log
  * @param snapshotLsn allocations and frees that begin before this are in {@link #allocator}
@@ -35,7 +35,7 @@ import java.util.UUID;
  *     its log; 0 if not known, as in files of earlier releases. See {@link
  *     io.fovea.wal.LogIdentity}
  * @param ancestors the sessions before this one whose commits are all in the file or in its log,
- *     the latest first; {@value #ANCESTORS_MAX} at most
+ *     latest first; {@value #ANCESTORS_MAX} at most
  */
 public record Superblock(
     int pageSize,
@@ -57,13 +57,13 @@ public record Superblock(
     long changes,
     long session,
     List<Long> ancestors) {
-  /** In use without a log, or left so: its pages may be of different ages. */
+  /** In use without a log, or left in that state: its pages may be of different ages. */
   public static final int IN_USE = 0;
 
   /** Closed after the last change, and complete without a log. */
   public static final int CLEAN = 1;
 
-  /** In use with a log, or left so: complete together with its log. */
+  /** In use with a log, or left in that state: complete together with its log. */
   public static final int LOGGED = 2;
 
   /** The maximum number of earlier sessions in a superblock. */
@@ -164,14 +164,16 @@ public record Superblock(
     return fields.superblock();
   }
 
-  /** Returns a copy of an opening that changes the file and whose log durably has a segment. */
+  /**
+   * Returns a copy for an opening that changes the file and whose log durably contains a segment.
+   */
   public Superblock session(long of) {
     Fields fields = new Fields(this);
     fields.follow(of);
     return fields.superblock();
   }
 
-  /** Returns a copy with the commits of sessions recovered from the log, the latest last. */
+  /** Returns a copy with the commits of sessions recovered from the log, oldest first. */
   public Superblock recovered(List<Long> sessions) {
     Fields fields = new Fields(this);
     sessions.forEach(fields::follow);
@@ -204,7 +206,7 @@ public record Superblock(
     return fields.superblock();
   }
 
-  /** Returns a copy of a clean file's superblock that is another database from here on. */
+  /** Returns a copy of a clean file's superblock with another database id. */
   public Superblock identified(UUID as) {
     Fields fields = new Fields(this);
     fields.id = as;

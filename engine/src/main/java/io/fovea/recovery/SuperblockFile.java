@@ -57,8 +57,8 @@ import org.jspecify.annotations.Nullable;
  * valid one. State 1 ends before the first page is written and is set after the last one is synced.
  *
  * <p>A new file gets sequence 0 before anything else, and with a log, sequence 1 before anything is
- * appended. So a file with sequence 0 in state 2 is empty, of an interrupted creation, as is a file
- * of zeros no longer than A. Both are created again.
+ * appended. So a file with sequence 0 in state 2 is empty, left by an interrupted creation, as is a
+ * file of zeros no longer than A. Both are created again.
  *
  * <p>Only the first 4096 bytes are checked, so a file can be read before its page size is known: if
  * A is damaged, B is searched for at every page size.
@@ -382,7 +382,7 @@ public final class SuperblockFile {
   }
 
   /**
-   * Makes a staged superblock valid. If this fails, it is not known which of the two is.
+   * Makes a staged superblock valid. If this fails, it is not known which of the two is valid.
    *
    * @param staged a result of {@link #stage}
    */

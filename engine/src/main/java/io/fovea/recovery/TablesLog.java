@@ -21,19 +21,19 @@ import org.jspecify.annotations.Nullable;
 /**
  * Writes TABLES to the log: which trees are tables, and their names.
  *
- * <p>Commits name trees. A change subscriber needs the tables' names as of each commit, including
- * dropped tables. So it begins at a TABLES and follows the catalog changes in the log. A change
- * position includes the start of that TABLES.
+ * <p>Commits name trees. A change subscriber needs the tables' names at the time of each commit,
+ * including dropped tables. So it begins at a TABLES record and follows the catalog changes in the
+ * log. A change position includes the start of that record.
  *
- * <p>It is written when the file is marked as in use, with checkpoints once the log has grown by a
- * given amount, and before a close if there is none yet. The log is retained from a list on ({@link
- * #keptFrom}).
+ * <p>A list is written when the file is marked as in use, with checkpoints once the log has grown
+ * by a given amount, and before a close if there is none yet. The retained log begins with a list
+ * ({@link #keptFrom}).
  *
  * <p><b>Consistency.</b> The list is created and written while the catalog does not change: a
  * change before it in the log is in it, a change after it is not.
  *
- * <p>A checkpoint is made without a list if that needs to wait for the catalog's lock, whose holder
- * may wait for a checkpoint, or for space in a full log.
+ * <p>A checkpoint is made without a list if writing one would have to wait for the catalog's lock,
+ * whose holder may wait for a checkpoint, or for space in a full log.
  *
  * <p>Any thread.
  */
@@ -98,9 +98,9 @@ public final class TablesLog {
   /**
    * Returns the start of the log retained for change subscribers. Retained segments have no gaps.
    *
-   * <p>A subscriber within the retained log must find the list that its position refers to. So the
-   * log is retained from the last list that is not after its start. That adds the distance between
-   * two lists, which is less than that between two checkpoints, or a part of {@link
+   * <p>A subscriber within the retained log must find the list that its position refers to. So that
+   * start moves back to the last list that is not after it. That adds the distance between two
+   * lists, which is less than that between two checkpoints, or a part of {@link
    * io.fovea.wal.LogConfig#keepBytes}. Lists from before the opening are unknown here; until a
    * later one is old enough, nothing is released. On full storage there is no space for another
    * list, and everything that recovery does not need is released.

@@ -13,8 +13,8 @@
  * </pre>
  *
  * <p>Contract: a file is rejected unless it is a database that can be opened; after {@code
- * Recovery} it has everything that was acknowledged, and otherwise only whole transactions. The
- * argument is in docs/internals/log-and-recovery.md.
+ * Recovery} it contains everything that was acknowledged, and otherwise only whole transactions.
+ * The argument is in docs/internals/log-and-recovery.md.
  *
  * <p>May import: error, memory, io, wal, buffer, btree, txn. Threading: {@link
  * io.fovea.recovery.SuperblockFile} is internally synchronized; checkpoints and backups exclude one
