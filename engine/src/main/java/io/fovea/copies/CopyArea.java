@@ -64,12 +64,12 @@ final class CopyArea {
     return pids.length;
   }
 
-  /** Returns the number of free slots of memory; may be outdated at once. */
+  /** Returns the number of free memory slots; may be outdated immediately. */
   int freeSlots() {
     return freeCount;
   }
 
-  /** Returns the memory used by copies; may be outdated at once. */
+  /** Returns the memory used by copies; may be outdated immediately. */
   long memoryBytes() {
     return (long) (slots() - freeCount) * pageSize;
   }

@@ -73,7 +73,7 @@ final class CopyTable {
     }
   }
 
-  /** Returns the number of copies; may be outdated at once. */
+  /** Returns the number of copies; may be outdated immediately. */
   long size() {
     long n = 0;
     for (Stripe stripe : stripes) {

@@ -66,7 +66,8 @@ public final class PageCopies {
   private long count;
 
   /**
-   * Per frame: a page, and the label up to which it needs no copy. Guarded by the frame's latch.
+   * For each frame: a page, and the label up to which the page needs no copy. Guarded by the
+   * frame's latch.
    */
   private @Nullable MemorySegment known;
 

@@ -5,7 +5,9 @@ package io.fovea.copies;
  * because there is no space for copies.
  */
 public final class PageSnapshot {
-  /** Counts the snapshots of a pool from 1: a later one has a higher number. */
+  /**
+   * The number of the snapshot, counted from 1 in each pool: a later snapshot has a higher number.
+   */
   final long number;
 
   /** Above every page that existed. */

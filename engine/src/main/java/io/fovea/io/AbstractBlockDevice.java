@@ -7,7 +7,7 @@ import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The common part of all devices: argument checks, the gate, the counters, and the conversion of
+ * The common base of all devices: argument checks, the gate, the counters, and the conversion of
  * error numbers to exceptions.
  *
  * <p>A device implements the {@code ...Now} methods, which return 0 or an error number and are
@@ -227,7 +227,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   // ----------------------------------------------------------------------------- for subclasses
 
   /**
-   * Checks a batch, enters the gate for it and accepts it. An empty batch is done at once.
+   * Checks a batch, enters the gate for it and accepts it. An empty batch is done immediately.
    *
    * <p>If this throws, the batch stays with the caller. Afterwards the device throws nothing and
    * ends each entry: it must have all resources for that before it calls this, and if a thread

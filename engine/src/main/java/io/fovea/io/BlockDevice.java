@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>Writes are durable after a {@link #sync} that began after they were done. Until then any of
  *       them may be lost, in any order, torn at 512 bytes. <b>A failed sync is final:</b> no later
  *       sync makes up for it.
- *   <li>Concurrent operations on overlapping ranges have no order; callers must prevent them.
+ *   <li>Concurrent operations on overlapping ranges are unordered; callers must prevent them.
  *   <li>Interrupts do not end operations; the thread's flag is kept.
  * </ul>
  *

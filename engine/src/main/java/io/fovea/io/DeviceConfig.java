@@ -9,7 +9,7 @@ import io.fovea.config.Io;
  * @param create whether a missing file is created
  * @param direct whether to bypass the page cache if the file system allows it
  * @param lonePread whether a single read or write of a platform thread is a system call of that
- *     thread even if there is a ring: it saves two hand-overs, and the thread has nothing else to
+ *     thread even if there is a ring: this saves two hand-overs, and the thread has nothing else to
  *     do
  * @param workers the number of threads that block for others, without a ring
  * @param pollers the number of rings of a device, each with a thread

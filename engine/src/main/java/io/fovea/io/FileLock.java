@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>The data file.</b> flock and F_OFD_SETLK belong to the open file: a second open in the same
  * JVM conflicts like one in another process, links make no difference, and the lock ends with the
  * process. Without a libc that the engine knows, or if the JVM denies native access, there is only
- * the record lock, which conflicts with F_OFD_SETLK and not with flock.
+ * the record lock, which conflicts with F_OFD_SETLK but not with flock.
  *
  * <p><b>The lock file.</b> A record lock is lost when its process closes any descriptor of the
  * file, as a copy, a dump and a refused opening do. So every opener also locks a file that no other
@@ -173,7 +173,7 @@ public final class FileLock implements AutoCloseable {
    * Returns whether there is a note of a writer that holds the file or was killed with it.
    *
    * @param file the file, which need not exist
-   * @return the answer, which may be outdated at once
+   * @return the answer, which may be outdated immediately
    */
   public static boolean isNoted(Path file) {
     try {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  *    (owner)             (device)                         (owner)
  * </pre>
  *
- * <p>Entries have no order, with one exception: a sync may be added last, and runs once all others
+ * <p>Entries are unordered, with one exception: a sync may be added last, and runs once all others
  * have succeeded (it fails with ECANCELED if one has not).
  *
  * <p>A batch is created once and reused: it holds its entries in arrays and allocates nothing. It
@@ -79,7 +79,7 @@ public final class IoBatch {
   private final int[] lengths;
   private final int[] errors;
 
-  /** How much of an entry is done: for devices with short transfers. */
+  /** The number of bytes of each entry that are done: for devices with short transfers. */
   final int[] progress;
 
   /** Created by a device for a single operation: not counted and not gated a second time. */

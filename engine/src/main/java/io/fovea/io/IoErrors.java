@@ -9,8 +9,8 @@ import io.fovea.error.StorageFullException;
  * Converts error numbers to exceptions.
  *
  * <p>Within this package a failure is a positive error number, because most operations end on a
- * thread of the device, where no caller could catch an exception. It becomes an exception where it
- * is delivered.
+ * thread of the device, where no caller could catch an exception. It becomes an exception when it
+ * is delivered to the caller.
  */
 final class IoErrors {
   private IoErrors() {}

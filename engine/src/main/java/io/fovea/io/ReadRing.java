@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * kernel with each completion. While it is elsewhere, perhaps waiting for something that only
  * another thread can provide, the lock is free, and any thread that waits for a read may end it
  * ({@link BlockDevice#endLent}). So a read needs only the device and the thread that waits for it,
- * the borrower may wait for anything, and there is no cycle. For that the ring has no single
+ * the borrower may wait for anything, and there is no cycle. For this reason the ring has no single
  * issuer, and completions do not wait for the submitting thread: without DEFER_TASKRUN the kernel
  * posts them when that thread next passes through the kernel, asleep (it is woken), by a system
  * call or by a timer tick.

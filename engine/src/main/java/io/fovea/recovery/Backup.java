@@ -290,7 +290,7 @@ public final class Backup implements AutoCloseable {
           new BackupPages(device, pool, s.pageSize(), s.allocator().highWater(), log::tail, chunk);
       long copied = data(reader, s, pages);
       if (reader.maxLsn() > log.tail()) {
-        // A page in the pool has a change that the log did not take.
+        // A page in the pool contains a change that the log did not accept.
         log.requireAlive();
         throw new CorruptionException("LSN of a page", -1, -1, log.tail(), reader.maxLsn());
       }

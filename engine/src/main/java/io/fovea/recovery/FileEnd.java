@@ -36,7 +36,7 @@ public final class FileEnd {
    * @param name the database's name, for messages
    * @param sessions creates the session that logs cuts, when the first one is made
    * @param nanos how long one cut searches for free pages
-   * @param pages the maximum number of pages cut off at once
+   * @param pages the maximum number of pages that one cut removes
    */
   public FileEnd(
       String name,

@@ -20,8 +20,8 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p>The id is the start of the commit's CATALOG record, which is its first part. Bits of
- * <i>ends</i>: 0 there is a lower end, 1 it is inclusive, 2 and 3 the same for the upper end. A
- * missing end has length 0.
+ * <i>ends</i>: 0 means that there is a lower end, 1 that it is inclusive; 2 and 3 mean the same for
+ * the upper end. A missing end has length 0.
  *
  * <p>An instance reads one record after the other, and validates each. One thread.
  */

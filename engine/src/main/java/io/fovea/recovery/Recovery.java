@@ -131,11 +131,11 @@ public final class Recovery {
 
   /**
    * Deferred bulk-loaded trees of which the redo point has passed some pages. All of their pages
-   * are in the file, and the drop frees them: if recovery freed those that the log knows, the rest
-   * could not be found.
+   * are in the file, and the drop frees them: if recovery freed the pages that the log names, the
+   * others could not be found.
    *
-   * <p>If the redo point has passed none, the log knows all of them, and recovery frees them: a
-   * backup that began before they were durable may have none. If it has passed all, the tree may
+   * <p>If the redo point has passed none, the log names all of them, and recovery frees them: a
+   * backup that began before they were durable may contain none. If it has passed all, the tree may
    * have been used, and a page that the log allocated since is freed like that of any tree.
    */
   private final Set<Integer> whole = new HashSet<>();
@@ -329,7 +329,7 @@ public final class Recovery {
     return root;
   }
 
-  /** Returns the record counts of trees that the log and the catalog know. */
+  /** Returns the record counts of trees, according to the log and the catalog. */
   public RecoveredRowCounts counts() {
     return analysis.counts.result();
   }

@@ -80,7 +80,7 @@ public final class DurableRecords implements AutoCloseable {
   }
 
   /**
-   * Begins to read, and pins the log from a position on.
+   * Begins to read at a position, and pins the log from there.
    *
    * @param lsn the start of a record or the end of the log
    * @return false if the log no longer reaches back to {@code lsn}

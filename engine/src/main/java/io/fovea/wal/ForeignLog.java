@@ -23,10 +23,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>How far it is durable.</b> The writer begins a segment only when everything before it is
  * durable, and each group names the position that was durable when it was assembled. Later groups
- * of the last segment count if all of their records are there without a gap. Whether the writer has
- * synced them cannot be seen from outside, so this class syncs the file. It syncs only when a call
- * finds nothing else new, hence not while the writer is busy. If a sync is not possible, the last
- * groups wait for the next one.
+ * of the last segment count if all of their records are present without a gap. Whether the writer
+ * has synced them cannot be seen from outside, so this class syncs the file. It syncs only when a
+ * call finds nothing else new, hence not while the writer is busy. If a sync is not possible, the
+ * last groups wait for the next one.
  *
  * <p><b>Races.</b> The writer does not keep segments for a reader in another process.
  *
@@ -151,7 +151,7 @@ public final class ForeignLog implements DurableLog {
     }
   }
 
-  /** Returns whether all records of the group at {@link #offset} are there. */
+  /** Returns whether all records of the group at {@link #offset} are present. */
   private boolean isWhole(ReadWindow window, int header, int payload, long incarnation) {
     long bytes = Group.fileBytes(header, payload);
     long at = window.at(offset, bytes, offset + bytes) + header;
@@ -177,8 +177,8 @@ public final class ForeignLog implements DurableLog {
   }
 
   /**
-   * Returns the position up to which all records are there, durable or not, at the time of the last
-   * {@link #update}; 0 if nothing was found yet.
+   * Returns the position up to which all records are present, durable or not, at the time of the
+   * last {@link #update}; 0 if nothing was found yet.
    */
   public long wholeLsn() {
     return Math.max(whole, durable);

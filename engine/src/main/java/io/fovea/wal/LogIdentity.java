@@ -17,8 +17,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Determines which data file a log belongs to, before any of it is recovered, reused or deleted.
  *
- * <p>The database id is not enough, since a copy of a database has the id of its original. So each
- * opening that changes a database, with a log or without, is a <b>session</b> with a random number.
+ * <p>The database id is not enough, since a copy of a database has the same id as the original. So
+ * each opening that changes a database, with a log or without, is a <b>session</b> with a random
+ * number.
  *
  * <pre>
  *   superblock   session     of the last opening that changed the file
@@ -219,7 +220,7 @@ public final class LogIdentity {
    * Returns why the log must not be reused with a closed data file, or null if it may be.
    *
    * @param session the session of the data file; 0 if not known
-   * @param descends returns whether the data file has all commits of a session
+   * @param descends returns whether the data file contains all commits of a session
    * @return what was found, as the end of a sentence
    */
   public @Nullable String whyNotAfterClose(UUID database, long session, LongPredicate descends) {

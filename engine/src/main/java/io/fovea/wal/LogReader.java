@@ -30,7 +30,7 @@ import java.util.UUID;
  * X there may be whole groups that prove no more than X. They were never acknowledged either, since
  * the durable position does not pass a missing group. They are never read, now or later: a group is
  * read only if it starts exactly where the last record ended, and records appended after an opening
- * go to a new segment, which begins at X or before and hides the rest of this slot.
+ * go to a new segment, which begins at or before X and hides the rest of this slot.
  *
  * <p>A file that was cut is read as far as possible and then rejected by an exception that names
  * the missing part, as far as it is known.

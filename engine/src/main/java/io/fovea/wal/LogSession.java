@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  * <p>One thread at a time.
  */
 public final class LogSession {
-  /** The session of a database that has no log. */
+  /** The session of a database without a log. */
   public static final LogSession NONE = new LogSession();
 
   static final long IDLE = Long.MAX_VALUE;

@@ -8,7 +8,7 @@ import java.util.UUID;
  * @param database the database that the log belongs to
  * @param incarnation counts the openings of the log; durable in the superblock before the first
  *     append, and part of every checksum
- * @param startLsn where the first record goes: the end of the valid records
+ * @param startLsn the position of the first new record: the end of the valid records
  * @param redoLsn segments with records at or after this position are kept
  * @param lastSegment the highest segment number known from outside of the file; 0 if not known
  * @param changesLsn segments with records at or after this position are kept for change

@@ -480,7 +480,8 @@ final class LogWriter implements Runnable {
 
   private void pause() {
     if (isHurried()) {
-      // A waiter needs a reserved, incomplete record: complete soon, if its owner has a CPU.
+      // A waiter needs a record that is reserved but incomplete; it will be complete soon if its
+      // owner has a CPU.
       if (round >= PARK_FROM) {
         LockSupport.parkNanos(Math.min(20_000L << Math.min(round - PARK_FROM, 10), 1_000_000));
       } else if (round >= YIELD_FROM) {

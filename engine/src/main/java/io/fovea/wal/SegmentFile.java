@@ -228,7 +228,7 @@ final class SegmentFile {
     }
   }
 
-  /** Called when the current segment has a durable group, and so a durable header. */
+  /** Called when the current segment contains a durable group, and hence has a durable header. */
   void durable() {
     slots.durable(number);
   }

@@ -219,7 +219,7 @@ final class SegmentRoom {
    *
    * @param payload the number of bytes of records
    * @return the number of bytes of the file, 0 if nothing was claimed
-   * @throws StorageFullException if there is no such space and the file cannot grow: nothing was
+   * @throws StorageFullException if there is too little space and the file cannot grow: nothing was
    *     claimed
    */
   long claim(long payload) {

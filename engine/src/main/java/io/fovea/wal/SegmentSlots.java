@@ -434,7 +434,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Keeps everything from a position on, until {@link #unpin}; returns false if it is gone. */
+  /** Keeps everything after a position until {@link #unpin}; returns false if it is gone. */
   boolean pin(long lsn) {
     lock.lock();
     try {

@@ -18,8 +18,8 @@
  * </pre>
  *
  * <p><b>May import</b>: io, memory, error. <b>Threads</b>: a {@link io.fovea.wal.LogSession}
- * belongs to one thread at a time; everything else is for any thread. <b>Latches</b>: none is taken
- * here. Appending never waits once space was granted, so it may be done with latches held.
+ * belongs to one thread at a time; everything else is for any thread. <b>Latches</b>: this package
+ * takes none. Appending never waits once space was granted, so it may be done with latches held.
  *
  * <p>The memory order and the argument are in docs/internals/log-and-recovery.md.
  */
