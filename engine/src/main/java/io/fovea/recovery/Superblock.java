@@ -206,7 +206,7 @@ public record Superblock(
     return fields.superblock();
   }
 
-  /** Returns a copy of a clean file's superblock with another database id. */
+  /** Returns a copy of a clean file's superblock that belongs to a new database. */
   public Superblock identified(UUID as) {
     Fields fields = new Fields(this);
     fields.id = as;
