@@ -44,18 +44,18 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Successors.</b> Another commit may install a key between finding the successor and locking
  * it; hence the second check. Once the item is held and still is the successor, no other commit can
- * install a key in the gap, because it needs the same item. Own keys that are not installed yet do
- * not matter: all keys of one transaction in one gap have the same successor, and all are locked
- * themselves.
+ * install a key in the gap, because it needs the same item. The transaction's own keys that are not
+ * installed yet do not matter: all keys of one transaction in one gap have the same successor, and
+ * all are locked themselves.
  *
  * <p><b>After the append nothing may fail.</b> Pages for splits are reserved before it. If a
- * resource is missing nevertheless (a frame while pages can't be written, or space if a split took
- * more than foreseen), the commit sleeps with its locks held until the device recovers. A tree
- * change happens completely or not at all, so a failed attempt leaves nothing. A permanent failure
- * (a page that stays unreadable, the end of the log, a close that no longer waits) stops the
- * engine. The locks are kept, so that no transaction sees half a commit, and so is the session, so
- * that no checkpoint passes the record: the next opening applies the missing changes. Before the
- * append anything may fail without a trace.
+ * resource is still missing (a frame while pages can't be written, or space if a split took more
+ * than foreseen), the commit sleeps with its locks held until the device recovers. A tree change
+ * happens completely or not at all, so a failed attempt leaves nothing. A permanent failure (a page
+ * that stays unreadable, the end of the log, a close that no longer waits) stops the engine. The
+ * locks are kept, so that no transaction sees half a commit, and so is the session, so that no
+ * checkpoint passes the record: the next opening applies the missing changes. Before the append
+ * anything may fail without a trace.
  *
  * <p><b>Locks are released before durability.</b> Later writers have later records, and readers
  * wait for what they read ({@link Tx#readLsn}).
@@ -112,7 +112,7 @@ final class Commit {
     int n = locks.order();
     CatalogPart catalog = changed(work.catalog);
     if (n == 0 && catalog == null) {
-      // Items locked nevertheless were read under the lock: a dummy write protects these reads.
+      // Any items that are locked were read under the lock: a dummy write protects these reads.
       concurrencyControl.publish(concurrencyControl.decide());
       return work.readLsn;
     }
@@ -252,7 +252,7 @@ final class Commit {
   }
 
   /**
-   * Decides with the gate closed, so that a catalog change is between all others ({@link
+   * Decides with the gate closed, so that a catalog change falls between all other commits ({@link
    * CommitGate}).
    */
   private long decideAtQuiescentPoint(CatalogPart catalog) {
