@@ -183,7 +183,7 @@ final class Admission {
     Waiter seen = guard.get();
     boolean guards = seen == w || seen == null && guard.compareAndSet(null, w);
     if (w.thread.isInterrupted()) {
-      Waits.sleep(Math.min(left, 1_000_000L)); // it would not park; see Waits
+      Waits.sleep(Math.min(left, 1_000_000L)); // an interrupted thread would not park; see Waits
     } else if (guards || left < LOOK_NANOS) {
       LockSupport.parkNanos(this, Math.min(left, LOOK_NANOS));
     } else {

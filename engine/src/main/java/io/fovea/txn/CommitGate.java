@@ -16,7 +16,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * <pre>
  *   a commit                                a thread that needs a quiescent point
  *     inside := 1                             closed := true
- *     closed? inside := 0, wait, retry        every inside = 0?   otherwise closed := false, retry later
+ *     closed? inside := 0, wait, retry        every inside = 0?   otherwise closed := false, retry
  *     decide, append, install, publish        moments + 1; work; moments + 1
  *     inside := 0                             closed := false
  * </pre>

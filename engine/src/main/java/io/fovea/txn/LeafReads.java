@@ -7,8 +7,8 @@ import io.fovea.config.Protocol;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The leaves that a read-only transaction under TicToc has scanned as a whole, instead of reading
- * an item per record.
+ * The leaves that a read-only transaction under TicToc has scanned whole, instead of reading an
+ * item per record.
  *
  * <pre>
  *   body      each leaf that a scan copies: frame and version
@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
  * commits with timestamps up to c, and all later changes have timestamps above c. The proof is in
  * docs/internals/transactions.md, "Scans by leaves".
  *
- * <p>Any change of a leaf, its move and its eviction invalidate the transaction, so it must be
- * retried: the next attempt uses items. After failures, this context lets more and more
- * transactions use items at once. The cost for others is that a commit in a scanned tree can't take
- * a timestamp in the past.
+ * <p>Any change, move or eviction of a leaf invalidates the transaction, so it must be retried: the
+ * next attempt uses items. After failures, this context lets more and more transactions use items
+ * from the start. The cost for others is that a commit in a scanned tree can't take a timestamp in
+ * the past.
  */
 final class LeafReads {
   /** Up to this share of the pool, leaves are expected to stay in it for a while. */
@@ -81,7 +81,7 @@ final class LeafReads {
     }
   }
 
-  /** Returns whether a scan of the tree goes by leaves from now on. */
+  /** Returns whether a scan of the tree is to read leaves instead of items. */
   boolean take(BTree tree) {
     if (!allowed) {
       return false;

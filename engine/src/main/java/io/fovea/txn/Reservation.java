@@ -43,7 +43,7 @@ final class Reservation {
 
   final PessimisticTicket pessimisticTicket;
 
-  /** By {@link System#nanoTime}; meaningful if {@link #limited}. */
+  /** A {@link System#nanoTime} value; meaningful only if {@link #limited}. */
   private final long deadlineNanos;
 
   private final boolean limited;
@@ -53,7 +53,7 @@ final class Reservation {
   @SuppressWarnings("unused") // set through STATE
   private volatile int state;
 
-  /** After {@code timeoutNanos} others may end it; 0: never. */
+  /** Creates a reservation that others may end after {@code timeoutNanos}; 0: never. */
   Reservation(PessimisticTicket pessimisticTicket, long timeoutNanos) {
     this.pessimisticTicket = pessimisticTicket;
     this.limited = timeoutNanos > 0;
@@ -61,8 +61,9 @@ final class Reservation {
   }
 
   /**
-   * Reserves an item; returns whether that is new. A transaction that has locked it, or locks it
-   * later without having seen this, is visible to the owner's next check of the item.
+   * Reserves an item; returns whether it was not yet reserved in this mode. A transaction that has
+   * locked it, or locks it later without having seen this, is visible to the owner's next check of
+   * the item.
    */
   boolean add(long item, boolean forWriting) {
     long[] t = table;

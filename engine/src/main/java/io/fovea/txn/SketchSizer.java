@@ -63,8 +63,8 @@ final class SketchSizer {
   }
 
   /**
-   * Returns the number of columns from now on, given the numbers of ended transactions, of
-   * suspected false conflicts among them, and of released entries, since the start.
+   * Returns the new number of columns, given the numbers of ended transactions, suspected false
+   * conflicts among them and released entries, all since the start.
    */
   int next(long ended, long suspected, long released) {
     long transactions = ended - this.ended;

@@ -35,8 +35,8 @@
  *   ColdTimestamps   timestamps of unused items          Sketch           an upper bound for them
  * </pre>
  *
- * <p>Parts use those below them. No part knows {@code Tx} or {@code TxEngine}; a protocol knows
- * {@code ConcurrencyControl}, whose part it is.
+ * <p>Each part may use those below it. No part knows {@code Tx} or {@code TxEngine}; a protocol
+ * knows {@code ConcurrencyControl}, whose part it is.
  *
  * <p>May import: config, error, memory, io, wal, buffer, btree. Threading: a {@link
  * io.fovea.txn.Tx} belongs to the thread that began it; {@link io.fovea.txn.TxEngine} and {@link
