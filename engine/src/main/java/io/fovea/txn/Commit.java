@@ -39,8 +39,8 @@ import org.jspecify.annotations.Nullable;
  *      [wait until the record is durable: {@link TxEngine#await}, with nothing held]
  * </pre>
  *
- * <b>Lock order.</b> Written items are waited for in hash order. Successors are locked afterwards,
- * out of order, so every wait is bounded and ends in an abort.
+ * <b>Lock order.</b> A commit waits for written items in hash order. It locks successors
+ * afterwards, out of order, so every wait for them is bounded and ends in an abort.
  *
  * <p><b>Successors.</b> Another commit may install a key between finding the successor and locking
  * it; hence the second check. Once the item is held and still is the successor, no other commit can

@@ -39,7 +39,10 @@ import org.jspecify.annotations.Nullable;
  * the same session. If the process dies in between, the record names the chains to free.
  */
 final class CommitAppender {
-  /** Reserved pages that a context keeps for its next commit: this number, or this many bytes. */
+  /**
+   * Reserved pages that a context keeps for its next commit: this number, or this many bytes if
+   * that is more.
+   */
   private static final int KEEP_PAGES = 16;
 
   private static final int KEEP_BYTES = 256 << 10;
@@ -92,7 +95,7 @@ final class CommitAppender {
 
   private int pages;
 
-  // How far the record goes: the next entry, and the next patch of it.
+  // The end of the current part: the next entry, and its next patch.
   private int entry;
   private int patch;
   private long bytes;

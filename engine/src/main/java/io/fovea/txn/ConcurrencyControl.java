@@ -400,9 +400,7 @@ final class ConcurrencyControl {
     return ts;
   }
 
-  /**
-   * Returns whether the catalog may have changed since the transaction began, by two field reads.
-   */
+  /** Returns whether the catalog may have changed since the begin. Costs two field reads. */
   private boolean catalogMatters() {
     return gate.moments() != moments || work.catalog != null;
   }
@@ -419,9 +417,7 @@ final class ConcurrencyControl {
     return !gate.isGone(work.tables, drops) && (catalog == null || catalog.catalogReadsValid());
   }
 
-  /**
-   * Aborts with {@link AbortCause#CATALOG} if a used table was dropped since the transaction began.
-   */
+  /** Aborts with {@link AbortCause#CATALOG} if a used table was dropped meanwhile. */
   void requireUsedThere() {
     if (gate.isGone(work.tables, drops)) {
       throw life.abort(AbortCause.CATALOG, CATALOG);
@@ -477,10 +473,7 @@ final class ConcurrencyControl {
         : Silo.validate(reads, locked, timestamps);
   }
 
-  /**
-   * Returns whether a snapshot began during the transaction, which must not commit before the
-   * snapshot.
-   */
+  /** Returns whether a snapshot began during the transaction, which then must not precede it. */
   private boolean spansSnapshot() {
     return gate.moments() != moments;
   }

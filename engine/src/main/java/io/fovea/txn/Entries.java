@@ -156,7 +156,7 @@ final class Entries {
     return best;
   }
 
-  /** Fills a free slot, under the lock. The stamp is last: others check it first. */
+  /** Fills a free slot, under the lock. The stamp is written last: others check it first. */
   private void materialise(TimestampContext c, int slot, long item, long bound) {
     table.wordRelease(slot, bound);
     table.item(slot, item);

@@ -19,7 +19,7 @@ import java.util.Arrays;
  * begin and end; the value seen is at least that of the end before T, which T's claim has seen. So
  * an epoch that has advanced by {@link #MOVES} belongs to a transaction after T, and a context that
  * is found free has seen T's end. The epoch covers a context that passes between transactions
- * without being free, the claim covers a context that is never used again.
+ * without being free; the claim covers a context that is never used again.
  *
  * <p>Used by one thread at a time.
  */

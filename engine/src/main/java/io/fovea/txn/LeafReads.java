@@ -28,12 +28,15 @@ import org.jspecify.annotations.Nullable;
  * the past.
  */
 final class LeafReads {
-  /** Up to this share of the pool, leaves are expected to stay in it for a while. */
+  /**
+   * Leaves are expected to stay in the pool for a while if they are fewer than one in this many
+   * frames.
+   */
   private static final int SHARE = 8;
 
   private static final int LEAVES_MAX = 1 << 10;
 
-  /** How often the gate is checked for a commit to end: as for a locked item. */
+  /** How often the gate is checked while a commit has not left: as often as a locked item. */
   private static final int SPINS = 400;
 
   /** The maximum n of failures after which a context lets 2^n - 1 transactions use items. */

@@ -93,7 +93,7 @@ final class PessimisticLocking {
     }
     boolean added = r.add(item, false);
     if (concurrencyControl.stamped) {
-      return timestamps.pin(life.id, item); // look finds another's lock
+      return timestamps.pin(life.id, item); // look() finds another's lock
     }
     if (added) {
       occ.awaitSection();

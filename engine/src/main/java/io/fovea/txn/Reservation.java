@@ -61,9 +61,9 @@ final class Reservation {
   }
 
   /**
-   * Reserves an item; returns whether it was not yet reserved in this mode. A transaction that has
-   * locked it, or locks it later without having seen this, is visible to the owner's next check of
-   * the item.
+   * Reserves an item; returns false if it already was, in this mode or a stronger one. A
+   * transaction that has locked it, or locks it later without having seen this, is visible to the
+   * owner's next check of the item.
    */
   boolean add(long item, boolean forWriting) {
     long[] t = table;

@@ -13,12 +13,12 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Atomicity.</b> A batch is a copy of keys from a leaf copy. The items' words are read and
  * found unlocked, and then the leaf's version is found to be the one from before the copy. By the
  * argument in {@link TxReads}, words and keys belong together. If an ascending batch begins in a
- * different leaf from that of the last key, that leaf and all leaves after it must still have their
- * versions ({@link LeafScan#stillValid}); otherwise a key could have been installed behind the
- * scan, and would have changed the word of the new leaf's first key before it was read. In a
- * descending scan, the gap below its last key belongs to that key's item, which is reread with the
- * batch that has the gap. Batches grow (1, 4, 16, 64 keys), so that a scan for one key reads one
- * item and a long one checks few versions.
+ * different leaf from that of the last key, all leaves from the last key's to the new one must
+ * still have their versions ({@link LeafScan#stillValid}); otherwise a key could have been
+ * installed behind the scan, and would have changed the word of the new leaf's first key before it
+ * was read. In a descending scan, the gap below its last key belongs to that key's item, which is
+ * reread with the batch that has the gap. Batches grow (1, 4, 16, 64 keys), so that a scan for one
+ * key reads one item and a long one checks few versions.
  *
  * <p><b>Runs of empty leaves</b> may be longer than the pool, so that versions are lost. An attempt
  * therefore needs either unchanged versions, or words that were unlocked and equal before the
@@ -90,7 +90,7 @@ abstract class ScanBatches extends ScanRange {
   int batchSize;
   int batchAt;
 
-  /** With versions: the old records among the batch's keys. */
+  /** With versions: the old records in the range of keys that the batch covers. */
   final @Nullable OldRecords old;
 
   /** With versions: the batch after merging. */

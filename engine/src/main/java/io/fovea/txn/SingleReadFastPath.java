@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * i, reads its word, unlocked, and checks that the leaf still has the version of the first read.
  * Then the content was current when the word was read, as for any read. If the version differs,
  * because of a neighbor or an eviction, the transaction aborts and its next attempt uses items. If
- * {@link #enter} fails without an abort, the read remains unregistered, and the next operation
+ * {@link #enter} fails without an abort, the read remains a single one, and the next operation
  * tries again. After a second operation, a context runs the next {@value #PAUSE} transactions
  * without the fast path.
  */

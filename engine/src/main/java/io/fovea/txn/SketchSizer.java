@@ -1,7 +1,7 @@
 package io.fovea.txn;
 
 /**
- * Decides on the number of the sketch's columns from statistics: the dissertation's future work
+ * Chooses the number of the sketch's columns from statistics: the dissertation's future work
  * (sections 4.3.2 and 6.3).
  *
  * <pre>

@@ -46,8 +46,8 @@ import io.fovea.error.AbortCause;
  * </ul>
  *
  * <p>A descending scan reads the item of a gap before the gap, and rereads it with the gap's
- * content ({@link TxScan}): a key deleted in between was published at that item, or at an item
- * installed in between later, whose install in turn published that item.
+ * content ({@link TxScan}): a key deleted in between was published at that item, or at the item of
+ * a key installed in the gap later, whose install in turn published the gap's item.
  *
  * <p><b>Approximate timestamps</b> are never too low, so they only cause aborts (dissertation,
  * 3.1): every comparison is between the transaction's exact number and an item's timestamp. An

@@ -344,8 +344,8 @@ final class TimestampTable {
   }
 
   /**
-   * Releases what an error has left held. It uses a compare-and-set, because another context may
-   * hold the lock by now; each hold has a different version.
+   * Releases what an error has left held. Uses a compare-and-set, because another context may hold
+   * the lock by now; each hold has a different version.
    */
   void recover(TimestampContext c) {
     int column = c.column;
@@ -409,12 +409,12 @@ final class TimestampTable {
     return (int) Mem.peekLongOpaque(memory, bucketReachOffset(slot));
   }
 
-  /** Sets the reach of a slot's bucket. Raises a column's reach. Under the column lock. */
+  /** Sets the reach of a slot's bucket. Under the column lock. */
   void bucketReach(int slot, int reach) {
     Mem.putLongOpaque(memory, bucketReachOffset(slot), reach);
   }
 
-  /** Under the column lock. */
+  /** Raises a column's reach. Under the column lock. */
   void raiseReach(int column, int reach) {
     long offset = headerOffset(column);
     long header = Mem.getLongOpaque(memory, offset);

@@ -237,10 +237,10 @@ public final class Timestamps {
    * be pinned.
    *
    * <p>Entries of a column are created and released under its lock, which changes its version. With
-   * equal versions before and after, and the lock free, a found entry was the item's all the time.
-   * If none was found, the item was not locked: a lock is a bit in an entry, and no locked entry is
-   * released ({@link Entries#release}). The version's load acquires, so later reads are not older;
-   * the fence keeps them before the second load.
+   * equal versions before and after, and the lock free, an entry that was found belonged to the
+   * item throughout. If none was found, the item was not locked: a lock is a bit in an entry, and
+   * no locked entry is released ({@link Entries#release}). The version's load acquires, so later
+   * reads are not older; the fence keeps them before the second load.
    */
   boolean unlocked(long item) {
     int column = table.column(item);

@@ -252,8 +252,8 @@ public final class Tx {
   }
 
   /**
-   * Ends the transaction without effects. Does nothing if it has ended, which is an error of the
-   * caller, because {@link #commit(long)} always ends it.
+   * Ends the transaction without effects. Does nothing if it has already ended. To call it then is
+   * an error of the caller, because {@link #commit(long)} always ends the transaction.
    */
   public void rollback(long generation) {
     if (epoch != generation) {

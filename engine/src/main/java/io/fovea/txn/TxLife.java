@@ -98,7 +98,7 @@ final class TxLife {
 
   private void checkPeriodically() {
     if (interrupted) {
-      // Stores only: until {@link #before} has returned, each operation begins with it.
+      // Stores only: until before.run() has returned, each operation begins with it.
       operationsToCheck = 1;
       before.run();
       interrupted = false;
@@ -182,7 +182,7 @@ final class TxLife {
     }
   }
 
-  /** Returns the time until {@link #checkWaiting} throws because of the age; at least 1. */
+  /** Returns the nanoseconds until {@link #checkWaiting} throws because of the age; at least 1. */
   long nanosLeft() {
     return timeoutNanos > 0
         ? Math.max(1, timeoutNanos - (System.nanoTime() - beganNanos) + 1)

@@ -32,7 +32,7 @@ import java.util.function.Consumer;
  *
  * <ul>
  *   <li>An ascending piece that starts at x reads the first installed key at or above x, whose item
- *       covers the gap with x. A descending one starts with the item of the first installed key
+ *       covers the gap with x. A descending piece starts with the item of the first installed key
  *       above x.
  *   <li>Keys between two pieces were not returned, so their items need not be read.
  *   <li>An item that two pieces read is one entry of the read set; a different wts aborts.

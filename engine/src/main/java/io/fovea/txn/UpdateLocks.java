@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * may be one of few, chosen by the item's hash, and a wait may end without it:
  *
  * <ul>
- *   <li><i>No deadlock.</i> Locks are waited for in ascending order. A transaction that wants a
- *       lower lock than one it holds, and finds it taken, continues without it.
+ *   <li><i>No deadlock.</i> Transactions wait for locks in ascending order. A transaction that
+ *       wants a lower lock than one it holds, and finds it taken, continues without it.
  *   <li><i>No transaction waits for its own thread</i>, which may have begun another.
  *   <li><i>No long wait.</i> After {@link #patienceNanos} the holder is assumed to be idle.
  * </ul>
