@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The commit of one transaction. The order of the steps is the same under all protocols; {@link
  * ConcurrencyControl} implements (a) to (d) and (f), shown here for TicToc. {@code
- * docs/internals/transactions.md} has the proof.
+ * docs/internals/transactions.md} contains the proof.
  *
  * <pre>
  *      wait for log space that a recovery may need      before any lock
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *      grant of log space; holds back the redo point
  *      pin the items of keys that were not read
  *  (a) lock the written items, in hash order            these keys and the gaps below them
- *  (b) for each key that appears or disappears:         can't change from here on
+ *  (b) for each key that appears or disappears:         can't change after this
  *        find the first installed key above, try-lock its item, check again
  *      move pages of a long value, in a transaction that does only that  {@link ChainMove}
  *      enter the gate: no snapshot begins from here on  {@link CommitGate}
@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <b>Lock order.</b> A commit waits for written items in hash order. It locks successors
- * afterwards, out of order, so every wait for them is bounded and ends in an abort.
+ * afterwards, out of order, so every wait is bounded and ends in an abort.
  *
  * <p><b>Successors.</b> Another commit may install a key between finding the successor and locking
  * it; hence the second check. Once the item is held and still is the successor, no other commit can

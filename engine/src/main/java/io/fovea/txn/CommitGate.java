@@ -26,8 +26,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * loads follows both stores.
  *
  * <p><b>Serial order.</b> Let A be the transactions that decide before the point and B those that
- * decide after it; {@code docs/internals/snapshots.md} has the proof that A precedes B. The proof
- * requires that a transaction of B that began before the point revalidates its reads ({@link
+ * decide after it; {@code docs/internals/snapshots.md} proves that A precedes B. The proof requires
+ * that a transaction of B that began before the point revalidates its reads ({@link
  * ConcurrencyControl#decide}). A read-only transaction does not enter the gate. It is in B if, when
  * it decided, it saw a new value of {@link #moments} or a change of a transaction in B; the writer
  * had seen that value, so the reader sees it too.

@@ -156,8 +156,8 @@ final class ConcurrencyControl {
   }
 
   /**
-   * Draws the transaction's number if the serial order is that of begins; under OCC, remembers the
-   * start of the commits to check. Called before any read.
+   * Draws the transaction's number if the serial order is the order of begins; under OCC, remembers
+   * the start of the commits to check. Called before any read.
    */
   private void drawTimestamp() {
     switch (kind) {
@@ -400,7 +400,7 @@ final class ConcurrencyControl {
     return ts;
   }
 
-  /** Returns whether the catalog may have changed since the begin. Costs two field reads. */
+  /** Returns whether the catalog may have changed since it began. Costs two field reads. */
   private boolean catalogMatters() {
     return gate.moments() != moments || work.catalog != null;
   }
@@ -417,7 +417,7 @@ final class ConcurrencyControl {
     return !gate.isGone(work.tables, drops) && (catalog == null || catalog.catalogReadsValid());
   }
 
-  /** Aborts with {@link AbortCause#CATALOG} if a used table was dropped meanwhile. */
+  /** Aborts with {@link AbortCause#CATALOG} if a used table was dropped since it began. */
   void requireUsedThere() {
     if (gate.isGone(work.tables, drops)) {
       throw life.abort(AbortCause.CATALOG, CATALOG);

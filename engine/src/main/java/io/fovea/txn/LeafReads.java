@@ -36,7 +36,7 @@ final class LeafReads {
 
   private static final int LEAVES_MAX = 1 << 10;
 
-  /** How often the gate is checked while a commit has not left: as often as a locked item. */
+  /** How often the gate is checked for the end of a commit: as often as a locked item. */
   private static final int SPINS = 400;
 
   /** The maximum n of failures after which a context lets 2^n - 1 transactions use items. */

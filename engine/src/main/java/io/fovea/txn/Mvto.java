@@ -14,7 +14,7 @@ import java.lang.foreign.MemorySegment;
  *
  * <pre>
  *   begin    remember the tail of the versions, then t := the next number of the clock
- *   read     item not locked. wts &lt;= 2t: the tree has the version; rts := max(rts, 2t)
+ *   read     item not locked. wts &lt;= 2t: the tree holds the version; rts := max(rts, 2t)
  *            otherwise the version of the record with begin &lt;= 2t &lt; end, from {@link Versions}
  *   commit   lock the written items and successors; rts &lt;= 2t of each, or abort
  *            append; save the records to be overwritten; install; words := (2t + 1, 2t + 1)

@@ -5,7 +5,7 @@ import java.lang.invoke.VarHandle;
 
 /**
  * The items that one pessimistic transaction has reserved: all that it has read or will write, next
- * keys included. {@link Reservations} has the rules.
+ * keys included. {@link Reservations} states the rules.
  *
  * <p>A hash set of longs: the owner adds, every writer searches, nothing is removed. The mode
  * replaces bit 0 of an item, so two items that differ only in it are one, which is coarser and
@@ -93,7 +93,7 @@ final class Reservation {
     return to;
   }
 
-  /** Decides to commit: from here on no writer may end the reservation. */
+  /** Decides to commit: after this no writer may end the reservation. */
   boolean decide() {
     return STATE.compareAndSet(this, ACTIVE, DECIDED);
   }

@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * still have their versions ({@link LeafScan#stillValid}); otherwise a key could have been
  * installed behind the scan, and would have changed the word of the new leaf's first key before it
  * was read. In a descending scan, the gap below its last key belongs to that key's item, which is
- * reread with the batch that has the gap. Batches grow (1, 4, 16, 64 keys), so that a scan for one
- * key reads one item and a long one checks few versions.
+ * reread with the batch that contains the gap. Batches grow (1, 4, 16, 64 keys), so that a scan for
+ * one key reads one item and a long one checks few versions.
  *
  * <p><b>Runs of empty leaves</b> may be longer than the pool, so that versions are lost. An attempt
  * therefore needs either unchanged versions, or words that were unlocked and equal before the

@@ -154,7 +154,7 @@ public final class Sketch {
     put(state, item, word);
   }
 
-  /** With the {@link #state} that the caller has read under the same lock. */
+  /** Does the same with the {@link #state} that the caller has read under the same lock. */
   void put(State s, long item, long word) {
     long put = TidWord.withoutLock(word);
     // A later get of the item follows under the same lock, and reads this floor or more.
@@ -178,7 +178,7 @@ public final class Sketch {
     return get(state, item);
   }
 
-  /** With the {@link #state} that the caller has read under the same lock. */
+  /** Does the same with the {@link #state} that the caller has read under the same lock. */
   long get(State s, long item) {
     Cells c = s.cells;
     long word = Mem.peekLongOpaque(c.segment, c.offset(0, item));
@@ -240,7 +240,7 @@ public final class Sketch {
     }
   }
 
-  /** Returns the native memory in use; while the size changes, that of both. */
+  /** Returns the native memory in use, that of both sizes during a resize. */
   public long bytes() {
     State s = state;
     Cells next = s.next;

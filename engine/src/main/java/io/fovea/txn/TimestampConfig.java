@@ -24,7 +24,7 @@ public record TimestampConfig(
     int sketchRows,
     int sketchColumns,
     int sketchColumnsMax) {
-  /** When an entry of the exact table is unused. */
+  /** When an entry of the exact table counts as unused. */
   public enum Release {
     /** No running transaction is as old as the last use. */
     EPOCH,

@@ -93,7 +93,7 @@ final class TimestampTable {
 
   /**
    * @param wideBits log2 of a column's buckets in level 0: 0 if entries are released. Otherwise
-   *     level 0 has most entries, and columns must be wide, so that they fill evenly
+   *     level 0 holds most entries, and columns must be wide, so that they fill evenly
    */
   TimestampTable(long activeTimestampBytes, long budgetBytes, int wideBits) {
     if (activeTimestampBytes < 2 * BUCKET_BYTES || budgetBytes < activeTimestampBytes) {
@@ -214,7 +214,10 @@ final class TimestampTable {
     Mem.putLongOpaque(memory, ((long) slot << SLOT_SHIFT) + ITEM, item);
   }
 
-  /** Loads an item's bucket ahead of a pin; the result only keeps the loads alive. */
+  /**
+   * Loads an item's bucket ahead of a pin; the result only keeps the loads from being optimized
+   * away.
+   */
   long load(long item) {
     long bucket = (long) (firstSlot(item) & -SLOTS_PER_BUCKET) << SLOT_SHIFT;
     return Mem.peekLong(memory, bucket) + Mem.peekLong(memory, bucket + BUCKET_BYTES / 2);

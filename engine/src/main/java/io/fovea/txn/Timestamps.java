@@ -263,7 +263,7 @@ public final class Timestamps {
 
   /**
    * Loads the cache lines that {@link #pin} will use. Loads overlap, whereas pins don't, because
-   * each has an atomic instruction. The result only keeps the loads alive.
+   * each has an atomic instruction. The result only keeps the loads from being optimized away.
    */
   long load(long item) {
     return table.load(item);
@@ -276,7 +276,9 @@ public final class Timestamps {
     return true;
   }
 
-  /** Drops the last pin, if it is of this slot, to save memory. Others stay until {@link #exit}. */
+  /**
+   * Drops the last pin, if it is of this slot, to save memory. Other pins stay until {@link #exit}.
+   */
   public void unpin(int ctx, int slot) {
     TimestampContext c = contexts[ctx];
     int last = c.pinned - 1;
@@ -360,8 +362,8 @@ public final class Timestamps {
    * <ul>
    *   <li>The caller, which read the value of w and commits at c &gt;= w', counts as having read
    *       D's, valid until c.
-   *   <li>A reader that saw (w, r) and commits at r or before is valid, before D. One that commits
-   *       later, or validates the item again, finds w' and aborts needlessly.
+   *   <li>A reader that saw (w, r) and commits at r or before is valid, before D. A reader that
+   *       commits later, or validates the item again, finds w' and aborts needlessly.
    *   <li>Later readers see w' and commit at w' or later, after D.
    *   <li>A locked word is never raised, because the CAS expects an unlocked one. Its writer has
    *       chosen its timestamp by the old rts, which w' may reach or exceed (the counterexamples of

@@ -306,8 +306,7 @@ final class TxReads {
   }
 
   /**
-   * Reads without searching the write set, for a scan whose record has its value outside of the
-   * leaf.
+   * Reads without searching the write set, for a scan's record whose value is outside of the leaf.
    */
   int readScanned(
       BTree tree, MemorySegment key, long keyOffset, int keyLength, MemorySegment out, int cap) {
