@@ -27,11 +27,11 @@ import org.jspecify.annotations.Nullable;
  * context and then checks {@code closed}; a closer sets {@code closed} and then checks the
  * contexts. All accesses are volatile, so one of each pair sees the other.
  *
- * <p><b>The guard</b> is the waiter that parks for {@link #LOOK_NANOS} at most and then wakes all
+ * <p><b>The guard</b> is the waiter that parks for at most {@link #LOOK_NANOS} and then wakes all
  * waiters whose time is up; the others park without a limit, because timers are expensive. Any
  * arriving or woken waiter becomes the guard if there is none, and any leaving waiter that finds
- * none wakes the first in the queue. So a waiter that parked under a guard does not outlast it: it
- * queued before it saw the guard, so the leaving guard finds a waiter.
+ * none wakes the first in the queue. So a waiter that parked while there was a guard is not left
+ * without one: it queued before it saw the guard, so the leaving guard finds a waiter to wake.
  */
 final class Admission {
   private static final VarHandle GIVEN;
@@ -52,7 +52,7 @@ final class Admission {
   private static final class Waiter {
     final Thread thread = Thread.currentThread();
 
-    /** By {@link System#nanoTime}; meaningful if {@code limited}. */
+    /** A {@link System#nanoTime} value; meaningful only if {@code limited}. */
     final long deadline;
 
     final boolean limited;
@@ -62,7 +62,7 @@ final class Admission {
       this.limited = timeoutNanos > 0;
     }
 
-    /** Null, then a context from the thread that hands it over, or GONE from the waiter. */
+    /** Initially null; the thread that hands over a context sets it, or the waiter sets GONE. */
     @SuppressWarnings("unused") // set through GIVEN
     volatile @Nullable Object given;
 
@@ -87,7 +87,7 @@ final class Admission {
     return waiting.get();
   }
 
-  /** Returns a claimed context, after waiting up to {@code timeoutNanos}; 0: without limit. */
+  /** Returns a claimed context, waiting up to {@code timeoutNanos} for one; 0: no limit. */
   Tx enter(boolean readOnly, long timeoutNanos) {
     if (waiting.get() == 0) {
       Tx tx = claim();
@@ -183,7 +183,7 @@ final class Admission {
     Waiter seen = guard.get();
     boolean guards = seen == w || seen == null && guard.compareAndSet(null, w);
     if (w.thread.isInterrupted()) {
-      Waits.sleep(Math.min(left, 1_000_000L)); // it would not park; see Waits
+      Waits.sleep(Math.min(left, 1_000_000L)); // an interrupted thread would not park; see Waits
     } else if (guards || left < LOOK_NANOS) {
       LockSupport.parkNanos(this, Math.min(left, LOOK_NANOS));
     } else {
@@ -199,7 +199,7 @@ final class Admission {
     }
   }
 
-  /** Ends a wait; wakes the first of the other waiters if there is no guard then. */
+  /** Ends a wait; if that leaves no guard, wakes the first remaining waiter. */
   private void relieve(Waiter w) {
     guard.compareAndSet(w, null);
     if (guard.get() == null) {
@@ -231,7 +231,7 @@ final class Admission {
         }
       }
       tx.unclaim();
-      // A waiter that came in between checked the contexts before this one was free.
+      // A waiter that queued in between checked the contexts before this one was free.
       if (closed || queue.isEmpty() || !tx.claim()) {
         return;
       }

@@ -44,7 +44,7 @@ public final class Attempts implements AutoCloseable {
     }
   }
 
-  /** Waits up to a limit for the ticket, for a single attempt; returns whether it is granted. */
+  /** Waits up to a limit for the ticket, before a single attempt; returns whether it is granted. */
   public boolean awaitTurn(long nanos) {
     PessimisticTicket t = pessimisticTicket;
     if (t == null) {

@@ -6,7 +6,7 @@ import io.fovea.wal.LogSession;
 
 /**
  * A transaction's catalog changes, as its commit sees them; implemented by {@code
- * CatalogTransaction}, which has the argument.
+ * CatalogTransaction}, which explains why this is correct.
  *
  * <pre>
  *   {@link Commit}            catalog part
@@ -26,7 +26,7 @@ import io.fovea.wal.LogSession;
  * </pre>
  */
 public interface CatalogPart {
-  /** Returns whether it changes anything; if not, the transaction has only looked up tables. */
+  /** Returns whether the transaction changes the catalog; if not, it has only looked up tables. */
   boolean changes();
 
   /**
@@ -48,22 +48,22 @@ public interface CatalogPart {
     void add(BTree tree, long records, long bytes);
   }
 
-  /** Returns the maximum number of catalog records that it adds or makes longer. */
+  /** Returns the maximum number of catalog records that it adds or lengthens. */
   int inserts();
 
   /** Returns the size of these records, in bytes. */
   long bytes();
 
-  /** Returns where pages for them are reserved. */
+  /** Returns the reservations of pages for these records. */
   PageReservations promises();
 
   /** Called when all locks are held, before the gate closes. */
   void deciding();
 
   /**
-   * Called when it has decided and the gate is open again. All earlier decisions are in the trees,
-   * and no transaction changes the tables that it drops or cuts. Throws an abort if these tables
-   * are not as the transaction read them.
+   * Called after the commit has decided and the gate is open again. The trees contain all earlier
+   * decisions, and no transaction changes the tables that it drops or cuts. Throws an abort if
+   * these tables are not as the transaction read them.
    */
   void decided();
 
@@ -74,7 +74,7 @@ public interface CatalogPart {
   void stage(LogSession session);
 
   /**
-   * Appends recovery's records of at most {@code maxBytes}, before all others; returns their LSN.
+   * Appends records of at most {@code maxBytes} for recovery, before all others; returns their LSN.
    */
   long append(LogSession session, int maxBytes);
 
@@ -84,7 +84,7 @@ public interface CatalogPart {
   /** Frees what the catalog no longer needs. */
   void release(LogSession session);
 
-  /** Undoes the preparations, instead of {@link #install}: the commit failed. */
+  /** Undoes the preparations of a failed commit; called instead of {@link #install}. */
   void undo(LogSession session);
 
   /** Called when the transaction has ended, before its context is released. Does not wait. */

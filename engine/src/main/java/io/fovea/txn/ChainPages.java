@@ -65,7 +65,7 @@ final class ChainPages {
   }
 
   void clear() {
-    pids.clear(); // includes remains of an add that failed
+    pids.clear(); // including what a failed add left
     if (runs > 0) {
       Arrays.fill(trees, 0, runs, null);
       runs = 0;

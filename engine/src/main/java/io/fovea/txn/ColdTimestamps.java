@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Invariant.</b> {@link #get} returns wts &lt;= rts, and neither is below that of any word
- * that was put for the item before. It is not called while an entry is in use. Calls for one item
- * run under its column's lock, so that a get sees all earlier puts. They may wait for a device if
- * there are pages, and for nothing else.
+ * that was put for the item before. It is not called while the item's entry is in use. Calls for
+ * one item run under its column's lock, so that a get sees all earlier puts. They may wait for a
+ * device if timestamps are in pages, and never for anything else.
  */
 final class ColdTimestamps {
   private static final int NOTHING = 0;
@@ -43,7 +43,7 @@ final class ColdTimestamps {
     this.sketch = many ? new Sketch(config.sketchRows(), config.sketchColumns()) : new Sketch(1, 1);
   }
 
-  /** Does any waiting, before the column's lock is taken. */
+  /** Waits for the item's page, if there are pages, before the column's lock is taken. */
   void fetch(int ctx, long item) {
     TimestampPages p = pages;
     if (p != null) {

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The commit of one transaction. The order of the steps is the same under all protocols; {@link
  * ConcurrencyControl} implements (a) to (d) and (f), shown here for TicToc. {@code
- * docs/internals/transactions.md} has the proof.
+ * docs/internals/transactions.md} contains the proof.
  *
  * <pre>
  *      wait for log space that a recovery may need      before any lock
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *      grant of log space; holds back the redo point
  *      pin the items of keys that were not read
  *  (a) lock the written items, in hash order            these keys and the gaps below them
- *  (b) for each key that appears or disappears:         can't change from here on
+ *  (b) for each key that appears or disappears:         can't change after this
  *        find the first installed key above, try-lock its item, check again
  *      move pages of a long value, in a transaction that does only that  {@link ChainMove}
  *      enter the gate: no snapshot begins from here on  {@link CommitGate}
@@ -39,23 +39,23 @@ import org.jspecify.annotations.Nullable;
  *      [wait until the record is durable: {@link TxEngine#await}, with nothing held]
  * </pre>
  *
- * <b>Lock order.</b> Written items are waited for in hash order. Successors are locked afterwards,
- * out of order, so every wait is bounded and ends in an abort.
+ * <b>Lock order.</b> A commit waits for written items in hash order. It locks successors
+ * afterwards, out of order, so every wait is bounded and ends in an abort.
  *
  * <p><b>Successors.</b> Another commit may install a key between finding the successor and locking
  * it; hence the second check. Once the item is held and still is the successor, no other commit can
- * install a key in the gap, because it needs the same item. Own keys that are not installed yet do
- * not matter: all keys of one transaction in one gap have the same successor, and all are locked
- * themselves.
+ * install a key in the gap, because it needs the same item. The transaction's own keys that are not
+ * installed yet do not matter: all keys of one transaction in one gap have the same successor, and
+ * all are locked themselves.
  *
  * <p><b>After the append nothing may fail.</b> Pages for splits are reserved before it. If a
- * resource is missing nevertheless (a frame while pages can't be written, or space if a split took
- * more than foreseen), the commit sleeps with its locks held until the device recovers. A tree
- * change happens completely or not at all, so a failed attempt leaves nothing. A permanent failure
- * (a page that stays unreadable, the end of the log, a close that no longer waits) stops the
- * engine. The locks are kept, so that no transaction sees half a commit, and so is the session, so
- * that no checkpoint passes the record: the next opening applies the missing changes. Before the
- * append anything may fail without a trace.
+ * resource is still missing (a frame while pages can't be written, or space if a split took more
+ * than foreseen), the commit sleeps with its locks held until the device recovers. A tree change
+ * happens completely or not at all, so a failed attempt leaves nothing. A permanent failure (a page
+ * that stays unreadable, the end of the log, a close that no longer waits) stops the engine. The
+ * locks are kept, so that no transaction sees half a commit, and so is the session, so that no
+ * checkpoint passes the record: the next opening applies the missing changes. Before the append
+ * anything may fail without a trace.
  *
  * <p><b>Locks are released before durability.</b> Later writers have later records, and readers
  * wait for what they read ({@link Tx#readLsn}).
@@ -112,7 +112,7 @@ final class Commit {
     int n = locks.order();
     CatalogPart catalog = changed(work.catalog);
     if (n == 0 && catalog == null) {
-      // Items locked nevertheless were read under the lock: a dummy write protects these reads.
+      // Any items that are locked were read under the lock: a dummy write protects these reads.
       concurrencyControl.publish(concurrencyControl.decide());
       return work.readLsn;
     }
@@ -252,7 +252,7 @@ final class Commit {
   }
 
   /**
-   * Decides with the gate closed, so that a catalog change is between all others ({@link
+   * Decides with the gate closed, so that a catalog change falls between all other commits ({@link
    * CommitGate}).
    */
   private long decideAtQuiescentPoint(CatalogPart catalog) {

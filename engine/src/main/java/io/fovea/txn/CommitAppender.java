@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   begin()       reserves pages for splits and log space          before any lock; may wait or refuse
  *   stageLong()   writes new long values to chains of new pages    locks are held, nothing latched
- *                 makes whole values of patches, for change subscribers
+ *                 turns patches into whole values, for change subscribers
  *   ready()       replaces reserved pages that chains have taken   may refuse
  *   append()      appends the record, in parts if large; the last one commits
  *   release()     frees the pages of the old long values
@@ -36,10 +36,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Long values.</b> A chain never changes: a new value is a new chain, even after a patch. A
  * commit lists the chains that it releases in its records and frees them after it has published, in
- * the same session. If it dies in between, its record names what to free.
+ * the same session. If the process dies in between, the record names the chains to free.
  */
 final class CommitAppender {
-  /** Reserved pages that a context keeps for its next commit: this number, or this many bytes. */
+  /**
+   * Reserved pages that a context keeps for its next commit: this number, or this many bytes if
+   * that is more.
+   */
   private static final int KEEP_PAGES = 16;
 
   private static final int KEEP_BYTES = 256 << 10;
@@ -92,7 +95,7 @@ final class CommitAppender {
 
   private int pages;
 
-  // How far the record goes: the next entry, and the next patch of it.
+  // The end of the current part: the next entry, and its next patch.
   private int entry;
   private int patch;
   private long bytes;
@@ -140,7 +143,7 @@ final class CommitAppender {
 
   /**
    * Returns the maximum number of pages that the changes may take; {@code looked} excludes records
-   * that do not get longer, which have to be read for that.
+   * that do not grow, which requires reading them.
    */
   private int worst(boolean looked) {
     int inserts = 0;

@@ -5,16 +5,16 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The bytes of a COMMIT that contain its changes of tree counts, and their reader.
+ * The format and the reader of the changes to tree counts in a COMMIT.
  *
  * <pre>
  *   context · for each tree: tree id · records, signed · bytes, signed
  * </pre>
  *
- * <p>Numbers have 7 bits per byte, lowest first; the high bit of a byte says that another follows.
- * Signed numbers are zigzag: 0, -1, 1, -2, 2 are 0, 1, 2, 3, 4. The context is the number of the
- * appender. Its commits are in the log in the order in which it made them, so an LSN tells which of
- * them a checkpoint has counted. Used by one thread at a time.
+ * <p>Numbers are stored 7 bits per byte, lowest first; a set high bit means that another byte
+ * follows. Signed numbers are zigzag: 0, -1, 1, -2, 2 are 0, 1, 2, 3, 4. The context is the number
+ * of the appender. Its commits are in the log in the order in which it made them, so an LSN tells
+ * which of them a checkpoint has counted. Used by one thread at a time.
  */
 public final class CommitCounts {
   static final int TREE_BYTES_MAX = 5 + 5 + 10;
@@ -117,12 +117,12 @@ public final class CommitCounts {
     return treeId;
   }
 
-  /** Returns the change of the number of records. */
+  /** Returns the change in the number of records. */
   public long records() {
     return records;
   }
 
-  /** Returns the change of the bytes of keys and values. */
+  /** Returns the change in the bytes of keys and values. */
   public long bytes() {
     return bytes;
   }

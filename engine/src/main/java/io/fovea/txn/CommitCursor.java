@@ -200,7 +200,7 @@ public final class CommitCursor {
 
   // ---------------------------------------------------------------- the record
 
-  /** Returns the LSN of the commit's first part; 0 in that part, and without parts. */
+  /** Returns the LSN of the commit's first part; 0 in that part, and in a commit without parts. */
   public long id() {
     return id;
   }
@@ -319,7 +319,7 @@ public final class CommitCursor {
     return Mem.getInt(segment, payload);
   }
 
-  /** Returns what a TABLE says of the table: a constant of {@link CommitRecord}. */
+  /** Returns what a TABLE says about the table: a constant of {@link CommitRecord}. */
   public int how() {
     return Mem.getInt(segment, payload);
   }

@@ -16,7 +16,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * <pre>
  *   a commit                                a thread that needs a quiescent point
  *     inside := 1                             closed := true
- *     closed? inside := 0, wait, again        every inside = 0?   otherwise closed := false, later again
+ *     closed? inside := 0, wait, retry        every inside = 0?   otherwise closed := false, retry
  *     decide, append, install, publish        moments + 1; work; moments + 1
  *     inside := 0                             closed := false
  * </pre>
@@ -26,7 +26,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * loads follows both stores.
  *
  * <p><b>Serial order.</b> Let A be the transactions that decide before the point and B those that
- * decide after it; {@code docs/internals/snapshots.md} has the proof that A precedes B. It needs
+ * decide after it; {@code docs/internals/snapshots.md} proves that A precedes B. The proof requires
  * that a transaction of B that began before the point revalidates its reads ({@link
  * ConcurrencyControl#decide}). A read-only transaction does not enter the gate. It is in B if, when
  * it decided, it saw a new value of {@link #moments} or a change of a transaction in B; the writer
@@ -34,15 +34,15 @@ import java.util.concurrent.locks.ReentrantLock;
  *
  * <p><b>A commit that changes the catalog</b> decides at a quiescent point, between A and B.
  * Transactions of B that have used a table that it drops are aborted ({@link #isGone}). The drop is
- * recorded before {@code moments} changes, so a transaction that is in B by that value sees the
- * drop.
+ * recorded before {@code moments} changes, so a transaction that is in B because it saw that value
+ * also sees the drop.
  *
  * <p><b>Swapped trees.</b> A load publishes a table's new tree at a quiescent point, between A and
  * B. A transaction that began before the point, decides after it and has read anything is aborted,
- * because it may have read the old tree. One that decides before the point has read nothing of the
- * new tree, because {@code moments} changes before the trees do. One that began after it has read
- * nothing of the old tree, because {@code moments} changes again after them; one that begins in
- * between counts as having begun before.
+ * because it may have read the old tree. A transaction that decides before the point has read
+ * nothing of the new tree, because {@code moments} changes before the trees do. A transaction that
+ * began after it has read nothing of the old tree, because {@code moments} changes again after
+ * them; a transaction that begins in between counts as having begun before.
  */
 final class CommitGate {
   private static final long CLOSED_NANOS = 1_000_000;
@@ -87,7 +87,7 @@ final class CommitGate {
 
   private volatile long drops;
 
-  /** By bits of tables: the last drop of one of them. */
+  /** For each bit, the last drop of a table with that bit. */
   private final long[] gone = new long[64];
 
   private long lastExchange;
@@ -103,7 +103,10 @@ final class CommitGate {
     return commitSlots[context];
   }
 
-  /** Returns a number that the work at a quiescent point changes twice; odd within. Acquire. */
+  /**
+   * Returns a number that is incremented before and after the work at a quiescent point, and so is
+   * odd during it. Acquire.
+   */
   long moments() {
     return moments;
   }
@@ -162,9 +165,9 @@ final class CommitGate {
 
   /**
    * Waits a little for each commit inside that changes one of the trees; returns whether all have
-   * ended. The caller is not inside. The trees read are at least as new as {@code inside}: if they
-   * are those of a later commit, the one that was seen inside has ended, and its changes are
-   * visible.
+   * ended. The caller is not inside. The {@code trees} value read is at least as new as {@code
+   * inside}: if it belongs to a later commit, the commit that was seen inside has ended, and its
+   * changes are visible.
    */
   boolean awaitOthers(long trees, int spins) {
     for (CommitSlot commitSlot : commitSlots) {
@@ -183,7 +186,7 @@ final class CommitGate {
 
   /**
    * Records drops of tables with these bits, {@code 1L << (id & 63)}, under the schema lock. Later
-   * users learn it from the tables.
+   * users learn of a drop from the tables.
    */
   void dropping(long bits) {
     long next = drops + 1;
@@ -200,7 +203,7 @@ final class CommitGate {
   /**
    * Returns whether a table with these bits was dropped since {@link #drops} was {@code since}.
    * Plain loads: the caller has seen {@link #moments} of a later point or holds the schema lock;
-   * otherwise it does not depend on the drop.
+   * otherwise the transaction does not depend on the drop.
    */
   boolean isGone(long bits, long since) {
     for (long rest = bits; rest != 0; rest &= rest - 1) {
@@ -216,10 +219,10 @@ final class CommitGate {
   }
 
   /**
-   * Does the work, which must be short and not wait, at a quiescent point.
+   * Runs the work, which must be short and must not wait, at a quiescent point.
    *
    * @param exchanges whether it swaps trees
-   * @param alive throws if the engine has stopped, so that a commit may never end
+   * @param alive throws if the engine has stopped, because a commit inside may then never end
    * @throws TransactionAbortedException with cause {@link AbortCause#ADMISSION} after the timeout
    */
   void atQuiescentPoint(boolean exchanges, Runnable work, long timeoutNanos, Runnable alive) {

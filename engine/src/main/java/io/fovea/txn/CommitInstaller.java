@@ -20,13 +20,13 @@ import java.lang.foreign.MemorySegment;
  *   an entry that appears, and all that {@link WriteSet#follower follow} it     runs of {@link LeafRun}
  *   a patch, and the next patches of records last seen in its page              runs
  *   another value                                                              a run of one
- *   a delete, a long value, the move of one                                    alone
+ *   a delete, a long value, a chain move                                       alone
  * </pre>
  *
  * <p><b>The order is free.</b> All keys are locked until everything is installed and published, and
- * the log has the record of all changes. So neither a reader, which meets a lock, nor recovery,
- * which replays the record after all page images, depends on the order. Which changes share a leaf
- * is a hint; {@link LeafRun} checks it.
+ * the log contains the record of all changes. So neither a reader, which meets a lock, nor
+ * recovery, which replays the record after all page images, depends on the order. Which changes
+ * share a leaf is a hint; {@link LeafRun} checks it.
  */
 final class CommitInstaller {
   private static final String READ = IoOp.READ.word();
@@ -38,12 +38,12 @@ final class CommitInstaller {
 
   private static final int READS_MAX = 32;
 
-  /** Errors of the JVM for one entry before the engine stops, and the pause after each. */
+  /** The number of JVM errors for one entry that stops the engine, and the pause after each. */
   private static final int ERRORS_MAX = 8;
 
   private static final long ERROR_PAUSE_NANOS = 1_000_000;
 
-  /** In place of an entry: the run. */
+  /** Used instead of an entry: the whole run. */
   private static final int RUN = -1;
 
   private final Workspace work;
@@ -193,7 +193,7 @@ final class CommitInstaller {
     }
   }
 
-  /** Sleeps before another attempt; throws if waiting has ended. */
+  /** Sleeps before another attempt; throws if the commit may no longer wait. */
   private void pause(int attempt, RuntimeException lacking) {
     health.requireWaits(lacking);
     Waits.sleep(PAUSE_NANOS << Math.min(attempt, PAUSE_DOUBLED_MAX));

@@ -12,7 +12,7 @@ import java.util.Arrays;
 final class CommitLocks {
   private static final long INDEX_MASK = TxConfig.ENTRIES_MAX - 1;
 
-  /** Items whose cache lines are loaded ahead of their pins. */
+  /** The maximum number of items whose cache lines are loaded ahead of their pins. */
   private static final int LOADED_MAX = 32;
 
   private final TxLife life;
@@ -24,7 +24,7 @@ final class CommitLocks {
   private boolean hasSuccessor;
   private long[] order = new long[64];
 
-  /** Keeps the loads alive; has no meaning. */
+  /** Keeps the loads from being optimized away; the value has no meaning. */
   private long seen;
 
   CommitLocks(TxLife life, Workspace work, ConcurrencyControl concurrencyControl) {
@@ -106,7 +106,7 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- their successors
 
-  /** Locks successors in the order of the writes: ascending keys share theirs. */
+  /** Locks successors in the order of the writes: ascending keys often share one. */
   void lockSuccessors() {
     int last = -1;
     int before = -1;

@@ -33,21 +33,22 @@ import java.lang.foreign.MemorySegment;
  *
  * All numbers are little-endian, nothing is aligned. <i>Adopted</i> pages belong to long values
  * that this commit publishes, <i>released</i> pages to long values that it drops; they are freed
- * next. <i>Counts</i> is a number of bytes, see {@link CommitCounts}. A PATCH applies to a value in
- * its leaf. A MOVED is a CHAIN whose first page changed, and not its value; change subscribers
- * ignore it.
+ * next. <i>Counts</i> is the size of the counts in bytes; see {@link CommitCounts}. A PATCH applies
+ * to a value in its leaf. A MOVED is a CHAIN whose first page changed but whose value did not;
+ * change subscribers ignore it.
  *
- * <p>If a COMMIT would be too long for its page ids, they are in separate parts, each with one
- * ADOPT or RELEASE without key and tree. They take effect with the COMMIT.
+ * <p>If its page ids would make a COMMIT too long, they are in separate parts, each with one ADOPT
+ * or RELEASE without a key or tree. They take effect with the COMMIT.
  *
- * <p>The leaf is a hint for recovery, see {@link LeafCode}. The methods of this class write none.
+ * <p>The leaf is a hint for recovery, see {@link LeafCode}. The methods of this class write no
+ * leaf.
  *
  * <p>Two operations are for change subscribers and change nothing. A TABLE, in catalog changes,
  * says that the tree is a table, whose name in UTF-8 is the key, or no longer is one. A FROM,
- * without key and tree, says from which LSN on the log has the images of the adopted pages.
+ * without a key or tree, gives the LSN from which the log contains the images of the adopted pages.
  *
- * <p>Each method writes one thing and returns the offset after it. The caller has made room,
- * according to {@code ...Bytes}. {@link CommitCursor} reads the record.
+ * <p>Each method writes one element and returns the offset after it. The caller has made room, as
+ * computed by {@code ...Bytes}. {@link CommitCursor} reads the record.
  */
 public final class CommitRecord {
   /** Sets the record's value, which is in its leaf. */
@@ -65,7 +66,7 @@ public final class CommitRecord {
   /** Names a tree as a table, or no longer as one. */
   public static final int TABLE = 5;
 
-  /** Gives the LSN from which on the log belongs to the commit. */
+  /** Gives the LSN from which the log contains the images of the adopted pages. */
   public static final int FROM = 6;
 
   /** Replaces the first page of the value's chain. */
@@ -77,19 +78,19 @@ public final class CommitRecord {
   /** Lists released pages: the only operation of its part. */
   public static final int RELEASE = 9;
 
-  /** Of a TABLE: it is a table with that name. */
+  /** In a TABLE: the tree is a table with that name. */
   public static final int IS = 1;
 
-  /** Of a TABLE: it is a table with that name, and has records that are in no commit. */
+  /** In a TABLE: the tree is a table with that name, and contains records that are in no commit. */
   public static final int LOADED = 2;
 
-  /** Of a TABLE: it is no longer a table. */
+  /** In a TABLE: the tree is no longer a table. */
   public static final int GONE = 3;
 
-  /** The bytes before the operations of a COMMIT. */
+  /** The number of bytes before the operations of a COMMIT. */
   public static final int HEADER = 24;
 
-  /** The bytes before the operations of a COMMIT_PART. */
+  /** The number of bytes before the operations of a COMMIT_PART. */
   public static final int PART_HEADER = 16;
 
   static final int OP_HEADER = 8;

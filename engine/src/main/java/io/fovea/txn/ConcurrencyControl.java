@@ -51,10 +51,10 @@ final class ConcurrencyControl {
    */
   private static final int SPINS = 400;
 
-  /** The same, if two transactions could wait for each other. */
+  /** The number of checks if two transactions could wait for each other. */
   private static final int SPINS_OUT_OF_ORDER = 100;
 
-  /** In place of a slot: the commit pins the item. */
+  /** Used instead of a slot: the commit pins the item. */
   static final int LATER = -1;
 
   final Protocol kind;
@@ -68,7 +68,7 @@ final class ConcurrencyControl {
   /** Whether a read may require an older version. */
   final boolean versioned;
 
-  /** Whether a write locks its item in the body. */
+  /** Whether a write locks its item during the body. */
   final boolean eager;
 
   final TxLife life;
@@ -107,7 +107,7 @@ final class ConcurrencyControl {
   /** Null unless {@link #versioned}. */
   final Mvto mvto;
 
-  /** The timestamp at which the transaction reads, if it is fixed at the begin. */
+  /** The timestamp at which the transaction reads, if it is fixed when the transaction begins. */
   long timestamp;
 
   @SuppressWarnings({"NullAway", "DataFlowIssue"}) // fields that the protocol does not use are null
@@ -156,8 +156,8 @@ final class ConcurrencyControl {
   }
 
   /**
-   * Draws the transaction's number if the serial order is that of begins; under OCC, remembers the
-   * start of the commits to check. Before any read.
+   * Draws the transaction's number if the serial order is the order of begins; under OCC, remembers
+   * the start of the commits to check. Called before any read.
    */
   private void drawTimestamp() {
     switch (kind) {
@@ -177,7 +177,8 @@ final class ConcurrencyControl {
    * read it and then write it abort each other.
    *
    * <p>If this is the first operation, the transaction draws a new number (STO, MVTO, OCC): its old
-   * one precedes the transactions that it waited for, which have read and written the key.
+   * number precedes those of the transactions that it waited for, which have read and written the
+   * key.
    */
   void lockForUpdate(long item) {
     if (pessimistic.on()) {
@@ -202,7 +203,7 @@ final class ConcurrencyControl {
   }
 
   /**
-   * Pins the item of a key that is written and was not read, if necessary; otherwise returns {@link
+   * Pins the item of a key that is written but was not read, if necessary; otherwise returns {@link
    * #LATER}. TicToc and Silo do not use the item before the commit locks it. The commit pins such
    * items together, after loading all their cache lines at once.
    */
@@ -238,7 +239,7 @@ final class ConcurrencyControl {
             + " records, which is the limit: split it into several transactions.");
   }
 
-  /** The first use of an item; returns the argument of {@link #look}. */
+  /** Registers the first use of an item; returns the argument of {@link #look}. */
   int touch(long item) {
     if (pessimistic.on()) {
       return pessimistic.touch(item);
@@ -379,7 +380,10 @@ final class ConcurrencyControl {
     return life.abort(cause, RESERVED);
   }
 
-  /** Returns how often a locked item is checked; less if own locks are out of order. */
+  /**
+   * Returns how often to check a locked item: fewer times if the transaction's locks are out of
+   * order.
+   */
   int patience() {
     return locked.size() > 0 ? SPINS_OUT_OF_ORDER : SPINS;
   }
@@ -396,12 +400,15 @@ final class ConcurrencyControl {
     return ts;
   }
 
-  /** Returns whether the catalog may have changed since the begin: two field reads. */
+  /** Returns whether the catalog may have changed since it began. Costs two field reads. */
   private boolean catalogMatters() {
     return gate.moments() != moments || work.catalog != null;
   }
 
-  /** Returns whether the tables that it used exist, and those that it looked up are unchanged. */
+  /**
+   * Returns whether the tables that the transaction used still exist, and those that it looked up
+   * are unchanged.
+   */
   private boolean catalogHolds() {
     CatalogPart catalog = work.catalog;
     if (catalog != null && catalog.changes()) {
@@ -410,7 +417,7 @@ final class ConcurrencyControl {
     return !gate.isGone(work.tables, drops) && (catalog == null || catalog.catalogReadsValid());
   }
 
-  /** Aborts with {@link AbortCause#CATALOG} if a used table was dropped since the begin. */
+  /** Aborts with {@link AbortCause#CATALOG} if a used table was dropped since it began. */
   void requireUsedThere() {
     if (gate.isGone(work.tables, drops)) {
       throw life.abort(AbortCause.CATALOG, CATALOG);
@@ -466,12 +473,14 @@ final class ConcurrencyControl {
         : Silo.validate(reads, locked, timestamps);
   }
 
-  /** Returns whether a snapshot began since the begin: it must not commit before it. */
+  /** Returns whether a snapshot began during the transaction, which then must not precede it. */
   private boolean spansSnapshot() {
     return gate.moments() != moments;
   }
 
-  /** Returns whether trees were swapped since the begin and it may have read the old ones. */
+  /**
+   * Returns whether trees were swapped during the transaction, and it may have read the old ones.
+   */
   private boolean treesSwapped() {
     return gate.moments() != moments
         && gate.lastExchange() > moments

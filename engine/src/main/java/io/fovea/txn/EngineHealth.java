@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>RUNNING → READ_ONLY is a compare-and-set. HALTED is the greatest state, so a volatile store
  * reaches it from any other; the store works after an {@link OutOfMemoryError} or {@link
- * StackOverflowError}. The first cause stays. It is stored before the state, so that a thread that
- * sees a failure finds a cause.
+ * StackOverflowError}. The first cause is kept. It is stored before the state, so that a thread
+ * that sees a failure finds a cause.
  *
  * <p>A close is independent of failures. Its flags are never cleared:
  *
@@ -188,8 +188,8 @@ final class EngineHealth {
   }
 
   /**
-   * Checks whether a transaction may begin. A read-only one needs no log if everything it reads is
-   * durable, as {@link CommitDurability} ensures.
+   * Checks whether a transaction may begin. A read-only transaction needs no log if everything it
+   * reads is durable, as {@link CommitDurability} ensures.
    */
   void checkBegin(boolean readOnly) {
     if (closed) {
@@ -201,7 +201,7 @@ final class EngineHealth {
     }
   }
 
-  /** Throws if nothing can become durable any more. */
+  /** Throws if nothing can become durable. */
   void requireLog() {
     Log l = log;
     if (l != null) {

@@ -11,10 +11,10 @@ import io.fovea.error.FoveaException;
  *   release   stamp := 0 ─► word := LOCK ─► cold timestamps ─► item := 0
  * </pre>
  *
- * <p>The slot nearest to the item's own is released ({@link TimestampStore#FOCUS_SKETCH}), or in a
- * cache ({@link TimestampConfig#isCache}) the least recently used of the bucket. The latter is
- * CLOCK in sets of four: the epoch of the last use is the reference bit, and the hand moves with
- * the epoch, so a hit stores nothing extra.
+ * <p>The slot nearest to the item's own is released ({@link TimestampStore#FOCUS_SKETCH}), or, in a
+ * cache ({@link TimestampConfig#isCache}), the least recently used slot of the bucket. The cache
+ * uses CLOCK in sets of four: the epoch of the last use is the reference bit, and the hand moves
+ * with the epoch, so a hit stores nothing extra.
  *
  * <p>{@link Pins} shows that a release does not interfere with pins.
  */
@@ -27,7 +27,10 @@ final class Entries {
 
   private static final int SLOTS_PER_SWEEP = 128;
 
-  /** Levels from here on are swept: while they are empty, a miss ends at the first bucket. */
+  /**
+   * The lowest level that is swept: while it and all above are empty, a miss ends at the first
+   * bucket.
+   */
   private static final int SWEPT_LEVEL = 1;
 
   private final TimestampTable table;
@@ -53,7 +56,7 @@ final class Entries {
     this.approximate = !TimestampConfig.onDisk(kind);
   }
 
-  /** Returns the epoch from which on a use keeps an entry. */
+  /** Returns the earliest epoch in which a use keeps an entry. */
   private long oldest() {
     // If only references keep an entry, its epoch is merely its age.
     return byEpoch ? epochs.oldest() : Long.MAX_VALUE;
@@ -106,7 +109,7 @@ final class Entries {
           table.addCount(column, last, 1);
         }
         int own = table.place(item, last);
-        // A value from before the column's reach became 0 still is an upper bound.
+        // A value from before the column's reach became 0 is still an upper bound.
         if (table.bucketReach(own) < distance) {
           table.bucketReach(own, distance);
         }
@@ -153,7 +156,7 @@ final class Entries {
     return best;
   }
 
-  /** Fills a free slot, under the lock. The stamp is last: others check it first. */
+  /** Fills a free slot, under the lock. The stamp is written last: others check it first. */
   private void materialise(TimestampContext c, int slot, long item, long bound) {
     table.wordRelease(slot, bound);
     table.item(slot, item);
@@ -298,7 +301,8 @@ final class Entries {
   }
 
   /**
-   * Releases an entry after its last user; {@code item} is its item. It stays if a device fails.
+   * Releases an entry after its last user; {@code item} is the entry's item. The entry stays if a
+   * device fails.
    */
   void settle(TimestampContext c, int slot, long item) {
     int column = table.column(item);

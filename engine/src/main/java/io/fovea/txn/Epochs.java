@@ -4,7 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The clock of the exact table: the current epoch, and the epoch since which each transaction runs.
+ * The clock of the exact table: the current epoch, and the epoch in which each running transaction
+ * began.
  *
  * <p><b>Claim.</b> Let a transaction be between {@link #enter} = e and {@link #exit}. Then every
  * value that {@link #oldest} returned before or returns in between is at most e.
@@ -79,7 +80,7 @@ final class Epochs {
 
   /**
    * Expels the longest-running transaction, if it has run for at least {@code lag} epochs. If the
-   * context runs another one by then, that one is aborted needlessly.
+   * context runs another transaction by then, that transaction is aborted needlessly.
    */
   boolean expelOldest(long lag) {
     int victim = -1;

@@ -4,8 +4,8 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 
 /**
- * Tells when all transactions have ended that were active when it was created, so that none of them
- * uses a state from before. Blocks no transaction.
+ * Detects when all transactions that were active at its creation have ended, so that none of them
+ * uses an earlier state any more. Blocks no transaction.
  *
  * <pre>
  *   a schema change                            a transaction
@@ -16,10 +16,10 @@ import java.util.Arrays;
  * <p><b>Proof.</b> Let a transaction T read the state before (S1) at (T2). Then its claim (T1)
  * precedes (S1) in the order of volatile accesses, so (S2) sees the context claimed, by T or by a
  * later transaction after T's end. (S2) also sees the context's epoch, which changes with each
- * begin and end, at least as of the end before T, which T's claim has seen. So an epoch that has
- * advanced by {@link #MOVES} belongs to a transaction after T, and a context that is found free has
- * seen T's end. The epoch covers a context that passes between transactions without being free, the
- * claim one that is never used again.
+ * begin and end; the value seen is at least that of the end before T, which T's claim has seen. So
+ * an epoch that has advanced by {@link #MOVES} belongs to a transaction after T, and a context that
+ * is found free has seen T's end. The epoch covers a context that passes between transactions
+ * without being free; the claim covers a context that is never used again.
  *
  * <p>Used by one thread at a time.
  */
@@ -46,7 +46,9 @@ public final class GracePeriod {
     }
   }
 
-  /** Returns whether all of them have ended. Acquire: if so, their effects are visible. */
+  /**
+   * Returns whether all these transactions have ended. Acquire: if so, their effects are visible.
+   */
   public boolean isOver() {
     for (int i = 0; waiting > 0 && i < seen.length; i++) {
       if (seen[i] != OVER

@@ -37,7 +37,7 @@ public final class HintCounters {
   /** Repairs skipped because they were disabled. */
   public long suppressed;
 
-  /** Creates counters of zero. */
+  /** Creates counters that are all zero. */
   public HintCounters() {}
 
   /** Counts a lookup by the result of {@link HintedLeaf#locate}; a line does not count. */

@@ -108,7 +108,7 @@ final class History {
     return Mem.getLongOpaque(ring, (position & capacity - 1) << 3);
   }
 
-  /** Returns whether everything read from a position on was still listed. */
+  /** Returns whether everything read at or after a position was still listed. */
   boolean remembers(long from) {
     VarHandle.acquireFence();
     return claimed - from <= capacity;

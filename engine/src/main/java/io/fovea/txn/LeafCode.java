@@ -18,8 +18,9 @@ import java.lang.foreign.MemorySegment;
  *   code 0      no leaf
  * </pre>
  *
- * <p>The same leaf and leaves less than 16 pages away take no byte, leaves within 4,096 pages one
- * and within a million two. The leaf is a hint: a reader checks the page.
+ * <p>Leaves fewer than 16 pages away, including the same leaf, take no bytes; leaves within 4,096
+ * pages take one, and leaves within a million pages two. The leaf is a hint: a reader checks the
+ * page.
  */
 final class LeafCode {
   /** The maximum number of bytes after an operation: enough for 45 bits. */

@@ -7,8 +7,8 @@ import io.fovea.config.Protocol;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The leaves that a read-only transaction under TicToc has scanned as a whole, instead of reading
- * an item per record.
+ * The leaves that a read-only transaction under TicToc has scanned whole, instead of reading an
+ * item per record.
  *
  * <pre>
  *   body      each leaf that a scan copies: frame and version
@@ -22,18 +22,21 @@ import org.jspecify.annotations.Nullable;
  * commits with timestamps up to c, and all later changes have timestamps above c. The proof is in
  * docs/internals/transactions.md, "Scans by leaves".
  *
- * <p>Any change of a leaf, its move and its eviction invalidate the transaction, so it must be
- * retried: the next attempt uses items. After failures, this context lets more and more
- * transactions use items at once. The cost for others is that a commit in a scanned tree can't take
- * a timestamp in the past.
+ * <p>Any change, move or eviction of a leaf invalidates the transaction, so it must be retried: the
+ * next attempt uses items. After failures, this context lets more and more transactions use items
+ * from the start. The cost for others is that a commit in a scanned tree can't take a timestamp in
+ * the past.
  */
 final class LeafReads {
-  /** Up to this share of the pool, leaves are expected to stay in it for a while. */
+  /**
+   * Leaves are expected to stay in the pool for a while if they are fewer than one in this many
+   * frames.
+   */
   private static final int SHARE = 8;
 
   private static final int LEAVES_MAX = 1 << 10;
 
-  /** How often the gate is checked for a commit to end: as for a locked item. */
+  /** How often the gate is checked for the end of a commit: as often as a locked item. */
   private static final int SPINS = 400;
 
   /** The maximum n of failures after which a context lets 2^n - 1 transactions use items. */
@@ -81,7 +84,7 @@ final class LeafReads {
     }
   }
 
-  /** Returns whether a scan of the tree goes by leaves from now on. */
+  /** Returns whether a scan of the tree is to read leaves instead of items. */
   boolean take(BTree tree) {
     if (!allowed) {
       return false;

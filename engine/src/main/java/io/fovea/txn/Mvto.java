@@ -9,11 +9,12 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Multi-version timestamp ordering, after Reed and the dissertation (3.3.3): the serial order is
- * that of the begins, and a transaction that is too old for the newest version reads an older one.
+ * the order in which transactions begin, and a transaction that is too old for the newest version
+ * reads an older one.
  *
  * <pre>
  *   begin    remember the tail of the versions, then t := the next number of the clock
- *   read     item not locked. wts &lt;= 2t: the tree has the version; rts := max(rts, 2t)
+ *   read     item not locked. wts &lt;= 2t: the tree holds the version; rts := max(rts, 2t)
  *            otherwise the version of the record with begin &lt;= 2t &lt; end, from {@link Versions}
  *   commit   lock the written items and successors; rts &lt;= 2t of each, or abort
  *            append; save the records to be overwritten; install; words := (2t + 1, 2t + 1)
@@ -32,19 +33,19 @@ import java.lang.foreign.MemorySegment;
  *
  * <b>Versions.</b> A commit saves, for each item that it locks, the record with begin = the wts
  * under the lock and end = 2u + 1; the content did not change in between, because every change
- * publishes. If no version covers a record (a wts raised without a write, two keys of one hash, a
+ * publishes. If no version covers a record (a wts raised without a write, two keys with one hash, a
  * ring that has wrapped), the reader aborts.
  *
- * <p><b>Scans.</b> At t, the interval contains: of the keys in the trees, those with wts &lt;= 2t
- * as they are, the others according to their versions (absent if inserted later); and the keys
- * deleted since, which only the versions have. A transaction that deletes x publishes the item of
- * the first key above x, and by induction every later first key above x has a wts above 2t. So a
+ * <p><b>Scans.</b> At t, the interval contains the keys in the trees, those with wts &lt;= 2t as
+ * they are and the others according to their versions (absent if inserted later), and the keys
+ * deleted since, which only the versions contain. A transaction that deletes x publishes the item
+ * of the first key above x, and by induction every later first key above x has a wts above 2t. So a
  * batch without such an item has missed nothing; a descending one rereads the item above it, to
  * which the gap before its first key belongs. A delete installed before the batch's leaf was copied
  * has saved its version before; one installed after the leaf's version was rechecked left the key
  * in the copy.
  *
- * <p><b>Differences from the dissertation.</b> Items are locked at the commit, not at the write.
+ * <p><b>Differences from the dissertation.</b> Items are locked by the commit, not by the write.
  * Older versions are in a ring in memory, not in the tree. A write that belongs before the newest
  * version always aborts, because the tree can't hold it.
  */
@@ -96,7 +97,7 @@ final class Mvto {
         : life.abort(AbortCause.HISTORY, GONE);
   }
 
-  /** Reads a record whose newest version is too new; returns as {@link Tx#get}. */
+  /** Reads a record whose newest version is too new; returns the same as {@link Tx#get}. */
   int read(
       BTree tree,
       long item,
@@ -150,7 +151,7 @@ final class Mvto {
         throw gone();
       }
       if (!mine) {
-        p = next; // another tree's, or a gap, which has only these fields
+        p = next; // another tree's, or a gap, which contains only these fields
         continue;
       }
       boolean wanted = versions.end(p) > ts;

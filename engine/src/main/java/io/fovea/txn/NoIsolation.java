@@ -1,8 +1,8 @@
 package io.fovea.txn;
 
 /**
- * No concurrency control: {@link Occ} without its steps, for the cost of locks in figure 14 of
- * "In-Memory Performance for Big Data".
+ * No concurrency control: {@link Occ} without its steps, to measure the cost of locks as in figure
+ * 14 of "In-Memory Performance for Big Data".
  *
  * <p>It is safe because {@link TxConfig#contexts} is 1: {@link Admission} admits one transaction at
  * a time, so the order of execution is the serial order.

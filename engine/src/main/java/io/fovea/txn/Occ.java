@@ -27,9 +27,9 @@ import java.util.Arrays;
  * after T's scan and start, by some V that listed s or a key below it that was installed even
  * later: the first of these listed s and conflicts with T.
  *
- * <p><b>Read-only transactions</b> need no section: their reads are as at their start if no listed
- * item touches them. Write sets that are listed and not yet installed count, because half of them
- * may have been seen.
+ * <p><b>Read-only transactions</b> need no section: their reads equal the state at their start if
+ * no listed item touches them. Write sets that are listed but not yet installed count too, because
+ * the reads may have seen half of one.
  *
  * <p>The history is bounded: a transaction that began before its oldest entry aborts ({@link
  * AbortCause#HISTORY}).
@@ -107,7 +107,7 @@ class Occ {
   }
 
   private void requireUnchanged(long from, long to) {
-    // Before, to avoid a useless search, and after, because the history moves.
+    // Checked before, to avoid a useless search, and after, because the history moves.
     boolean same = history.remembers(from) && unchanged(from, to);
     if (!history.remembers(from)) {
       throw life.abort(
@@ -157,7 +157,7 @@ class Occ {
     count = 0;
   }
 
-  /** Leaves the section locked for good. */
+  /** Leaves the section locked permanently. */
   void forget() {
     holding = false;
     count = 0;

@@ -6,11 +6,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * Records of an interval as of a transaction's timestamp, as far as they have changed since: copies
- * from {@link Versions}, ordered by key.
+ * The records of an interval that have changed since a transaction's timestamp, in their state at
+ * that timestamp: copies from {@link Versions}, ordered by key.
  *
- * <p>For each key it has the oldest version that ended after the timestamp. The transaction sees it
- * if it began before; otherwise (its begin is an upper bound) the record is not known.
+ * <p>For each key it holds the oldest version that ended after the timestamp. The transaction sees
+ * that version if it began before the timestamp. Otherwise the record is unknown, because a
+ * version's begin is only an upper bound.
  */
 final class OldRecords {
   private static final int INITIAL_BYTES = 4 << 10;
@@ -61,7 +62,7 @@ final class OldRecords {
     return keyAt[i] + keyLength[i];
   }
 
-  /** Negative: there was no record. */
+  /** Returns the length of a record's value; negative: there was no record. */
   int valueLength(int i) {
     return valueLength[i];
   }

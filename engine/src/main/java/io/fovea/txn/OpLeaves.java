@@ -41,7 +41,7 @@ final class OpLeaves {
     return bytes;
   }
 
-  /** Adds the leaf to an operation at {@code op} to {@code end}; returns the new end. */
+  /** Adds the leaf to an operation from {@code op} to {@code end}; returns the new end. */
   long put(MemorySegment to, long op, long end, int e) {
     long leaf = leaf(e);
     long next = LeafCode.put(to, op, end, leaf, before);

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * have been raised meanwhile. The commit takes a timestamp that fits: under TicToc from the current
  * words, under protocols that order by begins a new number, drawn when all written items are
  * locked. No transaction with a larger number has written what this one has read, because that is
- * reserved, or has read what it writes, because that is locked.
+ * reserved, or read what this one writes, because that is locked.
  *
  * <p><b>Before log space.</b> Under STO and two-phase locking others hold locks while they wait for
  * log space. So this transaction waits for locks before it holds back the redo point ({@link
@@ -93,7 +93,7 @@ final class PessimisticLocking {
     }
     boolean added = r.add(item, false);
     if (concurrencyControl.stamped) {
-      return timestamps.pin(life.id, item); // the look finds a lock of another
+      return timestamps.pin(life.id, item); // look() finds another's lock
     }
     if (added) {
       occ.awaitSection();

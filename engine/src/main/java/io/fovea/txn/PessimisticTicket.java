@@ -3,8 +3,8 @@ package io.fovea.txn;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A position in the queue for being the pessimistic transaction. {@link Reservations}, the queue,
- * calls {@link #grant} and {@link #withdraw} under its lock.
+ * A position in the queue of transactions that are to become pessimistic. {@link Reservations}, the
+ * queue, calls {@link #grant} and {@link #withdraw} under its lock.
  */
 final class PessimisticTicket {
   private final Reservations queue;

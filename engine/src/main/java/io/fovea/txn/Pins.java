@@ -6,7 +6,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Waits;
 
 /**
- * Pins: how a transaction gets the slot of an item, and keeps it to its end.
+ * Pins items: gets the slot of an item for a transaction and keeps it until the transaction ends.
  *
  * <p><b>Why no slot in use is released.</b> Let T run in epoch e, not expelled, let its pin of x in
  * slot s succeed, and let t be when T read or wrote a stamp of at least e. No release of s after t
@@ -14,8 +14,9 @@ import io.fovea.memory.Waits;
  * Epochs}), and the stamp of a live slot only grows. A release that read a smaller stamp before t
  * fails its CAS. So the item in s does not change from t on, and T reads it after t. Without that
  * second read, the slot could have been released and given to y before t, with the same stamp
- * (ABA); T then has kept y for a while, which is harmless, and searches on. For references the same
- * holds with "one reference of T" in place of "at least e"; there T drops the reference again.
+ * (ABA); T has then kept y's entry for a while, which is harmless, and continues its search. The
+ * same holds for references, with "one reference of T" in place of "at least e"; there T drops the
+ * reference again.
  *
  * <p><b>Order.</b> An entry's item and word are written before its stamp (release), and T reads
  * them after it (acquire). A release sees the last user's word: users leave by a release store of
@@ -30,9 +31,9 @@ import io.fovea.memory.Waits;
  * nothing, so readers of a hot item share its cache line. But a long transaction holds back the
  * epoch and with it all entries used meanwhile. A transaction that finds, while making an entry,
  * that it has run for {@link #LAG} epochs turns its pins into references and gives up its epoch:
- * {@link #convert}. An idle one can't. It is <i>expelled</i> if the whole budget is in use: its
- * slots may be released from then on, and {@link Timestamps#holds} reports it after its validation
- * and before its effects become visible.
+ * {@link #convert}. An idle transaction can't. It is <i>expelled</i> if the whole budget is in use:
+ * its slots may be released from then on, and {@link Timestamps#holds} reports it after its
+ * validation and before its effects become visible.
  */
 final class Pins {
   /** The epoch of a context that counts references: above all stamps, for the slow path. */
@@ -54,7 +55,9 @@ final class Pins {
    */
   private static final int EPOCHS_PER_TABLE = 16;
 
-  /** It also advances when a context finds this many first buckets full of entries in use. */
+  /**
+   * The epoch also advances when a context finds this many first buckets full of entries in use.
+   */
   private static final int SPILLS_PER_EPOCH = 16;
 
   /** How often a pin that finds everything in use tries again, and how often per epoch. */
@@ -248,8 +251,8 @@ final class Pins {
   /**
    * Turns a transaction's pins into references, and then gives up its epoch. If it is expelled
    * meanwhile, slots may be released: no reference is added to a free slot, and one added to
-   * another item's slot keeps that for a while. One CAS of the publication decides whether it was
-   * expelled; if not, all references are right.
+   * another item's slot keeps that entry for a while. One CAS of the publication decides whether it
+   * was expelled; if not, all references are right.
    */
   void convert(TimestampContext c) {
     int done = 0;
@@ -290,7 +293,7 @@ final class Pins {
     }
   }
 
-  /** From last to first, each once: after an error a further call drops the rest. */
+  /** Drops the pins from last to first, each once: after an error another call drops the rest. */
   void dropPins(TimestampContext c) {
     while (c.pinned > 0) {
       int last = c.pinned - 1;

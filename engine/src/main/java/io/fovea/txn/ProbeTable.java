@@ -12,8 +12,8 @@ final class ProbeTable {
   }
 
   /**
-   * Empties the slots from a hash's first one up to the next empty one. Called for each entry it
-   * empties the whole table: no empty slot lies between an entry and its first slot.
+   * Empties the slots from a hash's first one up to the next empty one. If called for each entry,
+   * it empties the whole table: no empty slot lies between an entry and its first slot.
    */
   static void clearFrom(int[] table, int hash) {
     int mask = table.length - 1;

@@ -156,7 +156,7 @@ final class ReadSet {
       data = few;
       mask = table.length - 1;
     } catch (OutOfMemoryError e) {
-      // The next end tries again.
+      // The end of the next transaction tries again.
     }
   }
 

@@ -5,7 +5,7 @@ import java.lang.invoke.VarHandle;
 
 /**
  * The items that one pessimistic transaction has reserved: all that it has read or will write, next
- * keys included. {@link Reservations} has the rules.
+ * keys included. {@link Reservations} states the rules.
  *
  * <p>A hash set of longs: the owner adds, every writer searches, nothing is removed. The mode
  * replaces bit 0 of an item, so two items that differ only in it are one, which is coarser and
@@ -43,7 +43,7 @@ final class Reservation {
 
   final PessimisticTicket pessimisticTicket;
 
-  /** By {@link System#nanoTime}; meaningful if {@link #limited}. */
+  /** A {@link System#nanoTime} value; meaningful only if {@link #limited}. */
   private final long deadlineNanos;
 
   private final boolean limited;
@@ -53,7 +53,7 @@ final class Reservation {
   @SuppressWarnings("unused") // set through STATE
   private volatile int state;
 
-  /** After {@code timeoutNanos} others may end it; 0: never. */
+  /** Creates a reservation that others may end after {@code timeoutNanos}; 0: never. */
   Reservation(PessimisticTicket pessimisticTicket, long timeoutNanos) {
     this.pessimisticTicket = pessimisticTicket;
     this.limited = timeoutNanos > 0;
@@ -61,8 +61,9 @@ final class Reservation {
   }
 
   /**
-   * Reserves an item; returns whether that is new. A transaction that has locked it, or locks it
-   * later without having seen this, is visible to the owner's next check of the item.
+   * Reserves an item; returns false if it already was, in this mode or a stronger one. A
+   * transaction that has locked it, or locks it later without having seen this, is visible to the
+   * owner's next check of the item.
    */
   boolean add(long item, boolean forWriting) {
     long[] t = table;
@@ -92,7 +93,7 @@ final class Reservation {
     return to;
   }
 
-  /** Decides to commit: from here on no writer may end the reservation. */
+  /** Decides to commit: after this no writer may end the reservation. */
   boolean decide() {
     return STATE.compareAndSet(this, ACTIVE, DECIDED);
   }

@@ -41,13 +41,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Time limit.</b> Any writer that meets a reservation beyond its limit may end it ({@link
  * Reservation#expel}), by a compare-and-set against the owner's {@link Reservation#decide}. The
- * owner aborts, and queues again at the end ({@link Attempts}). A leaked transaction gives up its
- * ticket when the leak detector finds it.
+ * owner aborts, and rejoins the queue at its end ({@link Attempts}). A leaked transaction gives up
+ * its ticket when the leak detector finds it.
  */
 final class Reservations {
   private static final long LOOK_NANOS = 100_000_000L;
 
-  /** In order of arrival; the first one may run. Guarded by this. */
+  /** The tickets in order of arrival; the first one may run. Guarded by this. */
   private final Set<PessimisticTicket> queue = new LinkedHashSet<>();
 
   /** The threads that wait for the end of the current reservation. Guarded by this. */
@@ -154,7 +154,7 @@ final class Reservations {
     }
   }
 
-  /** Returns the calling thread's ticket before another in the queue; null if there is none. */
+  /** Returns the calling thread's ticket ahead of another in the queue; null if there is none. */
   private synchronized @Nullable PessimisticTicket mineBefore(PessimisticTicket pessimisticTicket) {
     for (PessimisticTicket t : queue) {
       if (t == pessimisticTicket) {
@@ -167,7 +167,7 @@ final class Reservations {
     return null;
   }
 
-  /** Waits up to a limit for a ticket, unless the calling thread has another one before it. */
+  /** Waits up to a limit for a ticket, unless the calling thread has another one ahead of it. */
   void awaitTurn(PessimisticTicket pessimisticTicket, long nanos) {
     PessimisticTicket mine = pessimisticTicket.isGranted() ? null : mineBefore(pessimisticTicket);
     if (mine != null) {

@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Logs to {@code io.fovea} work that is retried often: after sixteen attempts, and each time their
- * number has doubled. At most one line in ten seconds per database.
+ * Logs work that is retried often, to the logger {@code io.fovea}: after sixteen attempts, and each
+ * time their number has doubled. At most one line in ten seconds per database.
  */
 public final class RetryWarning {
   private static final System.Logger LOG = System.getLogger("io.fovea");

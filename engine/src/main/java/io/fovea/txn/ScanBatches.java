@@ -11,15 +11,16 @@ import org.jspecify.annotations.Nullable;
  * The installed keys of a scan's interval, in batches, each of which is a read.
  *
  * <p><b>Atomicity.</b> A batch is a copy of keys from a leaf copy. The items' words are read and
- * unlocked, and then the leaf's version is the one from before the copy. By the argument in {@link
- * TxReads}, words and keys belong together. If an ascending batch begins in another leaf than the
- * last key, all leaves from that one on must have their versions ({@link LeafScan#stillValid});
- * otherwise a key could have been installed behind the scan, and would have changed the word of the
- * new leaf's first key before it was read. In a descending scan, the gap below its last key belongs
- * to that key's item, which is reread with the batch that has the gap. Batches grow (1, 4, 16, 64
- * keys), so that a scan for one key reads one item and a long one checks few versions.
+ * found unlocked, and then the leaf's version is found to be the one from before the copy. By the
+ * argument in {@link TxReads}, words and keys belong together. If an ascending batch begins in a
+ * different leaf from that of the last key, all leaves from the last key's to the new one must
+ * still have their versions ({@link LeafScan#stillValid}); otherwise a key could have been
+ * installed behind the scan, and would have changed the word of the new leaf's first key before it
+ * was read. In a descending scan, the gap below its last key belongs to that key's item, which is
+ * reread with the batch that contains the gap. Batches grow (1, 4, 16, 64 keys), so that a scan for
+ * one key reads one item and a long one checks few versions.
  *
- * <p><b>Runs of empty leaves</b> may be longer than the pool, so versions are lost. An attempt
+ * <p><b>Runs of empty leaves</b> may be longer than the pool, so that versions are lost. An attempt
  * therefore needs either unchanged versions, or words that were unlocked and equal before the
  * copies, read by a failed attempt, and after them. A commit that installs or removes a key holds
  * the locks of its item and the next one from before the change until both wts have risen to new
@@ -89,7 +90,7 @@ abstract class ScanBatches extends ScanRange {
   int batchSize;
   int batchAt;
 
-  /** With versions: those of the batch's keys. */
+  /** With versions: the old records in the range of keys that the batch covers. */
   final @Nullable OldRecords old;
 
   /** With versions: the batch after merging. */
@@ -138,7 +139,10 @@ abstract class ScanBatches extends ScanRange {
     itemsOnly = false;
   }
 
-  /** Makes the scan read items, for a tree whose readers repair hints. Before the first next. */
+  /**
+   * Makes the scan read items, for a tree whose readers repair hints. Called before the first
+   * {@code next}.
+   */
   public final void readsItems() {
     itemsOnly = true;
     goOnByItems();

@@ -4,18 +4,18 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The scan timestamps: up to which timestamp scans have read whole leaves of a tree. They stand for
- * the rts of the items of all its keys. A tree's index is its id modulo 64; trees that share one
- * are treated as one, which is coarser and still correct.
+ * The scan timestamps: for each tree, the timestamp up to which scans have read whole leaves of it.
+ * It stands for the rts of the items of all keys of the tree. A tree's index is its id modulo 64;
+ * trees that share one are treated as one, which is coarser and still correct.
  *
  * <p>A scan by leaves raises its tree's scan timestamp to its own timestamp ({@link LeafReads}). A
  * commit that changes a tree takes a timestamp above it, read with all locks held. The proof is in
  * docs/internals/transactions.md, "Scans by leaves".
  *
  * <p><b>Order.</b> A commit stores that it is inside the {@link CommitGate}, then reads the scan
- * timestamp; a scan reads or raises it, then checks which commits are inside. All are volatile, so
- * one of the two sees the other. The same holds for {@code watched}, which spares commits the read
- * while no transaction scans by leaves.
+ * timestamp; a scan reads or raises it, then checks which commits are inside. All accesses are
+ * volatile, so one of the two sees the other. The same holds for {@code watched}, which spares
+ * commits the read while no transaction scans by leaves.
  */
 final class ScanMarks {
   static final int MARKS = Long.SIZE;

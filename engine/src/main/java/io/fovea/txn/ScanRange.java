@@ -96,8 +96,8 @@ abstract class ScanRange {
   }
 
   /**
-   * Sets the key where the scan began or is. The key to continue from stays: after a record was
-   * delivered, it is the last key of a batch, or there is no batch.
+   * Sets the key where the scan began or is. The key to continue from is unchanged: after a record
+   * was delivered, it is the last key of a batch, or there is no batch.
    */
   final void place(MemorySegment key, long offset, int length, boolean inclusive) {
     start = 3 * keyBytesMax;

@@ -2,8 +2,8 @@ package io.fovea.txn;
 
 /**
  * Optimistic concurrency control as in Silo (Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013): each
- * item has the id of the last transaction that wrote it. It is the wts of the item's word; the rts
- * is always the same.
+ * item carries the id of the last transaction that wrote it. It is the wts of the item's word; the
+ * rts is always the same.
  *
  * <pre>
  *   read      id and content together

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The first read of a retried read-only transaction: it pins no item and validates no timestamp as
- * long as it stays the only one.
+ * long as it remains the only read.
  *
  * <pre>
  *   leaf version → content → item not locked ({@link Timestamps#unlocked}) → leaf version again
@@ -29,10 +29,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>The second operation.</b> Before it, {@link TxLife#operation} calls {@link #enter}: it pins
  * i, reads its word, unlocked, and checks that the leaf still has the version of the first read.
- * Then the content is current as of the word, as for any read. If the version differs, because of a
- * neighbor or an eviction, the transaction aborts and its next attempt uses items. If {@link
- * #enter} fails without an abort, the read stays alone, and the next operation tries again. After a
- * second operation, a context runs the next {@value #PAUSE} transactions without the fast path.
+ * Then the content was current when the word was read, as for any read. If the version differs,
+ * because of a neighbor or an eviction, the transaction aborts and its next attempt uses items. If
+ * {@link #enter} fails without an abort, the read remains a single one, and the next operation
+ * tries again. After a second operation, a context runs the next {@value #PAUSE} transactions
+ * without the fast path.
  */
 final class SingleReadFastPath {
   /** Result: not read; the caller reads as usual, from the position. */
@@ -40,7 +41,7 @@ final class SingleReadFastPath {
 
   private static final int PAUSE = 16;
 
-  /** The same, if the leaf had changed. */
+  /** The number of transactions to pause for if the leaf had changed. */
   private static final int PAUSE_FAILED = 1024;
 
   private final TxLife life;
@@ -135,7 +136,7 @@ final class SingleReadFastPath {
     return n;
   }
 
-  /** Returns the page LSN, from the cache line where the search began; needs validation. */
+  /** Returns the page LSN, from the cache line where the search began; it must be validated. */
   static long pageLsn(BTree tree, Position p) {
     return PageHeader.pageLsn(tree.pool().pages(), tree.pool().base(p.frame));
   }

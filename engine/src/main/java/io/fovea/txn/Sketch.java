@@ -43,11 +43,12 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><i>After (4) B bounds every put of x.</i> A put that read the cells before (1) is in A when
- * the wait (2) ends, and (3) copies it. One that read them after (1) is in B. (3) races with such
+ * the wait (2) ends, and (3) copies it. A put that read them after (1) is in B. (3) races with such
  * puts, but both are maxima. <i>No get misses a put</i>: the cells are read under the lock of x's
  * column and change in one direction, so a get of x that reads A precedes every put of x that reads
  * the cells after (4); all others are in A. The wait returns when every put and get that had begun
- * before has ended; a second one after (4) allows A's pages to be released. One resize at a time.
+ * before has ended; a second one after (4) allows A's pages to be released. Only one resize runs at
+ * a time.
  *
  * <p>After the dissertation's algorithm 1; resizing is its future work.
  */
@@ -74,7 +75,7 @@ public final class Sketch {
   static final int ROWS_MAX = FACTORS.length;
   private static final int SIZES = 31;
 
-  /** All rows, in one size. */
+  /** The cells of all rows, for one number of columns. */
   static final class Cells {
     final NativeRegion region;
     final MemorySegment segment;
@@ -106,12 +107,12 @@ public final class Sketch {
     }
   }
 
-  /** The cells that are read, and those that are written as well. */
+  /** The cells that are read and written, and those that are also written during a resize. */
   record State(Cells cells, @Nullable Cells next) {}
 
   private final int rows;
 
-  /** By the logarithm of the columns; created when first needed and kept. */
+  /** Indexed by the logarithm of the number of columns; created when first needed and kept. */
   private final @Nullable Cells[] sizes = new Cells[SIZES];
 
   private volatile State state;
@@ -153,7 +154,7 @@ public final class Sketch {
     put(state, item, word);
   }
 
-  /** With the {@link #state} that the caller has read under the same lock. */
+  /** Does the same with the {@link #state} that the caller has read under the same lock. */
   void put(State s, long item, long word) {
     long put = TidWord.withoutLock(word);
     // A later get of the item follows under the same lock, and reads this floor or more.
@@ -177,7 +178,7 @@ public final class Sketch {
     return get(state, item);
   }
 
-  /** With the {@link #state} that the caller has read under the same lock. */
+  /** Does the same with the {@link #state} that the caller has read under the same lock. */
   long get(State s, long item) {
     Cells c = s.cells;
     long word = Mem.peekLongOpaque(c.segment, c.offset(0, item));
@@ -239,7 +240,7 @@ public final class Sketch {
     }
   }
 
-  /** Returns the native memory in use; while the size changes, that of both. */
+  /** Returns the native memory in use, that of both sizes during a resize. */
   public long bytes() {
     State s = state;
     Cells next = s.next;

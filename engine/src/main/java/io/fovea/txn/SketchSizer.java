@@ -1,7 +1,7 @@
 package io.fovea.txn;
 
 /**
- * Decides on the number of the sketch's columns from statistics: the dissertation's future work
+ * Chooses the number of the sketch's columns from statistics: the dissertation's future work
  * (sections 4.3.2 and 6.3).
  *
  * <pre>
@@ -63,8 +63,8 @@ final class SketchSizer {
   }
 
   /**
-   * Returns the number of columns from now on, given the numbers of ended transactions, of
-   * suspected false conflicts among them, and of released entries, since the start.
+   * Returns the new number of columns, given the numbers of ended transactions, suspected false
+   * conflicts among them and released entries, all since the start.
    */
   int next(long ended, long suspected, long released) {
     long transactions = ended - this.ended;

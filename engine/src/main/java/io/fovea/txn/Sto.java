@@ -4,7 +4,7 @@ import io.fovea.error.AbortCause;
 
 /**
  * Strict timestamp ordering over (wts, rts), after the dissertation's algorithm 4: the serial order
- * is that of the begins.
+ * is the order in which transactions begin.
  *
  * <pre>
  *   begin    t := the next number of the clock        reads at 2t, writes at 2t + 1
@@ -26,7 +26,7 @@ import io.fovea.error.AbortCause;
  *   <li>t &lt; u. If U had published first, T found wts &gt;= 2u + 1 and aborted. If U had the
  *       lock, T waited and then found that, or aborted. Otherwise T did not see U's write.
  *   <li>Two writers exclude each other, and the second has the larger number, because it found rts
- *       = wts = 2u + 1 at most 2t.
+ *       = wts = 2u + 1 to be at most 2t.
  * </ul>
  *
  * <p><i>Strict</i>: uncommitted data is not read, because it is not in the trees and its item is
@@ -46,12 +46,12 @@ import io.fovea.error.AbortCause;
  * </ul>
  *
  * <p>A descending scan reads the item of a gap before the gap, and rereads it with the gap's
- * content ({@link TxScan}): a key deleted in between was published at that item, or at one
- * installed in between later, which in turn was published at it.
+ * content ({@link TxScan}): a key deleted in between was published at that item, or at the item of
+ * a key installed in the gap later, whose install in turn published the gap's item.
  *
  * <p><b>Approximate timestamps</b> are never too low, so they only cause aborts (dissertation,
- * 3.1): every comparison is of the transaction's exact number with an item's. An extension that
- * overflows raises wts to at most 2t ({@link Timestamps#extend}).
+ * 3.1): every comparison is between the transaction's exact number and an item's timestamp. An
+ * extension that overflows raises wts to at most 2t ({@link Timestamps#extend}).
  *
  * <p>Waiting for locks is bounded. Nothing is left to validate at the commit, except that its
  * entries were exact ({@link Timestamps#holds}).

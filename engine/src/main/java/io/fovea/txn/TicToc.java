@@ -18,7 +18,7 @@ final class TicToc {
     return ts;
   }
 
-  /** Returns whether every read stays valid at a timestamp; {@code all}: and is valid now. */
+  /** Returns whether every read is valid at a timestamp and, if {@code all}, also valid now. */
   static boolean validate(
       ReadSet reads, SlotSet locked, Timestamps timestamps, long commitTs, boolean all) {
     boolean locks = locked.size() > 0;

@@ -5,12 +5,12 @@ import io.fovea.config.TimestampStore;
 /**
  * The settings of {@link Timestamps}.
  *
- * @param kind where the timestamps of unused items are
+ * @param kind where the timestamps of unused items are kept
  * @param release when an entry of the exact table is unused; ignored with {@link
  *     TimestampStore#MEMORY}, always {@link Release#IMMEDIATE} with {@link TimestampStore#DISK}
  * @param activeTimestampBytes memory of the exact table that is always used: 32 bytes per entry,
- *     best for twice contexts times keys of a transaction; with {@link TimestampStore#MEMORY} at
- *     least half of the budget
+ *     best sized for twice the number of contexts times the keys of a transaction; with {@link
+ *     TimestampStore#MEMORY} at least half of the budget
  * @param budgetBytes limit of the exact table; costs only address space until used
  * @param sketchRows 1 to 8
  * @param sketchColumns the initial and minimum size of a sketch, a power of two
@@ -24,20 +24,25 @@ public record TimestampConfig(
     int sketchRows,
     int sketchColumns,
     int sketchColumnsMax) {
-  /** When an entry of the exact table is unused. */
+  /** When an entry of the exact table counts as unused. */
   public enum Release {
     /** No running transaction is as old as the last use. */
     EPOCH,
     /** Every user has dropped its reference. */
     REFERENCE_COUNT,
-    /** The same, and the last user releases the entry: the dissertation's algorithm 2. */
+    /**
+     * Every user has dropped its reference, and the last one releases the entry: the dissertation's
+     * algorithm 2.
+     */
     IMMEDIATE
   }
 
-  /** Twice the keys of 128 transactions of 64 keys each. */
+  /** Entries for twice the keys of 128 transactions of 64 keys each. */
   private static final long EXACT_BYTES = 512L << 10;
 
-  /** The same for transactions of 16 keys: added to the size of a cache. */
+  /**
+   * Entries for twice the keys of 128 transactions of 16 keys each: added to the size of a cache.
+   */
   private static final long EXACT_BESIDE_CACHE_BYTES = 128L << 10;
 
   /** Returns the default size of a store's exact table. */
@@ -76,9 +81,9 @@ public record TimestampConfig(
   /**
    * Returns settings for sizes in bytes, with two rows, as in the dissertation, if they fit.
    *
-   * @param bytesMin of a sketch, rounded down to powers of two, or of a cache, rounded up together
-   *     with the entries in use
-   * @param maxBytes of a sketch
+   * @param bytesMin the minimum size of a sketch, rounded down to a power of two, or the size of a
+   *     cache, rounded up together with the entries in use
+   * @param maxBytes the maximum size of a sketch
    */
   public static TimestampConfig of(
       TimestampStore kind,
@@ -110,7 +115,7 @@ public record TimestampConfig(
     return bytes >= 2 * Long.BYTES ? 2 : 1;
   }
 
-  /** Returns the number of columns of a sketch of a size: a power of two, rounded down. */
+  /** Returns the number of columns of a sketch of a given size: a power of two, rounded down. */
   public static int columns(long bytes, int rows) {
     return (int) Long.highestOneBit(Math.max(1, bytes / Long.BYTES / rows));
   }

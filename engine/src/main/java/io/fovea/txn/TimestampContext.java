@@ -21,7 +21,7 @@ final class TimestampContext extends Padding {
   /** Whether the transaction's pins are references instead of its epoch. */
   boolean counts;
 
-  /** Between enter and exit; for assertions. */
+  /** Whether the context is between enter and exit; for assertions. */
   boolean entered;
 
   /** The slots pinned since {@link Timestamps#enter}, one entry per pin. */
@@ -29,7 +29,7 @@ final class TimestampContext extends Padding {
 
   int pinned;
 
-  /** The column whose lock it has, or {@link #NONE}, and the lock's version before. */
+  /** The column whose lock it holds, or {@link #NONE}, and the lock's version before. */
   int column = NONE;
 
   long version;
@@ -87,7 +87,7 @@ final class TimestampContext extends Padding {
     }
   }
 
-  /** After the pin was stored: it must not be lost if memory is short. */
+  /** Grows the list after the pin was stored, which must not be lost if memory is short. */
   private void grow() {
     pins = Arrays.copyOf(pins, pins.length * 2);
   }

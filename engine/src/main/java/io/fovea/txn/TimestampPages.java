@@ -17,13 +17,13 @@ import java.lang.invoke.VarHandle;
  * the item, 8 bytes big-endian; the value is the unlocked word, 8 bytes, overwritten in place; an
  * absent item is (0, 0).
  *
- * <p><b>Cost</b> is as for timestamps in the records (the dissertation's <i>Disk</i>): each use of
- * timestamps is a page access, a device read if the page is not in the pool, and a page write if
- * they change, even for a validated read. The pool gets the share of the buffer that timestamps in
- * records would take.
+ * <p><b>The cost</b> equals that of timestamps in the records (the dissertation's <i>Disk</i>):
+ * each use of timestamps is a page access, a device read if the page is not in the pool, and a page
+ * write if they change, even for a validated read. The pool gets the share of the buffer that
+ * timestamps in records would take.
  *
  * <p><b>Nothing is logged or kept</b>: timestamps do not survive the process. The file is recreated
- * when the database is opened; neither recovery nor backups know it.
+ * when the database is opened; neither recovery nor backups know of it.
  *
  * <p><b>A full disk</b> must not prevent reads, which may have to store another item's timestamps.
  * A word that finds no page raises a bound of all items for good. That preserves the invariant of

@@ -3,14 +3,14 @@ package io.fovea.txn;
 import io.fovea.config.TimestampStore;
 
 /**
- * Statistics of the timestamp store. Each counter is right; together they need not belong to one
- * instant.
+ * Statistics of the timestamp store. Each counter is accurate, but together they need not describe
+ * one instant.
  *
- * @param kind where the timestamps of unused items are
+ * @param kind where the timestamps of unused items are kept
  * @param live current entries of the exact table, including unused ones
  * @param capacity the maximum number of entries within the budget
  * @param materialised entries made from the timestamps of unused items
- * @param approximate those made from a bound above 0, which may be another item's
+ * @param approximate of these, the entries made from a bound above 0, which may be another item's
  * @param released entries released to the sketch
  * @param spilled entries that found their first bucket full of entries in use
  * @param refused pins that found the whole budget in use
@@ -23,7 +23,7 @@ import io.fovea.config.TimestampStore;
  * @param pageWrites pages of timestamps written
  * @param epochs by how much the epoch has advanced
  * @param sketchBytes native memory of the sketch
- * @param bytes native memory reserved, with sketch and pages
+ * @param bytes native memory reserved, including the sketch and pages
  */
 public record TimestampStats(
     TimestampStore kind,

@@ -93,7 +93,7 @@ final class TimestampTable {
 
   /**
    * @param wideBits log2 of a column's buckets in level 0: 0 if entries are released. Otherwise
-   *     level 0 has most entries, and columns must be wide, so that they fill evenly
+   *     level 0 holds most entries, and columns must be wide, so that they fill evenly
    */
   TimestampTable(long activeTimestampBytes, long budgetBytes, int wideBits) {
     if (activeTimestampBytes < 2 * BUCKET_BYTES || budgetBytes < activeTimestampBytes) {
@@ -171,7 +171,10 @@ final class TimestampTable {
         + ((int) (mixed >>> levelShift[level]) * SLOTS_PER_BUCKET | preferred(mixed));
   }
 
-  /** The same, {@code distance} buckets behind the item's own, cyclically within its column. */
+  /**
+   * Returns the preferred slot {@code distance} buckets behind the item's own, cyclically within
+   * its column.
+   */
   int placeBehind(long item, int column, int level, int distance) {
     int first = firstSlot(column, level);
     int own = place(item, level) - first;
@@ -206,12 +209,15 @@ final class TimestampTable {
     return Mem.peekLongOpaque(memory, ((long) slot << SLOT_SHIFT) + ITEM);
   }
 
-  /** Under the column lock, while the stamp is 0. */
+  /** Sets the item of a slot. Under the column lock, while the stamp is 0. */
   void item(int slot, long item) {
     Mem.putLongOpaque(memory, ((long) slot << SLOT_SHIFT) + ITEM, item);
   }
 
-  /** Loads an item's bucket ahead of a pin; the result only keeps the loads alive. */
+  /**
+   * Loads an item's bucket ahead of a pin; the result only keeps the loads from being optimized
+   * away.
+   */
   long load(long item) {
     long bucket = (long) (firstSlot(item) & -SLOTS_PER_BUCKET) << SLOT_SHIFT;
     return Mem.peekLong(memory, bucket) + Mem.peekLong(memory, bucket + BUCKET_BYTES / 2);
@@ -236,7 +242,7 @@ final class TimestampTable {
     return Mem.getAndAddLong(memory, ((long) slot << SLOT_SHIFT) + STAMP, delta);
   }
 
-  /** Without a bounds check: an invalid slot would read beyond the table. */
+  /** Returns the word without a bounds check: an invalid slot would read beyond the table. */
   long word(int slot) {
     assert slot >= 0 && slot < slots : slot;
     return Mem.peekLongVolatile(memory, ((long) slot << SLOT_SHIFT) + WORD);
@@ -256,7 +262,7 @@ final class TimestampTable {
     return ((long) column << strideShift) + HEADER;
   }
 
-  /** Returns the counters of a column; outside of its lock a hint. */
+  /** Returns the counters of a column; outside of its lock, only a hint. */
   long header(int column) {
     return Mem.peekLongOpaque(memory, headerOffset(column));
   }
@@ -308,7 +314,7 @@ final class TimestampTable {
     }
   }
 
-  /** Locks a column, or returns false if that takes long. */
+  /** Locks a column, or returns false if that takes too long. */
   boolean lockOrLeave(TimestampContext c, int column) {
     for (int spins = 0; spins < PATIENCE; spins++) {
       if (tryLock(c, column, version(column))) {
@@ -341,8 +347,8 @@ final class TimestampTable {
   }
 
   /**
-   * Releases what an error has left held. By a compare-and-set, because the lock may be another's
-   * by now; each hold has a different version.
+   * Releases what an error has left held. Uses a compare-and-set, because another context may hold
+   * the lock by now; each hold has a different version.
    */
   void recover(TimestampContext c) {
     int column = c.column;
@@ -398,17 +404,20 @@ final class TimestampTable {
     return ((long) (slot & -SLOTS_PER_BUCKET) << SLOT_SHIFT) + BUCKET_REACH;
   }
 
-  /** The same for the bucket of a slot of the last level, while {@link #reach} is not 0; a hint. */
+  /**
+   * Returns the reach of one bucket of the last level, by a slot of it; a hint, void while the
+   * column's {@link #reach} is 0.
+   */
   int bucketReach(int slot) {
     return (int) Mem.peekLongOpaque(memory, bucketReachOffset(slot));
   }
 
-  /** Under the column lock. */
+  /** Sets the reach of a slot's bucket. Under the column lock. */
   void bucketReach(int slot, int reach) {
     Mem.putLongOpaque(memory, bucketReachOffset(slot), reach);
   }
 
-  /** Under the column lock. */
+  /** Raises a column's reach. Under the column lock. */
   void raiseReach(int column, int reach) {
     long offset = headerOffset(column);
     long header = Mem.getLongOpaque(memory, offset);

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The timestamps of all items: exact for those in use; {@link TimestampStore} says where the others
- * are.
+ * are kept.
  *
  * <pre>
  *               pin                                           release (its slot is needed, a sweep)
@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <ul>
- *   <li>Pin, by epoch: read the stamp; if it is live and below the own epoch, CAS it up;
- *       <i>then</i> read the item again. Pin, by reference: CAS one reference more; then read the
+ *   <li>Pin, by epoch: read the stamp; if it is live and below the transaction's epoch, CAS it up;
+ *       <i>then</i> read the item again. Pin, by reference: add one reference by CAS; then read the
  *       item again.
  *   <li>Release: under the column's lock, if there are no references, the epoch is older than that
  *       of every running transaction and the word is not locked, CAS the stamp to 0.
@@ -81,8 +81,8 @@ public final class Timestamps {
 
   /**
    * Creates an empty store: every item has the timestamps (0, 0). Contexts are numbered below
-   * {@code maxContexts}; {@code pages} has timestamps that are not in memory, and belongs to the
-   * caller.
+   * {@code maxContexts}; {@code pages} holds the timestamps that are not in memory, and belongs to
+   * the caller.
    */
   public Timestamps(int maxContexts, TimestampConfig config, @Nullable TimestampPages pages) {
     if (maxContexts < 1) {
@@ -125,8 +125,8 @@ public final class Timestamps {
   }
 
   /**
-   * Counts references from the begin: holds back no epoch, and is never expelled. After {@link
-   * #enter}, before the first pin.
+   * Begins to count references at once: the transaction holds back no epoch and is never expelled.
+   * Called after {@link #enter}, before the first pin.
    */
   public void enterForLong(int ctx) {
     TimestampContext c = contexts[ctx];
@@ -193,7 +193,7 @@ public final class Timestamps {
     resizes++;
   }
 
-  /** Reports an abort by a conflict, for the size of the sketch. Before exit, once. */
+  /** Reports an abort by a conflict, for the size of the sketch. Called once, before exit. */
   public void conflict(int ctx) {
     TimestampContext c = contexts[ctx];
     if (c.approximate != c.approximateBefore) {
@@ -237,10 +237,10 @@ public final class Timestamps {
    * be pinned.
    *
    * <p>Entries of a column are created and released under its lock, which changes its version. With
-   * equal versions before and after, and the lock free, a found entry was the item's all the time.
-   * If none was found, the item was not locked: a lock is a bit in an entry, and no locked entry is
-   * released ({@link Entries#release}). The version's load acquires, so later reads are not older;
-   * the fence keeps them before the second load.
+   * equal versions before and after, and the lock free, an entry that was found belonged to the
+   * item throughout. If none was found, the item was not locked: a lock is a bit in an entry, and
+   * no locked entry is released ({@link Entries#release}). The version's load acquires, so later
+   * reads are not older; the fence keeps them before the second load.
    */
   boolean unlocked(long item) {
     int column = table.column(item);
@@ -263,7 +263,7 @@ public final class Timestamps {
 
   /**
    * Loads the cache lines that {@link #pin} will use. Loads overlap, whereas pins don't, because
-   * each has an atomic instruction. The result only keeps the loads alive.
+   * each has an atomic instruction. The result only keeps the loads from being optimized away.
    */
   long load(long item) {
     return table.load(item);
@@ -276,7 +276,9 @@ public final class Timestamps {
     return true;
   }
 
-  /** Drops the last pin, if it is of this slot, to save memory. Others stay until {@link #exit}. */
+  /**
+   * Drops the last pin, if it is of this slot, to save memory. Other pins stay until {@link #exit}.
+   */
   public void unpin(int ctx, int slot) {
     TimestampContext c = contexts[ctx];
     int last = c.pinned - 1;
@@ -339,7 +341,7 @@ public final class Timestamps {
    * Returns whether the version that was read is valid at {@code commitTs}, and stays so; raises a
    * smaller rts to {@code commitTs}. This is TicToc's validation of one read.
    *
-   * <p>Up to the rts seen with the version nothing is checked. Beyond it the item must still have
+   * <p>Up to the rts seen with the version, nothing is checked. Beyond it, the item must still have
    * the same wts, and
    *
    * <ul>
@@ -347,8 +349,8 @@ public final class Timestamps {
    *       will set it to {@code commitTs}.
    *   <li>if its rts is {@code commitTs} or later, the next writer, even one that has it locked
    *       now, writes at rts + 1 or later.
-   *   <li>if another has locked it, that one may have chosen its timestamp by the present rts, so
-   *       raising it would be too late. Conflict.
+   *   <li>if another transaction has locked it, that transaction may have chosen its timestamp by
+   *       the present rts, so raising it would be too late. Conflict.
    *   <li>otherwise the rts is raised by CAS, which fails if it is locked meanwhile.
    * </ul>
    *
@@ -360,8 +362,8 @@ public final class Timestamps {
    * <ul>
    *   <li>The caller, which read the value of w and commits at c &gt;= w', counts as having read
    *       D's, valid until c.
-   *   <li>A reader that saw (w, r) and commits at r or before is valid, before D. One that commits
-   *       later, or validates the item again, finds w' and aborts needlessly.
+   *   <li>A reader that saw (w, r) and commits at r or before is valid, before D. A reader that
+   *       commits later, or validates the item again, finds w' and aborts needlessly.
    *   <li>Later readers see w' and commit at w' or later, after D.
    *   <li>A locked word is never raised, because the CAS expects an unlocked one. Its writer has
    *       chosen its timestamp by the old rts, which w' may reach or exceed (the counterexamples of

@@ -17,8 +17,8 @@ import io.fovea.error.AbortCause;
  *
  * <ul>
  *   <li><i>Content.</i> The leaf's version is read, then the content, then the item is locked, then
- *       the version is unchanged. A change of the item needs its exclusive lock and changes the
- *       version, so the content is current when the lock is taken, and stays.
+ *       the version is found unchanged. A change of the item needs its exclusive lock and changes
+ *       the version, so the content is current when the lock is taken, and stays current.
  *   <li><i>Phantoms.</i> A scan has locked the items of the keys that it passed and of the first
  *       installed key above, which cover all gaps between. A transaction that inserts or deletes a
  *       key in such a gap needs the exclusive lock of the first installed key above that key, and
@@ -36,7 +36,7 @@ final class TwoPhaseLocking {
   private final TxLife life;
   private final LockTable table;
   private final Reservations reservations;
-  private final SlotSet shared = new SlotSet(); // includes upgraded ones
+  private final SlotSet shared = new SlotSet(); // includes upgraded locks
   private final SlotSet exclusive = new SlotSet();
 
   TwoPhaseLocking(ConcurrencyControl concurrencyControl, LockTable table) {
@@ -94,7 +94,7 @@ final class TwoPhaseLocking {
     }
   }
 
-  /** Waits; for the pessimistic transaction. */
+  /** Locks an item for reading, and waits for the lock; for the pessimistic transaction. */
   int share(long item, Reservation mine) {
     int place = table.place(item);
     mine.add(reserved(place), false);
@@ -109,7 +109,7 @@ final class TwoPhaseLocking {
     return place;
   }
 
-  /** Waits, for readers as well; for the pessimistic transaction. */
+  /** Locks an item for writing, and waits for other holders; for the pessimistic transaction. */
   boolean exclude(long item, Reservation mine) {
     int place = table.place(item);
     if (exclusive.contains(place)) {
@@ -150,7 +150,7 @@ final class TwoPhaseLocking {
     forget();
   }
 
-  /** Leaves all locks held for good. */
+  /** Leaves all locks held permanently. */
   void forget() {
     exclusive.clear();
     shared.clear();

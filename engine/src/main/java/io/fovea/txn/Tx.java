@@ -220,7 +220,7 @@ public final class Tx {
    * transaction has ended when this returns or throws, but must be acknowledged only after {@link
    * TxEngine#await}, which is called with nothing held.
    *
-   * @param generation {@link #epoch} since the begin
+   * @param generation the value of {@link #epoch} since the transaction began
    * @return the log position to wait for, or 0
    * @throws InvalidUseException if it has ended
    * @throws TransactionAbortedException if it can't be serialized, was doomed before, or is too old
@@ -252,8 +252,8 @@ public final class Tx {
   }
 
   /**
-   * Ends the transaction without effects. Ignores an ended one, which is an error of the caller,
-   * because {@link #commit(long)} always ends it.
+   * Ends the transaction without effects. Does nothing if it has already ended. To call it then is
+   * an error of the caller, because {@link #commit(long)} always ends the transaction.
    */
   public void rollback(long generation) {
     if (epoch != generation) {
@@ -293,7 +293,7 @@ public final class Tx {
     return new WriteDigest(work.writes, names).of(deletes);
   }
 
-  /** Returns whether it has changes, as far as is known. */
+  /** Returns whether it has changes, as far as known. */
   public boolean hasWrites() {
     CatalogPart catalog = work.catalog;
     return work.writes.size() > 0 || catalog != null && catalog.changes();
@@ -310,7 +310,7 @@ public final class Tx {
     work.catalog = null;
     work.move = null;
     epoch++;
-    // In every case locks and pins are released, and the context is. The next start does the rest.
+    // Locks, pins and the context are released in every case. The next start does the rest.
     try {
       endLocks();
       scans.end();
@@ -354,7 +354,10 @@ public final class Tx {
     life.requireWritable();
   }
 
-  /** Checks a wait within an operation, with nothing latched. After the append nothing ends it. */
+  /**
+   * Checks a wait within an operation, with nothing latched. After the append, nothing ends the
+   * wait.
+   */
   void checkWaiting(Supplier<String> waitsFor) {
     if (life.active && !commit.happened()) {
       life.checkWaiting(waitsFor);
@@ -411,8 +414,8 @@ public final class Tx {
   }
 
   /**
-   * Announces that a key will be read and then changed: waits up to a limit for others that
-   * announced it, to avoid an abort. No effect in a read-only transaction.
+   * Announces that a key will be read and then changed: waits up to a limit for other transactions
+   * that announced it, to avoid an abort. No effect in a read-only transaction.
    */
   public void lockForUpdate(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     if (!life.readOnly()) {
@@ -552,7 +555,7 @@ public final class Tx {
   }
 
   /**
-   * Descends for the lookahead's {@code n} keys, of whose values {@code bytes} will be read. Loads
+   * Descends for the lookahead's {@code n} keys; {@code bytes} of each value will be read. Loads
    * the cache lines of their timestamps first.
    */
   public void descend(BTree tree, int n, int bytes) {
@@ -590,7 +593,7 @@ public final class Tx {
   }
 
   /**
-   * Rates the hint of the last {@link #getHinted}, as {@link HintedLeaf#locate}; negative: not
+   * Rates the hint of the last {@link #getHinted}, as {@link HintedLeaf#locate} does; negative: not
    * used.
    */
   public int hinted() {
@@ -598,7 +601,7 @@ public final class Tx {
   }
 
   /**
-   * Searches a key, without own writes and without a read-set entry: the result is a hint, for
+   * Searches for a key, without own writes and without a read-set entry: the result is a hint, for
    * callers that verify it. Returns the length of the value; negative if {@link #get} has to be
    * used. {@code place} receives the location of the key, or where it would be.
    */

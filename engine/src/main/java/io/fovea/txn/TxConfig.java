@@ -46,7 +46,7 @@ public record TxConfig(
   /** The memory of a protocol without writers. */
   public static final long LITTLE_BYTES = 64 << 10;
 
-  /** Above the number of every entry of a write set. */
+  /** Greater than the index of any entry of a write set. */
   static final int ENTRIES_MAX = 1 << 24;
 
   /** The default maximum number of records that a transaction reads and writes. */

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * All transactions of one database, and what they share. A transaction is one of a fixed number of
- * {@link Tx} objects, assigned by {@link Admission}. One that is aborted again and again becomes
- * pessimistic ({@link Attempts}, {@link Reservations}).
+ * {@link Tx} objects, assigned by {@link Admission}. A transaction that is aborted again and again
+ * becomes pessimistic ({@link Attempts}, {@link Reservations}).
  */
 public final class TxEngine {
   private final TxShared shared;
@@ -40,7 +40,7 @@ public final class TxEngine {
    * @param log receives commits and outlives the engine; null for none
    * @param admission called by each commit that writes, before any lock of the commit: waits while
    *     recovery would need too much log
-   * @param pages the timestamps that are not in memory, see {@link Timestamps}; null for none
+   * @param pages holds the timestamps that are not in memory, see {@link Timestamps}; null for none
    */
   public TxEngine(
       TxConfig config,
@@ -116,8 +116,8 @@ public final class TxEngine {
   }
 
   /**
-   * Begins a first attempt; {@code alone}: waits until no other transaction is active, and lets
-   * none begin until it has ended.
+   * Begins a first attempt. If {@code alone}, waits until no other transaction is active, and lets
+   * none begin until this one has ended.
    */
   public Tx begin(boolean readOnly, long timeoutNanos, boolean alone) {
     return alone ? beginAlone(readOnly, timeoutNanos) : begin(readOnly, timeoutNanos, null);
@@ -158,8 +158,8 @@ public final class TxEngine {
 
   /**
    * Runs work at a quiescent point, at which the trees contain exactly the committed transactions.
-   * The work must be short and must not wait. Active transactions commit after it; one whose reads
-   * were changed meanwhile may be aborted.
+   * The work must be short and must not wait. Active transactions commit after it; a transaction
+   * whose reads were changed meanwhile may be aborted.
    *
    * @throws TransactionAbortedException with cause ADMISSION after the timeout
    * @throws OperationInterruptedException if the thread was interrupted
@@ -287,7 +287,7 @@ public final class TxEngine {
   }
 
   /**
-   * Stops the engine because pages may be half changed: no result of a read is returned any more.
+   * Stops the engine because pages may be half changed: no result of a read is returned after this.
    * Called before such a page can be seen.
    */
   public void halt(Throwable cause) {
@@ -318,7 +318,7 @@ public final class TxEngine {
   }
 
   /**
-   * Stops admission and releases the memory. Transactions that still are active read zeros and
+   * Stops admission and releases the memory. Transactions that are still active read zeros and
    * can't commit durably.
    */
   public void close() {
@@ -427,7 +427,7 @@ public final class TxEngine {
     durable.await(lsn, wrote);
   }
 
-  /** The same for the result of {@link #request}. */
+  /** Waits for durability, given the result of {@link #request}. */
   public void awaitRequested(long lsn, boolean wrote) {
     durable.awaitRequested(lsn, wrote);
   }

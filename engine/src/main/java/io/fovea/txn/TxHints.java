@@ -35,7 +35,7 @@ final class TxHints {
 
   private final boolean stamped;
 
-  /** Keeps the loads alive; has no meaning. */
+  /** Keeps the loads from being optimized away; the value has no meaning. */
   private long loaded;
 
   TxHints(TxLife life, Workspace work, TxReads reader, ConcurrencyControl concurrencyControl) {

@@ -30,8 +30,8 @@ final class TxLife {
   boolean active;
 
   /**
-   * The owner thread's id, or {@link #NOBODY}; likewise. Not the thread itself, because G1 fences
-   * when a reference is stored into an old object.
+   * The owner thread's id, or {@link #NOBODY}; also written by {@link Tx}. Not the thread itself,
+   * because G1 fences when a reference is stored into an old object.
    */
   long thread;
 
@@ -72,7 +72,7 @@ final class TxLife {
     return readOnly;
   }
 
-  /** Returns the begin, by {@link System#nanoTime}. */
+  /** Returns when the transaction began, by {@link System#nanoTime}. */
   long beganNanos() {
     return beganNanos;
   }
@@ -98,7 +98,7 @@ final class TxLife {
 
   private void checkPeriodically() {
     if (interrupted) {
-      // Stores only: until it has returned, each operation begins with it.
+      // Stores only: until before.run() has returned, each operation begins with it.
       operationsToCheck = 1;
       before.run();
       interrupted = false;
@@ -182,7 +182,7 @@ final class TxLife {
     }
   }
 
-  /** Returns how long {@link #checkWaiting} will not throw for its age; at least 1. */
+  /** Returns the nanoseconds until {@link #checkWaiting} throws because of the age; at least 1. */
   long nanosLeft() {
     return timeoutNanos > 0
         ? Math.max(1, timeoutNanos - (System.nanoTime() - beganNanos) + 1)
@@ -209,7 +209,7 @@ final class TxLife {
     }
   }
 
-  /** The same for a lock, which stays if its holder has stopped the engine. */
+  /** One step of waiting for a lock, which stays held if its holder has stopped the engine. */
   void pauseForHolder(int attempt) {
     if ((attempt & 63) == 63) {
       health.requireHolder();

@@ -296,8 +296,8 @@ final class TxReads {
     if (handle < 0) {
       return reads.add(item, slot, word);
     }
-    // One entry per item: another wts means that the first read is stale. But the wts of a reserved
-    // item may be raised without a change.
+    // One entry per item: a different wts means that the first read is stale. But the wts of a
+    // reserved item may be raised without a change.
     if (TidWord.wts(reads.word(handle)) != TidWord.wts(word)
         && !concurrencyControl.pessimistic.on()) {
       throw life.abort(AbortCause.VALIDATION, "a key that was read twice has changed in between");
@@ -305,7 +305,9 @@ final class TxReads {
     return handle;
   }
 
-  /** Reads past the write set, for a scan whose record has its value outside of the leaf. */
+  /**
+   * Reads without searching the write set, for a scan's record whose value is outside of the leaf.
+   */
   int readScanned(
       BTree tree, MemorySegment key, long keyOffset, int keyLength, MemorySegment out, int cap) {
     int length =
@@ -320,8 +322,8 @@ final class TxReads {
             cap,
             null);
     if (length < 0) {
-      // Both reads have the same wts, or the second had aborted. If they still hold, no commit has
-      // deleted the record, and a retry would find the same.
+      // Both reads have the same wts, or the second would have aborted. If they still hold, no
+      // commit has deleted the record, and a retry would find the same.
       requireValid();
       throw new CorruptionException(
           "a record that a scan meets and a search does not",

@@ -28,14 +28,14 @@ import java.util.function.Consumer;
  *
  * <p><b>Seeks.</b> {@link #seek}, {@link #first}, {@link #last} and a change of direction discard
  * the batch and start at another key of the interval. This equals closing the scan and opening one
- * of the rest, so the argument above holds for each piece:
+ * over the rest, so the argument above holds for each piece:
  *
  * <ul>
  *   <li>An ascending piece that starts at x reads the first installed key at or above x, whose item
- *       has the gap with x. A descending one starts with the item of the first installed key above
- *       x.
+ *       covers the gap with x. A descending piece starts with the item of the first installed key
+ *       above x.
  *   <li>Keys between two pieces were not returned, so their items need not be read.
- *   <li>An item that two pieces read is one entry of the read set; another wts aborts.
+ *   <li>An item that two pieces read is one entry of the read set; a different wts aborts.
  *   <li>A seek beyond the interval's end reads nothing, nor does a step back from the start.
  * </ul>
  */
@@ -339,7 +339,10 @@ public final class TxScan extends ScanBatches {
     }
   }
 
-  /** Negative: the batch's next key comes first; 0: the same key; positive: the own one does. */
+  /**
+   * Negative: the batch's next key comes first; 0: the keys are equal; positive: the next own key
+   * comes first.
+   */
   private int compareOwn(WriteSet writes) {
     int w = own.peek();
     int b = batchAt;

@@ -54,7 +54,10 @@ final class TxShared {
     this.protocolMemory = new ProtocolMemory(config.protocol(), config.protocolBytes());
   }
 
-  /** Sets how to release the page reservations of idle contexts. Before any transaction begins. */
+  /**
+   * Sets how to release the page reservations of idle contexts. Called before any transaction
+   * begins.
+   */
   void onWantOfPages(Runnable release) {
     idlePages = release;
   }

@@ -14,9 +14,9 @@ import io.fovea.error.AbortCause;
  * @param childSteps steps from an inner node to a child in descents, without scans and batched
  *     lookups
  * @param placesTried accesses that started at a remembered location
- * @param placesStale those that had to descend from the root
+ * @param placesStale of these, the accesses that had to descend from the root
  * @param cachedLocations lookups in the key location cache
- * @param rememberedRight those whose result was right in all parts
+ * @param rememberedRight of these, the lookups whose result was right in all parts
  * @param durableWaits waits for the log after the end of a transaction
  * @param durableWaitNanos total time of these waits
  */

@@ -21,13 +21,13 @@ final class TxWrites {
   private final TxReads reader;
   private final boolean placed;
 
-  /** Where the last inserted key was found absent: the next one often is near. */
+  /** Where the last inserted key was found absent: the next one is often near. */
   private final Position insertPlace = new Position();
 
   private @Nullable BTree insertTree;
   private int insertHandle;
 
-  /** Keeps the loads alive; has no meaning. */
+  /** Keeps the loads from being optimized away; the value has no meaning. */
   private long seen;
 
   TxWrites(TxLife life, Workspace work, ConcurrencyControl concurrencyControl, TxReads reader) {

@@ -16,15 +16,15 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   begin ─► lock(item) ─► read ─► ... body ... ─► commit or rollback ─► release
- *               └── waits while another transaction has the lock
+ *               └── waits while another transaction holds the lock
  * </pre>
  *
  * <p><b>Advisory.</b> No other operation checks these locks, and every commit validates. So a lock
  * may be one of few, chosen by the item's hash, and a wait may end without it:
  *
  * <ul>
- *   <li><i>No deadlock.</i> Locks are waited for in ascending order. A transaction that wants a
- *       lower lock than it has, and finds it taken, continues without it.
+ *   <li><i>No deadlock.</i> Transactions wait for locks in ascending order. A transaction that
+ *       wants a lower lock than one it holds, and finds it taken, continues without it.
  *   <li><i>No transaction waits for its own thread</i>, which may have begun another.
  *   <li><i>No long wait.</i> After {@link #patienceNanos} the holder is assumed to be idle.
  * </ul>
@@ -101,7 +101,7 @@ final class UpdateLocks {
       }
     }
 
-    /** Waits for the lock, in the queue if {@code sleeps}; returns whether the thread has it. */
+    /** Waits for the lock, in the queue if {@code sleeps}; returns whether the thread holds it. */
     boolean await(Thread self, boolean sleeps, long patienceNanos) {
       for (int attempt = 0; attempt < YIELDS; attempt++) {
         if (get() == self) {

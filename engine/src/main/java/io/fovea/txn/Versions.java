@@ -93,7 +93,7 @@ final class Versions {
     return tail;
   }
 
-  /** Returns whether what was read at a position, or after it, was a version. */
+  /** Returns whether what was read at or after a position was a version. */
   boolean remembers(long position) {
     VarHandle.acquireFence();
     return claimed - position <= capacity;
@@ -115,7 +115,8 @@ final class Versions {
     int size = Mem.getInt(from, offset + SIZE);
     long at = tail;
     if (size > capacity / 4) {
-      // It would overwrite nearly everything. So it only does that: older transactions abort.
+      // The versions would overwrite nearly the whole ring: only claim it, so that older
+      // transactions abort.
       claimed = at + 2 * capacity;
       tail = at + 2 * capacity;
       return;
@@ -146,7 +147,7 @@ final class Versions {
     return (item * TimestampTable.SPREAD >>> bucketShift) << 3;
   }
 
-  /** Returns the newest version of an item's bucket; {@link #prev} has the next. */
+  /** Returns the newest version of an item's bucket; {@link #prev} gives the next. */
   long newest(long item) {
     return Mem.getLongVolatile(buckets, bucket(item));
   }

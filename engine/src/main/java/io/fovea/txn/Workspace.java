@@ -21,7 +21,7 @@ final class Workspace {
   /** Whether it has read only one record, not in the read set: {@link SingleReadFastPath}. */
   boolean lone;
 
-  /** As {@link Tx#readLsn}. {@link Tx} resets it: a store can't fail, a call can. */
+  /** The result of {@link Tx#readLsn}. {@link Tx} resets it: a store can't fail, a call can. */
   long readLsn;
 
   /** The changes and reads of the catalog; null for most. {@link Tx} ends it. */

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * NONE, left by insert then delete, writes nothing; its read stays in the read set. The table is
- * cleared by walking the entries, as that of {@link ReadSet}. Keys and values are in the
+ * cleared by walking the entries, like that of {@link ReadSet}. Keys and values are in the
  * transaction's {@link Scratch}; a PATCH entry's value is the head of a list of patches: {@code
  * next (4), at (4), length (4), bytes}.
  */
@@ -32,7 +32,7 @@ final class WriteSet {
   static final byte PATCH = 3;
   static final byte DELETE = 4;
 
-  /** Another first page of a long value; alone in its transaction. */
+  /** Gives a long value another first page; the only entry of its transaction. */
   static final byte MOVE = 5;
 
   /** Whether the key existed before this transaction. */
@@ -46,7 +46,9 @@ final class WriteSet {
   private static final int PLACE = 3;
   private static final int KEEP = 1 << 12;
 
-  /** In place of frame and slot: unknown; that of the previous key that appears. */
+  /**
+   * Used instead of a frame and slot: unknown, or the location of the previous key that appears.
+   */
   private static final long NOWHERE = -1;
 
   private static final long FOLLOWS = -2;
@@ -68,7 +70,7 @@ final class WriteSet {
   /** The entry that is installed after this one, with no other key between; -1: none. */
   private int[] followers = new int[INITIAL];
 
-  /** Version, page id, and frame with slot, of entries whose location no read knows. */
+  /** Version, page id, and frame with slot, of entries that no read has located. */
   private long[] places = new long[INITIAL * PLACE];
 
   private int[] table = new int[INITIAL * 4];
@@ -86,8 +88,8 @@ final class WriteSet {
   }
 
   /**
-   * Changes when an entry gets or loses a whole record (INSERT, PUT), which open scans have to add;
-   * patches and other values do not matter.
+   * Returns a number that changes when an entry gets or loses a whole record (INSERT, PUT), which
+   * open scans have to add; patches and other values do not matter.
    */
   int changes() {
     return changes;

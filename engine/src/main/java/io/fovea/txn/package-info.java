@@ -35,17 +35,17 @@
  *   ColdTimestamps   timestamps of unused items          Sketch           an upper bound for them
  * </pre>
  *
- * <p>Parts use those below them. No part knows {@code Tx} or {@code TxEngine}; a protocol knows
- * {@code ConcurrencyControl}, whose part it is.
+ * <p>Each part may use those below it. No part knows {@code Tx} or {@code TxEngine}; a protocol
+ * knows {@code ConcurrencyControl}, whose part it is.
  *
  * <p>May import: config, error, memory, io, wal, buffer, btree. Threading: a {@link
  * io.fovea.txn.Tx} belongs to the thread that began it; {@link io.fovea.txn.TxEngine} and {@link
  * io.fovea.txn.Timestamps} are shared.
  *
  * <p>Order: log space before item locks (by hash, then successors by try-lock) before page latches;
- * neither an item nor log space is waited for while a page is latched. A commit that needs more log
- * space with locks held (long values, parts) may wait for it, because no holder of log space waits
- * long for a lock. Durability is waited for with nothing held.
+ * no thread waits for an item or for log space while it latches a page. A commit that needs more
+ * log space with locks held (long values, parts) may wait for it, because no holder of log space
+ * waits long for a lock. A thread that waits for durability holds nothing.
  */
 @NullMarked
 package io.fovea.txn;
