@@ -39,7 +39,7 @@ class PageReadsTest {
   private static BufferPool cold(BlockDevice device, int frames) {
     PoolConfig config =
         Records.with(
-            PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE), "exhaustedMillis", 300L);
+            PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE), "exhaustedMillis", 60_000L);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     for (int i = 0; i < PAGES; i++) {
       assertEquals(pid(i), Pools.page(pool));
