@@ -85,7 +85,7 @@ final class FrameHeader {
 
   /**
    * The page in the frame, 0 for none. Stable under any latch of the frame; otherwise a hint that
-   * the version decides.
+   * the version confirms or refutes.
    */
   static long pid(MemorySegment headers, int frame) {
     return Mem.peekLongOpaque(headers, at(frame) + PID);

@@ -14,7 +14,7 @@ final class FreeListChange {
 
   private final LongList nexts = new LongList();
 
-  /** Those of them that may be holes: bare pages. */
+  /** The pages in {@link #pids} that may be holes: the bare ones. */
   private final LongList bare = new LongList();
 
   /** The height in the list, counted from its end, of the highest page affected. */

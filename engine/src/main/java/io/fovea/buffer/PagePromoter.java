@@ -117,7 +117,7 @@ final class PagePromoter implements Translator.Promotion {
     return frame;
   }
 
-  /** True: done, and both latches are released. False: nothing was changed. */
+  /** Returns true if the page has moved and both latches are released; false if nothing changed. */
   private boolean promoteLatched(long pid, int frame, int preferred) {
     long other = frames.pid(preferred);
     if (other == 0) {
