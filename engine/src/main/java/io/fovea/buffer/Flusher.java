@@ -30,8 +30,8 @@ final class Flusher {
   private static final int WINDOW = 8192;
 
   /**
-   * The maximum number of pages that a checkpoint submits at once, since the log's group writes
-   * queue behind them: 64 random writes delay a commit by a millisecond.
+   * The maximum number of pages that a checkpoint submits at once, since the log's groups queue
+   * behind them: 64 random writes delay a commit by a millisecond.
    */
   private static final int CHECKPOINT_BATCH = 64;
 
