@@ -41,9 +41,9 @@ import org.jspecify.annotations.Nullable;
  *   <li><i>The page is popped, used, freed again and written during the read.</i> The thread that
  *       pops it lowers the value that {@code isUntouched} compares before the page changes, so the
  *       caller sees that after the read.
- *   <li><i>A write is in flight during the read.</i> This can't be an untouched page in no frame: a
- *       page is written from its frame, and stays there until the write has ended. A torn copy of
- *       any other page has a wrong checksum, or is of a page that is touched.
+ *   <li><i>A write is in flight during the read.</i> This can't happen to an untouched page in no
+ *       frame: a page is written from its frame, and stays there until the write has ended. A torn
+ *       copy of any other page has a wrong checksum, or is of a page that is touched.
  *   <li><i>A punch makes zeros of the page during the read.</i> Punches have the same owner.
  * </ul>
  *

@@ -113,7 +113,9 @@ final class FileExtent {
     return backed.get();
   }
 
-  /** Called during a cut by the owner of the allocator's latch: later pages may be holes. */
+  /**
+   * Called during a cut by the owner of the allocator's latch: pages above the limit may be holes.
+   */
   void backed(long limit) {
     backed.accumulateAndGet(limit, Math::min);
   }

@@ -50,7 +50,7 @@ final class FrameResidency implements Residency {
     return reclaimer().acquire(frames.translator.preferred(likely));
   }
 
-  /** Another thread may have had the page whose preferred frame was claimed. */
+  /** Another thread may have taken the page for whose preferred frame the memory was reserved. */
   @Override
   public int use(int reserved, long pid) {
     int preferred = frames.translator.preferred(pid);

@@ -455,7 +455,7 @@ final class Frames {
     assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
     assert !swizzling.on || FrameHeader.parent(headers, frame) == 0
         : "page " + pid(frame) + " has a reference";
-    // Partner of the release fence in WriteBack.written:a thread that finds the page absent reads
+    // Partner of the release fence in WriteBack.written: a thread that finds the page absent reads
     // it from the file only after it was written.
     VarHandle.acquireFence();
     try {

@@ -304,7 +304,8 @@ final class FreeRuns {
       if (any) {
         if (redo == PoolSpace.UNLOGGED) {
           walk.write(
-              pids.get(from), pids.get(from) + to - from); // otherwise that would follow the punch
+              pids.get(from),
+              pids.get(from) + to - from); // otherwise this write would follow the punch
         }
         Outcome outcome = punch(pids.get(from), to - from, walk.height(from));
         if (outcome == Outcome.IMPOSSIBLE) {

@@ -110,8 +110,8 @@ public final class PoolShare {
                 + limit
                 + ", of which "
                 + promised
-                + " are promised to others. Enlarge the BufferShare, or reduce the bufferBytes of"
-                + " its databases, or the part of it that each is guaranteed.");
+                + " are promised to others. Enlarge the BufferShare, or reduce the bufferBytes of its"
+                + " databases, or the part of it that each is guaranteed.");
       }
       promised += needs;
     }

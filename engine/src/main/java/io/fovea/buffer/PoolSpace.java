@@ -245,8 +245,8 @@ public final class PoolSpace {
         punchless = true;
         LOG.log(
             Level.INFO,
-            "The file system can't punch holes: the space of free pages in the middle of the file"
-                + " is not returned to it.");
+            "The file system can't punch holes: the space of free pages in the middle of the file is"
+                + " not returned to it.");
       }
       return runs.punched() - before;
     } finally {

@@ -104,7 +104,7 @@ final class WriteBack {
   /** The number of frames of {@link #written} that this batch has marked as being written. */
   private int marked;
 
-  /** The number of marked frames that are no longer marked. */
+  /** The number of those frames whose mark has been cleared. */
   private int settled;
 
   /** Failed transfers of the last batch with a copy in the area: they are repeated first. */
