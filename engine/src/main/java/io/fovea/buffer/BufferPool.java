@@ -420,7 +420,10 @@ public final class BufferPool implements AutoCloseable {
     return groups;
   }
 
-  /** Returns how many pages one {@link #begin} reads at most: a fraction of a small pool. */
+  /**
+   * Returns the maximum number of pages that one {@link #begin} reads: in a small pool, a fraction
+   * of its frames.
+   */
   public int groupMax() {
     return groups.pagesMax();
   }

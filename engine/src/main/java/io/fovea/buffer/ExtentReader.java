@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li><i>The file has an older version.</i> At 1 the page was in no frame. A dirty page leaves
- *       its frame only after it was written, so the file had the link then, and nothing changes it
- *       until the caller checks.
+ *       its frame only after it was written, so the file contained the link then, and nothing
+ *       changes it until the caller checks.
  *   <li><i>The page was freed just before the walk began, and its link is not in its frame yet.</i>
  *       The thread that frees it latches the frame before it changes the numbers that the walk
  *       begins with, and releases the latch after the link. At 1 the page is in the latched frame;

@@ -65,7 +65,7 @@ final class FrameHeader {
   static final int ENTRY_0 = 40;
   static final int ENTRY_1 = 48;
 
-  /** Shares entry 0, which is unused where the translation has no buckets in header lines. */
+  /** Shares entry 0, which is unused if the translation has no buckets in header lines. */
   static final int PARENT = ENTRY_0;
 
   static final int NEXT = 56;

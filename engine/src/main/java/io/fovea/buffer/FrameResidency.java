@@ -28,9 +28,9 @@ final class FrameResidency implements Residency {
   }
 
   /**
-   * A page that is only read ahead displaces no page from its preferred frame, as that page may be
-   * in constant use and just visited by the clock. It goes to its preferred frame if that is free,
-   * otherwise to one proposed by the policy.
+   * A page that is only read ahead displaces no page from its preferred frame, because that page
+   * may be in constant use and have just been visited by the clock. It goes to its preferred frame
+   * if that is free, otherwise to one proposed by the policy.
    */
   @Override
   public int claim(long pid, boolean wait, boolean passing) {

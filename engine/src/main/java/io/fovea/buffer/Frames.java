@@ -394,7 +394,7 @@ final class Frames {
     }
   }
 
-  /** {@link #poison} for the bytes behind the header of a free page. */
+  /** {@link #poison} for the bytes after the header of a free page. */
   void poisonBody(int frame) {
     if (POISON) {
       long at = base(frame) + PageHeader.BYTES;

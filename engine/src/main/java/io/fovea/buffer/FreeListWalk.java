@@ -99,7 +99,9 @@ final class FreeListWalk {
   private int[] latched = new int[64];
   private int latchedSize;
 
-  /** Whether {@link #list} and {@link #behind} are those of a {@link #raise} to be continued. */
+  /**
+   * Whether {@link #list} and {@link #behind} belong to a {@link #raise} that is to be continued.
+   */
   private boolean raising;
 
   /** Whether a {@link #raise} has moved pages to the top since the walk began. */

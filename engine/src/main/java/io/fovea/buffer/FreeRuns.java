@@ -304,8 +304,7 @@ final class FreeRuns {
       if (any) {
         if (redo == PoolSpace.UNLOGGED) {
           walk.write(
-              pids.get(from),
-              pids.get(from) + to - from); // otherwise this write would follow the punch
+              pids.get(from), pids.get(from) + to - from); // or the write would follow the punch
         }
         Outcome outcome = punch(pids.get(from), to - from, walk.height(from));
         if (outcome == Outcome.IMPOSSIBLE) {

@@ -306,7 +306,7 @@ final class Loader {
   /**
    * Rejects pages that arrived while no limit was known, if they are newer than the log.
    *
-   * @param end the end of the log, which is known by now
+   * @param end the end of the log, which is now known
    */
   void requireUpTo(long end) {
     Newest n = newest.get();

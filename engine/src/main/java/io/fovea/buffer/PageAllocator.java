@@ -307,7 +307,7 @@ final class PageAllocator {
       locked = true;
       mine = freeHead == head && freePages > holes.top();
       sound = found == PageHeader.FREE && next >= 0 && next < highWater && next != head;
-      // The list ends where its length says; a circular one does not.
+      // A sound list ends where its length says; a circular one does not.
       sound &= (next == 0) == (freePages == 1);
       mine &= !sound || mayTake(log);
       if (mine && sound) {
@@ -347,9 +347,9 @@ final class PageAllocator {
   }
 
   /**
-   * Takes a page that was never used; -1 if the list has pages again. Its memory is reserved first,
-   * so that no page id is lost if there is none. After the id is taken nothing throws unless the
-   * pool has stopped: no deadline ends the wait for a reader of the page ({@link
+   * Takes a page that was never used; -1 if the list contains pages again. Its memory is reserved
+   * first, so that no page id is lost if there is none. After the id is taken nothing throws unless
+   * the pool has stopped: no deadline ends the wait for a reader of the page ({@link
    * Frames#pauseUntilStopped}).
    */
   private int extend(int treeId, int type, LogSession log) {

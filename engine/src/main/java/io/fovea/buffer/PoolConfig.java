@@ -125,8 +125,8 @@ public record PoolConfig(
   /**
    * Checks that a pool can have this configuration.
    *
-   * @param device where its pages come from
-   * @param area where copies of its pages go first; null for none
+   * @param device the source of its pages
+   * @param area the area that receives copies of its pages first; null for none
    * @throws InvalidUseException if sizes don't fit
    */
   void check(BlockDevice device, @Nullable DoubleWrite area) {

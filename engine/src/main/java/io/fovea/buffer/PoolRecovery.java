@@ -76,8 +76,9 @@ public final class PoolRecovery {
   }
 
   /**
-   * Declares that pages from this one on were allocated after the checkpoint: the log contains
-   * images of all their contents, and {@link #fixForImage} does not read them from the file.
+   * Declares that this page and all later ones were allocated after the checkpoint: the log
+   * contains images of all their contents, and {@link #fixForImage} does not read them from the
+   * file.
    *
    * @param pid the high-water mark at the checkpoint
    */
@@ -86,7 +87,8 @@ public final class PoolRecovery {
   }
 
   /**
-   * Makes each page that is read from now on be written again, even if nothing is replayed on it.
+   * Causes each page that is read after this call to be written again, even if nothing is replayed
+   * on it.
    *
    * <p>After a failed sync and a reopening without a restart of the machine, the system's cache may
    * hold pages that the device never received. Later syncs succeed without writing them; only

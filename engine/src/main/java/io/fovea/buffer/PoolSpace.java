@@ -16,7 +16,7 @@ import java.util.function.LongConsumer;
  *   |.used.|free|.used.|free|.used.|free free free|  free space     |
  *                                  ▲ the mark      ▲ the old mark   ▲ the file's end
  *
- *         1  {@link #cut}: TRUNCATED; from here on the pages are free space
+ *         1  {@link #cut}: TRUNCATED; afterwards the pages are free space
  *         2  a checkpoint: a superblock with the new mark is durable
  *         3  {@link #shrink}: the file is shortened, down to the durable mark and the reservations
  * </pre>

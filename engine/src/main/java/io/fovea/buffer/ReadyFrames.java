@@ -110,7 +110,7 @@ final class ReadyFrames {
     }
   }
 
-  /** Returns a page that is no longer listed to the policy. */
+  /** Returns to the policy a page that is no longer listed. */
   void keep(int frame) {
     if (FrameHeader.evictionCandidate(headers, frame)) {
       FrameHeader.setUsed(headers, frame, false);

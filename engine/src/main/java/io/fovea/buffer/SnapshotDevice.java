@@ -26,8 +26,8 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>For why the second check decides see {@link PageCopies}. The device contains the current
  * version of a page that is in no frame, because pages leave their frames only after they were
- * written. It may be loaded, changed and written while it is read here; then the second check finds
- * a copy. A torn page is read again.
+ * written. The page may be loaded, changed and written while it is read here; then the second check
+ * finds a copy. A torn page is read again.
  *
  * <p>Reads have no effect on the pool: no page is loaded, and none counts as used.
  *

@@ -299,7 +299,7 @@ public final class Swizzling {
 
   /**
    * Records that the entries of a page are removed or rebuilt: its children have no parent. The
-   * page is latched exclusively. Children that have another parent by now keep it.
+   * page is latched exclusively. Children that already have another parent keep it.
    *
    * @param frame the page
    */

@@ -11,8 +11,8 @@ package io.fovea.buffer;
  *   memory                  ███     ███                    while it has a grant: {@link ResidencyBudget}
  * </pre>
  *
- * <p>Frame 0 never has a page; it represents numbers that are not page ids of the file. The bucket
- * of a page is the latch in its own header line.
+ * <p>Frame 0 never holds a page; it represents numbers that are not page ids of the file. The
+ * bucket of a page is the latch in its own header line.
  *
  * <p>Source: V. Leis et al., "Virtual-Memory Assisted Buffer Management", SIGMOD 2023.
  */

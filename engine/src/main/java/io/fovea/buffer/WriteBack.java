@@ -54,7 +54,7 @@ final class WriteBack {
   /** The number of attempts to latch a page whose write has failed. */
   private static final int MARK_TRIES = 64;
 
-  /** The offset of the copies in the buffer: behind the header of the double-write area. */
+  /** The offset of the copies in the buffer: after the header of the double-write area. */
   private static final int COPIES = DoubleWrite.HEADER_BYTES;
 
   private final Frames frames;
@@ -142,7 +142,7 @@ final class WriteBack {
 
   /**
    * Begins a batch; waits for the one in progress, and excludes others until {@link #end}. May be
-   * nested, to write several batches without one of another thread in between.
+   * nested, to write several batches without a batch of another thread in between.
    */
   void begin() {
     lock.lock();
