@@ -42,7 +42,7 @@ final class ChildHints {
   private final Resolver resolver;
   private final boolean on;
 
-  /** Hints below this number of frames are tried: all, or none. */
+  /** Hints below this limit are tried: the number of frames, or 0 if there are no hints. */
   final int limit;
 
   /** The bits of a frame + 1 that a reference should have. */

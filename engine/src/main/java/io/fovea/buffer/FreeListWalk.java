@@ -61,7 +61,7 @@ final class FreeListWalk {
 
   private static final int TRIES = 64;
 
-  /** Returned by {@link #raise}: there is more to walk. */
+  /** Returned by {@link #raise} if there is more to walk. */
   static final int GOES_ON = -1;
 
   /** The number of pages without a low one after which {@link #raise} returns. */

@@ -263,8 +263,8 @@ final class Loader {
   /**
    * Whether a page was free when it was cut off the end of the file; the caller got its id before
    * that. Until the high-water mark was lowered, the file contained it as a free page; since then
-   * the file contains that, or zeros, or, during the cut, the beginning of one and the end of the
-   * other. If the page has been allocated again, its new owner takes the frame over ({@link
+   * the file contains that page, or zeros, or, during the cut, the beginning of one and the end of
+   * the other. If the page has been allocated again, its new owner takes the frame over ({@link
    * #create}).
    */
   private boolean isCut(long pid, long base) {

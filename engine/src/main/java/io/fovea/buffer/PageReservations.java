@@ -74,8 +74,8 @@ public final class PageReservations {
    *
    * <p>A leaf is split once for a record, and more often if records are large; the first split of
    * each leaf is of an existing one. An inner node is split once for each split below it, and no
-   * more often than there are nodes of its level, which is overestimated: one for 16 below. Roots
-   * need two pages.
+   * more often than there are nodes of its level, which is overestimated at one per 16 nodes below.
+   * Roots need two pages.
    *
    * @param inserts the number of records
    * @param bytes the size of all records together

@@ -37,7 +37,7 @@ public final class PoolSpace {
   /** The fraction of the file that must be free at its end. */
   private static final int WORTH_PART = 32;
 
-  /** In a small pool, less than a MiB counts: this fraction of it. */
+  /** In a small pool, limits are lowered to fractions of the pool, which are derived from this. */
   private static final int SMALL_PART = 4;
 
   private final Frames frames;
@@ -314,8 +314,8 @@ public final class PoolSpace {
   }
 
   /**
-   * Returns the number of free pages at the end that are worth cutting off: a fraction of the file
-   * and a MiB, or a fraction of a small pool.
+   * Returns the number of free pages at the end that are worth cutting off: a fraction of the file,
+   * but at least a MiB or, in a small pool, a fraction of the pool.
    *
    * @return the number; {@link Long#MAX_VALUE} if there are fewer free pages in total
    */
