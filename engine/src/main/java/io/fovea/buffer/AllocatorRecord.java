@@ -17,14 +17,14 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p>A record is reserved under the allocator's spin latch together with the change of its state.
- * So the order of the log is the order of the changes, and the last record has the allocator's
+ * So the order of the log is the order of the changes, and the last record contains the allocator's
  * state. Its body is filled in after the latch is released.
  *
  * @param pid the page
  * @param treeId the tree that owns it; 0 for a freed page
  * @param pageType the type that the page has now
- * @param next for a freed page, the next one of the free list; otherwise 0
- * @param after the state after it
+ * @param next for a freed page, the next page of the free list; otherwise 0
+ * @param after the allocator's state after the change
  * @since 0.1.0
  */
 public record AllocatorRecord(long pid, int treeId, int pageType, long next, AllocatorState after) {
@@ -34,7 +34,7 @@ public record AllocatorRecord(long pid, int treeId, int pageType, long next, All
   /** The length of the body of a FREE record, in bytes. */
   public static final int FREE_BYTES = 32;
 
-  /** The log space that {@link BufferPool#allocate} takes of a grant. */
+  /** The log space that {@link BufferPool#allocate} takes from a grant. */
   public static final long ALLOCATE_SPACE = LogSession.space(ALLOCATE_BYTES);
 
   /**

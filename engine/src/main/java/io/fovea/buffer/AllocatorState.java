@@ -3,14 +3,15 @@ package io.fovea.buffer;
 import io.fovea.error.CorruptionException;
 
 /**
- * Which pages of a file are in use: the part of the page allocator that a superblock keeps.
+ * Which pages of a file are in use: the part of the page allocator's state that a superblock
+ * stores.
  *
  * @param highWater the first page id that was never allocated
  * @param freeHead the first page of the free list, 0 for none
  * @param freePages the number of pages in the free list
- * @param highWaterMax in a superblock, the maximum of the mark since the redo point, before pages
- *     were cut off; otherwise the mark
- * @param holes whether a free page may be zeros, because it was punched out: {@link FreeRuns}
+ * @param highWaterMax in a superblock, the highest mark since the redo point, including pages since
+ *     cut off; otherwise {@code highWater}
+ * @param holes whether a free page may read as zeros because it was punched: {@link FreeRuns}
  * @since 0.1.0
  */
 public record AllocatorState(

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * miss that finds too few frames available wakes it.
  *
  * <p>If all cold pages wait for the log, which may be idle, the writer makes the log durable and
- * waits for that, with no latch held ({@link WriteBack}). Once durability is lost, that fails like
- * a device that rejects writes.
+ * waits for that, with no latch held ({@link WriteBack}). Once durability is lost, this wait fails
+ * like a write that the device rejects.
  *
  * <p>It survives all errors of a device: the pages stay dirty, the failure is kept for threads that
  * get no frame, and it retries at increasing intervals.
@@ -153,7 +153,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     }
     if (!isShort() && !urgent) {
       asleep = true;
-      // After asleep: a thread that takes a frame now either sees it, or is seen here.
+      // After asleep is set: a thread that takes a frame now either sees it, or is seen here.
       if (!isShort() && !urgent && !stopped) {
         LockSupport.parkNanos(this, SLEEP_NANOS);
       }
@@ -192,7 +192,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     }
   }
 
-  /** Takes the dirty pages that misses have listed; returns the number that is clean by now. */
+  /** Takes the dirty pages that misses have listed; returns the number that are now clean. */
   private int collectUnwritten() {
     int clean = 0;
     while (writeBack.size() < pace.batch()) {
@@ -255,7 +255,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     return written;
   }
 
-  /** Lists pages that were written and not used since; returns their number. */
+  /** Lists pages that were written and have not been used since; returns their number. */
   private int ready() {
     int ready = 0;
     for (int i = 0; i < writeBack.size(); i++) {
@@ -311,7 +311,8 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
 
   /**
    * Empties ready frames while too few are free, and {@link #more} beyond that; returns their
-   * number. Otherwise each miss would find one too few and wake the writer for one page.
+   * number. Without the extra frames, each miss would find one too few and wake the writer for one
+   * page.
    */
   private int empty() {
     int emptied = 0;

@@ -47,7 +47,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>Page latches are not locks: hold them for a microsecond.
  * </ul>
  *
- * <p>Thread-safe. Works from platform and virtual threads; waiting keeps interrupt flags.
+ * <p>Thread-safe. Works from platform and virtual threads; waiting preserves the interrupt flag.
  *
  * <p>This class is a facade: translation is in {@link Translator}, latches in {@link Latch}, misses
  * in {@link Loader}, promotion in {@link PagePromoter}, replacement in {@link FrameAllocator},
@@ -94,7 +94,7 @@ public final class BufferPool implements AutoCloseable {
   /**
    * Opens a pool over a device.
    *
-   * @param device holds the pages; stays the caller's, who closes it after the pool
+   * @param device the device that holds the pages; the caller owns it, and closes it after the pool
    * @param config sizes and kinds
    * @param state what {@link #allocatorState} returned when the file was closed; {@link
    *     AllocatorState#EMPTY} for a new one
@@ -108,7 +108,7 @@ public final class BufferPool implements AutoCloseable {
   /**
    * Opens a pool over a device, with a log.
    *
-   * @param log tells up to where the log is durable
+   * @param log reports the position up to which the log is durable
    * @param area receives copies of pages before they are written in place; used by this pool only;
    *     null for none
    */
@@ -182,12 +182,12 @@ public final class BufferPool implements AutoCloseable {
     return (long) frame << pageShift;
   }
 
-  /** Returns the number of frames; smaller numbers are legal, whether they have memory or not. */
+  /** Returns the number of frames; all smaller numbers are legal frames, with or without memory. */
   public int frames() {
     return translator.frames;
   }
 
-  /** Returns how many pages may be in memory now: all frames, if each has memory. */
+  /** Returns the maximum number of pages in memory now: all frames, if each has memory. */
   public int capacity() {
     return frames.residency.capacity();
   }
@@ -270,7 +270,7 @@ public final class BufferPool implements AutoCloseable {
 
   /**
    * May promote a page that was found outside its preferred frame, as {@link #findSlow} does: for
-   * callers that try that frame first and found the page by a hint. Waits for no latch.
+   * callers that tried that frame first and then found the page by a hint. Waits for no latch.
    */
   public void maybePromote(long pid, int frame) {
     int preferred = translator.preferred(pid);
@@ -316,8 +316,8 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Returns whether a reference should name another frame than it does, so that {@link #findChild}
-   * repairs it. Never true if hints are not used.
+   * Returns whether a reference should name a different frame, so that {@link #findChild} repairs
+   * it. Never true if hints are not used.
    *
    * @param ref the reference
    * @param frame the result of {@link #predictChild}
@@ -348,8 +348,8 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Returns a reference to a page that is in a frame, which it names if references do. Frame and
-   * parent are latched exclusively until the reference is stored in the parent.
+   * Returns a reference to the page in a frame; it names the frame if references name frames. Frame
+   * and parent are latched exclusively until the reference is stored in the parent.
    */
   public long reference(long pid, int frame, int parent) {
     return hints.reference(pid, frame, parent);
@@ -420,7 +420,10 @@ public final class BufferPool implements AutoCloseable {
     return groups;
   }
 
-  /** Returns how many pages one {@link #begin} reads at most: a fraction of a small pool. */
+  /**
+   * Returns the maximum number of pages that one {@link #begin} reads: in a small pool, a fraction
+   * of its frames.
+   */
   public int groupMax() {
     return groups.pagesMax();
   }
@@ -506,7 +509,7 @@ public final class BufferPool implements AutoCloseable {
    * @param recLsn the start of the record: redo must begin no later until the page is written; 0
    *     for none
    * @param pageLsn the end of the record: the page is not written before the log is durable up to
-   *     there; 0 for none. A page's LSN never goes back
+   *     there; 0 for none. A page's LSN never decreases
    */
   public void markDirty(int frame, long recLsn, long pageLsn) {
     frames.markDirty(frame, recLsn);
@@ -525,7 +528,7 @@ public final class BufferPool implements AutoCloseable {
    *
    * @param treeId the tree that owns it
    * @param type a constant of {@link PageHeader}
-   * @param log has {@link AllocatorRecord#ALLOCATE_SPACE} granted and begun
+   * @param log a session with {@link AllocatorRecord#ALLOCATE_SPACE} granted and begun
    * @return its frame: exclusively latched, header set, body zero, dirty
    * @throws io.fovea.error.StorageFullException if the file cannot grow; nothing has changed
    * @throws io.fovea.error.PoolExhaustedException if there was no frame; nothing has changed
@@ -562,7 +565,7 @@ public final class BufferPool implements AutoCloseable {
    * Frees a page: it becomes a link of the free list.
    *
    * @param frame the page's frame, exclusively latched; the latch is consumed
-   * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
+   * @param log a session with {@link AllocatorRecord#FREE_SPACE} granted and begun
    */
   public void free(int frame, LogSession log) {
     allocator.free(frame, log);
@@ -598,7 +601,7 @@ public final class BufferPool implements AutoCloseable {
    *
    * @param pid the page, as its parent names it
    * @param treeId the tree
-   * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
+   * @param log a session with {@link AllocatorRecord#FREE_SPACE} granted and begun
    * @throws io.fovea.error.CorruptionException if it can't be a page of the tree
    */
   public void freeUnread(long pid, int treeId, LogSession log) {
@@ -643,9 +646,9 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Writes the dirty ones among pages of a tree that no reader can reach yet, without syncing: once
-   * each, without copies in the double-write area. First waits for the log to be durable up to
-   * them.
+   * Writes those of the given pages that are dirty, each once, without copies in the double-write
+   * area and without syncing. The pages belong to a tree, and no reader can reach them yet. First
+   * waits for the log to be durable up to them.
    *
    * @param pids the pages; their order is changed
    * @param count the number of pages
@@ -672,7 +675,7 @@ public final class BufferPool implements AutoCloseable {
 
   /**
    * Writes everything, syncs, and releases the memory, even if the write fails. No thread should
-   * use the pool any more; one that does gets {@link DatabaseClosedException} or reads zeros.
+   * use the pool any more; a thread that does gets {@link DatabaseClosedException} or reads zeros.
    * Idempotent.
    *
    * @throws io.fovea.error.StorageException if a page could not be written

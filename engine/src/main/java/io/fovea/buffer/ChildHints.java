@@ -18,18 +18,18 @@ import io.fovea.memory.Mem;
  * hint that passes is right at that instant, whatever its origin; later changes advance the
  * version.
  *
- * <p><b>The repair.</b> The parent is latched <i>shared</i>, by one attempt, and must still have
- * the version in which the entry was read; then the word is stored. On failure the next descent
- * repairs it.
+ * <p><b>The repair.</b> The parent is latched <i>shared</i>, in a single attempt, and must still
+ * have the version in which the entry was read; then the word is stored. On failure the next
+ * descent repairs it.
  *
  * <ul>
  *   <li>Under a shared latch the page changes only by such stores; and with the version unchanged
  *       since the search, the word is still that of this child. Excluded: the entries have moved,
  *       or the frame holds another page, and the store overwrites something else.
  *   <li>Two concurrent repairs of a word store the same page id; one of the two hints is lost.
- *   <li>The version stays, though bytes of the page change: an optimistic reader derives from the
- *       word the page id, which the store keeps, and a hint, which it checks. An exclusive latch
- *       with {@link Latch#releaseExclusiveUnchanged} would be correct too, but delay readers.
+ *   <li>The version stays, though bytes of the page change: an optimistic reader takes from the
+ *       word only the page id, which the store preserves, and a hint, which it checks. An exclusive
+ *       latch with {@link Latch#releaseExclusiveUnchanged} would be correct too, but delay readers.
  *   <li>A copy for the device or the log may be made concurrently, under a shared latch: hints are
  *       cleared in the copy before its checksum is computed. So the page does not become dirty.
  * </ul>
@@ -42,7 +42,7 @@ final class ChildHints {
   private final Resolver resolver;
   private final boolean on;
 
-  /** Hints below this number of frames are tried: all, or none. */
+  /** Hints below this limit are tried: the number of frames, or 0 if there are no hints. */
   final int limit;
 
   /** The bits of a frame + 1 that a reference should have. */

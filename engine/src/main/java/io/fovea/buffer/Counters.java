@@ -37,6 +37,8 @@ final class Counters {
 
   final LongAdder forgetCalls = new LongAdder();
 
-  /** Frames that hold a page newer than the file's; follows each change of the dirty flag. */
+  /**
+   * Frames whose page is newer than the file's copy; updated with each change of the dirty flag.
+   */
   final LongAdder dirty = new LongAdder();
 }

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The double-write area: copies of pages that are being written in place.
  *
- * <p>The log has images of some pages only, so it can't repair a page torn by a write in place (the
- * device writes 512 bytes atomically). So a copy is made durable first.
+ * <p>The log contains images of only some pages, so it can't repair a page torn by a write in place
+ * (the device writes 512 bytes atomically). So a copy is made durable first.
  *
  * <pre>
  *   batch b:   copies ──► area b mod 2 ──► sync ──► in place          and, before b:
@@ -32,20 +32,21 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>After a crash every page is old or new.</b> A page in place can be torn only by a write
- * that no sync covers: one of batch b, in progress, or of b - 1, since in place of b - 2 was synced
- * before the area of b was touched, and b - 1 uses the other one. The copies of b - 1 are whole, as
- * their area was not written since its sync. Either the copies of b were durable before a page of b
- * was written in place, or no page of b was. So every torn page has a good copy, and the newest
- * good one is at least as new as the write that tore it. It is never newer than the durable log,
- * because copies follow the same rule as writes.
+ * that no sync covers: one of batch b, in progress, or of b - 1, since the writes in place of b - 2
+ * were synced before the area of b was touched, and b - 1 uses the other area. The copies of b - 1
+ * are whole, because their area has not been written since its sync. Either the copies of b were
+ * durable before a page of b was written in place, or no page of b was. So every torn page has a
+ * good copy, and the newest good one is at least as new as the write that tore it. It is never
+ * newer than the durable log, because copies follow the same rule as writes.
  *
  * <p><b>A failed write in place</b> leaves a torn page whose copy must be kept: {@link WriteBack}
  * writes the same copies again before anything else, until the device accepts them.
  *
- * <p><b>Restore</b> orders copies by batch numbers, not LSNs, because two batches may have the same
- * page with the same LSN. It also rewrites whole pages, which a failed sync may have left torn on
- * the device, and ends with a sync. Opening an area for writing voids its contents. They are also
- * wrong after writes to the file without the area; to turn the area off, remove its file.
+ * <p><b>Restore</b> orders copies by batch numbers, not LSNs, because two batches may contain the
+ * same page with the same LSN. It also rewrites pages that read as whole, because a failed sync may
+ * have left them torn on the device, and ends with a sync. Opening an area for writing voids its
+ * contents. They are also wrong after writes to the file without the area; to turn the area off,
+ * remove its file.
  *
  * <p>A failed sync of the area is final. Used by one thread at a time: the owner of a batch.
  *
@@ -88,7 +89,7 @@ public final class DoubleWrite {
   /**
    * Opens an area for writing and voids its contents: {@link #restore} comes first.
    *
-   * @param device the file; stays the caller's
+   * @param device the file, which the caller owns
    * @param pageSize the size of the pages
    * @param firstBatch the number of the next batch, from {@link Restored}, or 1
    * @param database the owner of the area
@@ -137,7 +138,8 @@ public final class DoubleWrite {
   /**
    * Makes copies durable. The writes in place of batch {@code nextBatch() - 2} are durable already.
    *
-   * @param buffer sealed pages from {@link #HEADER_BYTES} on; the bytes before are overwritten
+   * @param buffer sealed pages, beginning at {@link #HEADER_BYTES}; the bytes before them are
+   *     overwritten
    * @param count the number of pages
    * @return the batch's number
    */
@@ -200,7 +202,7 @@ public final class DoubleWrite {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment header = arena.allocate(HEADER_BYTES, HEADER_BYTES);
       String found = foreign(device, 0, header, database);
-      // The second area is behind the first, whose size depends on that of a page.
+      // The second area follows the first, whose size depends on the page size.
       for (int size = PAGE_SIZE_MIN; size <= PAGE_SIZE_MAX && found == null; size *= 2) {
         long at = areaBytes(size);
         if (at < device.size()) {
@@ -253,7 +255,7 @@ public final class DoubleWrite {
    * @param data the pages
    * @param pageSize the size of the pages
    * @return the result
-   * @throws CorruptionException if the area is of a database with another page size
+   * @throws CorruptionException if the area belongs to a database with a different page size
    */
   public static Restored restore(BlockDevice device, BlockDevice data, int pageSize) {
     try (Arena arena = Arena.ofShared()) {
@@ -339,9 +341,8 @@ public final class DoubleWrite {
       checked++;
       data.read(pid * pageSize, memory, inPlace, pageSize);
       if (PageHeader.sound(memory, inPlace, pageSize, pid)) {
-        // It may be whole only in the page cache: after a failed sync, a later sync covers the page
-        // only if it
-        // is written again, and its copy is voided next.
+        // It may be whole only in the page cache. After a failed sync, a later sync covers the page
+        // only if it is written again, and its copy is voided next.
         data.write(pid * pageSize, memory, inPlace, pageSize);
         return;
       }

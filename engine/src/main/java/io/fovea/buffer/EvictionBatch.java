@@ -46,12 +46,12 @@ final class EvictionBatch {
   }
 
   /**
-   * Batches for threads that miss. A thread that finds all of them lent evicts a single page and
+   * Batches for threads that miss. A thread that finds all of them in use evicts a single page and
    * does not wait.
    *
-   * <p>There are as many as processors, or fewer if all together could empty a quarter of the pool.
-   * A thread's writes to a batch are visible to the next one: {@link #putBack} is a volatile store,
-   * {@link #borrow} a read-modify-write.
+   * <p>There is one per processor, or fewer if all of them together could empty a quarter of the
+   * pool. A thread's writes to a batch are visible to the next one: {@link #putBack} is a volatile
+   * store, {@link #borrow} a read-modify-write.
    */
   static final class Lists {
     private static final int MOST = 32;

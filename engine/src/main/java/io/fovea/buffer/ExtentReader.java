@@ -25,15 +25,15 @@ import org.jspecify.annotations.Nullable;
  * pool reports damage.
  *
  * <p><b>When a link read here is right.</b> The caller has begun a walk ({@link
- * PageAllocator#walk}), has {@linkplain #clear cleared} this since, and finds the page {@linkplain
- * PageAllocator#isUntouched untouched} after reading the link. Then the page was in the list since
- * the walk began, with the same link: only the owner of the lock of {@link PoolSpace}, the caller,
- * changes links below the top of the list. Excluded:
+ * PageAllocator#walk}), has {@linkplain #clear cleared} this reader since, and finds the page
+ * {@linkplain PageAllocator#isUntouched untouched} after reading the link. Then the page has been
+ * in the list since the walk began, with the same link: only the owner of the lock of {@link
+ * PoolSpace}, the caller, changes links below the top of the list. Excluded:
  *
  * <ul>
  *   <li><i>The file has an older version.</i> At 1 the page was in no frame. A dirty page leaves
- *       its frame only after it was written, so the file had the link then, and nothing changes it
- *       until the caller checks.
+ *       its frame only after it was written, so the file contained the link then, and nothing
+ *       changes it until the caller checks.
  *   <li><i>The page was freed just before the walk began, and its link is not in its frame yet.</i>
  *       The thread that frees it latches the frame before it changes the numbers that the walk
  *       begins with, and releases the latch after the link. At 1 the page is in the latched frame;
@@ -41,9 +41,9 @@ import org.jspecify.annotations.Nullable;
  *   <li><i>The page is popped, used, freed again and written during the read.</i> The thread that
  *       pops it lowers the value that {@code isUntouched} compares before the page changes, so the
  *       caller sees that after the read.
- *   <li><i>A write is in flight during the read.</i> Not of an untouched page in no frame: a page
- *       is written from its frame, and stays there until the write has ended. A torn copy of any
- *       other page has a wrong checksum, or is of a page that is touched.
+ *   <li><i>A write is in flight during the read.</i> This can't happen to an untouched page in no
+ *       frame: a page is written from its frame, and stays there until the write has ended. A torn
+ *       copy of any other page has a wrong checksum, or is of a page that is touched.
  *   <li><i>A punch makes zeros of the page during the read.</i> Punches have the same owner.
  * </ul>
  *
@@ -56,7 +56,7 @@ import org.jspecify.annotations.Nullable;
 final class ExtentReader {
   static final int EXTENT_BYTES = 1 << 20;
 
-  /** The file does not have it, or may be outdated: use the pool. */
+  /** The file does not contain the page, or may be outdated: use the pool. */
   static final long UNKNOWN = -1;
 
   private static final long[] NOTHING = {};

@@ -33,11 +33,11 @@ final class FileExtent {
   private volatile long pages;
 
   /**
-   * The number of pages with space: pages above, which were cut off, may be holes. A cut, under
-   * another lock, lowers it while the file grows. So each change is one compare-and-set: growth
-   * raises it only from the value from which it began to reserve space, and otherwise starts again.
-   * Excluded: with a plain store growth would count holes that were cut off since. There is no ABA,
-   * because only growth raises it, one thread at a time.
+   * The number of pages with space; pages above it, which were cut off, may be holes. A cut, which
+   * holds another lock, may lower it while the file grows. So each change is one compare-and-set:
+   * growth raises it only from the value from which it began to reserve space, and otherwise starts
+   * again. Excluded: with a plain store growth would count holes that were cut off since. There is
+   * no ABA, because only growth raises it, one thread at a time.
    */
   private final AtomicLong backed = new AtomicLong();
 
@@ -93,7 +93,8 @@ final class FileExtent {
   /**
    * Reserves space for pages that may be holes.
    *
-   * @throws StorageFullException if there is none; some of them may have it
+   * @throws StorageFullException if there is too little; some of the pages may have space
+   *     afterwards
    */
   void reserve(long pid, long n) {
     long most = MAX_RESERVE >>> pageShift;
@@ -112,7 +113,9 @@ final class FileExtent {
     return backed.get();
   }
 
-  /** Called in a cut by the owner of the allocator's latch: pages from here on may be holes. */
+  /**
+   * Called during a cut by the owner of the allocator's latch: pages above the limit may be holes.
+   */
   void backed(long limit) {
     backed.accumulateAndGet(limit, Math::min);
   }
@@ -135,7 +138,7 @@ final class FileExtent {
       boolean done;
       do {
         done = grow(wanted);
-      } while (!done); // again if pages were cut off concurrently
+      } while (!done); // repeats if pages were cut off concurrently
     } finally {
       growing.unlock();
     }

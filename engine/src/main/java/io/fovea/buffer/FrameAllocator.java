@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  * that a device that stalls writes does not block readers.
  *
  * <p><b>Too few frames.</b> While no page can be written, only frames of clean pages are reused. If
- * they are fewer than a read needs at a time ({@link #FEW}), each of its pages takes the frame of
- * the previous one, and it never ends. So once this has lasted as long as the timeout for an
+ * they are fewer than a read needs at once ({@link #FEW}), each page of the read takes the frame of
+ * the previous one, and the read never ends. So once this has lasted as long as the timeout for an
  * exhausted pool, a miss throws, with the cause.
  *
  * <p><b>Batch eviction</b> ({@link Residency#together}): a miss that finds nothing free evicts
@@ -66,7 +66,7 @@ final class FrameAllocator implements Residency.Reclaimer {
 
   private final Frames frames;
 
-  /** Batches for evicting together. Read by tests. */
+  /** Batches for evicting pages together. Read by tests. */
   final EvictionBatch.Lists lists;
 
   private final long exhaustedMillis;
@@ -196,8 +196,8 @@ final class FrameAllocator implements Residency.Reclaimer {
   /**
    * Whether no page could be written for the given time, and few are clean.
    *
-   * <p>Of two concurrent callers both may start an interval, or one may end the other's: then this
-   * returns true later.
+   * <p>Two concurrent callers may both start an interval, or one may end the other's; this only
+   * delays a result of true.
    */
   private boolean hasBeenFew(long nanos) {
     if (frames.residency.capacity() - frames.counters.dirty.sum() >= FEW
@@ -237,7 +237,7 @@ final class FrameAllocator implements Residency.Reclaimer {
       return sweepOne(outOfTurn);
     }
     try {
-      // Again if the memory of the whole batch exceeded the capacity by now.
+      // Repeats if the memory of the whole batch exceeds the capacity by now.
       int n;
       do {
         gather(evictionBatch, outOfTurn);
@@ -338,9 +338,9 @@ final class FrameAllocator implements Residency.Reclaimer {
   }
 
   /**
-   * Takes the frame of a page that was listed for the writer and that a flush has written, which
-   * keeps the writer from its batches. Inspects a few entries; dirty ones go to the end of the
-   * list. Returns -1 if there is none.
+   * Takes the frame of a page that was listed for the writer and then written by a flush, which
+   * owns the batches that the writer would use. Inspects a few entries; dirty ones go to the end of
+   * the list. Returns -1 if there is none.
    */
   private int claimWritten() {
     for (int i = 0; i < WRITTEN_CHECKS; i++) {

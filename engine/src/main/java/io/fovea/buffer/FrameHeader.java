@@ -65,7 +65,7 @@ final class FrameHeader {
   static final int ENTRY_0 = 40;
   static final int ENTRY_1 = 48;
 
-  /** Shares entry 0, which is unused where the translation has no buckets in header lines. */
+  /** Shares entry 0, which is unused if the translation has no buckets in header lines. */
   static final int PARENT = ENTRY_0;
 
   static final int NEXT = 56;
@@ -85,7 +85,7 @@ final class FrameHeader {
 
   /**
    * The page in the frame, 0 for none. Stable under any latch of the frame; otherwise a hint that
-   * the version decides.
+   * the version confirms or refutes.
    */
   static long pid(MemorySegment headers, int frame) {
     return Mem.peekLongOpaque(headers, at(frame) + PID);

@@ -28,9 +28,9 @@ final class FrameResidency implements Residency {
   }
 
   /**
-   * A page that is only read ahead displaces no page from its preferred frame, as that page may be
-   * in constant use and just visited by the clock. It goes to its preferred frame if that is free,
-   * otherwise to one proposed by the policy.
+   * A page that is only read ahead displaces no page from its preferred frame, because that page
+   * may be in constant use and have just been visited by the clock. It goes to its preferred frame
+   * if that is free, otherwise to one proposed by the policy.
    */
   @Override
   public int claim(long pid, boolean wait, boolean passing) {
@@ -50,7 +50,7 @@ final class FrameResidency implements Residency {
     return reclaimer().acquire(frames.translator.preferred(likely));
   }
 
-  /** Another thread may have had the page whose preferred frame was claimed. */
+  /** Another thread may have taken the page for whose preferred frame the memory was reserved. */
   @Override
   public int use(int reserved, long pid) {
     int preferred = frames.translator.preferred(pid);

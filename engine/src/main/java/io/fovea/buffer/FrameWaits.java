@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * has been granted, as the state WOKEN shows; and none follows, because the thread is in no queue,
  * and waits for the end of a wake-up in progress.
  *
- * <p><b>Out of memory</b> for an entry or for a walk over the queue is no error: no thread is
+ * <p><b>Out of memory</b> for an entry or for a walk over the queue is not an error: no thread is
  * woken, and all try again by timeout.
  *
  * <p>Waiters sleep: with more threads than processors, spinning would delay the thread that they
@@ -54,7 +54,7 @@ final class FrameWaits {
   static final class Waiter extends AtomicInteger {
     final Thread thread = Thread.currentThread();
 
-    /** Whether the thread may have a permit. Used by the thread only. */
+    /** Whether the thread may have a permit. Used only by that thread. */
     boolean permit;
   }
 

@@ -236,7 +236,7 @@ final class Frames {
    * fails because the stack is exhausted, a volatile store sets it: this may replace another
    * thread's cause, but the pool has stopped in any case.
    *
-   * <p>Thread-safe. {@code StopRaces} attacks it.
+   * <p>Thread-safe. {@code StopRaces} stress-tests it.
    */
   static final class Stop {
     private static final VarHandle CAUSE;
@@ -394,7 +394,7 @@ final class Frames {
     }
   }
 
-  /** {@link #poison} for the bytes behind the header of a free page. */
+  /** {@link #poison} for the bytes after the header of a free page. */
   void poisonBody(int frame) {
     if (POISON) {
       long at = base(frame) + PageHeader.BYTES;
@@ -455,8 +455,8 @@ final class Frames {
     assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
     assert !swizzling.on || FrameHeader.parent(headers, frame) == 0
         : "page " + pid(frame) + " has a reference";
-    // Partner of the release fence in WriteBack.written: a thread that finds the page absent and
-    // reads it comes after the write of the page.
+    // Partner of the release fence in WriteBack.written: a thread that finds the page absent reads
+    // it from the file only after it was written.
     VarHandle.acquireFence();
     try {
       long pid = pid(frame);

@@ -13,7 +13,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The height up to which the pages of the free list may be holes of the file, and the reservation
+ * The height up to which the pages of the free list may be holes in the file, and the reservation
  * of space for them before they are used.
  *
  * <pre>
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>The rule:</b> pages at the top height and below are not allocated, and back no reservation.
- * So an allocated page has space of the file system, and writing it can't fail on a full disk: a
+ * So an allocated page has space in the file system, and writing it can't fail on a full disk: a
  * caller that needs more is refused before its point of no return, as when the file can't grow
  * ({@link PageReservations}).
  *
@@ -66,7 +66,8 @@ final class FreeHoles {
 
   /**
    * A thread that has a fresh page latched may wait for this lock: for the other page of a split.
-   * So its owner waits for no page latch, but tries, or validates ({@link Resolver#bring}).
+   * So its owner never waits for a page latch: it tries the latch, or validates ({@link
+   * Resolver#bring}).
    */
   private final ReentrantLock filling = new ReentrantLock();
 
@@ -86,7 +87,7 @@ final class FreeHoles {
     return top;
   }
 
-  /** Under the allocator's latch, at an opening, when any free page may be a hole. */
+  /** Under the allocator's latch, when a file is opened in which any free page may be a hole. */
   void found(long length, long first, long mark) {
     if (extent.hasHoles()) {
       extent.backed(mark);
@@ -223,7 +224,7 @@ final class FreeHoles {
     }
   }
 
-  /** Returns how many pages, from the first one on, have space now. */
+  /** Returns how many pages, counted from the first, have space now. */
   private int reserve(LongList list, LongList bare) {
     int done = 0;
     while (done < list.size()) {

@@ -14,7 +14,7 @@ final class FreeListChange {
 
   private final LongList nexts = new LongList();
 
-  /** Those of them that may be holes: bare pages. */
+  /** The pages in {@link #pids} that may be holes: the bare ones. */
   private final LongList bare = new LongList();
 
   /** The height in the list, counted from its end, of the highest page affected. */
@@ -33,7 +33,7 @@ final class FreeListChange {
   /** The number of pages of the file with space after the cut, if there are holes. */
   long backed;
 
-  /** The new head; 0 for the one that is left. */
+  /** The new head; 0 if the remaining list keeps its head. */
   long top;
 
   /** The last of the pages that move to the top; its link is to the previous top. */

@@ -16,8 +16,8 @@ import java.lang.foreign.MemorySegment;
  *     after it                                          the pages whose link has changed
  * </pre>
  *
- * <p>Like ALLOCATE and FREE it is reserved under the allocator's spin latch, together with the
- * change of the state. The pages of all links stay latched until they are changed.
+ * <p>Like ALLOCATE and FREE records, it is reserved under the allocator's spin latch, together with
+ * the change of the state. The pages of all links stay latched until they are changed.
  *
  * @since 0.1.0
  */
@@ -71,8 +71,8 @@ public final class FreeListRecord {
    * @param src the memory
    * @param at the offset of the body
    * @param length the length of the body
-   * @param visitor gets the links
-   * @return the allocator's state after it
+   * @param visitor receives the links
+   * @return the allocator's state after the change
    * @throws CorruptionException if it is damaged
    */
   public static AllocatorState visit(MemorySegment src, long at, int length, Visitor visitor) {

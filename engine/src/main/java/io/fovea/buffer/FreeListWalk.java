@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * change is made only if all of its assumptions still hold.
  *
  * <p><b>Heights.</b> A page at some height, counted from the end of the list, keeps the link that a
- * walk has read as long as the list never became shorter than that. The allocator records the
+ * walk has read as long as the list never becomes shorter than that. The allocator records the
  * minimum length since the walk began, so one comparison under its latch validates the walk.
  * Cutting pages off removes as many from the list as it adds free space above the mark, so
  * reservations still hold.
@@ -38,14 +38,15 @@ import org.jspecify.annotations.Nullable;
  * zeros, and not the former node.
  *
  * <p><b>Order.</b> 1. Pages to be cut are written. 2. The log's space is granted. 3. Pages whose
- * links change are loaded, and all pages that are in frames are latched, by trying; if one fails,
- * all are released. 4. The change, under the allocator's latch. 5. The links are written, and the
- * latches released. So no thread waits here with a latch, and the redo point is held back from 2 to
- * 5 only. A cut holds its latches while it writes a record and its links to memory.
+ * links change are loaded, and all pages that are in frames are latched, in single attempts; if one
+ * fails, all are released. 4. The change, under the allocator's latch. 5. The links are written,
+ * and the latches released. So no thread waits here with a latch, and the redo point is held back
+ * only from step 2 to step 5. A cut holds its latches while it writes a record and its links to
+ * memory.
  *
  * <p><b>Reading.</b> A page that is in no frame is read from a copy of its part of the file ({@link
  * ExtentReader}), so a walk takes at most one read for each MiB of the file, whatever the order of
- * the list. Pages that get other links are read one by one.
+ * the list. Pages whose links change are read one by one.
  *
  * <p>One walk of a pool at a time.
  */
@@ -53,13 +54,14 @@ final class FreeListWalk {
   static final int CHANGE_PAGES = 256;
 
   /**
-   * The fraction of the frames that may be latched for links of a record; cut pages come on top.
+   * The fraction of the frames that may be latched for links of a record; cut pages are not
+   * counted.
    */
   private static final int LATCHED_PART = 8;
 
   private static final int TRIES = 64;
 
-  /** Returned by {@link #raise}: there is more to walk. */
+  /** Returned by {@link #raise} if there is more to walk. */
   static final int GOES_ON = -1;
 
   /** The number of pages without a low one after which {@link #raise} returns. */
@@ -97,7 +99,9 @@ final class FreeListWalk {
   private int[] latched = new int[64];
   private int latchedSize;
 
-  /** Whether {@link #list} and {@link #behind} are those of a {@link #raise} to be continued. */
+  /**
+   * Whether {@link #list} and {@link #behind} belong to a {@link #raise} that is to be continued.
+   */
   private boolean raising;
 
   /** Whether a {@link #raise} has moved pages to the top since the walk began. */
@@ -128,7 +132,7 @@ final class FreeListWalk {
   /**
    * Cuts free pages off the end of the file, if there are enough.
    *
-   * @param log has nothing begun
+   * @param log a session that has begun nothing
    * @param least the minimum number of pages
    * @param max the maximum number of pages
    * @param stop returns true to end early
@@ -216,11 +220,11 @@ final class FreeListWalk {
   }
 
   /**
-   * Visits the trees of the pages of long values from one page on, each page at another instant.
-   * Thread-safe.
+   * Visits the trees of the pages of long values, beginning at a page id; reads each page at a
+   * different instant. Thread-safe.
    *
    * @param reader the caller's own
-   * @param visitor gets the tree of each such page
+   * @param visitor receives the tree of each such page
    * @param stop returns true to end early
    */
   void longValues(long from, ExtentReader reader, IntConsumer visitor, BooleanSupplier stop) {
@@ -258,7 +262,7 @@ final class FreeListWalk {
    * may have been freed. So many calls together walk the list about once, and once more to see that
    * nothing is left.
    *
-   * @param log has nothing begun
+   * @param log a session that has begun nothing
    * @param below the limit of low ids
    * @param max the maximum number of pages
    * @param stop returns true to end early
@@ -287,7 +291,7 @@ final class FreeListWalk {
       if (more) {
         leave(list);
       }
-      return more || raised ? GOES_ON : 0; // from here on, or again from the head
+      return more || raised ? GOES_ON : 0; // continues here, or again at the head
     }
     long[] sorted = Arrays.copyOf(walked, n);
     Arrays.sort(sorted);
@@ -331,7 +335,7 @@ final class FreeListWalk {
    * Walks the whole list.
    *
    * @param stop returns true to end early
-   * @return whether it came to the end
+   * @return whether it reached the end
    */
   boolean all(BooleanSupplier stop) {
     for (int i = 0; i < WALKS && !stop.getAsBoolean(); i++) {
@@ -348,7 +352,7 @@ final class FreeListWalk {
     return false;
   }
 
-  /** The pages that {@link #all} has walked, from the head on. */
+  /** The pages that {@link #all} has walked, beginning at the head. */
   LongList list() {
     return list;
   }
@@ -358,7 +362,7 @@ final class FreeListWalk {
     return top - i;
   }
 
-  /** The LSN of such a page, if it is bare; otherwise -1. */
+  /** The LSN of a page of that list, if it is bare; otherwise -1. */
   long bareLsn(int i) {
     return Objects.requireNonNull(bare).get(i);
   }
@@ -370,8 +374,8 @@ final class FreeListWalk {
   /**
    * Reorders pages below a height, and makes them bare.
    *
-   * @param log has nothing begun
-   * @return false if others were faster
+   * @param log a session that has begun nothing
+   * @return false if other threads changed the list first
    */
   boolean sort(LogSession log) {
     change.sorts = true;
@@ -569,7 +573,9 @@ final class FreeListWalk {
     return true;
   }
 
-  /** False if a page is latched, has gone, or must be written. */
+  /**
+   * Returns false if the page is latched by another thread, has left its frame, or must be written.
+   */
   private boolean latch(long pid, boolean needed) {
     int frame = frames.translator.locate(pid);
     if (frame < 0) {

@@ -27,9 +27,9 @@ import java.util.function.LongConsumer;
  * page instead of a node.
  *
  * <p><b>Bare pages.</b> Only a page that already means the same as zeros becomes a hole: it is
- * free, links to the next id, and has zeros behind the link. Header and link are in its first 512
- * bytes. So with any part of a punch done, after a crash or during a concurrent read, the page is
- * the same free page. A punch needs neither a sync nor a record.
+ * free, links to the next id, and contains only zeros after the link. Header and link are in its
+ * first 512 bytes. So with any part of a punch done, after a crash or during a concurrent read, the
+ * page is the same free page. A punch needs neither a sync nor a record.
  *
  * <p><b>Recovery.</b> A page may be punched if its LSN is not above the redo point of a durable
  * superblock that allows holes. Then:
@@ -40,12 +40,12 @@ import java.util.function.LongConsumer;
  *       the LSN of the page was.
  *   <li>The page is clean, as a dirty one holds the redo point back. So no older write is in flight
  *       that would follow the punch.
- *   <li>A copy in the double-write area, if any, is of the newest batch with the page, so of the
- *       bare page: restoring it only undoes the punch.
+ *   <li>A copy in the double-write area, if any, is from the newest batch that contained the page,
+ *       so it is a copy of the bare page: restoring it only undoes the punch.
  *   <li>A backup that began earlier would replay from before the redo point; while {@link
- *       PoolSpace#keep} counts one, nothing is punched. A later one has a redo point that is not
- *       below the one here. An incremental backup has all pages of zeros, as their LSN says
- *       nothing.
+ *       PoolSpace#keep} counts one, nothing is punched. The redo point of a later backup is not
+ *       below the one here. An incremental backup contains all pages of zeros, because their LSN
+ *       says nothing.
  *   <li>A snapshot does not read pages that were free when it was taken. Pages freed later were
  *       copied for it first, so it never needs a hole.
  * </ul>
@@ -61,19 +61,19 @@ import java.util.function.LongConsumer;
  * the latch: all of that happened before. The latch is only tried: a thread with the page latched
  * may wait for the lock of {@link FreeHoles}, under which the punch is made, for a second page.
  *
- * <p><b>Gathering</b> reorders pages below some height; the number of pages below each height
- * stays, so the allocator's record of the walk stays valid, and one walk is enough for many
+ * <p><b>Gathering</b> reorders pages below some height; the number of pages below each height does
+ * not change, so the allocator's record of the walk stays valid, and one walk is enough for many
  * records. The head is never moved.
  *
  * <p>Pages are taken from the top of the list, and runs are at its end, so scattered pages are used
- * first. A hole has space of the file system again before it is allocated: {@link FreeHoles}.
+ * first. A hole gets space from the file system again before it is allocated: {@link FreeHoles}.
  *
  * <p>For one thread: the owner of {@link PoolSpace}'s lock.
  */
 final class FreeRuns {
   static final int RUN_PAGES = 8;
 
-  /** Runs end at multiples of this page id, so that they are gathered one after the other. */
+  /** Runs end at multiples of this number, so that they are gathered one after the other. */
   static final int BLOCK_PAGES = 1024;
 
   private static final int FAILURES = 4;
@@ -83,14 +83,14 @@ final class FreeRuns {
   private final FreeListWalk walk;
   private final MemorySegment headers;
 
-  // The walked list, and the present order of its pages, by their index in the list as walked.
+  // The walked list, and the current order of its pages, by their index in the list as walked.
   private LongList list = new LongList();
   private int[] before = new int[0];
   private int[] behind = new int[0];
   private int last;
   private final BitSet moved = new BitSet();
 
-  /** Without a log: pages that were gathered and not punched since. */
+  /** Without a log: pages that were gathered and have not been punched since. */
   private final BitSet fresh = new BitSet();
 
   /** Whether the last attempt ended because a page was busy, or the list had changed. */
@@ -113,10 +113,11 @@ final class FreeRuns {
   /**
    * Moves runs of free pages to the end of the list, in order, and makes them bare.
    *
-   * @param log has nothing begun
+   * @param log a session that has begun nothing
    * @param max the approximate maximum number of pages: a run is completed once begun
    * @param stop returns true to end early
-   * @return the number of pages; 0 if there are no more runs, or others were faster each time
+   * @return the number of pages; 0 if there are no more runs, or other threads changed the list
+   *     each time
    */
   long gather(LogSession log, long max, BooleanSupplier stop) {
     int piece = (walk.most() - 1) / 2; // for each page, the link of its predecessor changes too
@@ -273,7 +274,7 @@ final class FreeRuns {
 
   enum Outcome {
     DONE,
-    /** Pages are left: the list had changed, a backup runs, or it was stopped. */
+    /** Pages remain: the list had changed, a backup is running, or the caller stopped it. */
     PARTLY,
     IMPOSSIBLE
   }
@@ -303,7 +304,7 @@ final class FreeRuns {
       if (any) {
         if (redo == PoolSpace.UNLOGGED) {
           walk.write(
-              pids.get(from), pids.get(from) + to - from); // otherwise that would follow the punch
+              pids.get(from), pids.get(from) + to - from); // or the write would follow the punch
         }
         Outcome outcome = punch(pids.get(from), to - from, walk.height(from));
         if (outcome == Outcome.IMPOSSIBLE) {

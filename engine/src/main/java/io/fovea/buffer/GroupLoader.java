@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Misses of one thread, many at a time: pages that are in no frame are read with one batch, while
- * the thread continues.
+ * Misses of one thread, many at a time: pages that are in no frame are read in one batch, while the
+ * thread continues.
  *
  * <pre>
  *   pids    p0      p1        p2      p3        p4
@@ -236,7 +236,7 @@ final class GroupLoader {
    *
    * <p>The group's fields are written before the entry counts as done, and the owner reads them
    * after that ({@link IoBatch#await}). The reservation is released last: {@link #close} waits for
-   * it, and then neither the device nor this touches a frame.
+   * it, and after that neither the device nor this class touches a frame.
    */
   void ended(PageGroup group, int entry, int errno) {
     int index = group.indexes[entry];
@@ -248,7 +248,7 @@ final class GroupLoader {
     }
   }
 
-  /** Publishes the page of an ended read, or drops it; returns whether it is there. */
+  /** Publishes the page of an ended read, or drops it; returns whether it is present. */
   boolean ended(long pid, int frame, int errno, boolean used) {
     boolean whole = false;
     try {
@@ -289,7 +289,7 @@ final class GroupLoader {
         return;
       }
       if (frame < 0) {
-        continue; // another thread reads it, or it is there
+        continue; // another thread is reading it, or it is present
       }
       try {
         if (loader.enter(translator.bucket(pid), pid, frame) >= 0) {

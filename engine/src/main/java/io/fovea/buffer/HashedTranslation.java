@@ -14,7 +14,7 @@ import io.fovea.memory.Mem;
  *
  * <p>This relies on the compiler keeping the branch. {@code entry == expected ? preferred :
  * frameOf(entry)} would become a conditional move at hit rates of 18 to 82 %, and every access
- * would wait for the table. So the other side calls a method, which walks a chain and sometimes
+ * would wait for the table. So the other branch calls a method, which walks a chain and sometimes
  * promotes the page (by trying latches, as any thread that predicts may hold some). Comparing
  * frames instead of entries would be worse: the compiler reduces {@code a == b ? a : b} to b.
  */

@@ -155,7 +155,7 @@ final class Latch {
    * Releases the exclusive latch with the version it was taken with, or with the one that {@link
    * #advance} made if the frame received a page under this latch.
    *
-   * <p>Only for a holder that changed nothing of the page it found, or of the page that arrived:
+   * <p>Only for a holder that changed neither the page it found nor the page that arrived:
    * optimistic readers from before the latch stay valid, and no reader has the version of a page
    * that just arrived.
    */

@@ -13,8 +13,8 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p>A frame number means nothing in another process, and checking it would cost the first use of
- * each entry a wasted read. So neither the file nor an image in the log has any, and the contents
- * of files do not depend on the frames of their pages.
+ * each entry a wasted read. So neither the file nor an image in the log contains any, and the
+ * contents of files do not depend on the frames of their pages.
  *
  * <p>The layout of slots and records is the B-tree's ({@code BTreeNode}), repeated here because the
  * pool does not depend on trees. The page was latched while it was copied, so its offsets are

@@ -29,7 +29,10 @@ import org.jspecify.annotations.Nullable;
  * time see {@link GroupLoader}.
  */
 final class Loader {
-  /** The treatment of a page that is missing or damaged in the file, and neither a hole nor cut. */
+  /**
+   * The treatment of a page that is missing or damaged in the file, and is neither a hole nor cut
+   * off.
+   */
   private enum Zeros {
     DAMAGE,
     /** Zeros may be a page that was just allocated; it is not entered. */
@@ -69,8 +72,8 @@ final class Loader {
   /**
    * Reads a page that seems to be in no frame. The caller holds no latch.
    *
-   * @return the frame, latched exclusively, with the page in it; or the complement of the frame
-   *     that another thread has the page in, not latched
+   * @return the frame, latched exclusively, with the page in it; or the complement of the frame in
+   *     which another thread has entered the page, not latched
    * @throws CorruptionException if the page is damaged, or newer than the log
    */
   int load(long pid) {
@@ -88,7 +91,7 @@ final class Loader {
 
   /**
    * Loads a page for recovery, which has an image of it: a damaged page becomes zeros with LSN 0. A
-   * page allocated since the checkpoint is not even read, because the log has all of it.
+   * page allocated since the checkpoint is not even read, because the log contains all of it.
    */
   int loadForImage(long pid) {
     return load(pid, Zeros.ALL, pid >= unreadFrom);
@@ -99,7 +102,7 @@ final class Loader {
     return load(pid, Zeros.DAMAGE, true);
   }
 
-  /** Recovery: from this page on the log has all contents. */
+  /** Recovery: the log contains the whole contents of this page and of all later ones. */
   void unreadFrom(long pid) {
     unreadFrom = pid;
   }
@@ -258,10 +261,11 @@ final class Loader {
   }
 
   /**
-   * Whether a page was free when it was cut off the end of the file; the caller got its id before.
-   * Until the high-water mark was lowered, the file had it as a free page; since then it has that,
-   * or zeros, or, during the cut, the beginning of one and the end of the other. If the page has
-   * been allocated again, its new owner takes the frame over ({@link #create}).
+   * Whether a page was free when it was cut off the end of the file; the caller got its id before
+   * that. Until the high-water mark was lowered, the file contained it as a free page; since then
+   * the file contains that page, or zeros, or, during the cut, the beginning of one and the end of
+   * the other. If the page has been allocated again, its new owner takes the frame over ({@link
+   * #create}).
    */
   private boolean isCut(long pid, long base) {
     PageAllocator a = Objects.requireNonNull(allocator);
@@ -302,7 +306,7 @@ final class Loader {
   /**
    * Rejects pages that arrived while no limit was known, if they are newer than the log.
    *
-   * @param end the end of the log, which is known by now
+   * @param end the end of the log, which is now known
    */
   void requireUpTo(long end) {
     Newest n = newest.get();

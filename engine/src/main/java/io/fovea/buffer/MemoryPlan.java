@@ -17,8 +17,9 @@ import io.fovea.error.PoolTooSmallException;
  * </pre>
  *
  * <p>If the frame of a page is its page id ({@link ResidencyBudget}), there are as many frames as
- * the file may have pages, most of them without memory; no buckets; and instead of the stack, the
- * list of resident pages, with statistics for each of them. The region then reserves addresses.
+ * the file may have pages, most of them without memory. There are no buckets, and the list of
+ * resident pages, with statistics for each of them, replaces the stack. The region then reserves
+ * addresses.
  *
  * <p>The write buffer holds a batch for the double-write area: a header and copies of an eighth of
  * the frames (in a share, of the guaranteed ones), 8 to 256. A batch is large because with such an

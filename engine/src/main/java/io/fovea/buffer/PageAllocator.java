@@ -30,20 +30,21 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Latches.</b> The spin latch guards the numbers of this class, and its holders wait for
  * nothing. To take a page off the list, whose link is needed, latch the page exclusively first,
- * then check under the spin latch that it still is the head. While the page is latched, no other
+ * then check under the spin latch that it is still the head. While the page is latched, no other
  * thread can take it off, use it, and free it again. A thread that takes it keeps it latched while
  * it becomes a node of a tree, so others wait for the latch only while the page is the head.
  *
  * <p><b>The log.</b> A record is reserved under the spin latch, before the numbers change:
  * reserving never waits, and if it throws (the grant is too small) nothing has changed. So the
- * order of the records is the order of the changes, and a snapshot under the latch has exactly
- * those that begin before the log's tail. The body is filled in right after the latch is released,
- * only by stores, because a thread that makes the log durable waits for it. Pages with fixed ids
- * ({@link #allocateAt}) have no record: these numbers exclude them, and an image makes them a tree.
+ * order of the records is the order of the changes, and a snapshot under the latch includes exactly
+ * the records that begin before the log's tail. The body is filled in right after the latch is
+ * released, only by stores, because a thread that makes the log durable waits for it. Pages with
+ * fixed ids ({@link #allocateAt}) have no record: these numbers exclude them, and an image makes
+ * them a tree.
  *
- * <p><b>Page LSNs</b> never go back for a page id, otherwise replay would take an old image for a
- * new one: a page that is reused keeps the LSN of the free page, and one above the high-water mark
- * was never written. For holes, whose LSN is 0, see {@link FreeRuns}.
+ * <p><b>Page LSNs</b> never decrease for a page id; otherwise replay would mistake an old image for
+ * a new one: a page that is reused keeps the LSN of the free page, and one above the high-water
+ * mark was never written. For holes, whose LSN is 0, see {@link FreeRuns}.
  *
  * <p><b>The file</b> grows ahead of the high-water mark ({@link FileExtent}); no page id is
  * allocated before the file has space for it.
@@ -87,10 +88,10 @@ final class PageAllocator {
   /** The number of pages reserved by sessions and not yet taken. */
   private volatile long reservedPages;
 
-  /** The minimum length of the list since a walk began. Written under the latch. */
+  /** The minimum length of the list since the walk began. Written under the latch. */
   private volatile long untouched;
 
-  /** Above every page that was ever allocated while this pool was open, or before. */
+  /** Above every page id that was ever allocated, before or since this pool was opened. */
   private volatile long limit;
 
   /** The lowest page that was cut off. */
@@ -306,7 +307,7 @@ final class PageAllocator {
       locked = true;
       mine = freeHead == head && freePages > holes.top();
       sound = found == PageHeader.FREE && next >= 0 && next < highWater && next != head;
-      // The list ends where its length says; a circular one does not.
+      // A sound list ends where its length says; a circular one does not.
       sound &= (next == 0) == (freePages == 1);
       mine &= !sound || mayTake(log);
       if (mine && sound) {
@@ -346,9 +347,9 @@ final class PageAllocator {
   }
 
   /**
-   * Takes a page that was never used; -1 if the list has pages again. Its memory is reserved first,
-   * so that no page id is lost if there is none. After the id is taken nothing throws unless the
-   * pool has stopped: no deadline ends the wait for a reader of the page ({@link
+   * Takes a page that was never used; -1 if the list contains pages again. Its memory is reserved
+   * first, so that no page id is lost if there is none. After the id is taken nothing throws unless
+   * the pool has stopped: no deadline ends the wait for a reader of the page ({@link
    * Frames#pauseUntilStopped}).
    */
   private int extend(int treeId, int type, LogSession log) {
@@ -555,7 +556,7 @@ final class PageAllocator {
 
   // ------------------------------------------------------------------------ the middle of the list
 
-  /** Begins a walk: from now on {@link #untouched} says which part of it is still valid. */
+  /** Begins a walk; {@link #untouched} then shows which part of it is still valid. */
   AllocatorState walk() {
     lock();
     try {
@@ -659,8 +660,8 @@ final class PageAllocator {
   // ---------------------------------------------------------------------------------- recovery
 
   /**
-   * See {@link PoolRecovery#recover}. The growth of the file is not logged, and may be lost
-   * although a record of the page that needed it is not, so it is repeated.
+   * See {@link PoolRecovery#recover}. The growth of the file is not logged, and may be lost even if
+   * a record of the page that needed it survives, so it is repeated.
    */
   void recover(AllocatorState state, long truncated) {
     state.check();

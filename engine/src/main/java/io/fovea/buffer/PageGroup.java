@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A list of pages that a thread is about to read. {@link BufferPool#begin} reads those that are in
- * no frame with one batch, while the thread continues.
+ * no frame in one batch, while the thread continues.
  *
  * <p>Reusable; owned by one thread at a time, and by the device while it reads. Only the
  * constructor allocates. Waiting for the reads is optional: it happens at the latest when the list

@@ -160,7 +160,7 @@ public final class PageHeader {
    * @param seg the segment with the page
    * @param base its offset
    * @param pageSize its size
-   * @return the CRC32C of everything behind the checksum
+   * @return the CRC32C of everything after the checksum
    */
   public static int sum(MemorySegment seg, long base, int pageSize) {
     return Checksum.crc32c(seg, base + TYPE, pageSize - TYPE);

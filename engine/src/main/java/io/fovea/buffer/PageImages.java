@@ -54,10 +54,10 @@ public final class PageImages {
    * <p>The LSN decides, because the record was reserved with the page latched: changes by records
    * that begin later were made later, and raised its LSN beyond the end of this one.
    *
-   * @param pool its high-water mark is raised, and its file grown, if the page needs it
+   * @param pool the pool; its high-water mark is raised, and its file grown, if the page needs it
    * @param src the log's memory
    * @param at the offset of the image
-   * @param limit the end of the record in the memory: nothing from there on is read
+   * @param limit the end of the record in the memory: nothing at or after it is read
    * @param recLsn the start of the record in the log
    * @param pageLsn the end of the record in the log
    * @return the offset of the image's end

@@ -11,12 +11,13 @@ import java.util.concurrent.atomic.AtomicInteger;
  *
  * <pre>
  *   h free, or cold and clean:   page p:  f ──copy──► h        odds 1/32
- *   h has a page q:              p in f  ◄──swap──►  q in h    odds 1/512; q is demoted
+ *   h holds a page q:            p in f  ◄──swap──►  q in h    odds 1/512; q is demoted
  *   h: the preferred frame of p
  * </pre>
  *
  * <p>The odds are the paper's for pages of 4 KiB, and lower for larger pages, which cost more to
- * move. Pages used often are promoted soon, pages used once rarely, without statistics.
+ * move. So pages used often are promoted soon, and pages used once are promoted rarely, without the
+ * need for statistics.
  *
  * <p><b>Rules.</b> Latches of both frames are only tried; on failure the page stays. A page that is
  * being written does not move. Only an inner node displaces an inner node from its preferred frame.
@@ -117,7 +118,7 @@ final class PagePromoter implements Translator.Promotion {
     return frame;
   }
 
-  /** True: done, and both latches are released. False: nothing was changed. */
+  /** Returns true if the page has moved and both latches are released; false if nothing changed. */
   private boolean promoteLatched(long pid, int frame, int preferred) {
     long other = frames.pid(preferred);
     if (other == 0) {

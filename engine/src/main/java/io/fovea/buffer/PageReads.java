@@ -132,7 +132,7 @@ public final class PageReads {
    *
    * @param pool the pool, the same one until {@link #finish}
    * @param pid any number
-   * @return a slot, or -1 if there is none before one is taken
+   * @return a slot, or -1 if no slot is free until one is taken
    * @throws io.fovea.error.DatabaseClosedException if the pool is closed
    */
   public int start(BufferPool pool, long pid) {
@@ -174,7 +174,7 @@ public final class PageReads {
   }
 
   /**
-   * Submits the started reads, in any case: other threads may wait for them, and the caller may
+   * Submits the started reads unconditionally: other threads may wait for them, and the caller may
    * wait for those threads, or for one of these pages. Excluded: a frame is latched for a read that
    * never reaches the device, because another page arrived first.
    */

@@ -19,13 +19,13 @@ import java.lang.foreign.MemorySegment;
  *           {@link ChildHints}, latched shared
  * </pre>
  *
- * <p>One aligned word, so that a reader without a latch sees the id with an old or a new hint, and
- * never half of either. Hints take no space in a node; in the file these bits are zeros: {@link
- * #clear}.
+ * <p>The reference is one aligned word, so a reader without a latch sees the id with an old or a
+ * new hint, and never half of either. Hints take no space in a node; in the file these bits are
+ * zeros: {@link #clear}.
  *
- * <p><b>Limits.</b> 38 bits of page ids are 1 PiB with pages of 4 KiB, 16 PiB with pages of 64 KiB.
- * 26 bits of frames are a pool of 256 GiB with pages of 4 KiB, or 4 TiB; a larger pool has no
- * hints.
+ * <p><b>Limits.</b> Page ids of 38 bits address 1 PiB with pages of 4 KiB, 16 PiB with pages of 64
+ * KiB. Frame numbers of 26 bits address a pool of 256 GiB or 4 TiB, respectively; a larger pool has
+ * no hints.
  *
  * @since 0.1.0
  */
@@ -65,7 +65,7 @@ public final class PageRef {
     return (int) (ref >>> PID_BITS);
   }
 
-  /** Makes a reference of a page id and a hint as it is stored. */
+  /** Makes a reference from a page id and a hint in its stored form. */
   static long of(long pid, int hint) {
     return pid & PID_MASK | (long) hint << PID_BITS;
   }

@@ -46,7 +46,7 @@ public final class PageReservations {
   }
 
   /**
-   * Reserves pages, so that a session can allocate them independent of other sessions and of the
+   * Reserves pages, so that a session can allocate them independently of other sessions and of the
    * storage; its earlier reservation counts. The caller holds no latch.
    *
    * @param log one thread's; not {@link LogSession#NONE}
@@ -60,7 +60,7 @@ public final class PageReservations {
   }
 
   /**
-   * Releases reservations, in part or as a whole.
+   * Releases reservations, in part or in full.
    *
    * @param log the session
    * @param keep how many pages it may keep for its next operation, unless the storage is full
@@ -74,8 +74,8 @@ public final class PageReservations {
    *
    * <p>A leaf is split once for a record, and more often if records are large; the first split of
    * each leaf is of an existing one. An inner node is split once for each split below it, and no
-   * more often than there are nodes of its level, which is estimated high: one for 16 below. Roots
-   * need two pages.
+   * more often than there are nodes of its level, which is overestimated at one per 16 nodes below.
+   * Roots need two pages.
    *
    * @param inserts the number of records
    * @param bytes the size of all records together

@@ -1,7 +1,8 @@
 package io.fovea.buffer;
 
 /**
- * The number of pages in their preferred frames at one instant, and of the moves that led there.
+ * The number of pages in their preferred frames at one instant, and the number of moves that led
+ * there.
  *
  * @param pages frames that hold a page
  * @param pagesInPreferredFrame how many of those are the preferred frame of their page; 0 for

@@ -24,7 +24,7 @@ public final class PoolCheckpoint {
     this.dataSync = dataSync;
   }
 
-  /** Returns the free pages as a whole, and the length of the file. Thread-safe. */
+  /** Returns the operations on all free pages, and on the length of the file. Thread-safe. */
   public PoolSpace space() {
     return space;
   }
@@ -46,7 +46,7 @@ public final class PoolCheckpoint {
    * Syncs the data file: makes all previous writes durable.
    *
    * @throws io.fovea.error.StorageException if the sync failed, which is final
-   * @throws io.fovea.error.DurabilityLostException if an earlier one has
+   * @throws io.fovea.error.DurabilityLostException if an earlier sync failed
    */
   public void sync() {
     frames.checkOpen();
@@ -77,8 +77,8 @@ public final class PoolCheckpoint {
    * Returns which pages are in use, with the position in the log at which this was so.
    *
    * @param log the log
-   * @param redo the log from here on will count: what it names is below {@link
-   *     AllocatorState#highWaterMax}
+   * @param redo the position at which replay will begin: pages named in the log after it are below
+   *     {@link AllocatorState#highWaterMax}
    */
   public AllocatorSnapshot snapshot(Log log, long redo) {
     return allocator.snapshot(log, redo);

@@ -11,21 +11,22 @@ import org.jspecify.annotations.Nullable;
 /**
  * The configuration of a pool.
  *
- * @param pageSize bytes, a power of two of 4 KiB to 64 KiB
- * @param bufferBytes what frames, headers, tables and I/O buffers take together at most
- * @param translation how page ids become frames
- * @param replacement which pages leave first
+ * @param pageSize the page size in bytes: a power of two from 4 KiB to 64 KiB
+ * @param bufferBytes the maximum total size of frames, headers, tables and I/O buffers
+ * @param translation how page ids are translated to frames
+ * @param replacement which pages are evicted first
  * @param pretouch when memory is populated
- * @param exhaustedMillis how long a frame is waited for before {@link
+ * @param exhaustedMillis how long a thread waits for a frame before {@link
  *     io.fovea.error.PoolExhaustedException}
  * @param frameHints whether inner nodes remember the frames of their children
- * @param maxInFlightReads how many reads one thread has under way at most, 1 to {@link
+ * @param maxInFlightReads the maximum number of reads in flight for one thread, 1 to {@link
  *     PageReads#CAPACITY}
- * @param share from where the memory of frames comes; null where all of it is the pool's own
- * @param leastBytes with a share, how much of {@code bufferBytes} the pool can always have
- * @param hugePages whether the system is advised to use huge pages, where the translation can
- * @param fileBytesMax where a page's frame is its own, how large the file may become; 0 for as
- *     large as the buffer has room for
+ * @param share the source of memory for frames; null if all of it is the pool's own
+ * @param leastBytes with a share, the part of {@code bufferBytes} that the pool is guaranteed
+ * @param hugePages whether the system is advised to use huge pages, if the translation supports
+ *     them
+ * @param fileBytesMax if the frame of a page is its page id, the maximum size of the file; 0 for
+ *     the largest that the buffer has room for
  * @since 0.1.0
  */
 public record PoolConfig(
@@ -58,7 +59,7 @@ public record PoolConfig(
     return ofFrames(pageSize, frames, translation, Replacement.SECOND_CHANCE);
   }
 
-  /** The same with a replacement policy. */
+  /** A pool of exactly this number of frames, with a replacement policy. */
   public static PoolConfig ofFrames(
       int pageSize, int frames, Translation translation, Replacement replacement) {
     return of(
@@ -91,14 +92,14 @@ public record PoolConfig(
         0);
   }
 
-  /** The same with other sizes of pages and buffer. */
+  /** Returns this configuration with another page size and another buffer size. */
   public PoolConfig sized(int otherPageSize, long otherBytes) {
     return sized(otherPageSize, otherBytes, translation, leastBytes);
   }
 
   /**
-   * For pages that are in no file of the user's: a translation that suits any number of them, in a
-   * small buffer that is not shared.
+   * Returns a configuration for pages that are in no file of the user: a translation that suits any
+   * number of them, in a small buffer that is not shared.
    */
   public PoolConfig forScratch(long bytes) {
     Translation suits = Translator.isOwn(translation) ? Translation.PREDICTIVE : translation;
@@ -124,8 +125,8 @@ public record PoolConfig(
   /**
    * Checks that a pool can have this configuration.
    *
-   * @param device where its pages come from
-   * @param area where copies of its pages go first; null for none
+   * @param device the source of its pages
+   * @param area the area that receives copies of its pages first; null for none
    * @throws InvalidUseException if sizes don't fit
    */
   void check(BlockDevice device, @Nullable DoubleWrite area) {

@@ -31,8 +31,8 @@ public interface PoolLog {
   }
 
   /**
-   * Makes the log durable up to a position, if possible, because pages that wait for it are to
-   * leave.
+   * Makes the log durable up to a position, if possible, because pages that wait for it are to be
+   * evicted.
    *
    * @throws io.fovea.error.DurabilityLostException if it can't
    */
@@ -41,7 +41,7 @@ public interface PoolLog {
   /** Reports that a sync of pages, or of the double-write area, has failed: durability is lost. */
   default void fail(Throwable reason) {}
 
-  /** Returns these methods of a log. */
+  /** Returns a view of a log. */
   static PoolLog of(Log log) {
     return new PoolLog() {
       @Override

@@ -76,8 +76,9 @@ public final class PoolRecovery {
   }
 
   /**
-   * Declares that pages from this one on were allocated after the checkpoint: the log has images of
-   * all their contents, and {@link #fixForImage} does not read them from the file.
+   * Declares that this page and all later ones were allocated after the checkpoint: the log
+   * contains images of all their contents, and {@link #fixForImage} does not read them from the
+   * file.
    *
    * @param pid the high-water mark at the checkpoint
    */
@@ -86,24 +87,25 @@ public final class PoolRecovery {
   }
 
   /**
-   * Makes each page that is read from now on be written again, even if nothing is replayed on it.
+   * Causes each page that is read after this call to be written again, even if nothing is replayed
+   * on it.
    *
    * <p>After a failed sync and a reopening without a restart of the machine, the system's cache may
    * hold pages that the device never received. Later syncs succeed without writing them; only
-   * another write does. Every such page was written after the last checkpoint, so the log has
+   * another write does. Every such page was written after the last checkpoint, so the log contains
    * records of it after the redo point, and recovery reads it.
    *
    * @param redo the start of replay, which holds back the redo point until a page is written; 0 to
-   *     end it
+   *     stop doing so
    */
   public void writeAgain(long redo) {
     loader.writeAgain(redo);
   }
 
   /**
-   * Latches the page of an image exclusively, even if the file has nothing or a damaged page there;
-   * its LSN then is 0 and its type {@link PageHeader#NEVER_WRITTEN}. Raises the high-water mark and
-   * grows the file if the page needs it.
+   * Latches the page of an image exclusively, even if the file contains nothing or a damaged page
+   * there; its LSN is then 0 and its type {@link PageHeader#NEVER_WRITTEN}. Raises the high-water
+   * mark and grows the file if the page needs it.
    *
    * @throws io.fovea.error.CorruptionException if there can be no such page, or it is newer than
    *     the log
@@ -116,7 +118,7 @@ public final class PoolRecovery {
   /**
    * Adds an allocated but unused page to the free list.
    *
-   * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
+   * @param log a session with {@link AllocatorRecord#FREE_SPACE} granted and begun
    */
   public void reclaim(long pid, LogSession log) {
     frames.checkOpen();
@@ -129,7 +131,7 @@ public final class PoolRecovery {
 
   /**
    * Makes the page of a FREE record a link of the free list, if the page is older. An ALLOCATE
-   * record only changes the state: the contents of the page have images.
+   * record only changes the state: the contents of the page are in images.
    *
    * @param record the record
    * @param start the start of the record
@@ -145,7 +147,7 @@ public final class PoolRecovery {
   /**
    * Walks the free list. No pages are allocated or freed concurrently.
    *
-   * @param visitor gets each page id once
+   * @param visitor receives each page id once
    * @throws CorruptionException if the list contradicts the allocator's state
    */
   public void freePages(LongConsumer visitor) {

@@ -30,13 +30,13 @@ import java.util.concurrent.atomic.LongAdder;
  * least} is paid from {@code left} first, or refunded to it after the frame's memory has been
  * released. So the sum above never exceeds the limit.
  *
- * <p><b>Distribution.</b> A pool that is refused a frame evicts one of its pages. Its writer
- * requests as many frames from others as it was refused ({@link #demand}):
+ * <p><b>Distribution.</b> A pool that is refused a frame evicts one of its pages. Its writer then
+ * requests from other members as many frames as the pool was refused ({@link #demand}):
  *
  * <ol>
- *   <li>Below its fair share, an equal part of the limit, it gets them from members above theirs,
- *       whether in use or not: those evict the victims that their replacement proposes.
- *   <li>Otherwise it gets frames that others did not use for a second or more.
+ *   <li>A member below its fair share, an equal part of the limit, gets frames from members above
+ *       theirs, in use or not: they evict the victims that their replacement policy proposes.
+ *   <li>Any other member gets frames that others have not used for a second or more.
  * </ol>
  *
  * <p>A member that owes frames takes no free ones, and while a member below its fair share waits,
@@ -45,7 +45,7 @@ import java.util.concurrent.atomic.LongAdder;
  * <p>Thread-safe.
  */
 public final class PoolShare {
-  /** For how long frames are kept for members below their fair share. */
+  /** How long frames are kept for members below their fair share. */
   private static final long PRESSED_NANOS = 200_000_000;
 
   /** How long a new member waits for memory of the others. */
@@ -60,7 +60,7 @@ public final class PoolShare {
   /** The memory reserved for members: their fixed parts and least frames. Under the monitor. */
   private long promised;
 
-  /** Until when a member below its fair share waits; 0 for none. */
+  /** The time until which frames are kept for a member below its fair share; 0 for none. */
   private volatile long pressedUntil;
 
   /** Creates a share of the given number of bytes. */
@@ -96,7 +96,7 @@ public final class PoolShare {
    * @param pageSize the size of its frames, in bytes
    * @param fixed its memory besides frames, in bytes
    * @param least the number of frames guaranteed to it
-   * @throws InvalidUseException if the share does not have that much
+   * @throws InvalidUseException if the share does not have enough memory
    */
   Member join(int pageSize, long fixed, int least) {
     Member member = new Member(this, pageSize, fixed, least);
@@ -164,7 +164,8 @@ public final class PoolShare {
   // --------------------------------------------------------------------------------------- demand
 
   /**
-   * Requests the frames that a member was refused from others. By its writer, from time to time.
+   * Requests from other members the frames that a member was refused. Called by its writer from
+   * time to time.
    */
   private void demand(Member who, long bytes) {
     long fairShare = fairShare();
@@ -212,7 +213,7 @@ public final class PoolShare {
 
     private static final long DEMAND_NANOS = 10_000_000;
 
-    /** The value of {@link #held} after the pool was closed: it takes nothing any more. */
+    /** The value of {@link #held} after the pool was closed: it takes nothing more. */
     private static final int GONE = Integer.MIN_VALUE / 2;
 
     private final PoolShare share;
@@ -332,7 +333,9 @@ public final class PoolShare {
 
     // ------------------------------------------------------------------------------------- debts
 
-    /** Makes it owe frames, but no more than it has above the least; returns the bytes. */
+    /**
+     * Makes this member owe frames, but no more than it holds above the least; returns the bytes.
+     */
     private long owes(long bytes) {
       int frames = frames(bytes);
       int before = owed.getAndUpdate(n -> Math.max(n, frames));
@@ -379,7 +382,8 @@ public final class PoolShare {
     }
 
     /**
-     * Requests the frames that this pool was refused since the last call from others. Writer only.
+     * Requests from other members the frames that this pool was refused since the last call. Writer
+     * only.
      */
     void demand(int free, long now) {
       if (now - askedAt < DEMAND_NANOS) {

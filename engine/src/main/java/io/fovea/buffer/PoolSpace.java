@@ -16,12 +16,12 @@ import java.util.function.LongConsumer;
  *   |.used.|free|.used.|free|.used.|free free free|  free space     |
  *                                  ▲ the mark      ▲ the old mark   ▲ the file's end
  *
- *         1  {@link #cut}: TRUNCATED; from here on the pages are free space
+ *         1  {@link #cut}: TRUNCATED; afterwards the pages are free space
  *         2  a checkpoint: a superblock with the new mark is durable
  *         3  {@link #shrink}: the file is shortened, down to the durable mark and the reservations
  * </pre>
  *
- * <p>2 precedes 3: while a superblock is valid, the file has all pages below its mark.
+ * <p>2 precedes 3: while a superblock is valid, the file contains all pages below its mark.
  *
  * <p>Thread-safe. Changes are made one at a time. A checkpoint does not wait for the walk of a long
  * list: {@link #cut} then does nothing.
@@ -37,7 +37,7 @@ public final class PoolSpace {
   /** The fraction of the file that must be free at its end. */
   private static final int WORTH_PART = 32;
 
-  /** In a small pool, less than a MiB counts: this fraction of it. */
+  /** In a small pool, limits are lowered to fractions of the pool, which are derived from this. */
   private static final int SMALL_PART = 4;
 
   private final Frames frames;
@@ -51,7 +51,7 @@ public final class PoolSpace {
   private final LongAdder pagesPunched = new LongAdder();
   private volatile boolean punchless;
 
-  /** Returned by {@link #raise} if no such page was found so far; the next call continues. */
+  /** Returned by {@link #raise} if it has found no such page yet; the next call continues. */
   public static final int GOES_ON = FreeListWalk.GOES_ON;
 
   PoolSpace(
@@ -70,9 +70,9 @@ public final class PoolSpace {
 
   /**
    * Removes free pages at the end of the file from the free list: lowers the high-water mark. Does
-   * nothing while a caller {@linkplain #keep keeps} pages, or works on the list.
+   * nothing while a caller {@linkplain #keep keeps} pages or works on the list.
    *
-   * @param log has nothing begun
+   * @param log a session that has begun nothing
    * @param least the minimum number of pages worth the work
    * @param max the maximum number
    * @param stop returns true to end early
@@ -95,7 +95,7 @@ public final class PoolSpace {
    * Removes all free pages at the end of the file, whatever their number and the time it takes;
    * waits for other work on the list.
    *
-   * @param log has nothing begun
+   * @param log a session that has begun nothing
    * @param stop returns true to end early
    * @return the number of pages removed
    * @throws io.fovea.error.CorruptionException if the free list is damaged
@@ -126,7 +126,7 @@ public final class PoolSpace {
   /**
    * Runs an action while the free list changes only by allocating and freeing pages.
    *
-   * @param what for messages: the wait can be interrupted
+   * @param what names the operation in messages: the wait can be interrupted
    * @param check ends the wait for other work on the list
    * @param work the action
    * @throws io.fovea.error.OperationInterruptedException if the thread was interrupted; nothing was
@@ -144,12 +144,13 @@ public final class PoolSpace {
   /**
    * Moves free pages with low ids to the top of the free list, the lowest first.
    *
-   * @param log has nothing begun
+   * @param log a session that has begun nothing
    * @param below the limit of low ids
    * @param max the maximum number of pages
    * @param stop returns true to end early
-   * @return how many are on top now; 0 if there are none, or another thread was faster; {@link
-   *     #GOES_ON} if many pages of the list were walked without one: the next call continues there
+   * @return how many are on top now; 0 if there are none, or another thread changed the list first;
+   *     {@link #GOES_ON} if many pages of the list were walked without one: the next call continues
+   *     there
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public int raise(LogSession log, long below, int max, BooleanSupplier stop) {
@@ -184,11 +185,11 @@ public final class PoolSpace {
    * Moves runs of free pages to the end of the free list, in order, so that {@link #punch} can
    * return their space.
    *
-   * @param log has nothing begun
+   * @param log a session that has begun nothing
    * @param max the approximate maximum number of pages
    * @param stop returns true to end early
-   * @return the number of pages; 0 if there are no more, the file system can't punch, or others
-   *     were faster
+   * @return the number of pages; 0 if there are no more, the file system can't punch, or other
+   *     threads changed the list first
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public long gather(LogSession log, long max, BooleanSupplier stop) {
@@ -208,7 +209,7 @@ public final class PoolSpace {
    * add and remove such pages.
    *
    * @param from the lowest page id
-   * @param visitor gets the id of the tree of each such page
+   * @param visitor receives the id of the tree of each such page
    * @param stop returns true to end early
    * @throws io.fovea.error.StorageException if a page could not be read
    */
@@ -261,7 +262,7 @@ public final class PoolSpace {
    * Visits all free pages, and possibly pages that are allocated concurrently. While a caller
    * {@linkplain #keep keeps} pages no other page becomes a hole.
    *
-   * @param visitor gets each page
+   * @param visitor receives each page
    * @param stop returns true to end early
    * @return false if it ended early
    * @throws io.fovea.error.CorruptionException if the free list is damaged
@@ -303,18 +304,18 @@ public final class PoolSpace {
   }
 
   /**
-   * Returns whether an idle database should shorten the file: it has more free space at its end
-   * than a fraction of the file and a MiB. Thread-safe.
+   * Returns whether an idle database should shorten the file: the free space at its end exceeds
+   * both a fraction of the file and a MiB. Thread-safe.
    *
-   * @return whether it has
+   * @return whether it should
    */
   public boolean hasRoomAhead() {
     return spaceAbove(0) > Math.max(pagesOfMib(), allocator.highWater() / WORTH_PART);
   }
 
   /**
-   * Returns the number of free pages at the end that are worth cutting off: a fraction of the file
-   * and a MiB, or a fraction of a small pool.
+   * Returns the number of free pages at the end that are worth cutting off: a fraction of the file,
+   * but at least a MiB or, in a small pool, a fraction of the pool.
    *
    * @return the number; {@link Long#MAX_VALUE} if there are fewer free pages in total
    */
@@ -334,9 +335,8 @@ public final class PoolSpace {
   }
 
   /**
-   * Waits until each page below the present high-water mark has been in a frame: from then on, a
-   * page in no frame was written, and zeros in the file are damage, or a hole. The caller holds no
-   * latch.
+   * Waits until each page below the current high-water mark has been in a frame. After that, a page
+   * in no frame was written, and zeros in the file are damage or a hole. The caller holds no latch.
    *
    * @throws io.fovea.error.DatabaseClosedException if the pool has stopped
    */

@@ -6,15 +6,15 @@ package io.fovea.buffer;
  *
  * @param frames the number of frames
  * @param framesFree frames that hold no page
- * @param framesDirty frames that hold a page newer than the file's
+ * @param framesDirty frames whose page is newer than the file's copy
  * @param misses pages read from the device
  * @param preferredFrameSlowHits slow searches that found the page in its preferred frame: it was
  *     latched, or had just arrived
  * @param slowElsewhere slow searches that found the page in another frame: mispredictions
  * @param promotions pages moved to their preferred frame
  * @param demotions pages displaced by a promotion
- * @param evictionsClean pages evicted without being written for it
- * @param evictionsDirty pages evicted after being written for it
+ * @param evictionsClean pages evicted without first being written
+ * @param evictionsDirty pages evicted after being written for that purpose
  * @param pagesWritten pages written
  * @param batchesWritten batches of writes
  * @param frameWaits waits for a frame because all cold pages were dirty
@@ -28,8 +28,8 @@ package io.fovea.buffer;
  * @param hintRepairsGivenUp frame hints not stored, because the entry's page was latched or had
  *     changed
  * @param unswizzled references cleared so that the page could leave: {@link Swizzling}
- * @param unswizzlingsRefused pages that stayed in memory because of a child, or of their parent's
- *     latch
+ * @param unswizzlingsRefused pages that stayed in memory because of a child, or because of their
+ *     parent's latch
  * @param bytes the native memory of the pool
  * @since 0.1.0
  */

@@ -18,8 +18,8 @@ public final class PoolStop {
 
   /**
    * Stops the pool because an operation failed while pages or frames were half changed. The pool
-   * returns no pages from now on, and every thread that waits for a latch, a frame or a page gets
-   * an exception. Pages that the operation did not touch stay as they are.
+   * then returns no pages, and every thread that waits for a latch, a frame or a page gets an
+   * exception. Pages that the operation did not touch stay as they are.
    *
    * @param cause the exception
    */
@@ -36,7 +36,7 @@ public final class PoolStop {
    * Sets the action that each thread that stops the pool runs before it releases its latches. It
    * may run more than once and in several threads, and must not fail.
    *
-   * @param action gets the cause
+   * @param action receives the cause
    */
   public void onStop(Consumer<Throwable> action) {
     frames.onStop(action);
@@ -46,7 +46,7 @@ public final class PoolStop {
    * Sets the check that threads run from time to time in long waits for a latch or a frame: it
    * throws if the wait must end.
    *
-   * @param check is called without latches that other threads need
+   * @param check the check, called without latches that other threads need
    */
   public void whileWaiting(Runnable check) {
     frames.waitCheck(check);

@@ -93,8 +93,7 @@ final class PredictiveTranslation {
     Mem.putLongRelease(t.headers, line + at, entry);
     if (link != 0) {
       // After the entry: a reader without a latch that passed the entry too early may still find
-      // the page
-      // in the chain.
+      // the page in the chain.
       Mem.putIntRelease(t.headers, line + FrameHeader.CHAIN, FrameHeader.next(t.headers, link - 1));
     }
   }

@@ -9,16 +9,16 @@ import io.fovea.config.Translation;
  * BufferPool#optimisticChild}):
  *
  * <ul>
- *   <li><b>D1. A page id that a reader can encounter has its page in memory.</b> It was read here;
- *       or it was allocated later, and was latched exclusively in its frame before any node named
+ *   <li><b>D1. A page id that a reader can encounter has its page in memory.</b> It was read here,
+ *       or it was allocated later and was latched exclusively in its frame before any node named
  *       it. No page leaves: {@link ResidencyBudget#leave}. Until the preload is done, during
  *       recovery, references are checked as under {@link Translation#VIRTUAL}; so a page that is
  *       not referenced may be unreadable until recovery has put it into the free list.
- *   <li><b>D2. Latches and versions stay.</b> A page that is freed and reused advances its version,
- *       and its parent's version advanced when the reference was removed. Excluded: a reader takes
- *       the frame from a word; the page is freed and becomes another tree's; the reader takes its
- *       new version and trusts it. The parent is validated after the child's version was read, and
- *       that fails.
+ *   <li><b>D2. Latches and versions persist.</b> A page that is freed and reused advances its
+ *       version, and its parent's version advanced when the reference was removed. Excluded: a
+ *       reader takes the frame from a word; the page is freed and becomes part of another tree; the
+ *       reader takes its new version and trusts it. The parent is validated after the child's
+ *       version was read, and that fails.
  * </ul>
  *
  * <p>A word may be torn and name any frame: {@link VirtualTranslation#frame} makes it a legal one,

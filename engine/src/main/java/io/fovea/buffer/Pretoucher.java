@@ -10,7 +10,7 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Touches memory before it is needed, by several threads in turn.
+ * Touches memory before it is needed, with several threads in turn.
  *
  * <pre>
  *   0        2 MiB    4 MiB    6 MiB
@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>The system places memory on the node of the thread that touches it first, and clears it there.
- * One thread would put the whole buffer on one node, and take a second for a few GiB. Several
+ * A single thread would put the whole buffer on one node, and take a second for a few GiB. Several
  * threads are spread over the nodes, and with them the stripes of the buffer.
  *
  * <p>Runs before the pool is opened, or concurrently with its use.

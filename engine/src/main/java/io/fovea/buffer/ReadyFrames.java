@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Frames whose pages are eviction candidates and still usable. There are two such lists: clean
- * pages, which may leave; and dirty pages, which the writer must write.
+ * Frames whose pages are eviction candidates and are still usable. There are two such lists: one of
+ * clean pages, which may leave, and one of dirty pages, which the writer must write.
  *
  * <pre>
  *   writer ──add────►  | f | f | f | f |  ──take──► a miss, which evicts the page
@@ -110,7 +110,7 @@ final class ReadyFrames {
     }
   }
 
-  /** Returns a page that is no longer listed to the policy. */
+  /** Returns to the policy a page that is no longer listed. */
   void keep(int frame) {
     if (FrameHeader.evictionCandidate(headers, frame)) {
       FrameHeader.setUsed(headers, frame, false);

@@ -3,8 +3,8 @@ package io.fovea.buffer;
 import java.util.function.LongSupplier;
 
 /**
- * The source of memory for pages. An interface, because every call accompanies an operation that
- * takes microseconds; on the hot path the address of a page's bytes is arithmetic in {@link
+ * The source of memory for pages. This is an interface because every call accompanies an operation
+ * that takes microseconds; on the hot path the address of a page's bytes is arithmetic in {@link
  * Translator}.
  *
  * <pre>
@@ -15,8 +15,8 @@ import java.util.function.LongSupplier;
  *   reserve ──► memory for a page whose id is not known yet ──use(p)──► its frame, latched
  * </pre>
  *
- * <p>{@link FrameAllocator} chooses the pages to evict; this decides which memory is free, and
- * handles pages that leave.
+ * <p>{@link FrameAllocator} chooses the pages to evict; this interface decides which memory is
+ * free, and handles pages that leave.
  *
  * <p>Thread-safe, unless a method says otherwise. Implementations: {@link FrameResidency}, {@link
  * ResidencyBudget}.
@@ -38,7 +38,7 @@ interface Residency {
 
   /**
    * Sets the source of a limit above all pages of the file that were allocated while the pool is
-   * open. It never goes back, and is read at any time.
+   * open. The limit never decreases, and may be read at any time.
    */
   default void fileHas(LongSupplier pages) {}
 
@@ -61,7 +61,7 @@ interface Residency {
   /**
    * Reserves memory for one page to be named later. The caller holds no latch.
    *
-   * @param likely the page that it will probably be
+   * @param likely the page that the memory will probably be for
    * @return the argument of {@link #use} and {@link #cancel}
    * @throws io.fovea.error.PoolExhaustedException if there was none for several seconds
    */
@@ -71,7 +71,7 @@ interface Residency {
    * Returns the frame for a page, from reserved memory. Fails neither for lack of memory nor
    * because the operation takes too long; waits for readers of the page.
    *
-   * @return latched exclusively; empty, or with the page in it already
+   * @return the frame, latched exclusively; empty, or with the page already in it
    */
   int use(int reserved, long pid);
 
@@ -86,17 +86,17 @@ interface Residency {
   /**
    * Takes the memory of a page that was dropped for another one; for {@link FrameAllocator}.
    *
-   * @param emptied latched exclusively, without a page; this releases the latch
+   * @param emptied a frame that is latched exclusively and has no page; this releases the latch
    * @return as {@link #takeFree()}; negative if the memory must not be reused
    */
   int take(int emptied);
 
   /**
-   * Takes the memory of one page of a batch of {@link #newBatch}; that of the others becomes free.
-   * Only if {@link #together} is more than 1.
+   * Takes the memory of one page of a batch of {@link #newBatch}; the memory of the others becomes
+   * free. Called only if {@link #together} is more than 1.
    *
    * @param emptied at least one frame; this releases their latches and empties the batch
-   * @return as {@link #takeFree()}; negative if not even one must be reused
+   * @return as {@link #takeFree()}; negative if not even one may be reused
    */
   default int take(EvictionBatch emptied) {
     throw new UnsupportedOperationException("This residency evicts pages one by one.");
@@ -118,7 +118,7 @@ interface Residency {
   /**
    * Releases the memory of the frames of a batch of {@link #newBatch}, then their latches.
    *
-   * @param emptied is empty afterwards
+   * @param emptied the batch, which is empty afterwards
    */
   default void unclaim(EvictionBatch emptied) {
     for (int i = 0; i < emptied.size(); i++) {
@@ -141,7 +141,9 @@ interface Residency {
   /** The number of pages that may be in memory now. */
   int capacity();
 
-  /** The number of pages that can arrive before one must leave; negative if too many are there. */
+  /**
+   * The number of pages that can arrive before one must leave; negative if too many are in memory.
+   */
   int free();
 
   /** The number of entries in the list of resident pages; constant. */

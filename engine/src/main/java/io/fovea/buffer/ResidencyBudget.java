@@ -42,16 +42,16 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li><b>V1. Memory is released under the exclusive latch</b>: (1) before (4). Excluded: A drops
- *       p and unlatches; B claims p, reads it in and unlatches; A's madvise zeroes it: a page of
- *       zeros under a valid version.
+ *       p and unlatches; B claims p, reads it in and unlatches; A's madvise then zeroes it, which
+ *       leaves a page of zeros under a valid version.
  *   <li><b>V2. The grant returns after the memory</b>: (3) after (1). Otherwise each thread that
  *       drops a page exceeds the budget by one.
- *   <li><b>V3. A reader without a latch may see zeros half-way</b>, which needs no extra check. The
- *       exclusive bit is set, by CAS, before the page is dropped, and the version advances after
- *       it. A read that saw a zero of the new mapping used a page-table entry written after that
- *       CAS: by an interrupt of this core, or by another core whose store the table walk has seen.
- *       So the reader's second read of the version, after an acquire fence, sees the bit or a later
- *       version. Zeros are handled like any torn page: count 0, type 0.
+ *   <li><b>V3. A reader without a latch may see zeros partway through</b>, which needs no extra
+ *       check. The exclusive bit is set, by CAS, before the page is dropped, and the version
+ *       advances after it. A read that saw a zero of the new mapping used a page-table entry
+ *       written after that CAS: by an interrupt of this core, or by another core whose store the
+ *       table walk has seen. So the reader's second read of the version, after an acquire fence,
+ *       sees the bit or a later version. Zeros are handled like any torn page: count 0, type 0.
  *   <li><b>V4. Reading a page that left maps the system's page of zeros: no memory, no signal.
  *       Writing to it would take memory without a grant.</b> So writing requires the exclusive
  *       latch of a resident page: no pretouch, no poison in frames (zeros are the poison), no hint
@@ -75,13 +75,13 @@ import org.jspecify.annotations.Nullable;
  *   <li><i>The budget.</i> A grant is held from before the page gets memory until after it is
  *       released. The other grants of a batch are held by no thread and have no memory; they are
  *       taken by a compare-and-set below {@link #capacity}. If the file has grown, and more grants
- *       are held than exist, all grants of a batch are returned but one, and that one too if there
+ *       are held than exist, all grants of a batch but one are returned, and that one too if there
  *       are still too many.
  *   <li><i>No deadlock.</i> From its first page to its last a thread only tries frame latches. It
  *       waits for the latches of buckets, residents and lists of frames, whose holders wait for
  *       nothing; and for the kernel, whose locks no thread holds while it waits for the pool. So a
- *       wait for a page that leaves is a wait for a thread that waits for none, whatever else that
- *       thread has latched: the pages of its group, or those of a tree.
+ *       wait for a page that is leaving is a wait for a thread that waits for no page, whatever
+ *       else that thread has latched: the pages of its group, or those of a tree.
  *   <li><i>Failures.</i> A call that does part of the work is repeated for the rest; one that is
  *       refused is followed by a call per page. An error of the JVM between the steps stops the
  *       pool.
@@ -139,7 +139,7 @@ final class ResidencyBudget implements Residency {
 
   private @Nullable Reclaimer reclaimer;
 
-  /** The number of header lines that may have been touched; never goes back. */
+  /** The number of header lines that may have been touched; never decreases. */
   private LongSupplier touched = () -> 0;
 
   /** Set by tests before batches exist: one system call per page. */
@@ -159,9 +159,9 @@ final class ResidencyBudget implements Residency {
   }
 
   /**
-   * Reserves the addresses of all pages, and checks that the system takes memory back.
+   * Reserves the addresses of all pages, and checks that the system takes released memory back.
    *
-   * @throws InvalidUseException if it does not, or does not have enough addresses
+   * @throws InvalidUseException if the system does not, or has too few addresses
    */
   static NativeRegion reserve(MemoryPlan plan, int pageSize) {
     NativeRegion region;
@@ -257,7 +257,7 @@ final class ResidencyBudget implements Residency {
     }
   }
 
-  /** A reservation is a grant, which has no number. */
+  /** A reservation is a grant, and grants have no numbers. */
   @Override
   public int reserve(long likely) {
     return reclaimer().acquire(-1);

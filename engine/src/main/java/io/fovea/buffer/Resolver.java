@@ -52,8 +52,8 @@ final class Resolver {
 
   /**
    * Returns the frame of a page, which is read if it is in none; waits for no page latch. The page
-   * may be latched, or gone again: the caller tries the latch, or validates. For threads with a
-   * lock that holders of latches wait for. The page is neither marked as used nor promoted.
+   * may be latched, or gone again: the caller tries the latch, or validates. For threads that hold
+   * a lock for which latch holders wait. The page is neither marked as used nor promoted.
    */
   int bring(long pid) {
     check(pid);
@@ -100,7 +100,7 @@ final class Resolver {
     }
   }
 
-  /** Called when the page was in the frame, and the frame not latched exclusively. */
+  /** Called when the page was in the frame, and the frame was not latched exclusively. */
   private int found(long pid, int frame) {
     FrameHeader.use(headers, frame, pid);
     int preferred = translator.preferred(pid);
@@ -113,7 +113,7 @@ final class Resolver {
   }
 
   /**
-   * Waits until the frame is not latched exclusively; returns false if it holds another page then.
+   * Waits until the frame is not latched exclusively; returns false if it then holds another page.
    */
   private boolean awaitPage(int frame, long pid) {
     if (Latch.isExclusive(headers, frame)) {
@@ -219,7 +219,7 @@ final class Resolver {
   }
 
   /**
-   * Latches a page exclusively whose contents will be replaced: if it is in no frame, it becomes
+   * Exclusively latches a page whose contents will be replaced: if it is in no frame, it becomes
    * zeros instead of being read.
    */
   int fixUnread(long pid) {

@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Visits random frames, and evicts, among the pages not used lately, the one with the lowest credit
- * for uses, weighted by recency.
+ * Visits random frames, and evicts, among the pages not used recently, the one with the lowest
+ * credit for uses, weighted by recency.
  *
  * <pre>
  *   statistics of a frame, 8 bytes:  | credit, 32 | time, 32 |      0: not visited yet
@@ -155,7 +155,7 @@ final class Sampling implements ReplacementPolicy {
   }
 
   /**
-   * The time: {@value #TICKS} ticks for a visit to each frame; wraps around after 2^28 of those.
+   * The time: {@value #TICKS} ticks for a visit to each frame; wraps around after 2^28 such rounds.
    */
   private int time(long step) {
     return (int) (step * SAMPLES * TICKS / maxResidents);

@@ -14,8 +14,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The pages of a pool as of a snapshot, as a read-only device: a second pool over it has the state
- * of the snapshot.
+ * A read-only device that contains the pages of a pool in the state of a snapshot; a second pool
+ * over it shows that state.
  *
  * <pre>
  *   read page p
@@ -24,12 +24,12 @@ import java.lang.foreign.MemorySegment;
  *     else                       ──► from the pool's device, checked    │ by now ──► that one
  * </pre>
  *
- * <p>For why the second check decides see {@link PageCopies}. A page that is in no frame is as the
- * device has it, because pages leave their frames only after they were written. It may be loaded,
- * changed and written while it is read here; then the second check finds a copy. A torn page is
- * read again.
+ * <p>For why the second check decides see {@link PageCopies}. The device contains the current
+ * version of a page that is in no frame, because pages leave their frames only after they were
+ * written. The page may be loaded, changed and written while it is read here; then the second check
+ * finds a copy. A torn page is read again.
  *
- * <p>Reads have no effect on the pool: no page is loaded, none counts as used.
+ * <p>Reads have no effect on the pool: no page is loaded, and none counts as used.
  *
  * <p>Writes are rejected. Thread-safe.
  */
@@ -51,7 +51,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
    * @param pool the pool
    * @param below the device of that pool
    * @param snapshot the snapshot, which is closed with the device
-   * @param onClose runs before that
+   * @param onClose the action to run before the snapshot is closed
    */
   public SnapshotDevice(
       String name, BufferPool pool, BlockDevice below, PageSnapshot snapshot, Runnable onClose) {
@@ -123,7 +123,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     try {
       copied = copies.read(snapshot, pid, seg, at);
     } catch (RuntimeException e) {
-      requireKept(); // or the file has gone with the copies
+      requireKept(); // otherwise the file is gone, with the copies
       throw e;
     }
     requireKept();
@@ -150,8 +150,8 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   }
 
   /**
-   * Reads pages that have no copies and are in no frame, as many at a time as the pool's device
-   * can.
+   * Reads pages that have no copies and are in no frame, as many at a time as the pool's device can
+   * read.
    *
    * <p>After any failure each entry ends, and nothing is thrown after {@code accept}: a close waits
    * for accepted entries, and a caller reuses the memory when this throws.
@@ -179,7 +179,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Returns the number of entries read; {@code entries} has their indexes. */
+  /** Returns the number of entries read; {@code entries} contains their indexes. */
   private int readTogether(IoBatch batch, int n, IoBatch together, int[] entries) {
     try {
       for (int i = 0; i < n; i++) {
@@ -208,7 +208,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
         && !copies.has(snapshot, pid);
   }
 
-  /** Whether a page that was read together with others is that of the snapshot. */
+  /** Whether a page that was read together with others is the snapshot's version. */
   private boolean whole(IoBatch batch, int i, IoBatch together, int k) {
     long pid = batch.offset(i) / pageSize;
     return together.error(k) == 0

@@ -39,10 +39,10 @@ import org.jspecify.annotations.Nullable;
  *       the word. Excluded by the child's latch: the child is found and leaves, another page gets
  *       its frame, the word is stored, and that page is taken for the child.
  *   <li><b>S3. To evict a page</b>, which is latched exclusively: if PARENT names a node, that node
- *       is latched exclusively by one attempt, the frame is cleared in its word, and <i>its version
- *       advances</i>, unlike for a hint repair. Excluded: a reader has the word; the child leaves;
- *       another page gets its frame; the reader takes that page's version, finds the parent
- *       unchanged, and searches a foreign page. A reader that took the child's version before sees
+ *       is latched exclusively in a single attempt, the frame is cleared in its word, and <i>its
+ *       version advances</i>, unlike in a hint repair. Excluded: a reader has the word; the child
+ *       leaves; another page gets its frame; the reader takes that page's version, finds the parent
+ *       unchanged, and searches the wrong page. A reader that took the child's version earlier sees
  *       it change. The node does not become dirty and nothing is logged: the file would stay equal.
  *   <li><b>S4. An inner page with a swizzled child does not leave.</b> Excluded: the node leaves,
  *       but PARENT of its child stays; the node is loaded again elsewhere, without frames; the
@@ -59,9 +59,9 @@ import org.jspecify.annotations.Nullable;
  *   <li><b>S6. Parents to children only.</b> Siblings, roots, cursor positions, key locations and
  *       entries of indexes are hints, checked as under every kind.
  *   <li><b>S7. Frames are never written, and frames from outside are never trusted.</b> Copies for
- *       the file and the log have no frames ({@link PageCopy#forgetFrames}). Those for snapshots
- *       may have some, of another pool, and a file can be forged: so they are cleared in every page
- *       that arrives from a device or from the log ({@link #arrived}).
+ *       the file and the log contain no frames ({@link PageCopy#forgetFrames}). Copies for
+ *       snapshots may contain frames of another pool, and a file can be forged, so frames are
+ *       cleared in every page that arrives from a device or from the log ({@link #arrived}).
  * </ol>
  *
  * <h2>Ways in which a page leaves its frame, or becomes another</h2>
@@ -94,13 +94,13 @@ import org.jspecify.annotations.Nullable;
  *   (5) no reference names the frame of a page that is no node
  * </pre>
  *
- * <p><b>Damage.</b> A page that two nodes name, by a defect or forged, has one PARENT: it is set
- * only from 0, so the second node's reference stays without a frame and is checked. A page is
- * swizzled only if its tree and level are those of a child, so links never form a cycle, in which
- * no page could leave.
+ * <p><b>Damage.</b> A page that two nodes name, because of a defect or a forgery, has one PARENT:
+ * it is set only from 0, so the second node's reference stays without a frame and is checked. A
+ * page is swizzled only if its tree and level are those of a child, so links never form a cycle, in
+ * which no page could leave.
  *
- * <p><b>Latches</b> are only tried, because child before parent is against the latch order. Under
- * other translations this class does nothing.
+ * <p><b>Latches</b> are only tried, because latching a child before its parent violates the latch
+ * order. Under other translations this class does nothing.
  *
  * @since 0.1.0
  */
@@ -223,7 +223,8 @@ public final class Swizzling {
 
   /**
    * Returns whether a page may leave its frame; if so, no reference names it any more (S3, S4). Its
-   * frame is latched exclusively and stays so. False: nothing has changed, choose another victim.
+   * frame is latched exclusively and stays so. If false, nothing has changed, and the caller
+   * chooses another victim.
    */
   boolean leave(int frame) {
     if (!on) {
@@ -267,7 +268,9 @@ public final class Swizzling {
     return false;
   }
 
-  /** Clears a frame in the references of a node; a damaged node may have several. */
+  /**
+   * Clears a frame in the references of a node; a damaged node may contain the frame several times.
+   */
   private boolean unswizzle(int parent, int frame) {
     boolean found = false;
     for (long at = base(parent) + PageRef.FIRST, end = end(parent);
@@ -286,9 +289,9 @@ public final class Swizzling {
 
   /**
    * Records that entries have moved into a node, which is now the parent of their children. All
-   * pages of the change are latched exclusively, including those that the entries came from.
+   * pages of the change are latched exclusively, including the pages that the entries came from.
    *
-   * @param frame the node; another page adopts none
+   * @param frame the node; a page that is not a node adopts no children
    */
   public void adopt(int frame) {
     setParents(frame, frame + 1, false);
@@ -296,7 +299,7 @@ public final class Swizzling {
 
   /**
    * Records that the entries of a page are removed or rebuilt: its children have no parent. The
-   * page is latched exclusively. Children that have another parent by now keep it.
+   * page is latched exclusively. Children that already have another parent keep it.
    *
    * @param frame the page
    */
@@ -356,7 +359,7 @@ public final class Swizzling {
     return on;
   }
 
-  /** Records that a page was initialized or freed: it has no parent and is none. */
+  /** Records that a page was initialized or freed: it has no parent, and is not one. */
   void begin(int frame) {
     if (on) {
       disown(frame);

@@ -23,9 +23,9 @@ import org.jspecify.annotations.Nullable;
  *       header changes only while the frame is latched exclusively <i>and</i> the bucket of the
  *       page (the old or the new one) is latched. So under the bucket's latch "not resident" is
  *       certain. A frame that receives a page gets a version that it never had.
- *   <li>An entry is a hint, checked against the header, whose version decides. So readers of
- *       entries need neither latch nor version: at worst they find nothing, or a frame with another
- *       page.
+ *   <li>An entry is a hint, checked against the header and validated by the header's version. So
+ *       readers of entries need neither latch nor version: at worst they find nothing, or a frame
+ *       with another page.
  *   <li>A frame that is latched and whose header says pid may be receiving the page: other threads
  *       wait for that read instead of reading the page again.
  *   <li>Bucket latches are taken last and held for about ten instructions. Their holders wait for
@@ -48,8 +48,8 @@ import org.jspecify.annotations.Nullable;
  *   DIRECT              none                   page                              76 a page of the file
  * </pre>
  *
- * <p>The kind is final, and each method dispatches to the static method of its kind by one
- * predicted compare. A JVM with one kind of database never compiles the other cases.
+ * <p>The kind is final, and each method dispatches to the static method of its kind through one
+ * predicted comparison. A JVM with one kind of database never compiles the other cases.
  */
 final class Translator {
   static final int PREDICTIVE = Translation.PREDICTIVE.ordinal();
@@ -59,8 +59,8 @@ final class Translator {
   static final int LATCHED = Translation.LATCHED.ordinal();
 
   /**
-   * The limit for walking a chain without a latch, which may lead in circles; chains usually have
-   * one link or two.
+   * The limit for walking a chain without a latch, because such a walk may go in circles; chains
+   * usually have one link or two.
    */
   static final int STEPS_MAX = 64;
 
@@ -137,8 +137,8 @@ final class Translator {
   /**
    * M = floor(2^(62+k) / d) + 1 with 2^k &lt;= d &lt; 2^(k+1): then floor(p / d) = p * M /
    * 2^(62+k), rounded down, for all p below 2^61 (Granlund and Montgomery 1994: the error of M is
-   * below one, so the product is off by less than p / 2^(62+k) &lt; 1/d). M fits 63 bits, so that
-   * the signed high half will do.
+   * below one, so the product is off by less than p / 2^(62+k) &lt; 1/d). M fits 63 bits, so the
+   * signed high half is sufficient.
    */
   private static long magic(int d) {
     int k = 63 - Long.numberOfLeadingZeros(d);
@@ -271,7 +271,7 @@ final class Translator {
     FrameHeader.setPid(headers, frame, 0);
   }
 
-  /** Latches a bucket, which is held for a few instructions only. */
+  /** Latches a bucket, which must be held for only a few instructions. */
   void lock(int bucket) {
     long at = latchAt(bucket);
     int round = 0;

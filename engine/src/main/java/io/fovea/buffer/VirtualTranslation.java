@@ -2,7 +2,8 @@ package io.fovea.buffer;
 
 /**
  * The frame of a page is its page id. There is no lookup: the page table of the operating system
- * translates, and the header line of the frame holds the state of the page, in memory or not.
+ * translates, and the header line of the frame holds the state of the page, whether the page is in
+ * memory or not.
  *
  * <pre>
  *   frame numbers   0   1   2   3   4   5   ...            as many as the file may have pages
@@ -10,8 +11,8 @@ package io.fovea.buffer;
  *   memory                  ███     ███                    while it has a grant: {@link ResidencyBudget}
  * </pre>
  *
- * <p>Frame 0 never has a page; it represents numbers that are not page ids of the file. The bucket
- * of a page is the latch in its own header line.
+ * <p>Frame 0 never holds a page; it represents numbers that are not page ids of the file. The
+ * bucket of a page is the latch in its own header line.
  *
  * <p>Source: V. Leis et al., "Virtual-Memory Assisted Buffer Management", SIGMOD 2023.
  */

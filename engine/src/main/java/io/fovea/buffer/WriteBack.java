@@ -33,8 +33,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Log.</b> No copy is written that is newer than the durable log. The background writer skips
  * such pages. But a page that commits change constantly is always newer, and would hold back the
- * redo point forever. So a flush copies it as it is and waits until the log is durable up to the
- * copy, holding no latch. After durability was lost the wait throws, and nothing of the batch is
+ * redo point forever. So a flush copies the page as it is and waits until the log is durable up to
+ * the copy, holding no latch. Once durability is lost, the wait throws, and no part of the batch is
  * written.
  *
  * <p><b>recLsn.</b> At the copy it moves to writingRecLsn, which is cleared only once a write has
@@ -54,7 +54,7 @@ final class WriteBack {
   /** The number of attempts to latch a page whose write has failed. */
   private static final int MARK_TRIES = 64;
 
-  /** The offset of the copies in the buffer: behind the header of the double-write area. */
+  /** The offset of the copies in the buffer: after the header of the double-write area. */
   private static final int COPIES = DoubleWrite.HEADER_BYTES;
 
   private final Frames frames;
@@ -104,7 +104,7 @@ final class WriteBack {
   /** The number of frames of {@link #written} that this batch has marked as being written. */
   private int marked;
 
-  /** The number of those that are no longer marked. */
+  /** The number of those frames whose mark has been cleared. */
   private int settled;
 
   /** Failed transfers of the last batch with a copy in the area: they are repeated first. */
@@ -142,7 +142,7 @@ final class WriteBack {
 
   /**
    * Begins a batch; waits for the one in progress, and excludes others until {@link #end}. May be
-   * nested, to write several batches without another thread's in between.
+   * nested, to write several batches without a batch of another thread in between.
    */
   void begin() {
     lock.lock();
@@ -160,7 +160,7 @@ final class WriteBack {
     }
   }
 
-  /** Empties the batch, for the next one of the same owner. */
+  /** Empties the batch, so that the same owner can fill the next one. */
   void clear() {
     assert lock.isHeldByCurrentThread() : NOT_BEGUN;
     size = 0;
@@ -230,7 +230,7 @@ final class WriteBack {
    * As {@link #write(boolean)}, optionally without the double-write area.
    *
    * @param protect whether a crash must not tear the pages. False if the old contents are not
-   *     needed, and the new ones only after a sync
+   *     needed, and the new contents matter only after a sync
    */
   int write(boolean awaitLog, boolean protect) {
     assert lock.isHeldByCurrentThread() : NOT_BEGUN;
@@ -376,7 +376,8 @@ final class WriteBack {
   }
 
   /**
-   * Waits for the log, with no latch held. False: not durable, and this log can't be waited for.
+   * Waits for the log, with no latch held. Returns false if the log is not durable and can't be
+   * waited for.
    */
   private boolean logIsDurable() {
     if (copiesLsn > log.durableLsn()) {
@@ -453,8 +454,8 @@ final class WriteBack {
 
   /**
    * Repeats the failed transfers, from the same copies, before the area is used again: pages in
-   * place may be torn, and the area has them whole. Their frames are dirty, so no thread reads them
-   * from the device, and no newer copy was written since.
+   * place may be torn, and the area contains whole copies of them. Their frames are dirty, so no
+   * thread reads them from the device, and no newer copy was written since.
    */
   private boolean settle() {
     runs = unsettled;
@@ -484,7 +485,8 @@ final class WriteBack {
   private void written(int frame) {
     FrameHeader.setWritingRecLsn(frames.headers, frame, 0);
     // Release: partner of the acquire fence in Frames.drop, under the exclusive latch where writing
-    // is found clear. The device has the page before that thread can ask the device for it.
+    // is found clear. The device has received the page before that thread can ask the device for
+    // it.
     VarHandle.releaseFence();
     FrameHeader.setWriting(frames.headers, frame, false);
   }

@@ -13,13 +13,13 @@ package io.fovea.buffer;
  *         and if the writer is behind: after it, less than half of low is available
  * </pre>
  *
- * <p>Available are frames that are free and those whose pages are ready to leave. The latter are
- * still pages of the pool, so a high limit costs no hits, only writes of pages that might have been
- * changed again.
+ * <p>A frame is available if it is free or its page is ready to leave. Ready pages are still pages
+ * of the pool, so a high limit costs no hits, only writes of pages that might have been changed
+ * again.
  *
  * <p>Reads queue up behind a batch in the device. But a batch costs two or three syncs with a
- * double-write area, and threads that want frames wait for all of it. So it has at least {@value
- * #BATCH_MIN} pages; a writer that is behind submits more, even if that takes long.
+ * double-write area, and threads that want frames wait for all of it. So a batch has at least
+ * {@value #BATCH_MIN} pages; a writer that is behind submits more, even if that takes long.
  *
  * <p>Used by the writer's thread only, except that all threads may read the marks.
  */
@@ -82,7 +82,7 @@ final class WriterPace {
   /**
    * Updates the rate at which frames are taken.
    *
-   * @param taken how many were taken since the pool was opened
+   * @param taken the number of frames taken since the pool was opened
    * @param now the time
    */
   void taken(long taken, long now) {
@@ -91,7 +91,7 @@ final class WriterPace {
       return;
     }
     double rate = (double) (taken - takenThen) / nanos;
-    // Up immediately, because a burst can't wait; down by halves.
+    // Rises immediately, because a burst can't wait; falls by halves.
     perNano = Math.max(rate, (perNano + rate) / 2);
     since = now;
     takenThen = taken;
@@ -102,7 +102,7 @@ final class WriterPace {
    * Updates the duration of a batch.
    *
    * @param pages the number of its pages
-   * @param nanos from its copies to its completion
+   * @param nanos the time from its copies to its completion
    * @param behind whether too few frames are available nevertheless
    */
   void wrote(int pages, long nanos, boolean behind) {

@@ -28,10 +28,10 @@
  * (growing) → that of {@code DataSync} → page latches → one or two bucket latches, or the latch of
  * the free frames, or that of the page allocator. The last three are spin latches, held for a few
  * instructions by threads that wait for nothing; log space may be reserved under them, because that
- * never waits. Several page latches are taken by trying (moves), or in the order of the layer
- * above. No thread waits for a frame, the device or the log with a page latch held, except that a
- * thread that loads pages waits for the device with their latches. The lock of {@code WriteBack}
- * may be held while the log becomes durable; the log never waits for a page.
+ * never waits. Several page latches are taken by single attempts (moves), or in the order of the
+ * layer above. No thread waits for a frame, the device or the log with a page latch held, except
+ * that a thread that loads pages holds their latches while it waits for the device. The lock of
+ * {@code WriteBack} may be held while the log becomes durable; the log never waits for a page.
  */
 @NullMarked
 package io.fovea.buffer;
