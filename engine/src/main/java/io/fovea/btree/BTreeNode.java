@@ -25,8 +25,8 @@ import java.nio.ByteOrder;
  *
  *   count    entries; an inner node has one more child
  *   prefix   length of the common prefix of all keys here. With both fences: what these share, so
- *            that each key that belongs here has it. In an inner node that lacks a fence: what its own
- *            keys share, which searches compare. In a leaf that lacks a fence: 0
+ *            that each key that belongs here has it. In an inner node that lacks a fence: what its
+ *            own keys share, which searches compare. In a leaf that lacks a fence: 0
  *   low      length of the low fence, below all keys; 0xFFFF: none
  *   high     length of the high fence; no key is above it. 0xFFFF: none, and the prefix is stored
  *            in its place

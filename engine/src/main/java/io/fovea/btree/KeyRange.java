@@ -28,8 +28,8 @@ public record KeyRange(
     boolean highInclusive) {
 
   /**
-   * Returns the range with its ends cut to at most {@code keyMax} bytes; the bytes cut off decide
-   * whether the ends are included.
+   * Returns the range with its ends cut to at most {@code keyMax} bytes. A low end that was cut is
+   * excluded, and a high end that was cut is included.
    */
   public KeyRange within(int keyMax) {
     if (lowLength <= keyMax && highLength <= keyMax) {

@@ -147,7 +147,8 @@ public final class LeafAhead {
   }
 
   /**
-   * Starts the reads of the current group, and moves to the next one when its reads are complete.
+   * Starts the reads of the current group, waits for earlier reads of the next group, and moves to
+   * it.
    */
   private void hand() {
     try {

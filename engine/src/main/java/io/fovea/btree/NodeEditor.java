@@ -23,7 +23,7 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>The caller holds the exclusive latch, or no other thread knows the page. Unlatched readers may
  * read the node meanwhile; their validation fails. Methods do not wait, allocate or access other
- * pages, nor check for space: the caller has made that check.
+ * pages, nor do they check for space, which the caller has done.
  */
 final class NodeEditor {
   private static final int RUN_MAX = 0xFFFF;

@@ -68,7 +68,7 @@ public final class RangeCount {
 
   /**
    * Returns false if the inner nodes above both ends show that fewer than {@code leaves} leaves lie
-   * within the range, as for most ranges. Allocates little.
+   * within the range, as is the case for most ranges. Allocates little.
    */
   public static boolean mayHave(BTree tree, KeyRange range, int leaves) {
     if (leaves == 0 || range.highLength() < 0) {
@@ -117,8 +117,8 @@ public final class RangeCount {
   }
 
   /**
-   * Counts, until there are more than {@code most} records; then returns false. Calls {@code
-   * goesOn} now and then with nothing latched; it may throw.
+   * Counts the records, or returns false once there are more than {@code most}. Calls {@code
+   * goesOn}, which may throw, now and then with nothing latched.
    *
    * @throws CorruptionException if a page is damaged
    */
