@@ -48,18 +48,22 @@ import java.nio.ByteOrder;
  *
  * <h2>Rationale</h2>
  *
- * <ul> <li>A slot is one aligned long, so an unlatched reader sees either the old or the new slot,
- * never a mixture. <li>The head is stored only in the slot. A suffix of at most four bytes has no
- * tail, so slots alone decide; a suffix of at most eight bytes takes one more comparison, of a
- * masked word. Nearly all keys are that short once the prefix is removed. <li>The root has no
- * fences, so its prefix comes from its keys. Otherwise all its keys might share the head (small
- * 8-byte numbers, a common first component), and each descent would begin by searching tails.
- * Leaves do without this: inserting a key without the prefix would rewrite the leaf. <li>The header
- * is one cache line, and the sampled heads of an inner node are the adjacent one, which the
- * processor fetches with it. The sampled heads narrow a search to about 14 neighboring entries. A
- * child is in the same line as its slot, so a search in an inner node rarely reads the heap.
- * <li>Fences make a node self-describing: hints to a leaf are checked against them, and latched
- * paths check them instead of holding the parent.
+ * <ul>
+ *   <li>A slot is one aligned long, so an unlatched reader sees either the old or the new slot,
+ *       never a mixture.
+ *   <li>The head is stored only in the slot. A suffix of at most four bytes has no tail, so slots
+ *       alone decide; a suffix of at most eight bytes takes one more comparison, of a masked word.
+ *       Nearly all keys are that short once the prefix is removed.
+ *   <li>The root has no fences, so its prefix comes from its keys. Otherwise all its keys might
+ *       share the head (small 8-byte numbers, a common first component), and each descent would
+ *       begin by searching tails. Leaves do without this: inserting a key without the prefix would
+ *       rewrite the leaf.
+ *   <li>The header is one cache line, and the sampled heads of an inner node are the adjacent one,
+ *       which the processor fetches with it. The sampled heads narrow a search to about 14
+ *       neighboring entries. A child is in the same line as its slot, so a search in an inner node
+ *       rarely reads the heap.
+ *   <li>Fences make a node self-describing: hints to a leaf are checked against them, and latched
+ *       paths check them instead of holding the parent.
  * </ul>
  *
  * <p>All reads may run on a page that a writer is changing. Counts, lengths and offsets are clamped

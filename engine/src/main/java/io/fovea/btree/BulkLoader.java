@@ -27,24 +27,28 @@ import org.jspecify.annotations.Nullable;
  *   level 0  (1) (2) (3)  (4)   (5) [ k k k
  * </pre>
  *
- * <ol> <li>A node takes the next entry if it then stays within the fill factor and the page, with
- * that entry's key as its high fence and so with the resulting prefix. <li>Otherwise the leaf is
- * closed. Its high fence is a short separator before that entry if the leaf's entries fit with the
- * resulting prefix, and otherwise its last key, with which they fit. <li>The last node of a level
- * has no high fence, hence no prefix: if its entries do not fit without a prefix, some of them are
- * closed into a preceding node. <li>Pages are unreachable until {@link #finish} writes the root. So
- * latches are short, and {@link #close} without finish can free all pages. <li>With a log, each
- * page is logged as a STRUCTURE record when it is complete: a leaf when the next leaf is known,
- * children before their parent, the root last. Until the load is complete, the logged tree is empty
- * after each record, so keys need no records. The records give the pages to the tree even if the
- * load fails. So the tree must not be published yet: if no schema names a tree, recovery frees all
- * pages that ALLOCATE records gave to it, reachable or not. The session must not end before the
- * load does, since the session keeps the redo point before those records. <li>{@linkplain #unlogged
- * Alternatively} only allocations are logged, and each page is written to the file once, in batches
- * ({@link #flush}), without a double-write copy: until the tree is published, recovery frees all
- * pages after a crash, torn or not. The root is logged so that its LSN moves. Before the tree is
- * published, either all pages are in the file and the redo point is past them, or {@link #logPages}
- * has logged them.
+ * <ol>
+ *   <li>A node takes the next entry if it then stays within the fill factor and the page, with that
+ *       entry's key as its high fence and so with the resulting prefix.
+ *   <li>Otherwise the leaf is closed. Its high fence is a short separator before that entry if the
+ *       leaf's entries fit with the resulting prefix, and otherwise its last key, with which they
+ *       fit.
+ *   <li>The last node of a level has no high fence, hence no prefix: if its entries do not fit
+ *       without a prefix, some of them are closed into a preceding node.
+ *   <li>Pages are unreachable until {@link #finish} writes the root. So latches are short, and
+ *       {@link #close} without finish can free all pages.
+ *   <li>With a log, each page is logged as a STRUCTURE record when it is complete: a leaf when the
+ *       next leaf is known, children before their parent, the root last. Until the load is
+ *       complete, the logged tree is empty after each record, so keys need no records. The records
+ *       give the pages to the tree even if the load fails. So the tree must not be published yet:
+ *       if no schema names a tree, recovery frees all pages that ALLOCATE records gave to it,
+ *       reachable or not. The session must not end before the load does, since the session keeps
+ *       the redo point before those records.
+ *   <li>{@linkplain #unlogged Alternatively} only allocations are logged, and each page is written
+ *       to the file once, in batches ({@link #flush}), without a double-write copy: until the tree
+ *       is published, recovery frees all pages after a crash, torn or not. The root is logged so
+ *       that its LSN moves. Before the tree is published, either all pages are in the file and the
+ *       redo point is past them, or {@link #logPages} has logged them.
  * </ol>
  *
  * <p>Used by one thread; no other may use the tree meanwhile.

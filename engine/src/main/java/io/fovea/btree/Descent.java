@@ -19,24 +19,29 @@ import java.lang.foreign.MemorySegment;
  *           frame, version := childFrame, childVersion
  * </pre>
  *
- * <ol> <li>The parent is validated <i>after</i> the child's version was read: the parent then still
- * named this child for the key. This excludes: read the child's id, the child is split, read the
- * child's version, search the wrong half. <li>A child id that was not validated is passed only to
- * {@code predictChild} and {@code optimisticChild}, which accept any number; anything slower
- * follows a validation of the parent. <li>A restart is a return value. After {@value #RESTARTS}
- * restarts the descent takes shared latches, one page at a time, and checks fences, tree id and
- * level instead of the parent's version. Then only structure changes can force a restart, and each
- * of them is progress by another thread. <li>The root may move to another page ({@link RootMove}).
- * The new root id is stored while the old root is latched exclusively, before that page is freed.
- * So the descent reads the root id again after the version of the root page: if it is unchanged,
- * the version was read before the move and fails to validate after it. This excludes: read the
- * root's id, the root moves, its page becomes a leaf of the same tree, read that leaf's version,
- * search any key there. <li>An {@link IndexOutOfBoundsException} is caught around the descent. The
- * version then tells a torn page (restart) from a damaged one ({@link CorruptionException}).
- * <li>Frame, page id and version are locals, accessors are static, and nothing is allocated.
- * <li>The descent and the two searches are each above 325 bytecodes, so the JVM never inlines them.
- * That is intended: each memory access inlines many JDK methods, and the inlining budget of a
- * compilation is better spent elsewhere than on three calls per level.
+ * <ol>
+ *   <li>The parent is validated <i>after</i> the child's version was read: the parent then still
+ *       named this child for the key. This excludes: read the child's id, the child is split, read
+ *       the child's version, search the wrong half.
+ *   <li>A child id that was not validated is passed only to {@code predictChild} and {@code
+ *       optimisticChild}, which accept any number; anything slower follows a validation of the
+ *       parent.
+ *   <li>A restart is a return value. After {@value #RESTARTS} restarts the descent takes shared
+ *       latches, one page at a time, and checks fences, tree id and level instead of the parent's
+ *       version. Then only structure changes can force a restart, and each of them is progress by
+ *       another thread.
+ *   <li>The root may move to another page ({@link RootMove}). The new root id is stored while the
+ *       old root is latched exclusively, before that page is freed. So the descent reads the root
+ *       id again after the version of the root page: if it is unchanged, the version was read
+ *       before the move and fails to validate after it. This excludes: read the root's id, the root
+ *       moves, its page becomes a leaf of the same tree, read that leaf's version, search any key
+ *       there.
+ *   <li>An {@link IndexOutOfBoundsException} is caught around the descent. The version then tells a
+ *       torn page (restart) from a damaged one ({@link CorruptionException}).
+ *   <li>Frame, page id and version are locals, accessors are static, and nothing is allocated.
+ *   <li>The descent and the two searches are each above 325 bytecodes, so the JVM never inlines
+ *       them. That is intended: each memory access inlines many JDK methods, and the inlining
+ *       budget of a compilation is better spent elsewhere than on three calls per level.
  * </ol>
  *
  * <p>Source: Leis, Haubenschild, Neumann, <i>Optimistic Lock Coupling</i>, IEEE Data Eng. Bull.

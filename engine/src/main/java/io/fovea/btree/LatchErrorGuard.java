@@ -6,10 +6,11 @@ import io.fovea.buffer.BufferPool;
  * Releases latched pages when any {@link Throwable}, an {@link OutOfMemoryError} included, is
  * thrown under the latches.
  *
- * <ul> <li>If nothing was changed, the latches are released and the versions do not move. <li>A
- * page that may be half changed can be neither used nor written: the pool stops ({@link
- * io.fovea.buffer.PoolStop#spoil}) before the latch is released. Reopening the database recovers
- * the page from the log.
+ * <ul>
+ *   <li>If nothing was changed, the latches are released and the versions do not move.
+ *   <li>A page that may be half changed can be neither used nor written: the pool stops ({@link
+ *       io.fovea.buffer.PoolStop#spoil}) before the latch is released. Reopening the database
+ *       recovers the page from the log.
  * </ul>
  */
 final class LatchErrorGuard {

@@ -18,19 +18,22 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * Writes and frees the overflow chains of one tree. {@link OverflowChain} has the layout and the
  * rules of readers.
  *
- * <ol> <li>A chain is written before the leaf is latched, last page first, so that at most one page
- * is latched. The stub in the leaf publishes it. <li>The content of a published chain never
- * changes: a new value is a new chain. Its pages may move ({@link ChainMove}), which moves the
- * leaf's version. <li>A chain is freed after the leaf has stopped referring to it and has been
- * released. <li>With a log, each page has a CHAIN record: it is an orphan until the record of a
- * commit lists it, and recovery reclaims it. The caller that got the pages from {@link BTree#chain}
- * and released them in its record frees them from last to first, so a partly freed chain is intact
- * up to the first page that is no longer part of it. <li><i>Strays</i> are released pages that
- * could not be freed (the page is unreadable, or there is no frame for it). Without a log they are
- * retried when the next chain is freed and at the close. With a log, checkpoints and the close
- * retry them before the redo point passes the record that released them; until then recovery frees
- * them. After that they are lost space if the machine crashes before a retry succeeds. Holding back
- * the redo point for them could make the log grow forever.
+ * <ol>
+ *   <li>A chain is written before the leaf is latched, last page first, so that at most one page is
+ *       latched. The stub in the leaf publishes it.
+ *   <li>The content of a published chain never changes: a new value is a new chain. Its pages may
+ *       move ({@link ChainMove}), which moves the leaf's version.
+ *   <li>A chain is freed after the leaf has stopped referring to it and has been released.
+ *   <li>With a log, each page has a CHAIN record: it is an orphan until the record of a commit
+ *       lists it, and recovery reclaims it. The caller that got the pages from {@link BTree#chain}
+ *       and released them in its record frees them from last to first, so a partly freed chain is
+ *       intact up to the first page that is no longer part of it.
+ *   <li><i>Strays</i> are released pages that could not be freed (the page is unreadable, or there
+ *       is no frame for it). Without a log they are retried when the next chain is freed and at the
+ *       close. With a log, checkpoints and the close retry them before the redo point passes the
+ *       record that released them; until then recovery frees them. After that they are lost space
+ *       if the machine crashes before a retry succeeds. Holding back the redo point for them could
+ *       make the log grow forever.
  * </ol>
  */
 final class LongValues {

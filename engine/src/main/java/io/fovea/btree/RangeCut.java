@@ -18,12 +18,14 @@ import java.lang.foreign.MemorySegment;
  *   one record: images of B and of the parent; C, D released. Then C and D are freed, unread.
  * </pre>
  *
- * <ol> <li>The cut proceeds from right to left, one parent of leaves at a time. The empty leaf that
- * remains under each parent is merged with the one that remains to its right ({@link Merger}), and
- * inner nodes likewise, so that at most one leaf remains in the end. <li>Records of the range in
- * leaves that also contain others are removed one by one. <li>Nothing is allocated, so the cut
- * cannot run out of pages. After a failure call {@link #run} again: this object keeps the released
- * pages that are not free yet, and a second pass finds nothing to do where the first one has been.
+ * <ol>
+ *   <li>The cut proceeds from right to left, one parent of leaves at a time. The empty leaf that
+ *       remains under each parent is merged with the one that remains to its right ({@link
+ *       Merger}), and inner nodes likewise, so that at most one leaf remains in the end.
+ *   <li>Records of the range in leaves that also contain others are removed one by one.
+ *   <li>Nothing is allocated, so the cut cannot run out of pages. After a failure call {@link #run}
+ *       again: this object keeps the released pages that are not free yet, and a second pass finds
+ *       nothing to do where the first one has been.
  * </ol>
  *
  * <p><b>Why C and D are released without a latch.</b> A later descent does not find them. A reader

@@ -26,17 +26,21 @@ import java.lang.foreign.MemorySegment;
  * <p><b>Correctness.</b> The new root id is stored under the latch of R, after the record was
  * appended and before R is freed.
  *
- * <ul> <li><i>Descents.</i> A descent that read the version of R before the switch fails at its
- * next validation. A descent that reads the version of R's page later reads the root id again,
- * finds N and restarts ({@link Descent}). <li><i>Structure changes.</i> As a child, N is split or
- * merged under the latch of its parent R, which is held here, and {@link #latch} has checked that N
- * is the only child and so contains the whole tree. As a root, N is split only by threads that have
- * read the new root id. A thread that latches the root checks under the latch that it still is the
- * root. A thread that upgrades R as a parent fails. <li><i>Record changes</i> latch only leaves.
- * <li><i>Snapshots</i> begin under the schema lock, which the switch holds, so catalog and pages
- * match. A snapshot finds R through its own catalog; R was copied before it changed, like any page.
- * <li><i>Operations that store the root id in the catalog</i> (drops, renames, loads, transactions
- * that change the catalog) hold that lock until their record is in the log.
+ * <ul>
+ *   <li><i>Descents.</i> A descent that read the version of R before the switch fails at its next
+ *       validation. A descent that reads the version of R's page later reads the root id again,
+ *       finds N and restarts ({@link Descent}).
+ *   <li><i>Structure changes.</i> As a child, N is split or merged under the latch of its parent R,
+ *       which is held here, and {@link #latch} has checked that N is the only child and so contains
+ *       the whole tree. As a root, N is split only by threads that have read the new root id. A
+ *       thread that latches the root checks under the latch that it still is the root. A thread
+ *       that upgrades R as a parent fails.
+ *   <li><i>Record changes</i> latch only leaves.
+ *   <li><i>Snapshots</i> begin under the schema lock, which the switch holds, so catalog and pages
+ *       match. A snapshot finds R through its own catalog; R was copied before it changed, like any
+ *       page.
+ *   <li><i>Operations that store the root id in the catalog</i> (drops, renames, loads,
+ *       transactions that change the catalog) hold that lock until their record is in the log.
  * </ul>
  *
  * <p><b>Recovery.</b> The catalog is replayed first and names the root. With the SCHEMA record the

@@ -21,21 +21,25 @@ import java.lang.foreign.MemorySegment;
  *   lower     R (-, -]                       -&gt;  R: N                    N := R ({@link RootMove})
  * </pre>
  *
- * <ol> <li>New pages are allocated before anything is latched, and returned if not needed. A commit
- * has reserved them in the pool, so a full disk cannot stop it here. <li>A descent finds the
- * parent, whose version is upgraded: it is unchanged since it was searched. Then the latches of the
- * children are tried, left to right. A thread that holds a parent waits for nothing, so a latched
- * child is free soon; if it is not, all latches are released and the attempt restarts. <li>Under
- * the latches the change checks that it is still needed and possible: another thread may have made
- * it. <li>A full parent is split first, with nothing latched; then the caller restarts. <li>A
- * reader that is in a child fails to validate: the child's version moves. A reader that has just
- * read the child's id fails too: the parent's version moves. All latches are held together, so both
- * versions move before the first latch is released. <li>Pages are freed last. Only stale hints
- * refer to them, and hints are checked. <li>A change is one log record ({@link StructureRecord}),
- * appended after all pages have changed and before any latch is released. Log space for everything
- * an attempt may append, including its allocations and their undoing, is granted before it
- * allocates or latches anything, since a thread never waits under latches. An abandoned attempt has
- * appended only ALLOCATE and FREE records.
+ * <ol>
+ *   <li>New pages are allocated before anything is latched, and returned if not needed. A commit
+ *       has reserved them in the pool, so a full disk cannot stop it here.
+ *   <li>A descent finds the parent, whose version is upgraded: it is unchanged since it was
+ *       searched. Then the latches of the children are tried, left to right. A thread that holds a
+ *       parent waits for nothing, so a latched child is free soon; if it is not, all latches are
+ *       released and the attempt restarts.
+ *   <li>Under the latches the change checks that it is still needed and possible: another thread
+ *       may have made it.
+ *   <li>A full parent is split first, with nothing latched; then the caller restarts.
+ *   <li>A reader that is in a child fails to validate: the child's version moves. A reader that has
+ *       just read the child's id fails too: the parent's version moves. All latches are held
+ *       together, so both versions move before the first latch is released.
+ *   <li>Pages are freed last. Only stale hints refer to them, and hints are checked.
+ *   <li>A change is one log record ({@link StructureRecord}), appended after all pages have changed
+ *       and before any latch is released. Log space for everything an attempt may append, including
+ *       its allocations and their undoing, is granted before it allocates or latches anything,
+ *       since a thread never waits under latches. An abandoned attempt has appended only ALLOCATE
+ *       and FREE records.
  * </ol>
  */
 final class StructureChange {

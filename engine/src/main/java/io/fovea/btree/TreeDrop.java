@@ -21,17 +21,19 @@ import java.util.function.LongConsumer;
  *                                                 remaining pages are reachable from the root
  * </pre>
  *
- * <ol> <li>Children are freed before their parent, the root last, a chain from its end. So a drop
- * interrupted by a crash continues at the root: unreachable pages are free already. <li>Freed pages
- * may belong to another tree by then, or be cut off the end of the file. Tree ids are never reused:
- * a page with this tree's id is freed, whatever refers to it; others are skipped with all below
- * them. <li>After a crash a leaf may be older than its chains, since replay skips the records of
- * dropped trees. A stub may then lead into another chain of this tree. The index in each page tells
- * whether it is the expected part. If so, it and what follows are the end of the other chain, which
- * is freed, last page first; the rest is found through that chain's own stub. <li>If the tree was
- * sound when the drop began and has no long values, leaves are freed unread. <li>One page is
- * latched at a time. The position is kept in memory, and a failed step does not move it, so the
- * step can be repeated.
+ * <ol>
+ *   <li>Children are freed before their parent, the root last, a chain from its end. So a drop
+ *       interrupted by a crash continues at the root: unreachable pages are free already.
+ *   <li>Freed pages may belong to another tree by then, or be cut off the end of the file. Tree ids
+ *       are never reused: a page with this tree's id is freed, whatever refers to it; others are
+ *       skipped with all below them.
+ *   <li>After a crash a leaf may be older than its chains, since replay skips the records of
+ *       dropped trees. A stub may then lead into another chain of this tree. The index in each page
+ *       tells whether it is the expected part. If so, it and what follows are the end of the other
+ *       chain, which is freed, last page first; the rest is found through that chain's own stub.
+ *   <li>If the tree was sound when the drop began and has no long values, leaves are freed unread.
+ *   <li>One page is latched at a time. The position is kept in memory, and a failed step does not
+ *       move it, so the step can be repeated.
  * </ol>
  *
  * <p>Used by one thread at a time.
