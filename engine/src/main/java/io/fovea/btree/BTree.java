@@ -60,8 +60,9 @@ public final class BTree {
   private final TreeCounts counts;
 
   /**
-   * The key location cache. Set with a plain store: its fields are final, and a thread that does
-   * not see it yet descends from the root.
+   * The key location cache. Set with a plain store: the fields that a lookup needs are final,
+   * except the mask, and an unset mask selects the first set. A thread that does not see the cache
+   * yet descends from the root.
    */
   private @Nullable KeyLocationCache places;
 
@@ -164,7 +165,7 @@ public final class BTree {
 
   /**
    * Declares the maximum length of all past and future values. If such values stay in the leaves,
-   * {@link #mayHoldLong} returns false from now on.
+   * {@link #mayHoldLong} will return false.
    */
   public BTree valuesUpTo(long bytes) {
     if (bytes <= inlineMax()) {
@@ -184,8 +185,8 @@ public final class BTree {
   }
 
   /**
-   * Returns the root. It moves only under the schema lock, and only in trees of tables and indexes
-   * in use ({@link RootMove}).
+   * Returns the root. It moves ({@link RootMove}) only under the schema lock, and only if the tree
+   * is that of a table or index in use.
    */
   public long rootPid() {
     return descent.rootPid();

@@ -549,7 +549,7 @@ public final class BulkLoader implements AutoCloseable {
     return made == null ? 0 : made.size();
   }
 
-  /** Returns how many of those pages {@link #flush} has yet to write. */
+  /** Returns the number of pages that {@link #flush} has yet to write. */
   public int unwritten() {
     return pages() - flushed;
   }

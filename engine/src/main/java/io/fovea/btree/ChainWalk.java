@@ -58,7 +58,7 @@ public final class ChainWalk {
   }
 
   /**
-   * Advances to the next value with a page id of {@code from} or higher, visiting about {@code max}
+   * Advances to the next value with a page at or above {@code from}, visiting about {@code max}
    * leaves and pages of long values. Returns whether there is one.
    */
   public boolean find(long from, int max) {

@@ -54,7 +54,8 @@ final class Descent {
   private static final int RESTARTS = 32;
 
   /**
-   * Latched descents that may end at the wrong node before it counts as damage: several seconds.
+   * Latched descents that may end at the wrong node before the tree counts as damaged: several
+   * seconds.
    */
   private static final int LATCHED_MAX = 50_000;
 

@@ -131,7 +131,8 @@ public final class KeyLocationCache {
 
   /**
    * Creates an empty table of at most {@code maxBytes}, rounded down to a power of two of at least
-   * {@link #BYTES_MIN}: only address space until it is needed. The page size is 4 KiB to 64 KiB.
+   * {@link #BYTES_MIN}: it takes only address space until it is needed. The page size is 4 KiB to
+   * 64 KiB.
    *
    * @throws OutOfMemoryError if there is not enough address space
    */
@@ -140,8 +141,8 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Creates an empty table in granules, of {@link #BYTES_MIN} to 64 GiB. Reserves address space for
-   * twice eight times that.
+   * Creates an empty table in granules, of {@link #BYTES_MIN} to 64 GiB. Reserves sixteen times as
+   * much address space.
    *
    * @throws RefusedException if the kernel refuses
    * @throws OutOfMemoryError if there is not enough address space

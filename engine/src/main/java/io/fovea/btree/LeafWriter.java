@@ -368,7 +368,7 @@ final class LeafWriter {
 
   /**
    * Makes a record for a key, in place of its current one, after {@link #plan} succeeded, and
-   * returns the address for the value. Takes back the scratch.
+   * returns the address for the value. Returns the scratch to its stock.
    */
   long place(
       MemorySegment key,
@@ -403,7 +403,7 @@ final class LeafWriter {
   // -------------------------------------------------------------------------------------- delete
 
   /**
-   * Removes a key. With {@code keep}, the caller frees its chain; With {@code merge}, an underfull
+   * Removes a key. With {@code keep}, the caller frees its chain; with {@code merge}, an underfull
    * leaf is merged.
    */
   boolean delete(

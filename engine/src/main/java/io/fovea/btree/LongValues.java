@@ -181,8 +181,8 @@ final class LongValues {
   }
 
   /**
-   * Frees pages of chains that no leaf refers to any more, the last one first. Pages that cannot be
-   * freed become strays.
+   * Frees pages of chains that no leaf refers to any more, the last page first. Pages that cannot
+   * be freed become strays.
    *
    * <p>With a log, only checkpoints retry strays: this session began after the record that released
    * them, so the redo point could pass that record while they are neither strays nor free.
@@ -208,7 +208,7 @@ final class LongValues {
     return !strays.isEmpty();
   }
 
-  /** Frees strays; a failed one stays. */
+  /** Frees strays; a stray that cannot be freed stays in the list. */
   void freeStrays(LogSession log) {
     for (int n = strays.size(); n > 0; n--) {
       Stray stray = strays.poll();

@@ -53,7 +53,10 @@ public final class Lookahead {
   /** The number of keys that descend together. */
   public static final int WIDTH = 8;
 
-  /** With more deferred keys than this, deferring more is useless: no more can be read next. */
+  /**
+   * With more deferred keys than this, deferring another is useless: no more than this can be read
+   * next.
+   */
   private static final int ENOUGH = WIDTH;
 
   /**

@@ -22,8 +22,8 @@ import java.lang.foreign.MemorySegment;
  * Changes a node; {@link BTreeNode} has the layout.
  *
  * <p>The caller holds the exclusive latch, or no other thread knows the page. Unlatched readers may
- * read the node meanwhile; their validation fails. Methods do not wait, allocate or access other
- * pages, nor do they check for space, which the caller has done.
+ * read the node meanwhile; their validation fails. Methods do not wait, allocate, access other
+ * pages or check for space; the caller has made sure that there is room.
  */
 final class NodeEditor {
   private static final int RUN_MAX = 0xFFFF;

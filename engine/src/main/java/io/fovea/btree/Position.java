@@ -57,16 +57,16 @@ public final class Position {
   /** The number of page accesses: a plain counter, never reset here. */
   public long pageAccesses;
 
-  /** The number of steps to a child: a plain counter, too. */
+  /** The number of steps to a child: also a plain counter. */
   public long childSteps;
 
-  /** The number of lookups that started at a position: a plain counter, too. */
+  /** The number of lookups that started at a position: also a plain counter. */
   public long placesTried;
 
   /** The number of lookups in {@link #placesTried} that needed a descent. */
   public long placesStale;
 
-  /** The number of lookups in a {@link KeyLocationCache}: a plain counter, too. */
+  /** The number of lookups in a {@link KeyLocationCache}: also a plain counter. */
   public long remembered;
 
   /** The number of lookups in {@link #remembered} with a right answer. */

@@ -91,7 +91,10 @@ public final class RangeCount {
     return records;
   }
 
-  /** Returns the bytes of their keys and values, if the last count was with bytes. */
+  /**
+   * Returns the bytes of their keys and values, if the last count was with bytes and {@link
+   * #holdsLong} is false.
+   */
   public long bytes() {
     return bytes;
   }
@@ -111,7 +114,10 @@ public final class RangeCount {
     return pageLsn;
   }
 
-  /** Returns whether a long value was found, by a count with bytes or if the tree may hold any. */
+  /**
+   * Returns whether a long value was found, which requires a count with bytes or a tree that may
+   * contain long values.
+   */
   public boolean holdsLong() {
     return holdsLong;
   }

@@ -25,7 +25,7 @@ import java.lang.foreign.MemorySegment;
  *   <li>Records of the range in leaves that also contain others are removed one by one.
  *   <li>Nothing is allocated, so the cut cannot run out of pages. After a failure call {@link #run}
  *       again: this object keeps the released pages that are not free yet, and a second pass finds
- *       nothing to do where the first one has been.
+ *       nothing to do where the first one succeeded.
  * </ol>
  *
  * <p><b>Why C and D are released without a latch.</b> A later descent does not find them. A reader

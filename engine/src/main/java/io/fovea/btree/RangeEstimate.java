@@ -19,10 +19,10 @@ import java.util.SplittableRandom;
  *
  * <p>Descends to both ends level by level. Entries in the last two leaves are counted, so the
  * result is exact if both ends are in one leaf or in adjacent ones. Each group of whole subtrees is
- * probed: from the tops of a few of them, evenly spread, a path of random children leads to a leaf.
- * The product of the numbers of children on such a path and the entries of its leaf has the size of
- * the subtree as its expected value, whatever the shape. Source: Knuth, <i>Estimating the
- * Efficiency of Backtrack Programs</i>, Mathematics of Computation 29, 1975.
+ * probed: a path through random children is followed to a leaf in a few of them, evenly spread. The
+ * product of the numbers of children on such a path and the entries of its leaf has the size of the
+ * subtree as its expected value, whatever the shape. Source: Knuth, <i>Estimating the Efficiency of
+ * Backtrack Programs</i>, Mathematics of Computation 29, 1975.
  *
  * <p>Takes one shared latch at a time. Concurrent changes only make the estimate worse: a node that
  * is not what its parent said is left out. The same range of the same tree gives the same estimate.
@@ -170,7 +170,7 @@ public final class RangeEstimate {
     double bytesBefore = bytes;
     int arrived = 0;
     for (int k = 0; k < probes; k++) {
-      // One of each part of the group; all children if there are few.
+      // One child of each part of the group; all children if there are few.
       int child = from + (int) ((k + (n > probes ? random.nextDouble() : 0)) * n / probes);
       arrived += probe(level, pid, child) ? 1 : 0;
     }

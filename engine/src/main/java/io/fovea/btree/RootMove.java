@@ -33,7 +33,7 @@ import java.lang.foreign.MemorySegment;
  *   <li><i>Structure changes.</i> As a child, N is split or merged under the latch of its parent R,
  *       which is held here, and {@link #latch} has checked that N is the only child and so contains
  *       the whole tree. As a root, N is split only by threads that have read the new root id. A
- *       thread that latches the root checks under the latch that it still is the root. A thread
+ *       thread that latches the root checks under the latch that it is still the root. A thread
  *       that upgrades R as a parent fails.
  *   <li><i>Record changes</i> latch only leaves.
  *   <li><i>Snapshots</i> begin under the schema lock, which the switch holds, so catalog and pages
@@ -112,7 +112,7 @@ public final class RootMove {
 
   /**
    * Moves the content of the root to the last page of the spare list, which becomes its only child.
-   * The session began before that page was allocated. Returns false if other threads kept
+   * The session must have begun before that page was allocated. Returns false if other threads kept
    * interfering.
    */
   public boolean lower(LongList spare, LogSession log) {

@@ -227,7 +227,7 @@ final class Separators {
     return Math.max(left, right) <= pageSize - BTreeNode.LEAF_SLOTS;
   }
 
-  /** The first slot with at least half of the bytes before it. */
+  /** The first slot that has at least half of the bytes before it. */
   private static int middle(MemorySegment s, long base, int pageSize, boolean leaf) {
     int count = BTreeNode.count(s, base);
     int stride = leaf ? BTreeNode.LEAF_STRIDE : BTreeNode.INNER_STRIDE;

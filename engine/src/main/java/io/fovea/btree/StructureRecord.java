@@ -54,8 +54,8 @@ public final class StructureRecord {
   static final int NONE = -1;
 
   /**
-   * Instead of a record type: no record, since the page is written to the file before its tree is
-   * reachable.
+   * Used instead of a record type: the page gets no record, since it is written to the file before
+   * its tree is reachable.
    */
   static final int NO_IMAGE = 0;
 

@@ -53,7 +53,7 @@ public final class TreeCounts {
 
   /** Receives the counts for a checkpoint. */
   public interface Visitor {
-    /** Receives the part of one context. Its last commit is at {@code lsn}, 0 without a log. */
+    /** Receives the counts of one context, whose last commit is at {@code lsn}; 0 without a log. */
     void cell(int context, long lsn, long records, long bytes);
   }
 
