@@ -14,7 +14,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An ordered map from keys to values, both byte strings, in pages of the buffer pool.
+ * An ordered map from byte-string keys to byte-string values, in pages of the buffer pool.
  *
  * <pre>
  *                 root (its page changes only by RootMove)
@@ -39,11 +39,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <h2>Contract</h2>
  *
- * <p>Keys and values are in native memory, at an offset and with a length. A {@link Position}
+ * <p>Keys and values are passed as native memory, an offset and a length. A {@link Position}
  * argument is a hint on entry, as in {@link #locate}, and the position of the key on return; any
- * position of the pool will do, also a cleared one. A {@link LogSession} argument has begun. The
- * result of a read holds only if {@link #valid} returns true afterwards. Writers latch internally.
- * The caller ensures that no two threads write the same key at once.
+ * position of the pool works, including a cleared one. A {@link LogSession} argument must have
+ * begun. The result of a read holds only if {@link #valid} returns true afterwards. Writers latch
+ * internally. The caller ensures that no two threads write the same key at once.
  */
 public final class BTree {
   /** The maximum length of a value. */
@@ -60,8 +60,9 @@ public final class BTree {
   private final TreeCounts counts;
 
   /**
-   * The key location cache. Set with a plain store: its fields are final, and a thread that misses
-   * it descends from the root.
+   * The key location cache. Set with a plain store: the fields that a lookup needs are final,
+   * except the mask, and an unset mask selects the first set. A thread that does not see the cache
+   * yet descends from the root.
    */
   private @Nullable KeyLocationCache places;
 
@@ -86,8 +87,8 @@ public final class BTree {
   }
 
   /**
-   * Like {@link #create(BufferPool, int, LogSession)}; {@code endInFrames} says whether values end
-   * with a frame number that is zeroed in what is written, as all leaves then record ({@link
+   * Like {@link #create(BufferPool, int, LogSession)}; with {@code endInFrames}, values end with a
+   * frame number, which is zeroed when a page is written. All leaves then record this ({@link
    * LeafHints}).
    */
   public static BTree create(BufferPool pool, int treeId, boolean endInFrames, LogSession log) {
@@ -109,7 +110,7 @@ public final class BTree {
     return StructureRecord.space(pool.pageSize(), 1) + AllocatorRecord.ALLOCATE_SPACE;
   }
 
-  /** Makes an empty leaf of a page without an owner, or of a new page if {@code rootPid} is 0. */
+  /** Turns a page without an owner, or a new page if {@code rootPid} is 0, into an empty leaf. */
   private static BTree initRoot(
       BufferPool pool, int treeId, long rootPid, boolean endInFrames, LogSession log) {
     int frame =
@@ -164,7 +165,7 @@ public final class BTree {
 
   /**
    * Declares the maximum length of all past and future values. If such values stay in the leaves,
-   * {@link #mayHoldLong} returns false from now on.
+   * {@link #mayHoldLong} will return false.
    */
   public BTree valuesUpTo(long bytes) {
     if (bytes <= inlineMax()) {
@@ -173,7 +174,7 @@ public final class BTree {
     return this;
   }
 
-  /** Returns the id in the tree's pages. */
+  /** Returns the tree id stored in the tree's pages. */
   public int treeId() {
     return treeId;
   }
@@ -184,8 +185,8 @@ public final class BTree {
   }
 
   /**
-   * Returns the root. It moves only under the schema lock, and only in trees of tables and indexes
-   * in use ({@link RootMove}).
+   * Returns the root. It moves ({@link RootMove}) only under the schema lock, and only if the tree
+   * is that of a table or index in use.
    */
   public long rootPid() {
     return descent.rootPid();
@@ -218,7 +219,10 @@ public final class BTree {
 
   // --------------------------------------------------------------------------------- point reads
 
-  /** Finds a key, or else the first slot whose key is not below it, without a latch. Any thread. */
+  /**
+   * Finds a key, or else the first slot whose key is not below it, without a latch. Callable from
+   * any thread.
+   */
   public void find(MemorySegment key, long off, int len, Position p) {
     descent.descendTo(key, off, len, false, 0, p);
   }
@@ -237,7 +241,8 @@ public final class BTree {
   }
 
   /**
-   * Returns the length of the value that was found; meaningless unless {@link #valid} afterwards.
+   * Returns the length of the value that was found; meaningless unless {@link #valid} returns true
+   * afterwards.
    */
   public int valueLength(Position p) {
     return reads.valueLength(p);
@@ -245,7 +250,8 @@ public final class BTree {
 
   /**
    * Copies the value that was found, up to {@code cap} bytes. Returns the length of the whole
-   * value, or -1 if the leaf has changed. Meaningless unless {@link #valid} afterwards.
+   * value, or -1 if the leaf has changed. The result is meaningless unless {@link #valid} returns
+   * true afterwards.
    */
   public int copyValue(Position p, MemorySegment dst, long dstOff, int cap) {
     return reads.copyValue(p, dst, dstOff, cap);
@@ -253,9 +259,9 @@ public final class BTree {
 
   /**
    * Like {@link #find}, but keeps a shared latch on the leaf, so that {@link #valid} cannot fail
-   * until {@link #releaseShared}: for a reader that writers disturb again and again. Meanwhile the
-   * thread must not wait for anything, and may call only {@link #valueLength}, {@link #valid} and
-   * {@link #copyValue} of an inline value.
+   * until {@link #releaseShared}: for a reader that writers keep disturbing. Meanwhile the thread
+   * must not wait for anything, and may call only {@link #valueLength}, {@link #valid} and {@link
+   * #copyValue} of an inline value.
    */
   public void findShared(MemorySegment key, long off, int len, Position p) {
     descent.findShared(key, off, len, false, p);
@@ -269,9 +275,9 @@ public final class BTree {
   // ----------------------------------------------------------------------------------- successor
 
   /**
-   * Finds the next key above a key, which may be in the buffer {@code out}. The result was true at
-   * one point in time and needs no validation. The position is that of the successor, or the end of
-   * the tree; {@link Position#gapFrame} says where the gap below it begins.
+   * Finds the next key above a given key, which the buffer {@code out} may contain. The result was
+   * true at one point in time and needs no validation. The position is that of the successor, or
+   * the end of the tree; {@link Position#gapFrame} says where the gap below it begins.
    *
    * @return false if there is no key above
    */
@@ -283,7 +289,7 @@ public final class BTree {
 
   // With a log, the caller appends the record of a change first; LogSession.position names it. The
   // pages of long values are in that record, too. So methods that write and free chains themselves
-  // require that there is no log; with a log use those that leave the chains to the caller.
+  // require that there is no log; with a log, use the methods that leave the chains to the caller.
 
   /**
    * Sets the value of a key. With a log, neither the old nor the new value may be long.
@@ -319,8 +325,8 @@ public final class BTree {
   }
 
   /**
-   * Overwrites value bytes from {@code at} on. Returns false and changes nothing if the key is
-   * absent, the value is too short, or it is long and there is a log.
+   * Overwrites value bytes starting at {@code at}. Returns false and changes nothing if the key is
+   * absent, if the value is too short, or if the value is long and there is a log.
    */
   public boolean patch(
       MemorySegment key,
@@ -337,9 +343,9 @@ public final class BTree {
   }
 
   /**
-   * Returns whether values may be in overflow chains. False only in a tree that was created since
-   * the file was opened and has had no such value, or whose values are {@linkplain #valuesUpTo
-   * limited}. A thread that may write a key sees what the key's last writer has set.
+   * Returns whether values may be in overflow chains. False only if the tree was created after the
+   * file was opened and never had such a value, or if its values are {@linkplain #valuesUpTo
+   * limited}. A thread that may write a key sees what the key's last writer set.
    */
   public boolean mayHoldLong() {
     return longs.possible();
@@ -355,7 +361,7 @@ public final class BTree {
    * returns the first page. No leaf refers to the chain yet. On failure the written pages are
    * freed.
    *
-   * @param pids gets the pages, in the order of the chain
+   * @param pids receives the pages, in the order of the chain
    * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
    */
   public long writeChain(MemorySegment value, long off, int len, LongList pids, LogSession log) {
@@ -423,11 +429,11 @@ public final class BTree {
   }
 
   /**
-   * Frees pages of chains that no leaf refers to any more, the last one first. Pages that cannot be
-   * freed now are retried later.
+   * Frees pages of chains that no leaf refers to any more, the last page first. Pages that cannot
+   * be freed now are retried later.
    *
-   * @throws io.fovea.error.StorageFullException if the close of the database ends a commit on a
-   *     full disk
+   * @throws io.fovea.error.StorageFullException if closing the database ends a commit on a full
+   *     disk
    */
   public void freeChain(LongList pids, LogSession log) {
     longs.free(pids, log);
@@ -449,7 +455,8 @@ public final class BTree {
   }
 
   /**
-   * Also checks the memory bounds, since an exception under a latch after a change stops the pool.
+   * Like {@link #checkSizes}, but also checks the memory bounds: an exception thrown under a latch
+   * after a change stops the pool.
    */
   void check(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     checkSizes(len, vLen);
@@ -459,14 +466,17 @@ public final class BTree {
 
   // -------------------------------------------------------------------------------- whole trees
 
-  /** Returns whether there are strays: released pages that could not be freed yet. Any thread. */
+  /**
+   * Returns whether there are strays: released pages that could not be freed yet. Callable from any
+   * thread.
+   */
   public boolean hasStrays() {
     return longs.hasStrays();
   }
 
   /**
-   * Frees as many strays as possible, also of a dropped tree. One thread; the session is not
-   * shared.
+   * Frees as many strays as possible, including those of a dropped tree. Called by one thread, with
+   * a session that no other thread uses.
    */
   public void freeStrays(LogSession log) {
     longs.freeStrays(log);
@@ -488,7 +498,8 @@ public final class BTree {
   }
 
   /**
-   * Returns the size of the native memory kept for structure changes, outside the pool. Any thread.
+   * Returns the size of the native memory kept for structure changes, outside the pool. Callable
+   * from any thread.
    */
   public long scratchBytes() {
     return scratches.bytes();

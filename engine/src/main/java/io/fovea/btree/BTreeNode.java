@@ -23,12 +23,12 @@ import java.nio.ByteOrder;
  *            | head          | offset     | length    |
  *            +---------------+------------+-----------+
  *
- *   count    entries; an inner node has one child more
- *   prefix   length of the common prefix of all keys here. With two fences: what these share, so that
- *            each key that belongs here has it. In an inner node that lacks one: what its own keys
- *            share, with which searches compare. In a leaf that lacks one: 0
+ *   count    entries; an inner node has one more child
+ *   prefix   length of the common prefix of all keys here. With both fences: what these share, so
+ *            that each key that belongs here has it. In an inner node that lacks a fence: what its
+ *            own keys share, which searches compare. In a leaf that lacks a fence: 0
  *   low      length of the low fence, below all keys; 0xFFFF: none
- *   high     length of the high fence, which no key is above; 0xFFFF: none, and the prefix is stored
+ *   high     length of the high fence; no key is above it. 0xFFFF: none, and the prefix is stored
  *            in its place
  *   heap     bytes from the lowest record to the end of the page, fences included
  *   dead     unused bytes in the heap
@@ -49,25 +49,27 @@ import java.nio.ByteOrder;
  * <h2>Rationale</h2>
  *
  * <ul>
- *   <li>A slot is one aligned long, so an unlatched reader sees an old or a new slot, never a
- *       mixture.
+ *   <li>A slot is one aligned long, so an unlatched reader sees either the old or the new slot,
+ *       never a mixture.
  *   <li>The head is stored only in the slot. A suffix of at most four bytes has no tail, so slots
- *       alone decide; one of at most eight takes one more compare of a masked word. Without their
- *       prefix, nearly all keys are that short.
- *   <li>The root has no fences, so its prefix comes from its keys. Otherwise all of them might
- *       share the head (a small 8-byte number, a common first component), and each descent would
- *       begin by searching tails. Leaves do without this: an insert without the prefix would
- *       rewrite them.
+ *       alone decide; a suffix of at most eight bytes takes one more comparison, of a masked word.
+ *       Nearly all keys are that short once the prefix is removed.
+ *   <li>The root has no fences, so its prefix comes from its keys. Otherwise all its keys might
+ *       share the head (small 8-byte numbers, a common first component), and each descent would
+ *       begin by searching tails. Leaves do without this: inserting a key without the prefix would
+ *       rewrite the leaf.
  *   <li>The header is one cache line, and the sampled heads of an inner node are the adjacent one,
- *       which the processor fetches with it. They leave about 14 neighboring entries. A child is in
- *       the line of its slot, so a search in an inner node rarely reads the heap.
+ *       which the processor fetches with it. The sampled heads narrow a search to about 14
+ *       neighboring entries. A child is in the same line as its slot, so a search in an inner node
+ *       rarely reads the heap.
  *   <li>Fences make a node self-describing: hints to a leaf are checked against them, and latched
  *       paths check them instead of holding the parent.
  * </ul>
  *
  * <p>All reads may run on a page that a writer is changing. Counts, lengths and offsets are clamped
  * to the page; an access that still leaves the mapping throws an {@link IndexOutOfBoundsException},
- * caught by the caller ({@link Descent}). A result means nothing until the version is validated.
+ * which the caller catches ({@link Descent}). A result means nothing until the version is
+ * validated.
  */
 final class BTreeNode {
   static final int COUNT = 32;
@@ -111,7 +113,7 @@ final class BTreeNode {
   /** Bytes in the leaf for a long value: its first page and its length. */
   static final int STUB_BYTES = 16;
 
-  /** The layout of all nodes but leaves with {@link io.fovea.buffer.LeafHints#LAYOUT}. */
+  /** The layout of all nodes except leaves with {@link io.fovea.buffer.LeafHints#LAYOUT}. */
   static final int LAYOUT = 0;
 
   /** Bits of a line number, see {@link #line}. */
@@ -227,7 +229,10 @@ final class BTreeNode {
     return Mem.peekLong(s, base + LEAF_SLOTS + ((long) slot << LEAF_SHIFT));
   }
 
-  /** The 256th of the page in which the record of a slot begins; any number below if it is torn. */
+  /**
+   * The 256th of the page in which the record of a slot begins; any number below 256 if the slot is
+   * torn.
+   */
   static int line(long slot, int pageSize) {
     return offset(slot) >>> Integer.numberOfTrailingZeros(pageSize) - LINE_BITS
         & (1 << LINE_BITS) - 1;
@@ -311,7 +316,7 @@ final class BTreeNode {
     return base + (offset(slot) & pageSize - 1) + FIELD_BYTES + tailLength(slot);
   }
 
-  /** The bytes that a leaf holds for a length field. */
+  /** The bytes that a leaf stores for a value with this length field. */
   static int inlineBytes(int field) {
     return field == OVERFLOW ? STUB_BYTES : field;
   }
@@ -385,7 +390,7 @@ final class BTreeNode {
 
   /**
    * Checks that slots, heap and fences fit the page. Called under the latch before a loop over the
-   * entries, since a damaged count would lead far outside.
+   * entries, since a damaged count would lead far outside the page.
    */
   static void checkSane(MemorySegment s, long base, int pageSize, boolean leaf) {
     int fences = pageSize - lowAt(s, base, pageSize);
@@ -401,7 +406,7 @@ final class BTreeNode {
         : tailLength(slot);
   }
 
-  /** The bytes of entries [from, to) of a leaf in a leaf with another prefix length. */
+  /** The bytes that entries [from, to) of a leaf take in a leaf with another prefix length. */
   static int leafBytes(MemorySegment s, long base, int pageSize, int from, int to, int prefix) {
     int grow = prefix(s, base) - prefix;
     int bytes = 0;
@@ -416,7 +421,9 @@ final class BTreeNode {
     return bytes;
   }
 
-  /** The bytes of entries [from, to) of an inner node in a node with another prefix length. */
+  /**
+   * The bytes that entries [from, to) of an inner node take in a node with another prefix length.
+   */
   static int innerBytes(MemorySegment s, long base, int from, int to, int prefix) {
     int grow = prefix(s, base) - prefix;
     int bytes = 0;

@@ -28,34 +28,35 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <ol>
- *   <li>A node takes the next entry if it stays within the fill factor and the page with that
- *       entry's key as high fence, and so with the resulting prefix.
- *   <li>Otherwise the leaf is closed with a short separator before that entry, if its entries fit
- *       with the resulting prefix; else with its last key, with which they did.
+ *   <li>A node takes the next entry if it then stays within the fill factor and the page, with that
+ *       entry's key as its high fence and so with the resulting prefix.
+ *   <li>Otherwise the leaf is closed. Its high fence is a short separator before that entry if the
+ *       leaf's entries fit with the resulting prefix, and otherwise its last key, with which they
+ *       fit.
  *   <li>The last node of a level has no high fence, hence no prefix: if its entries do not fit
- *       without, a part of them is closed into a preceding node.
+ *       without a prefix, some of them are closed into a preceding node.
  *   <li>Pages are unreachable until {@link #finish} writes the root. So latches are short, and
  *       {@link #close} without finish can free all pages.
- *   <li>With a log, each page is a STRUCTURE record when it is complete: a leaf when the next one
- *       is known, children before their parent, the root last. After each record the logged tree is
- *       empty, until it is complete, so keys need no records. The records give the pages to the
- *       tree even if the load fails. So the tree must not be published yet: of a tree that no
- *       schema names, recovery frees all pages that ALLOCATE records gave to it, reachable or not.
- *       The session must not end before the load, since it holds back the redo point before those
- *       records.
- *   <li>{@linkplain #unlogged Alternatively} only allocations are logged and pages are written to
- *       the file, once, in pieces ({@link #flush}), without double-write copies: a crash frees them
- *       all, torn or not, until the tree is published. The root is logged, so that its LSN moves.
- *       Before the tree is published, either all pages are in the file and the redo point is behind
- *       them, or {@link #logPages} has logged them.
+ *   <li>With a log, each page is logged as a STRUCTURE record when it is complete: a leaf when the
+ *       next leaf is known, children before their parent, the root last. Until the load is
+ *       complete, the logged tree is empty after each record, so keys need no records. The records
+ *       give the pages to the tree even if the load fails. So the tree must not be published yet:
+ *       if no schema names a tree, recovery frees all pages that ALLOCATE records gave to it,
+ *       reachable or not. The session must not end before the load does, since the session keeps
+ *       the redo point before those records.
+ *   <li>{@linkplain #unlogged Alternatively} only allocations are logged, and each page is written
+ *       to the file once, in batches ({@link #flush}), without a double-write copy: until the tree
+ *       is published, recovery frees all pages after a crash, torn or not. The root is logged so
+ *       that its LSN moves. Before the tree is published, either all pages are in the file and the
+ *       redo point is past them, or {@link #logPages} has logged them.
  * </ol>
  *
  * <p>Used by one thread; no other may use the tree meanwhile.
  */
 public final class BulkLoader implements AutoCloseable {
   /**
-   * The default fill factor. The rest is for later inserts and longer values, so that not each of
-   * them splits a page; InnoDB reserves as much in sorted index builds.
+   * The default fill factor. The rest of a page is left for later inserts and longer values, so
+   * that few of them split it; InnoDB reserves the same share in sorted index builds.
    */
   public static final double FILL = 15 / 16.0;
 
@@ -69,7 +70,7 @@ public final class BulkLoader implements AutoCloseable {
   private final double fill;
   private final LogSession log;
 
-  /** Without images in the log: all pages except the root, in the order of their allocation. */
+  /** In an unlogged load, all pages except the root, in allocation order; otherwise null. */
   private final @Nullable LongList made;
 
   private int flushed;
@@ -86,7 +87,9 @@ public final class BulkLoader implements AutoCloseable {
   private long lastLeaf;
   private long count;
 
-  /** Pages of a long value that no leaf has yet; {@link #listed} of them are in {@link #made}. */
+  /**
+   * Pages of a long value that no leaf refers to yet; {@link #listed} of them are in {@link #made}.
+   */
   private long[] loose = NONE;
 
   private int listed;
@@ -114,7 +117,7 @@ public final class BulkLoader implements AutoCloseable {
    * Starts a load into an empty tree. With a log, no schema may name the tree yet, and the session
    * must not end before the loader is closed.
    *
-   * @param fill the fill factor of pages, above 0 up to 1
+   * @param fill the fill factor of pages, greater than 0 and at most 1
    * @throws InvalidUseException if the tree is not empty
    */
   public BulkLoader(BTree tree, double fill, LogSession log) {
@@ -123,8 +126,8 @@ public final class BulkLoader implements AutoCloseable {
 
   /**
    * Starts a load without images in the log. Before the tree is published, the caller ensures that
-   * the pages are in the file and the redo point is behind them, or calls {@link #logPages}. The
-   * session began before the tree was created, and ends when it is published.
+   * the pages are in the file and the redo point is past them, or calls {@link #logPages}. The
+   * session must begin before the tree is created, and end when the tree is published.
    */
   public static BulkLoader unlogged(BTree tree, double fill, LogSession log) {
     return new BulkLoader(tree, fill, log, new LongList());
@@ -298,7 +301,7 @@ public final class BulkLoader implements AutoCloseable {
 
   /**
    * Releases a page after a failure. Pages of an unlogged tree are unreachable and will be freed.
-   * After an error the page may be missing in the list of pages, so the pool stops.
+   * After an error the page may be missing from the list of pages, so the pool stops.
    */
   private RuntimeException broken(int frame, Throwable thrown) {
     if (made != null && thrown instanceof RuntimeException) {
@@ -461,7 +464,7 @@ public final class BulkLoader implements AutoCloseable {
     NodeEditor.setRun(s, base, n, n - 2 & 0xFFFF);
   }
 
-  /** Chooses the prefix of a node without a fence, unless its copy does not fit. */
+  /** Chooses the prefix of a node without a fence, unless the stored prefix would not fit. */
   private void choosePrefix(PendingNode pending, int n, long base) {
     a.set(pending.bytes(), pending.keyAt(0), pending.keyLength(0));
     b.set(pending.bytes(), pending.keyAt(n - 2), pending.keyLength(n - 2));
@@ -500,7 +503,9 @@ public final class BulkLoader implements AutoCloseable {
     return pool.fixExclusive(tree.rootPid());
   }
 
-  /** The bytes of a node without a high fence, with the entries from one on. */
+  /**
+   * The bytes of a node without a high fence that contains the entries starting at {@code from}.
+   */
   private static int sumOpen(Level level, int from) {
     return level.pending.sum(from, level.pending.count(), 0) + lowBytes(level);
   }
@@ -544,14 +549,14 @@ public final class BulkLoader implements AutoCloseable {
     return made == null ? 0 : made.size();
   }
 
-  /** Returns how many of them {@link #flush} has yet to write. */
+  /** Returns the number of pages that {@link #flush} has yet to write. */
   public int unwritten() {
     return pages() - flushed;
   }
 
   /**
-   * Writes unlogged pages that will not change any more; after {@link #finish}, all. A sync must
-   * follow. May be repeated after a failure.
+   * Writes the unlogged pages that will not change any more, which after {@link #finish} is all of
+   * them. A sync must follow. May be repeated after a failure.
    */
   public void flush() {
     if (made == null) {

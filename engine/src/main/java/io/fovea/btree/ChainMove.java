@@ -20,19 +20,20 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p><b>Only the first page needs a commit.</b> The leaf and commits in the log name it, and replay
- * applies commits after all images. So the new first page is a record change, in the order of the
- * key's changes. All other pages are named by pages, which have images.
+ * applies commits after all images. So replacing the first page is a record change, in order with
+ * the key's other changes. All other pages are named by pages, whose images are logged.
  *
  * <p><b>Locking.</b> The caller holds the record's lock, like a commit that writes it. A commit
- * collects the pages of the old value before it appends its record and frees them after; the lock
- * ensures that none moves in between.
+ * collects the pages of the old value before it appends its record, and frees them afterwards; the
+ * lock ensures that none of them moves in between.
  *
- * <p><b>Readers</b> have no lock. They take each page for a part of the chain as long as the leaf
- * is unchanged. So the leaf is latched with the pages and its version moves, without a change of
- * its content: readers within the chain restart at the leaf before P1 is freed.
+ * <p><b>Readers</b> hold no lock. They treat each page as part of the chain as long as the leaf is
+ * unchanged. So the leaf is latched with the pages and its version moves, although its content
+ * stays the same: readers within the chain restart at the leaf before P1 is freed.
  *
- * <p><b>Recovery.</b> After {@link #rest} the chain is intact: N1 belongs to the tree by its image,
- * and P1 is an orphan until its FREE record. After {@link #first} N0 is an orphan until the commit.
+ * <p><b>Recovery.</b> After {@link #rest} the chain is intact: N1's image makes it part of the
+ * tree, and P1 is an orphan until its FREE record. After {@link #first} N0 is an orphan until the
+ * commit.
  *
  * <p>Used by one thread. The tree must not be dropped meanwhile.
  */
@@ -55,8 +56,8 @@ public final class ChainMove {
   private long firstWas;
 
   /**
-   * Prepares moves of pages with ids from {@code from} on. Uses up pages from {@link
-   * TreeCompaction#spare}, of the same session.
+   * Prepares to move pages with ids of {@code from} or higher. The new pages come from {@link
+   * TreeCompaction#spare}, called with the same session.
    */
   public ChainMove(BTree tree, long from, LongList spare) {
     this.tree = tree;
@@ -76,7 +77,7 @@ public final class ChainMove {
 
   /**
    * Removes a used page from the spare list if that is still necessary. Call it before the list is
-   * freed, also after an error: used pages look like spare ones.
+   * freed, even after an error: used pages look like spare ones.
    */
   public void settle() {
     if (used != 0) {
@@ -220,7 +221,8 @@ public final class ChainMove {
 
   /**
    * Writes a copy of the first page of the chain given to {@link #rest}. The caller takes the page
-   * ({@link #taken}) and publishes or frees it. Returns the new page, still the last spare one.
+   * ({@link #taken}) and publishes or frees it. Returns the new page, which is still the last in
+   * the spare list.
    */
   public long first(LogSession log) {
     log.grant(change.space);

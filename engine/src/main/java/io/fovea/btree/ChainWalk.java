@@ -6,8 +6,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Finds the long values of a tree, in key order, that have pages above a page id. {@link ChainMove}
- * moves them.
+ * Finds the long values of a tree, in key order, that have pages at or above a page id. {@link
+ * ChainMove} moves them.
  *
  * <p>Chains are reachable only from their leaves, so they are followed up to the first page that
  * has to move. Concurrent writes may cause a value to be skipped, or the result to be outdated.
@@ -20,7 +20,7 @@ public final class ChainWalk {
   private final MemorySegment pages;
   private final LeafScan scan = new LeafScan();
 
-  /** The position: all values up to and including this key were visited. */
+  /** The position: all values up to and including this key have been visited. */
   private final KeyBuffer key;
 
   private boolean begun;
@@ -58,7 +58,7 @@ public final class ChainWalk {
   }
 
   /**
-   * Advances to the next value with a page id of {@code from} or higher, visiting about {@code max}
+   * Advances to the next value with a page at or above {@code from}, visiting about {@code max}
    * leaves and pages of long values. Returns whether there is one.
    */
   public boolean find(long from, int max) {

@@ -28,13 +28,14 @@ import java.lang.foreign.MemorySegment;
  *       parent.
  *   <li>A restart is a return value. After {@value #RESTARTS} restarts the descent takes shared
  *       latches, one page at a time, and checks fences, tree id and level instead of the parent's
- *       version. Then only structure changes can undo it, each of which is progress of another
- *       thread.
+ *       version. Then only structure changes can force a restart, and each of them is progress by
+ *       another thread.
  *   <li>The root may move to another page ({@link RootMove}). The new root id is stored while the
  *       old root is latched exclusively, before that page is freed. So the descent reads the root
- *       id again after the version of the root page: if it is the same, the version is from before
- *       the move and fails to validate after it. This excludes: read the root's id, the root moves,
- *       its page becomes a leaf of the same tree, read that leaf's version, search any key there.
+ *       id again after the version of the root page: if it is unchanged, the version was read
+ *       before the move and fails to validate after it. This excludes: read the root's id, the root
+ *       moves, its page becomes a leaf of the same tree, read that leaf's version, search any key
+ *       there.
  *   <li>An {@link IndexOutOfBoundsException} is caught around the descent. The version then tells a
  *       torn page (restart) from a damaged one ({@link CorruptionException}).
  *   <li>Frame, page id and version are locals, accessors are static, and nothing is allocated.
@@ -52,10 +53,16 @@ final class Descent {
   /** Restarts before a descent latches. */
   private static final int RESTARTS = 32;
 
-  /** Latched descents that may end at the wrong node: several seconds. */
+  /**
+   * Latched descents that may end at the wrong node before the tree counts as damaged: several
+   * seconds.
+   */
   private static final int LATCHED_MAX = 50_000;
 
-  /** No tree is this high: with 2 children per node it would have more pages than there are ids. */
+  /**
+   * No tree is this high: with 2 children per node it would have more pages than there are page
+   * ids.
+   */
   private static final int DEPTH_MAX = 64;
 
   private final BufferPool pool;
@@ -91,7 +98,7 @@ final class Descent {
     return treeId;
   }
 
-  /** The root now. It remains the root as long as its page is latched or keeps its version. */
+  /** The current root. It remains the root as long as its page is latched or keeps its version. */
   long rootPid() {
     return rootPid;
   }
@@ -102,9 +109,10 @@ final class Descent {
   }
 
   /**
-   * Descends to a level once. Sets the node and its first slot whose key is not below the key; with
-   * {@code after} it looks for what follows the key, in an inner node for the first slot above.
-   * {@code p.frame} is -1 if the tree is lower. Returns false if a writer interfered.
+   * Descends to a level once. Sets the position to the node and its first slot whose key is not
+   * below the given key. With {@code after}, looks for what follows the key: in an inner node, the
+   * first slot above it. {@code p.frame} is -1 if the tree is lower. Returns false if a writer
+   * interfered.
    */
   boolean descend(MemorySegment key, long off, int len, boolean after, int level, Position p) {
     BufferPool pool = this.pool;
@@ -254,7 +262,7 @@ final class Descent {
     return false;
   }
 
-  /** Retries after a failed descent; after more failures with latches. */
+  /** Retries after a failed descent, with latches after more failures. */
   void descendAgain(MemorySegment key, long off, int len, boolean after, int level, Position p) {
     for (int i = 0; i < RESTARTS; i++) {
       Pause.after(i);
@@ -335,7 +343,7 @@ final class Descent {
           NodeCheck.isNode(s, base, expected < 0 ? at : expected, treeId)
               && NodeSearch.covers(s, base, pageSize, key, off, len, after);
       if (!right) {
-        // Validated under the latch of the child: the parent named it all the time.
+        // Validated under the latch of the child: the parent named it throughout.
         boolean damaged = parent < 0 || pool.validate(parent, parentVersion);
         held[0] = -1;
         pool.releaseShared(frame);

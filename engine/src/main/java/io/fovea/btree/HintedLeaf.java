@@ -30,8 +30,8 @@ import java.lang.foreign.MemorySegment;
  * begins; those lines and the last one, with the prefix, are loaded up front. A wrong line costs a
  * useless load.
  *
- * <p>Source: Otaki et al., PVLDB 18 (11), 2025, section 4.2. Tombstones are not needed: the type of
- * a free page says so.
+ * <p>Source: Otaki et al., PVLDB 18 (11), 2025, section 4.2. Tombstones are not needed: a free page
+ * is recognized by its type.
  */
 public final class HintedLeaf {
   /** There is no hint. */
@@ -189,12 +189,12 @@ public final class HintedLeaf {
    * Overwrites the end of a value with a hint of {@code bytes} bytes, if the leaf is unchanged
    * since the position was filled and its latch is free. Never waits.
    *
-   * <p>The version stays, so repairs restart no reader: one that validates a mixture of old and new
-   * hint bytes checks it like any hint. The exclusive latch is needed because the address of the
-   * value is known only for that version, and because write-out copies pages under the shared
-   * latch. Not logged: a page becomes dirty without a recLsn, and its LSNs stay, so redo sees the
-   * page as it was and the redo point is not held back ({@code docs/internals/btree.md},
-   * "Repairs").
+   * <p>The version does not move, so repairs restart no reader: a reader that validates a mixture
+   * of old and new hint bytes checks that mixture like any hint. The exclusive latch is needed
+   * because the address of the value is known only for that version, and because write-out copies
+   * pages under the shared latch. The change is not logged: the page becomes dirty without a recLsn
+   * and keeps its LSNs, so redo sees the page as it was and the redo point is not held back ({@code
+   * docs/internals/btree.md}, "Repairs").
    *
    * @param keep whether to mark the page dirty, so that the hint reaches the file; the file must be
    *     marked as in use

@@ -4,8 +4,8 @@ import io.fovea.memory.Hash;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The hash under which transactions and the {@link KeyLocationCache} know a key of a tree. Two keys
- * may share a hash.
+ * The hash by which transactions and the {@link KeyLocationCache} identify a key of a tree. Two
+ * keys may share a hash.
  */
 public final class KeyHash {
   private KeyHash() {}
@@ -15,7 +15,7 @@ public final class KeyHash {
     return Hash.hash(seed(tree), key, offset, length);
   }
 
-  /** Returns the seed that distinguishes the keys of a tree from those of others. */
+  /** Returns the seed that distinguishes the keys of a tree from those of other trees. */
   public static long seed(BTree tree) {
     return tree.treeId() * 0x9E37_79B9_7F4A_7C15L;
   }

@@ -54,20 +54,21 @@ import org.jspecify.annotations.Nullable;
  *       the file.
  * </ol>
  *
- * <p>So it needs no version, epoch, invalidation or latch. Absent keys have locations too: the leaf
- * whose fences prove their absence.
+ * <p>So the table needs no version, epoch, invalidation or latch. Absent keys have locations too:
+ * the leaf whose fences prove their absence.
  *
  * <p><b>Growth</b> of a flat table. Memory is reserved for the largest size, so the table never
- * moves. When an eighth of the ways were overwritten while in use since the last doubling, a
- * separate thread appends a copy of the table and then publishes the doubled size. Half of the ways
- * now belong to the other half, and a way does not say which. So all lose their <i>seen</i> bit and
- * get it back when they are found. A full set overwrites ways without that bit first, or a grown
- * table would evict useful ways along with those that are never read.
+ * moves. When overwrites of ways in use since the last doubling reach an eighth of all ways, a
+ * separate thread appends a copy of the table and then publishes the doubled size. In each half,
+ * half of the ways now belong to the other half, and a way does not say whether it is one of them.
+ * So all ways lose their <i>seen</i> bit and regain it when they are found. A full set overwrites
+ * ways without that bit first; otherwise a grown table would evict useful ways along with those
+ * that are never read.
  *
  * <p><b>Granules.</b> The sets may be in granules that grow one by one, behind a {@link
  * ShortcutDirectory}. Readers use the same arithmetic, in virtual memory that maps the granules.
  *
- * <p>Any thread.
+ * <p>Used by any thread.
  */
 public final class KeyLocationCache {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -130,7 +131,8 @@ public final class KeyLocationCache {
 
   /**
    * Creates an empty table of at most {@code maxBytes}, rounded down to a power of two of at least
-   * {@link #BYTES_MIN}: only address space until it is needed. Pages have 4 KiB to 64 KiB.
+   * {@link #BYTES_MIN}: it takes only address space until it is needed. The page size is 4 KiB to
+   * 64 KiB.
    *
    * @throws OutOfMemoryError if there is not enough address space
    */
@@ -139,8 +141,8 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Creates an empty table in granules, of {@link #BYTES_MIN} to 64 GiB. Reserves address space for
-   * twice eight times that.
+   * Creates an empty table in granules, of {@link #BYTES_MIN} to 64 GiB. Reserves sixteen times as
+   * much address space.
    *
    * @throws RefusedException if the kernel refuses
    * @throws OutOfMemoryError if there is not enough address space
@@ -238,8 +240,8 @@ public final class KeyLocationCache {
 
   /**
    * Caches the position of a key or of its insertion point, which may be stale. Also gives a page
-   * outside its preferred frame, where the next lookup starts, a chance to be promoted; positions
-   * in it may then become stale.
+   * outside its preferred frame a chance to be promoted to that frame, where the next lookup
+   * starts; positions in the page may then become stale.
    */
   public void learn(BTree tree, long hash, Position p) {
     if (learnHere(tree, hash, p)) {
@@ -322,8 +324,9 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Checks a location from {@link #approach} or the cache. Returns 1 if it was right, 0 if only its
-   * page was, with the position as from {@link BTree#find}; -1 if a descent is needed.
+   * Checks a location from {@link #approach} or the cache. Returns 1 if it was right and 0 if only
+   * its page was, with the position set as by {@link BTree#find}; returns -1 if a descent is
+   * needed.
    */
   int arrive(BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
     p.remembered++;
@@ -362,14 +365,14 @@ public final class KeyLocationCache {
     boolean begun = false;
     try {
       Runnable work = shortcut == null ? this::copy : this::map;
-      // Stored before the start: the thread may end, and the next one be stored, before this
-      // continues.
+      // Stored before the thread starts: it may end, and its successor be stored, before this
+      // method continues.
       Thread thread = Threads.unstarted("fovea-places", work);
       grower = thread;
       thread.start();
       begun = true;
     } catch (OutOfMemoryError none) {
-      // Without a thread the table keeps its size until as many ways were overwritten again.
+      // Without a thread the table keeps its size until as many ways have been overwritten again.
       LOG.log(Level.DEBUG, () -> "The key location cache could not grow", none);
     } finally {
       if (!begun) {

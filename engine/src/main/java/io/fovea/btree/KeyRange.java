@@ -5,7 +5,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A range of keys. Both ends are in native memory, of the caller or of the range ({@link #copy}).
+ * A range of keys. Both ends are in native memory, owned by the caller or by the range ({@link
+ * #copy}).
  *
  * @param low native memory with the lower end
  * @param lowOffset its offset
@@ -27,8 +28,8 @@ public record KeyRange(
     boolean highInclusive) {
 
   /**
-   * Returns the range with ends of at most {@code keyMax} bytes; the rest decides whether to
-   * include them.
+   * Returns the range with its ends cut to at most {@code keyMax} bytes. A low end that was cut is
+   * excluded, and a high end that was cut is included.
    */
   public KeyRange within(int keyMax) {
     if (lowLength <= keyMax && highLength <= keyMax) {

@@ -7,7 +7,7 @@ import io.fovea.buffer.BufferPool;
  * thrown under the latches.
  *
  * <ul>
- *   <li>If nothing was changed, latches are released and versions stay.
+ *   <li>If nothing was changed, the latches are released and the versions do not move.
  *   <li>A page that may be half changed can be neither used nor written: the pool stops ({@link
  *       io.fovea.buffer.PoolStop#spoil}) before the latch is released. Reopening the database
  *       recovers the page from the log.

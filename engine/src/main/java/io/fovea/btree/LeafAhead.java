@@ -15,8 +15,8 @@ import java.lang.foreign.MemorySegment;
  *                        are loaded        fences are loaded        together with others
  * </pre>
  *
- * <p>Operations one after the other would each wait for memory, and for the device if the page is
- * not resident. Here the waits of eight operations, and the reads of many, overlap.
+ * <p>Executed one after another, operations would each wait for memory, and for the device if the
+ * page is not resident. Here the waits of eight operations, and the reads of many, overlap.
  *
  * <p><b>Hints.</b> Page ids may be anything. They are passed only to pool methods that accept any
  * number and read no page content. Prefetched bytes are not used. {@link #place} makes an unchecked
@@ -29,7 +29,7 @@ import java.lang.foreign.MemorySegment;
  *
  * <p><b>Precondition.</b> A leaf of the tree whose fences bracket the key is the key's leaf if it
  * is reachable from the root. Unreachable pages of a tree are typed as free, except during
- * recovery: there the caller must not name pages that were released and not freed.
+ * recovery: there the caller must not name pages that were released but not yet freed.
  *
  * <p>Owned by one thread at a time.
  */
@@ -91,8 +91,8 @@ public final class LeafAhead {
   }
 
   /**
-   * Starts a sequence of operations. The first {@code n} elements name the page of each one's leaf,
-   * or 0, and must not change until its end.
+   * Starts a sequence of operations. Each of the first {@code n} elements is the page of that
+   * operation's leaf, or 0. They must not change until the sequence ends.
    */
   public void begin(long[] named, int n) {
     leaves = named;
@@ -147,7 +147,8 @@ public final class LeafAhead {
   }
 
   /**
-   * Starts the reads of the current group, and moves to the next one when its reads are complete.
+   * Starts the reads of the current group, waits for earlier reads of the next group, and moves to
+   * it.
    */
   private void hand() {
     try {

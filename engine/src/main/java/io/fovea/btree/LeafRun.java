@@ -16,23 +16,23 @@ import java.lang.foreign.MemorySegment;
  *   no room: split and continue with that change;  other leaf: continue with that change
  * </pre>
  *
- * <p><b>Equivalence to single changes.</b> Each change is searched in the leaf as the previous ones
- * left it, and checked against the fences, which cannot move under the latch. A change is complete
- * or was not started; {@link #done} counts the complete ones. If an exception is thrown in the
- * middle of a run, the completed changes stay, marked dirty and with a new version, and another
- * call continues after them. A half-made change stops the pool.
+ * <p><b>Equivalence to single changes.</b> The position of each change is found in the leaf as the
+ * previous changes left it, and its key is checked against the fences, which cannot move under the
+ * latch. A change is either complete or not started; {@link #done} counts the complete ones. If an
+ * exception is thrown in the middle of a run, the completed changes stay, marked dirty and with a
+ * new version, and another call continues after them. A half-made change stops the pool.
  *
  * <p><b>Visibility.</b> No thread reads a record that a run changes: its item is locked until the
- * end of the commit ({@code io.fovea.txn.Commit}). Readers of other records, or of the leaf's
- * version, find it latched or moved, once instead of several times; each sees the state before or
- * after the whole run. A latched page is neither written nor copied, so no file and no snapshot
- * contains part of a run.
+ * end of the commit ({@code io.fovea.txn.Commit}). Readers of other records in the leaf find it
+ * latched, or its version moved, once instead of several times; each sees the state before or after
+ * the whole run. A latched page is neither written nor copied, so no file and no snapshot contains
+ * part of a run.
  *
  * <p><b>Starvation.</b> A run has at most {@value #CHANGES_MAX} changes. Each is a search in one
  * page and a copy of at most a quarter of it, or a compaction: together shorter than a split, which
  * holds three latches. Under the latch nothing waits, allocates or logs. Between two runs the latch
- * is free, and an optimistic reader needs that only for its own search. Waiters wait for the same
- * changes as without runs.
+ * is free, which an optimistic reader needs only for the duration of its own search. Waiters wait
+ * for the same changes as they would without runs.
  *
  * <p>Deletes and changes of long values are not part of runs, since they have work to do after the
  * latch.
@@ -115,8 +115,8 @@ public final class LeafRun {
   }
 
   /**
-   * Adds a change that overwrites value bytes from {@code at} on; {@code slot} is the expected one,
-   * or -1.
+   * Adds a change that overwrites value bytes starting at {@code at}; {@code slot} is the expected
+   * one, or -1.
    */
   public void patch(int key, int keyLength, int slot, int at, int patch, int length) {
     add(key, keyLength, slot, at, patch, length);
@@ -166,7 +166,7 @@ public final class LeafRun {
 
   /**
    * Latches the leaf of the next change, and makes as many changes in it as belong there. Returns
-   * the reason for its end.
+   * the reason why it stopped.
    */
   private long oneLeaf(BTree tree, LeafWriter writer, Position p, LogSession log) {
     BufferPool pool = tree.pool();
@@ -260,7 +260,7 @@ public final class LeafRun {
 
   /**
    * Releases the leaf after an exception. A half-made change makes it unusable ({@link
-   * LatchErrorGuard}); complete ones stay, as if the run had ended after them.
+   * LatchErrorGuard}); complete changes stay, as if the run had ended after them.
    */
   private RuntimeException brokenOff(
       BufferPool pool,

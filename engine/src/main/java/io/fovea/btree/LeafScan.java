@@ -55,7 +55,8 @@ public final class LeafScan {
   private KeyBuffer boundary = NOTHING;
 
   /**
-   * The offset of the next boundary in the copy, or -1. Copied late, since many scans end before.
+   * The offset of the next boundary in the copy, or -1. Copied only when needed, since many scans
+   * end before that.
    */
   private int boundaryAt;
 
@@ -77,7 +78,7 @@ public final class LeafScan {
   private int passed;
   private long pageLsn;
 
-  /** Gets each copied leaf; may be null. */
+  /** Receives each copied leaf; may be null. */
   private @Nullable LeafVersions noted;
 
   /** Creates a scan whose memory the garbage collector frees. */
@@ -91,14 +92,15 @@ public final class LeafScan {
   }
 
   /**
-   * Sets the start of the scan, without reading: a key, or with a negative length the end of the
-   * tree at which the scan begins.
+   * Sets the start of the scan without reading anything: a key or, with a negative length, the end
+   * of the tree at which the scan begins.
    */
   public void seek(
       BTree t, MemorySegment key, long off, int len, boolean includes, boolean descends) {
     prepare(t);
     descending = descends;
-    // A key longer than the maximum is cut: all stored keys that begin with the rest are below it.
+    // A key longer than the maximum is cut: all stored keys that begin with the remaining bytes are
+    // below the key.
     inclusive = len < 0 || (len > t.maxKeySize() ? descends : includes);
     if (len >= 0) {
       start.set(key, off, Math.min(len, t.maxKeySize()));
@@ -121,8 +123,9 @@ public final class LeafScan {
   }
 
   /**
-   * Sets the list that gets frames and versions of all leaves copied from now on, including those
-   * without keys in range, or null. They cover all that the scan passes, without gaps.
+   * Sets the list that receives the frames and versions of all leaves copied from now on, including
+   * leaves without keys in range; null for none. Together the leaves cover everything that the scan
+   * passes, without gaps.
    */
   public void note(@Nullable LeafVersions into) {
     noted = into;
@@ -299,8 +302,8 @@ public final class LeafScan {
   }
 
   /**
-   * Checks tree, fences and order of heads. The copy is consistent, of a time at which the leaf was
-   * where the descent led, so no restart explains an error.
+   * Checks tree, fences and order of heads. The copy is consistent and dates from a time when the
+   * leaf was where the descent led, so no concurrent change explains an error.
    */
   private void checkCopy(BTree t) {
     KeyBuffer key = fresh ? start : boundary;
@@ -441,7 +444,7 @@ public final class LeafScan {
     }
   }
 
-  /** The copy is consistent, so an offset outside is damage or the caller's error. */
+  /** The copy is consistent, so an offset outside it is damage or the caller's error. */
   private RuntimeException damaged(boolean callerIsRight, IndexOutOfBoundsException e) {
     return callerIsRight ? TreeDamage.offsets(tree().pool(), leaf.pid, e) : e;
   }
@@ -457,15 +460,16 @@ public final class LeafScan {
   }
 
   /**
-   * Returns the first slot of the copy, in range or not, with a key not below a key; else their
-   * number.
+   * Returns the first slot of the copy, in range or not, whose key is not below the given key; the
+   * number of slots if there is none.
    */
   public int lowerBound(MemorySegment key, long off, int len) {
     return bound(key, off, len, false);
   }
 
   /**
-   * Returns the first slot of the copy, in range or not, with a key above a key; else their number.
+   * Returns the first slot of the copy, in range or not, whose key is above the given key; the
+   * number of slots if there is none.
    */
   public int upperBound(MemorySegment key, long off, int len) {
     return bound(key, off, len, true);
@@ -520,7 +524,7 @@ public final class LeafScan {
   }
 
   /**
-   * Copies the value of a slot, also a long one, up to {@code cap} bytes. Returns the length of the
+   * Copies the value of a slot, even a long one, up to {@code cap} bytes. Returns the length of the
    * whole value; -1 if it is long and the leaf has changed since it was copied.
    */
   public int copyValue(int slot, MemorySegment dst, long dstOff, int cap) {

@@ -7,10 +7,11 @@ import java.util.Arrays;
  * The leaves that scans have copied, with their versions, to check later that all are unchanged.
  *
  * <p>A frame's version moves with every change under its exclusive latch, so an equal version means
- * that the frame has held the same page with the same bytes. The reverse is not true: a leaf that
- * was moved, or evicted and loaded again, has another version.
+ * that the frame held the same page with the same bytes throughout. The reverse is not true: a leaf
+ * that was moved, or evicted and loaded again, has another version.
  *
- * <p>Used by one thread. Grows with each copied leaf while it is set by {@link LeafScan#note}.
+ * <p>Used by one thread. Grows with each leaf that a scan copies while the list is set by {@link
+ * LeafScan#note}.
  */
 public final class LeafVersions {
   private static final int INITIAL = 64;

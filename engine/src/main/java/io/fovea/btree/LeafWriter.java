@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * search. If upgrades keep failing, the writer waits for the latch and checks the fences.
  *
  * <p>With a log, the session knows the record of the change, and the leaf gets its LSNs before the
- * release. That record also lists the chains, so none is written or freed here.
+ * latch is released. That record also lists the chains, so no chain is written or freed here.
  */
 final class LeafWriter {
   /** What the release of an exclusive latch adds to the version (see the pool's latch word). */
@@ -35,7 +35,8 @@ final class LeafWriter {
   private static final int UPGRADES = 3;
 
   /**
-   * Splits per record. One is enough, unless other threads use up the new space, which is progress.
+   * Splits per record. A single split is enough unless other threads use up the new space, which is
+   * progress.
    */
   private static final int SPLITS_MAX = 4096;
 
@@ -46,7 +47,7 @@ final class LeafWriter {
 
   static final long COMPACT = 1;
 
-  /** Reasons of {@link #patched} against overwriting in the leaf. */
+  /** Reasons why {@link #patched} cannot overwrite in the leaf. */
   static final long TOO_SHORT = -1;
 
   static final long IN_CHAIN = -2;
@@ -352,7 +353,7 @@ final class LeafWriter {
   }
 
   /**
-   * Checks the entries before the only one is removed: a wrong count would lose others unnoticed.
+   * Checks the entries before the only one is removed: a wrong count would silently lose others.
    */
   private void checkLast(long base) {
     if (BTreeNode.count(pages, base) == 1) {
@@ -367,7 +368,7 @@ final class LeafWriter {
 
   /**
    * Makes a record for a key, in place of its current one, after {@link #plan} succeeded, and
-   * returns the address for the value. Takes back the scratch.
+   * returns the address for the value. Returns the scratch to its stock.
    */
   long place(
       MemorySegment key,
@@ -402,8 +403,8 @@ final class LeafWriter {
   // -------------------------------------------------------------------------------------- delete
 
   /**
-   * Removes a key. With {@code keep}, the caller frees its chain; {@code merge} is for an underfull
-   * leaf.
+   * Removes a key. With {@code keep}, the caller frees its chain; with {@code merge}, an underfull
+   * leaf is merged.
    */
   boolean delete(
       MemorySegment key,
@@ -488,7 +489,7 @@ final class LeafWriter {
   }
 
   /**
-   * Returns the address of {@code length} value bytes from {@code at} on, {@link #IN_CHAIN}, or
+   * Returns the address of {@code length} value bytes starting at {@code at}, {@link #IN_CHAIN}, or
    * {@link #TOO_SHORT}.
    */
   long patched(long base, int slot, int at, int length) {
@@ -503,7 +504,8 @@ final class LeafWriter {
   }
 
   /**
-   * Replaces the chain by a new one, since chains never change. No other thread may write the key.
+   * Replaces the chain with a new one, since published chains never change. No other thread may
+   * write the key.
    */
   private boolean patchLong(
       MemorySegment key,

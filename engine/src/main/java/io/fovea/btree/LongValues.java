@@ -23,23 +23,23 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  *       latched. The stub in the leaf publishes it.
  *   <li>The content of a published chain never changes: a new value is a new chain. Its pages may
  *       move ({@link ChainMove}), which moves the leaf's version.
- *   <li>A chain is freed after the leaf has dropped it and was released.
+ *   <li>A chain is freed after the leaf has stopped referring to it and has been released.
  *   <li>With a log, each page has a CHAIN record: it is an orphan until the record of a commit
  *       lists it, and recovery reclaims it. The caller that got the pages from {@link BTree#chain}
- *       and released them in its record frees them from the end to the beginning, so a chain that
- *       is partly freed is intact up to a page that is not part of it.
- *   <li><i>Strays</i> are released pages that could not be freed (unreadable, or no frame for
- *       them). Without a log they are retried when the next chain is freed and at the close. With a
- *       log, checkpoints and the close retry them before the redo point passes the record that
- *       released them; until then recovery frees them. After that they are lost space if the
- *       machine crashes before a retry succeeds. Holding back the redo point for them could make
- *       the log grow forever.
+ *       and released them in its record frees them from last to first, so a partly freed chain is
+ *       intact up to the first page that is no longer part of it.
+ *   <li><i>Strays</i> are released pages that could not be freed (the page is unreadable, or there
+ *       is no frame for it). Without a log they are retried when the next chain is freed and at the
+ *       close. With a log, checkpoints and the close retry them before the redo point passes the
+ *       record that released them; until then recovery frees them. After that they are lost space
+ *       if the machine crashes before a retry succeeds. Holding back the redo point for them could
+ *       make the log grow forever.
  * </ol>
  */
 final class LongValues {
   /**
-   * Part of a chain that could not be freed: {@code pages} pages along the links. Later ones may be
-   * in use.
+   * Part of a chain that could not be freed: {@code pages} pages along the links. Later pages may
+   * be in use.
    */
   record Stray(long first, int pages) {}
 
@@ -167,7 +167,7 @@ final class LongValues {
 
   /**
    * Frees a chain that no leaf refers to any more, in databases without a log. Never fails, since
-   * the change is made: pages that cannot be freed become strays.
+   * the change has been made: pages that cannot be freed become strays.
    */
   void free(long first) {
     if (first == 0) {
@@ -181,8 +181,8 @@ final class LongValues {
   }
 
   /**
-   * Frees pages of chains that no leaf refers to any more, the last one first. Pages that cannot be
-   * freed become strays.
+   * Frees pages of chains that no leaf refers to any more, the last page first. Pages that cannot
+   * be freed become strays.
    *
    * <p>With a log, only checkpoints retry strays: this session began after the record that released
    * them, so the redo point could pass that record while they are neither strays nor free.
@@ -208,7 +208,7 @@ final class LongValues {
     return !strays.isEmpty();
   }
 
-  /** Frees strays; a failed one stays. */
+  /** Frees strays; a stray that cannot be freed stays in the list. */
   void freeStrays(LogSession log) {
     for (int n = strays.size(); n > 0; n--) {
       Stray stray = strays.poll();

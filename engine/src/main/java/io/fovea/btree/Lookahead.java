@@ -38,10 +38,10 @@ import java.util.Arrays;
  *   deferred ──room for a read──► reading: 64 at most ──page arrived──► found, or deferred again
  * </pre>
  *
- * <p>As many reads as possible are in flight, in any completion order, as long as there are keys:
- * with each that completes another begins ({@link PageReads}), for which some keys are deferred in
- * advance. The thread may wait for a page that another thread is loading, since reads complete
- * without the thread that started them.
+ * <p>As many reads as possible are in flight, completing in any order, as long as there are keys.
+ * Whenever a read completes, another one starts ({@link PageReads}); some keys are deferred in
+ * advance for this. The thread may wait for a page that another thread is loading, since reads
+ * complete without the thread that started them.
  *
  * <p>If no page is missing, this costs only the check. A key may be deferred again; after {@link
  * #ROUNDS_MAX} rounds the caller looks it up normally, which waits and reports errors.
@@ -53,13 +53,16 @@ public final class Lookahead {
   /** The number of keys that descend together. */
   public static final int WIDTH = 8;
 
-  /** With more deferred keys than this, deferring more is useless: no more can be read next. */
+  /**
+   * With more deferred keys than this, deferring another is useless: no more than this can be read
+   * next.
+   */
   private static final int ENOUGH = WIDTH;
 
   /**
-   * The maximum number of deferred keys. Deferred keys and keys being read have a common sum, which
-   * only the caller raises, by eight, while at most {@link #ENOUGH} are deferred. All may be
-   * deferred at once if pages do not arrive or are evicted at once.
+   * The maximum number of deferred keys. Only the caller raises the total of deferred keys and keys
+   * being read, by eight at a time, while at most {@link #ENOUGH} are deferred. All of them may be
+   * deferred at once if pages do not arrive or are evicted immediately.
    */
   private static final int ASIDE_MAX = ENOUGH + WIDTH + PageReads.CAPACITY;
 
@@ -121,7 +124,7 @@ public final class Lookahead {
     size = 0;
   }
 
-  /** Removes all keys, also deferred ones, and waits for their reads. */
+  /** Removes all keys, including deferred ones, and waits for their reads. */
   public void finish() {
     size = 0;
     deferredKeys.size = 0;
@@ -192,7 +195,7 @@ public final class Lookahead {
     }
   }
 
-  /** Caches what descents have found: hints. */
+  /** Caches the locations that descents have found, as hints. */
   private void learn(BTree tree, KeyLocationCache known) {
     for (int i = 0; i < size; i++) {
       Position p = places[i];
@@ -248,8 +251,8 @@ public final class Lookahead {
 
   /**
    * Starts as many reads for deferred keys as possible, and continues with keys whose pages have
-   * arrived. Returns their number. Waits if none has, unless the caller has {@code more} keys and
-   * there is room for them.
+   * arrived. Returns the number of these keys. Waits if no page has arrived, unless the caller has
+   * {@code more} keys and there is room for them.
    */
   public int again(BTree tree, boolean more) {
     BufferPool pool = tree.pool();

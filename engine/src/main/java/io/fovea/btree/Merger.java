@@ -15,7 +15,7 @@ import java.lang.foreign.MemorySegment;
  * result is at most three quarters full, so that the next insert does not split it, or if one is
  * empty and they fit. A sibling that is too full, or under another parent, is left alone. If the
  * merged leaf is empty it tries once more with the other sibling, which may be an empty leaf that
- * could not be merged with what was between them.
+ * could not be merged with the nodes between them.
  */
 final class Merger {
   private final StructureChange change;
@@ -41,8 +41,8 @@ final class Merger {
   }
 
   /**
-   * Merges a node with a sibling under the same parent if they fit; then possibly the parent. The
-   * key belongs to the node. Returns whether anything was merged.
+   * Merges a node with a sibling under the same parent if they fit; then possibly merges the
+   * parent. The key belongs to the node. Returns whether anything was merged.
    */
   boolean merge(int level, long pid, MemorySegment key, long off, int len, LogSession log) {
     TreeScratch scratch = change.scratches.take();
@@ -214,7 +214,8 @@ final class Merger {
   /**
    * Estimates from unlatched pages; a wrong answer costs a merge or an attempt. Merged nodes drop
    * the fences between them, and their prefix is not longer. So this says no where {@link
-   * #fitTogether} says yes only if a few bytes decide, which move from tails into heads.
+   * #fitTogether} says yes only if the outcome depends on a few bytes that move from tails into
+   * heads.
    */
   private boolean mayFit(int left, long leftPid, int right, long rightPid, int level) {
     if (pool.optimistic(left, leftPid) == BufferPool.RESTART
@@ -235,7 +236,8 @@ final class Merger {
   }
 
   /**
-   * The space that two merged nodes may take: a quarter stays free, or the next insert would split.
+   * The space that two merged nodes may take: a quarter stays free, since otherwise the next insert
+   * would split the node.
    */
   private int room(long left, long right, boolean leaf) {
     boolean anEmptyOne = BTreeNode.count(pages, left) == 0 || BTreeNode.count(pages, right) == 0;

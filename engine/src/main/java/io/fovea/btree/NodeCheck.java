@@ -14,9 +14,9 @@ import java.lang.foreign.MemorySegment;
  *   child     its fences are the adjacent separators in the parent
  * </pre>
  *
- * <p>A page with a correct checksum may still be wrong, by a defect, bad memory or manipulation.
- * Structure changes trust lengths and offsets and would overwrite neighboring frames. The check
- * runs once per split, not per entry.
+ * <p>A page with a correct checksum may still be wrong, because of a defect, bad memory or
+ * manipulation. Structure changes trust lengths and offsets and would overwrite neighboring frames.
+ * The check runs once per split, not per entry.
  *
  * <p>Damage is reported as an {@link IndexOutOfBoundsException}, like other damage, and caught
  * where the latches are released.
@@ -37,8 +37,8 @@ final class NodeCheck {
   }
 
   /**
-   * Checks only what adding or removing one entry trusts, since a parent has hundreds. {@link
-   * #child} checks the adjacent separators.
+   * Checks only what adding or removing one entry relies on, since a parent has hundreds of
+   * entries. {@link #child} checks the adjacent separators.
    */
   static void parent(MemorySegment s, long base, int pageSize, int level, int treeId) {
     kind(s, base, level, treeId);

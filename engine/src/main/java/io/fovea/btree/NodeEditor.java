@@ -22,8 +22,8 @@ import java.lang.foreign.MemorySegment;
  * Changes a node; {@link BTreeNode} has the layout.
  *
  * <p>The caller holds the exclusive latch, or no other thread knows the page. Unlatched readers may
- * watch; their validation fails. Methods do not wait, allocate, access other pages or check for
- * space: the caller has done so.
+ * read the node meanwhile; their validation fails. Methods do not wait, allocate, access other
+ * pages or check for space; the caller has made sure that there is room.
  */
 final class NodeEditor {
   private static final int RUN_MAX = 0xFFFF;
@@ -37,7 +37,7 @@ final class NodeEditor {
   // -------------------------------------------------------------------------------- whole nodes
 
   /**
-   * Makes an empty node. Sets type, layout and level of the page header; a leaf that stays one
+   * Makes an empty node. Sets type, layout and level of the page header; a leaf that remains a leaf
    * keeps its layout. The fences must not be in the node itself; a length of {@link BTreeNode#NONE}
    * means none.
    */
@@ -136,7 +136,8 @@ final class NodeEditor {
   }
 
   /**
-   * The common prefix of the fences of an inner node; its first or last key replaces a missing one.
+   * The common prefix of the fences of an inner node; its first or last key replaces a missing
+   * fence.
    */
   static int innerPrefix(
       MemorySegment low,
@@ -168,7 +169,7 @@ final class NodeEditor {
         pageSize - PageHeader.BYTES);
   }
 
-  /** Removes the dead bytes: records move, and slots change only in their offset. */
+  /** Removes the dead bytes: records move, and slots change only in their offsets. */
   static void compact(
       MemorySegment s, long base, int pageSize, boolean leaf, MemorySegment scratch) {
     copyBody(s, base, scratch, 0, pageSize);

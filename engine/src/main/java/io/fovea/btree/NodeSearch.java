@@ -5,7 +5,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Searches a node, whose layout is {@link BTreeNode}'s.
+ * Searches a node; {@link BTreeNode} has the layout.
  *
  * <pre>
  *   leaf     sixteenths of the slots, as long as there are many -&gt; first slots of up to 18 groups
@@ -31,8 +31,8 @@ final class NodeSearch {
   private NodeSearch() {}
 
   /**
-   * Finds the first slot of a leaf whose key is not below a key. Returns the slot times two, plus
-   * one if its key is equal.
+   * Finds the first slot of a leaf whose key is not below the given key. Returns the slot times
+   * two, plus one if its key is equal.
    *
    * <p>Counts first slots below the head among up to {@value #GROUPS_MAX} groups of eight slots, a
    * cache line each, then slots within one group. More slots are first reduced by sixteenths. The
@@ -65,8 +65,8 @@ final class NodeSearch {
         from += below * step;
         n = below < 15 ? step : n - 15 * step;
       }
-      // The addresses do not depend on the count, so no load waits for the header. Slots behind the
-      // last one contain anything and are masked.
+      // The addresses do not depend on the count, so no load waits for the header. Slots after the
+      // last one may contain anything and are masked.
       long at = slots + ((long) from << BTreeNode.LEAF_SHIFT);
       int end = n <= 32 ? 32 : n <= 64 ? 64 : GROUPS_MAX << 3;
       long group = 0;
@@ -94,7 +94,7 @@ final class NodeSearch {
     if (entry >>> 32 != head) {
       return from << 1;
     }
-    // Suffixes of at most four bytes are equal already.
+    // Suffixes of at most four bytes are already known to be equal.
     int c = BTreeNode.suffixLength(entry) - (len - prefix);
     if (BTreeNode.suffixLength(entry) > BTreeNode.HEAD_BYTES
         && len - prefix > BTreeNode.HEAD_BYTES) {
@@ -119,9 +119,9 @@ final class NodeSearch {
   }
 
   /**
-   * Finds the first slot of an inner node whose separator is not below a key, like searchLeaf. The
-   * sampled heads leave about 14 slots of a full 4 KiB page, which are compared in groups of four,
-   * a cache line each.
+   * Finds the first slot of an inner node whose separator is not below the given key, like {@link
+   * #searchLeaf}. The sampled heads leave about 14 slots of a full 4 KiB page, which are compared
+   * in groups of four, a cache line each.
    */
   static int searchInner(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
@@ -351,8 +351,8 @@ final class NodeSearch {
   // ------------------------------------------------------------------------- hints, single keys
 
   /**
-   * Finds a key in the page that a hint names as its leaf. Returns as {@link #searchLeaf}, or -1 if
-   * the key does not belong to this page.
+   * Finds a key in the page that a hint names as its leaf. Returns the same as {@link #searchLeaf},
+   * or -1 if the key does not belong to this page.
    *
    * @param hint the slot of the key; {@link #absent} with its insertion slot; or -1
    */
@@ -417,8 +417,8 @@ final class NodeSearch {
 
   /**
    * Finds the insertion slot of an absent key at the hint, or after the last inserted key, as in a
-   * run of ascending keys. Takes two comparisons instead of a search and two fences. Returns the
-   * slot, or -1 if the key is present or belongs elsewhere.
+   * run of ascending keys. Takes two comparisons instead of a search and two fence checks. Returns
+   * the slot, or -1 if the key is present or belongs elsewhere.
    */
   private static int inGap(
       MemorySegment s,

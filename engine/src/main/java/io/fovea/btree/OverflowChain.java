@@ -63,7 +63,7 @@ final class OverflowChain {
 
   /**
    * Collects the pages of a chain in order. Returns false if it reaches a page that is not part of
-   * it, or an id of {@code end} or more.
+   * the chain, or an id of {@code end} or more.
    */
   static boolean collect(
       BufferPool pool, int treeId, long first, long len, long end, LongList out) {
@@ -114,7 +114,8 @@ final class OverflowChain {
     long from = leaf.pid;
     long pid = first;
     for (int index = 0; (long) index * capacity < len; index++) {
-      // Unlike validate(), this marks the leaf as used, so that the chain does not evict it.
+      // Unlike validate(), this marks the leaf as used, so that reading the chain does not evict
+      // it.
       if (pool.optimistic(leaf.frame, leaf.pid) != leaf.version) {
         return false;
       }

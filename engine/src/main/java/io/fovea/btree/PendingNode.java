@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * The entries of a node that a {@link BulkLoader} has yet to build. Keys are whole, since the
- * prefix depends on the last key of the node.
+ * The entries of a node that a {@link BulkLoader} has yet to build. Keys are stored whole, since
+ * the prefix depends on the last key of the node.
  *
  * <p>Grows as needed. The total size is cached for one prefix length, which seldom changes with
  * ascending keys.

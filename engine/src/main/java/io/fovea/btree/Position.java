@@ -12,9 +12,10 @@ import io.fovea.buffer.BufferPool;
  *   slot, found      first slot whose key is not below the requested key; whether it is that key
  * </pre>
  *
- * <p>As an input a position is a hint: everything in it is checked, so a stale one, or one of
- * another key or tree of the same pool, costs time but never gives a wrong answer. As the output of
- * a read it holds only if {@link BTree#valid} returns true <i>after</i> the contents were used.
+ * <p>As an input a position is a hint: everything in it is checked, so a stale position, or a
+ * position of another key or of another tree of the same pool, costs time but never gives a wrong
+ * answer. As the output of a read it holds only if {@link BTree#valid} returns true <i>after</i>
+ * the contents were used.
  *
  * <p>Owned by one thread at a time; reusable.
  */
@@ -40,14 +41,14 @@ public final class Position {
   public int line;
 
   /**
-   * The frame of the leaf in which the gap begins that {@link BTree#successor} found; the gap ends
-   * in the leaf of the position, which may be the same. While both leaves keep their versions, the
-   * successor stays. -1 if the gap spans another leaf. Overwritten by the next call, and not
-   * copied.
+   * The frame of the leaf in which the gap that {@link BTree#successor} found begins; the gap ends
+   * in the leaf of the position, which may be the same leaf. While both leaves keep their versions,
+   * the successor stays the same. -1 if the gap spans another leaf. Overwritten by the next call,
+   * and not copied by {@link #copyFrom}.
    */
   public int gapFrame = -1;
 
-  /** The version of that leaf. */
+  /** The version of {@link #gapFrame}. */
   public long gapVersion;
 
   /** Keeps prefetches from being optimized away. */
@@ -56,19 +57,19 @@ public final class Position {
   /** The number of page accesses: a plain counter, never reset here. */
   public long pageAccesses;
 
-  /** The number of steps to a child: likewise. */
+  /** The number of steps to a child: also a plain counter. */
   public long childSteps;
 
-  /** The number of lookups that started at a position: likewise. */
+  /** The number of lookups that started at a position: also a plain counter. */
   public long placesTried;
 
-  /** The number of those that needed a descent: likewise. */
+  /** The number of lookups in {@link #placesTried} that needed a descent. */
   public long placesStale;
 
-  /** The number of lookups in a {@link KeyLocationCache}: likewise. */
+  /** The number of lookups in a {@link KeyLocationCache}: also a plain counter. */
   public long remembered;
 
-  /** The number of those with a right answer: likewise. */
+  /** The number of lookups in {@link #remembered} with a right answer. */
   public long rememberedRight;
 
   /** Creates a position without a hint. */

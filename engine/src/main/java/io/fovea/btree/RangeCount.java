@@ -68,7 +68,7 @@ public final class RangeCount {
 
   /**
    * Returns false if the inner nodes above both ends show that fewer than {@code leaves} leaves lie
-   * within the range, as for most ranges. Allocates little.
+   * within the range, as is the case for most ranges. Allocates little.
    */
   public static boolean mayHave(BTree tree, KeyRange range, int leaves) {
     if (leaves == 0 || range.highLength() < 0) {
@@ -91,7 +91,10 @@ public final class RangeCount {
     return records;
   }
 
-  /** Returns the bytes of their keys and values, if the last count was with bytes. */
+  /**
+   * Returns the bytes of their keys and values, if the last count was with bytes and {@link
+   * #holdsLong} is false.
+   */
   public long bytes() {
     return bytes;
   }
@@ -111,14 +114,17 @@ public final class RangeCount {
     return pageLsn;
   }
 
-  /** Returns whether a long value was found, by a count with bytes or if the tree may hold any. */
+  /**
+   * Returns whether a long value was found, which requires a count with bytes or a tree that may
+   * contain long values.
+   */
   public boolean holdsLong() {
     return holdsLong;
   }
 
   /**
-   * Counts, until there are more than {@code most} records; then returns false. Calls {@code
-   * goesOn} now and then with nothing latched; it may throw.
+   * Counts the records, or returns false once there are more than {@code most}. Calls {@code
+   * goesOn}, which may throw, now and then with nothing latched.
    *
    * @throws CorruptionException if a page is damaged
    */

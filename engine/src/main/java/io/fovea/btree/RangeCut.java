@@ -20,20 +20,20 @@ import java.lang.foreign.MemorySegment;
  *
  * <ol>
  *   <li>The cut proceeds from right to left, one parent of leaves at a time. The empty leaf that
- *       remains of each parent is merged with the one that remains on its right ({@link Merger}),
- *       and inner nodes likewise, so that at most one leaf remains in the end.
+ *       remains under each parent is merged with the one that remains to its right ({@link
+ *       Merger}), and inner nodes likewise, so that at most one leaf remains in the end.
  *   <li>Records of the range in leaves that also contain others are removed one by one.
  *   <li>Nothing is allocated, so the cut cannot run out of pages. After a failure call {@link #run}
  *       again: this object keeps the released pages that are not free yet, and a second pass finds
- *       nothing to do where the first one was.
+ *       nothing to do where the first one succeeded.
  * </ol>
  *
  * <p><b>Why C and D are released without a latch.</b> A later descent does not find them. A reader
  * may still reach one by a hint, find a leaf of this tree with matching fences, and read removed
  * records. The caller ensures that every transaction that may read the tree between the removal of
- * the range and the end of {@link #run} is aborted for it. After that the pages are free, which
- * hints detect. Until it is freed, each page is an intact leaf, so a reader that will be aborted
- * never reads anything but a leaf.
+ * the range and the end of {@link #run} is aborted. After {@link #run} the pages are free, which
+ * the checks of hints detect. Until it is freed, each page is an intact leaf, so a reader that will
+ * be aborted never reads anything but a leaf.
  *
  * <p><b>Crashes.</b> The record that empties the range comes first. If a part of the cut is missing
  * from the log, recovery repeats it, whatever the pages contain. Recovery also frees released
@@ -58,7 +58,7 @@ public final class RangeCut {
   private final MemorySegment pages;
   private final int pageSize;
 
-  /** The position: the parent of the leaf that covers this key. */
+  /** The position, as a key: the cut is at the parent of the leaf that covers it. */
   private final KeyBuffer key;
 
   /** The low fence of that parent. */
@@ -81,7 +81,7 @@ public final class RangeCut {
 
   /**
    * Prepares a cut by a session that is positioned at the record that removes the range. The caller
-   * frees long values, and no other thread changes records of the tree until the end.
+   * frees long values, and no other thread changes records of the tree until the cut has ended.
    */
   public RangeCut(BTree tree, KeyRange range, LogSession log) {
     this.tree = tree;
@@ -98,7 +98,7 @@ public final class RangeCut {
     this.inside = new KeyBuffer(tree.maxKeySize());
   }
 
-  /** Returns the number of freed pages, without those freed by merges. */
+  /** Returns the number of freed pages, excluding those freed by merges. */
   public long freed() {
     return freed;
   }
@@ -115,7 +115,7 @@ public final class RangeCut {
 
   /**
    * Returns the maximum number of bytes that {@link #run} appends to the log if the tree does not
-   * change before. Reads the parents of the leaves.
+   * change before then. Reads the parents of the leaves.
    *
    * <p>A released page takes a FREE record and an id in the record of its parent. A parent takes up
    * to {@value #PARENT_PAGES} images: the parent and a leaf for the cut, two pages each for the

@@ -6,7 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.SplittableRandom;
 
 /**
- * Estimates the number of entries between two keys, and their bytes, from the shape of the tree.
+ * Estimates the number of entries between two keys, and their total bytes, from the shape of the
+ * tree.
  *
  * <pre>
  *   root              [ . . L . . . . H . ]        between the two paths: whole subtrees, probed
@@ -18,14 +19,14 @@ import java.util.SplittableRandom;
  *
  * <p>Descends to both ends level by level. Entries in the last two leaves are counted, so the
  * result is exact if both ends are in one leaf or in adjacent ones. Each group of whole subtrees is
- * probed: a few of them, evenly spread, are descended through random children. The product of the
- * numbers of children on such a path and the entries of its leaf has the size of the subtree as its
- * expected value, whatever the shape. Source: Knuth, <i>Estimating the Efficiency of Backtrack
- * Programs</i>, Mathematics of Computation 29, 1975.
+ * probed: a path through random children is followed to a leaf in a few of them, evenly spread. The
+ * product of the numbers of children on such a path and the entries of its leaf has the size of the
+ * subtree as its expected value, whatever the shape. Source: Knuth, <i>Estimating the Efficiency of
+ * Backtrack Programs</i>, Mathematics of Computation 29, 1975.
  *
  * <p>Takes one shared latch at a time. Concurrent changes only make the estimate worse: a node that
  * is not what its parent said is left out. The same range of the same tree gives the same estimate.
- * Any thread.
+ * Used by any thread.
  */
 public final class RangeEstimate {
   /** Probes of the topmost group, which contains most of a large range. */
@@ -76,8 +77,8 @@ public final class RangeEstimate {
   }
 
   /**
-   * Estimates what lies between two keys in native memory, of negative length for no end; exact
-   * within one leaf or two adjacent ones. Reads a few pages per level.
+   * Estimates what lies between two keys in native memory; a negative length means no end. The
+   * estimate is exact within one leaf or two adjacent ones. Reads a few pages per level.
    */
   public static RangeEstimate of(
       BTree tree,
@@ -169,7 +170,7 @@ public final class RangeEstimate {
     double bytesBefore = bytes;
     int arrived = 0;
     for (int k = 0; k < probes; k++) {
-      // One of each part of the group; all children if there are few.
+      // One child of each part of the group; all children if there are few.
       int child = from + (int) ((k + (n > probes ? random.nextDouble() : 0)) * n / probes);
       arrived += probe(level, pid, child) ? 1 : 0;
     }
@@ -195,7 +196,7 @@ public final class RangeEstimate {
     return node > 0 && leaf(node, 0, END, weight);
   }
 
-  /** Adds the entries [from, to) of a leaf, multiplied. */
+  /** Adds the entries [from, to) of a leaf, multiplied by {@code times}. */
   private boolean leaf(long pid, int from, int to, double times) {
     if (look(pid, 0, 0, from, to) < 0) {
       return false;
@@ -238,7 +239,7 @@ public final class RangeEstimate {
     }
   }
 
-  /** The bytes of a key and its value, also a long one. */
+  /** The bytes of a key and its value, even a long one. */
   private long entryBytes(long base, long slot) {
     int field = BTreeNode.field(pages, base, pageSize, slot);
     int value =

@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  *   leaves in the batch   1   2   4   8  16  32 ...      resident beyond the last batch: from 1 again
  * </pre>
  *
- * <p>A scan of two leaves reads nothing that it does not need, and one of a hundred waits eight
- * times. If leaves of the last batch were evicted before the scan reached them, the next batch is
- * half as large. A batch ends with the parent.
+ * <p>A scan of two leaves reads nothing that it does not need, and a scan of a hundred leaves waits
+ * eight times. If leaves of the last batch were evicted before the scan reached them, the next
+ * batch is half as large. A batch ends with the parent.
  *
  * <p>A scan larger than the pool must not empty it. So its first leaf counts as used, but leaves
  * that it only passes do not, whether resident or read, and are evicted first.
@@ -42,7 +42,7 @@ final class ReadAhead {
   /** The number of leaves in the last batch, or 0. */
   private int window;
 
-  /** The number of those that the scan has yet to reach. */
+  /** The number of leaves in the last batch that the scan has yet to reach. */
   private int coming;
 
   /** The child after the boundary; set by {@link #children}. */
@@ -121,7 +121,7 @@ final class ReadAhead {
     coming = g.size() - 1;
   }
 
-  /** Lists the children from the wanted one on; false if the parent has changed. */
+  /** Lists the children starting at the wanted one; false if the parent has changed. */
   private boolean children(Descent descent, boolean forward, int n, PageGroup g) {
     Position p = parent;
     BufferPool pool = descent.pool();

@@ -27,14 +27,14 @@ import java.lang.foreign.MemorySegment;
  * appended and before R is freed.
  *
  * <ul>
- *   <li><i>Descents.</i> One that has read the version of R before fails at its next validation.
- *       One that reads the version of R's page later reads the root id again, finds N and restarts
- *       ({@link Descent}).
+ *   <li><i>Descents.</i> A descent that read the version of R before the switch fails at its next
+ *       validation. A descent that reads the version of R's page later reads the root id again,
+ *       finds N and restarts ({@link Descent}).
  *   <li><i>Structure changes.</i> As a child, N is split or merged under the latch of its parent R,
  *       which is held here, and {@link #latch} has checked that N is the only child and so contains
  *       the whole tree. As a root, N is split only by threads that have read the new root id. A
- *       thread that latches the root checks under the latch that it still is the root. One that
- *       upgrades R as a parent fails.
+ *       thread that latches the root checks under the latch that it is still the root. A thread
+ *       that upgrades R as a parent fails.
  *   <li><i>Record changes</i> latch only leaves.
  *   <li><i>Snapshots</i> begin under the schema lock, which the switch holds, so catalog and pages
  *       match. A snapshot finds R through its own catalog; R was copied before it changed, like any
@@ -43,9 +43,9 @@ import java.lang.foreign.MemorySegment;
  *       transactions that change the catalog) hold that lock until their record is in the log.
  * </ul>
  *
- * <p><b>Recovery.</b> The catalog is replayed first and names the root. With the SCHEMA record that
- * is N, and R is an orphan until its FREE record. Without it that is R, whose child is N if the
- * STRUCTURE record is there; otherwise N is an orphan.
+ * <p><b>Recovery.</b> The catalog is replayed first and names the root. With the SCHEMA record the
+ * root is N, and R is an orphan until its FREE record. Without it the root is R, whose child is N
+ * if the STRUCTURE record is in the log; otherwise N is an orphan.
  *
  * <p>Used by one thread, under the schema lock.
  */
@@ -112,7 +112,7 @@ public final class RootMove {
 
   /**
    * Moves the content of the root to the last page of the spare list, which becomes its only child.
-   * The session began before that page was allocated. Returns false if other threads kept
+   * The session must have begun before that page was allocated. Returns false if other threads kept
    * interfering.
    */
   public boolean lower(LongList spare, LogSession log) {

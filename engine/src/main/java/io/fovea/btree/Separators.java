@@ -11,9 +11,9 @@ import java.lang.foreign.MemorySegment;
  * of their parent. Source: suffix truncation, Bayer and Unterauer, <i>Prefix B-Trees</i>, 1977.
  *
  * <p><b>A split always exists.</b> Let P be the page size; keys take up to P/8, records up to 3/8
- * P, fences at most 1/4 P. With entries of 5/8 P and more, some point has at least P/8 of entries
- * on both sides, which makes room for any separator. With fewer, any point will do, also one next
- * to the new key that leaves a side empty: the new record then fits besides the fences.
+ * P, fences at most 1/4 P. If entries take 5/8 P or more, some point has at least P/8 of entries on
+ * both sides, which makes room for any separator. If they take less, any point will do, even one
+ * next to the new key that leaves a side empty: the new record then fits alongside the fences.
  */
 final class Separators {
   /** Ascending inserts before a leaf is split at the insertion point. */
@@ -227,7 +227,7 @@ final class Separators {
     return Math.max(left, right) <= pageSize - BTreeNode.LEAF_SLOTS;
   }
 
-  /** The first slot with at least half of the bytes before it. */
+  /** The first slot that has at least half of the bytes before it. */
   private static int middle(MemorySegment s, long base, int pageSize, boolean leaf) {
     int count = BTreeNode.count(s, base);
     int stride = leaf ? BTreeNode.LEAF_STRIDE : BTreeNode.INNER_STRIDE;

@@ -38,26 +38,27 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * <p><b>A split</b> populates granule s, copies its sibling into it, and sets bit s. Ways of the
  * other half are overwritten in time, as after the doubling of a flat table. Then slots are mapped
  * as the bitmap says, in runs, their page tables are populated, and finally the mask is published.
- * A granule is split when an eighth of its ways were overwritten since it was created or last
+ * A granule is split when an eighth of its ways have been overwritten since it was created or last
  * split.
  *
  * <p><b>Synchronization.</b> The paper compares two versions before each lookup and uses a
  * directory of pointers while the mapper is behind, since its table is exact. Here a slot that is
- * behind maps the sibling granule, which stays valid: missing locations are missing, and wrong ones
- * fail the usual checks. Stores go to the granule that the bitmap names, through the linear view.
+ * behind maps the sibling granule, which stays valid: a location that it lacks is a miss, and a
+ * wrong location fails the usual checks. Stores go to the granule that the bitmap names, through
+ * the linear view.
  *
  * <p><b>Bounds.</b> The directory doubles up to eight slots per granule, the paper's bound. If
  * memory or mappings are refused, the granule is not split, which is logged once and retried after
- * another eighth of its ways were overwritten.
+ * another eighth of its ways have been overwritten.
  *
- * <p>Threads: any for {@link #home} and {@link #lose}; one at a time for {@link #tick}. A bit is
- * set with volatile order after the granule has memory; the partner is the read in {@link #home}.
- * This excludes a store to a granule without memory, which might raise a signal.
+ * <p>Any thread may call {@link #home} and {@link #lose}; only one thread at a time may call {@link
+ * #tick}. A bit is set with volatile order after the granule has memory; the partner is the read in
+ * {@link #home}. This excludes a store to a granule without memory, which might raise a signal.
  */
 final class ShortcutDirectory {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** The paper has 4 KiB; this needs a sixteenth of the mappings. */
+  /** The paper uses 4 KiB; 64 KiB needs a sixteenth of the mappings. */
   static final int GRANULE_SHIFT = 16;
 
   static final int GRANULE_BYTES = 1 << GRANULE_SHIFT;
@@ -67,10 +68,10 @@ final class ShortcutDirectory {
   /** A granule is too small if more than one in this many ways was overwritten. */
   private static final int FULL_ONE_IN = 8;
 
-  /** From the paper: beyond, a shortcut is slower than pointers. */
+  /** From the paper: beyond this, a shortcut is slower than pointers. */
   private static final int FAN_IN_MAX = 8;
 
-  /** An area of 64 GiB. */
+  /** The number of slots in an area of 64 GiB. */
   private static final int SLOTS_MAX = 1 << 20;
 
   private static final int DEPTH_MIN = 2;
@@ -92,7 +93,7 @@ final class ShortcutDirectory {
   /** Granules with memory; used by the mapper. */
   private final BitSet made = new BitSet();
 
-  /** Their number. */
+  /** The number of granules with memory. */
   private volatile int count;
 
   /** The binary logarithm of the number of slots in use; used by the mapper. */
@@ -212,7 +213,8 @@ final class ShortcutDirectory {
     } else {
       takeBack(split);
     }
-    // Also those that were refused: they are retried after as many overwrites.
+    // This includes granules whose split was refused: they are retried after as many overwrites
+    // again.
     full.stream().forEach(g -> lost.set(g, 0));
     return !split.isEmpty() || depth > before;
   }

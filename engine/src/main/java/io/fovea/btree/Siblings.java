@@ -17,8 +17,8 @@ final class Siblings {
   private Siblings() {}
 
   /**
-   * Finds the leaf above a boundary, or with {@code forward} false the one that ends with it, and
-   * the first slot whose key is not below the boundary. The hint is its probable page, or 0.
+   * Finds the leaf above a boundary or, if {@code forward} is false, the leaf that ends with it,
+   * and the first slot whose key is not below the boundary. The hint is its probable page, or 0.
    */
   static void find(Descent descent, long hint, KeyBuffer boundary, boolean forward, Position q) {
     if (hint == 0 || !check(descent, hint, boundary, forward, false, q)) {

@@ -170,8 +170,8 @@ final class Splitter {
   }
 
   /**
-   * Whether a page claims a key. If the latched parent of that key has another child, no page may:
-   * a released node stays latched until it is free.
+   * Whether a page claims a key. If the latched parent of that key has another child, no page may
+   * claim the key: a released node stays latched until it is free.
    */
   private boolean claims(int frame, long pid, int level, MemorySegment key, long off, int len) {
     long version = pool.optimistic(frame, pid);
@@ -322,7 +322,7 @@ final class Splitter {
     }
   }
 
-  /** Sets the prefix of an inner node that lacks a fence, from the entries that it is to get. */
+  /** Sets the prefix of an inner node that lacks a fence, from the entries that it will get. */
   private void choosePrefix(
       MemorySegment from, int first, int behindLast, long base, TreeScratch scratch) {
     if (first < behindLast) {
@@ -361,10 +361,10 @@ final class Splitter {
       throw e;
     }
     // Read after the allocations: an earlier RootMove may have freed the old root, and this thread
-    // may have been given that page, which it would wait for forever. A page that stops being the
-    // root after this read can only be given to a thread that reads the root id later. So threads
-    // here wait only for later readers and there is no cycle, and no other thread waits for the two
-    // new pages with a latch held.
+    // may have been given that page, and would wait forever for its own latch. A page that stops
+    // being the root after this read can only be given to a thread that reads the root id later. So
+    // threads here wait only for threads that read the root id later, and there is no cycle. No
+    // other thread waits for the two new pages while it holds a latch.
     long rootPid = change.rootPid();
     int root;
     try {

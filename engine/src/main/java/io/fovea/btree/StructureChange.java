@@ -25,9 +25,9 @@ import java.lang.foreign.MemorySegment;
  *   <li>New pages are allocated before anything is latched, and returned if not needed. A commit
  *       has reserved them in the pool, so a full disk cannot stop it here.
  *   <li>A descent finds the parent, whose version is upgraded: it is unchanged since it was
- *       searched. Then the children are tried, left to right. A thread that holds a parent waits
- *       for nothing, so a latched child is free soon; if it is not, all latches are released and
- *       the attempt restarts.
+ *       searched. Then the latches of the children are tried, left to right. A thread that holds a
+ *       parent waits for nothing, so a latched child is free soon; if it is not, all latches are
+ *       released and the attempt restarts.
  *   <li>Under the latches the change checks that it is still needed and possible: another thread
  *       may have made it.
  *   <li>A full parent is split first, with nothing latched; then the caller restarts.
@@ -146,7 +146,7 @@ final class StructureChange {
       return;
     }
     long base = pool.base(frame);
-    // Reads above hold if the upgrade succeeds. Not marked dirty: a hint may be lost.
+    // The reads above hold if the upgrade succeeds. Not marked dirty: a hint may be lost.
     if (BTreeNode.isLeaf(s, base)
         && PageHeader.treeId(s, base) == treeId
         && (behind ? BTreeNode.next(s, base) : BTreeNode.prev(s, base)) == was

@@ -54,8 +54,8 @@ public final class StructureRecord {
   static final int NONE = -1;
 
   /**
-   * Instead of a record type: no record, since the page is written to the file before its tree is
-   * reachable.
+   * Used instead of a record type: the page gets no record, since it is written to the file before
+   * its tree is reachable.
    */
   static final int NO_IMAGE = 0;
 
@@ -66,7 +66,7 @@ public final class StructureRecord {
 
   private static final int DROPPED_BYTES = 4;
 
-  /** The superblocks precede it. */
+  /** The first page after the superblocks. */
   private static final long PID_MIN = 2;
 
   /** Receives the parts of a record. */
@@ -114,8 +114,8 @@ public final class StructureRecord {
   }
 
   /**
-   * The same for many released pages, which are fewer than the children of an inner node and take
-   * less space than an image.
+   * Logs two changed pages and many released pages. The released pages are fewer than the children
+   * of an inner node, so their ids take less space than an image.
    */
   static void append(BufferPool pool, LogSession log, LongList released, int a, int b) {
     if (!log.logging()) {

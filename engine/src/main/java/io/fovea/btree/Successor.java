@@ -109,7 +109,7 @@ final class Successor {
         int found = step(descent, q, out);
         if (found != NEXT_LEAF) {
           p.pageAccesses += q.pageAccesses;
-          // Only the passed ones: step() validated the last leaf after it was read.
+          // Only the passed leaves: step() validated the last leaf after it was read.
           if (found == AGAIN || !unchanged(descent, scratch, passed)) {
             return AGAIN;
           }

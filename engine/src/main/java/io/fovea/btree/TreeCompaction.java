@@ -23,11 +23,11 @@ import java.lang.foreign.MemorySegment;
  * harm: at worst a node is skipped.
  *
  * <p><b>Correctness.</b> Parent, node and new page are latched together until the record is
- * appended, the node until its page is free. A descent that has read the reference to C fails to
- * validate the parent or C; a later one reads the reference to N. A scan of C reads its copy and
- * continues at the fence. Hints to C, from sibling leaves, index entries or transactions, find a
- * free page or one whose tree id, level or fences do not match; a descent follows. Sibling hints
- * are updated only if that costs nothing.
+ * appended, and the node stays latched until its page is free. A descent that has read the
+ * reference to C fails to validate the parent or C; a later one reads the reference to N. A scan of
+ * C reads its copy and continues at the fence. Hints to C, from sibling leaves, index entries or
+ * transactions, find a free page or one whose tree id, level or fences do not match; a descent
+ * follows. Sibling hints are updated only if that costs nothing.
  *
  * <p>{@link RootMove} moves the root, which the catalog names, and {@link ChainMove} the pages of
  * long values.
@@ -47,14 +47,19 @@ public final class TreeCompaction {
   private final int pageSize;
   private final int treeId;
 
-  /** The position: children of nodes at this level, after {@link #key} or from the first one. */
+  /**
+   * The position: the next children are those of nodes at this level, after {@link #key} or,
+   * without one, from the first.
+   */
   private int level = 1;
 
   private final KeyBuffer key;
   private boolean behind;
   private boolean done;
 
-  /** The position after {@link #found}; without one the level ends there. */
+  /**
+   * The position after {@link #found}; if there is none ({@link #hasNext}), the level ends there.
+   */
   private final KeyBuffer next;
 
   private boolean hasNext;

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * between the two passes. If changes never pause long enough, the reader stops them: it stores
  * {@code stopped}, and commits withdraw and wait. A commit stores an odd sequence, fences, and
  * loads {@code stopped}; a reader stores {@code stopped}, fences, and loads the sequences. One of
- * the two loads follows both fences and sees the other's store. This excludes that a commit misses
+ * the two loads follows both fences and sees the other's store. This excludes: a commit misses
  * {@code stopped}, the reader misses the odd sequence, and a cell changes during the sum.
  *
  * <p><b>A checkpoint</b> must know which commits its numbers contain. Commits of a context are
@@ -53,7 +53,7 @@ public final class TreeCounts {
 
   /** Receives the counts for a checkpoint. */
   public interface Visitor {
-    /** Receives the part of one context. Its last commit is at {@code lsn}, 0 without a log. */
+    /** Receives the counts of one context, whose last commit is at {@code lsn}; 0 without a log. */
     void cell(int context, long lsn, long records, long bytes);
   }
 
@@ -75,7 +75,7 @@ public final class TreeCounts {
     return known;
   }
 
-  /** Sets the counts without those in cells. */
+  /** Sets the counts that are not in cells. */
   public synchronized void base(long records, long bytes) {
     baseRecords = records;
     baseBytes = bytes;

@@ -33,7 +33,7 @@ import java.util.function.LongConsumer;
  *       chain, which is freed, last page first; the rest is found through that chain's own stub.
  *   <li>If the tree was sound when the drop began and has no long values, leaves are freed unread.
  *   <li>One page is latched at a time. The position is kept in memory, and a failed step does not
- *       move it: it can be repeated.
+ *       move it, so the step can be repeated.
  * </ol>
  *
  * <p>Used by one thread at a time.
@@ -97,8 +97,8 @@ public final class TreeDrop {
   }
 
   /**
-   * Prepares the drop of an intact tree, which must not be used any more. The session begins before
-   * each {@link #step} and ends after it.
+   * Prepares the drop of an intact tree, which must not be used any more. The session must begin
+   * before each {@link #step} and end after it.
    */
   public static TreeDrop of(BTree tree, LogSession log) {
     tree.scratches().free();
@@ -115,7 +115,7 @@ public final class TreeDrop {
 
   /**
    * Frees all pages of a tree, the root last, and logs that. The tree must not be used any more,
-   * and the session began before it was declared dropped. After a failure or crash {@link
+   * and the session must have begun before it was declared dropped. After a failure or crash {@link
    * #freeRest} continues. Strays are not included: see {@link BTree#freeStrays}.
    */
   public static void free(BTree tree, LogSession log) {
@@ -145,7 +145,7 @@ public final class TreeDrop {
 
   /**
    * Frees the root of an unpublished tree whose other pages are free, and logs that the tree has no
-   * pages. The session began before the tree was created.
+   * pages. The session must have begun before the tree was created.
    */
   public static void freeRoot(BTree tree, LogSession log) {
     tree.scratches().free();
@@ -156,8 +156,8 @@ public final class TreeDrop {
   // --------------------------------------------------------------------------------------- freeing
 
   /**
-   * Reads or frees up to {@code pagesMax} pages. Returns whether all are free, which is then in the
-   * log.
+   * Reads or frees up to {@code pagesMax} pages. Returns whether all are free, which has then been
+   * logged.
    *
    * @throws CorruptionException if a page is damaged: {@link #skip} continues after it
    */

@@ -17,7 +17,8 @@ final class TreeScratch {
   final KeyBuffer separator;
 
   /**
-   * Whether the key that causes a leaf split goes left although its slot is the first right one.
+   * Whether the key that causes a leaf split goes left although its slot is the first one on the
+   * right.
    */
   boolean keyGoesLeft;
 

@@ -25,7 +25,8 @@ import java.util.List;
  * </pre>
  *
  * <p>The tree should not change meanwhile. Each page is copied under a shared latch and then
- * checked. Damage results in problems, not exceptions; subtrees that cannot be trusted are skipped.
+ * checked. Damage is reported as problems, not exceptions; subtrees that cannot be trusted are
+ * skipped.
  */
 public final class TreeVerifier {
   /** The kind of broken rule. */
@@ -154,8 +155,8 @@ public final class TreeVerifier {
   }
 
   /**
-   * Verifies one of several trees of a file; {@code reached} holds pages of others and gets those
-   * of the tree.
+   * Verifies one of several trees of a file; {@code reached} contains the pages of trees verified
+   * before and receives those of this one.
    */
   public static Report verify(BTree tree, PageSet reached) {
     return new TreeVerifier(tree, reached, true).run();
@@ -272,7 +273,7 @@ public final class TreeVerifier {
         && same(pid, "page id", pid, PageHeader.pid(page, 0));
   }
 
-  /** The expected layout; all leaves must have that of the first one. */
+  /** The expected layout; all leaves must have the layout of the first one. */
   private int layout(MemorySegment page, int level) {
     if (level > 0) {
       return BTreeNode.LAYOUT;

@@ -32,7 +32,7 @@ public final class TreeWalk {
 
   /**
    * Counts the records, and the bytes of their keys and values, of a tree that does not change,
-   * without reading long values. Calls {@code goesOn} for each leaf; it may throw.
+   * without reading long values. Calls {@code goesOn}, which may throw, for each leaf.
    */
   public static long[] count(BTree tree, Runnable goesOn) {
     LeafScan scan = new LeafScan();
@@ -98,7 +98,7 @@ public final class TreeWalk {
     }
   }
 
-  /** Returns a copy of bytes in native memory. */
+  /** Copies bytes from native memory into a new array. */
   public static byte[] bytes(MemorySegment seg, long off, int len) {
     byte[] out = new byte[len];
     Mem.getBytes(seg, off, out, 0, len);

@@ -38,8 +38,8 @@
  *   LatchErrorGuard  releases latched pages after errors
  * </pre>
  *
- * <p>Layers use each other downwards only. {@code BTree} is above its parts, and the classes of the
- * first group except {@code Position} are above {@code BTree}.
+ * <p>Each layer uses only the layers below it. {@code BTree} is above its parts, and the classes of
+ * the first group except {@code Position} are above {@code BTree}.
  *
  * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory}, {@code io.fovea.wal}, {@code
  * io.fovea.buffer}.
@@ -52,8 +52,8 @@
  * <p>Latch order: parent before child, left before right. Only the first latch is waited for; the
  * others are tried, and if one is not free, all are released. No page of a tree is latched while
  * another is loaded, allocated or waited for. Readers take no latch, unless they were disturbed
- * often; then one shared latch at a time. New pages are latched by their creator until they are
- * reachable, so no thread waits for them.
+ * often; then they take one shared latch at a time. New pages are latched by their creator until
+ * they are reachable, so no thread waits for them.
  *
  * <p>Log: the caller logs key changes and passes the position of the record; this package logs
  * structure changes, as page images, in latch order. A method that may change the structure takes a
