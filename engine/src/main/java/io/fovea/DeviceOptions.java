@@ -48,7 +48,7 @@ public final class DeviceOptions {
   }
 
   /**
-   * Sets the page size. A file keeps the page size that it was created with.
+   * Sets the page size. A file keeps the page size with which it was created.
    *
    * @param bytes 4096 (the default), 8192, 16384, 32768 or 65536
    * @return new options
