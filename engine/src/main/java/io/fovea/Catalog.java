@@ -352,7 +352,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
 
   /**
    * Returns the size of each table, in about a microsecond per table, for meters and overviews.
-   * Tables whose size the file does not store are omitted.
+   * Sizes that the file does not store are -1.
    *
    * @return sizes by table name, in order; each is taken at a different point in time
    * @throws DatabaseClosedException if the database was closed
