@@ -342,7 +342,7 @@ public final class FileChanges implements AutoCloseable {
             + " "
             + Files.getLastModifiedTime(file.resolveSibling(file.getFileName() + Storage.LOG));
       } catch (IOException e) {
-        return "no log"; // or it was removed
+        return "no log"; // or the log was removed
       }
     }
 
