@@ -124,7 +124,8 @@ public record FileReport(
   public record Files(long dataBytes, long logBytes, long doubleWriteBytes) {}
 
   /**
-   * The log that starts at the redo point. The log of a closed file is not needed, and not read.
+   * The part of the log that recovery reads, from the redo point. The log of a closed file is not
+   * needed, and is not read.
    *
    * @param endLsn its end; 0 if it was not read
    * @param records its records

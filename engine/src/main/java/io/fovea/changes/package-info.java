@@ -2,7 +2,7 @@
  * Committed changes, read from the log while it is written.
  *
  * <pre>
- *   ChangeReader    commits in the order of the log, from a position on
+ *   ChangeReader    commits in the order of the log, starting at a position
  *   TableNames      the trees that are tables, at the position of the reader
  *   ChangePoint     a position
  * </pre>
