@@ -19,8 +19,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table whose keys and values are plain byte strings: the stored form of every table except those
- * of rows.
+ * A table whose keys and values are plain byte strings: the stored form of every table except
+ * tables of rows.
  */
 final class ByteTable extends Table<byte[], byte[]> {
   private final RowTable table;

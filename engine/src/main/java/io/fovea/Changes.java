@@ -132,8 +132,9 @@ public final class Changes implements AutoCloseable {
   }
 
   /**
-   * {@return the position after the last batch taken and after commits that changed no table} If
-   * batches are rare, store it from time to time, so that it stays within what the log keeps.
+   * {@return the position after the last batch taken and any later commits that changed no table}
+   * If batches are rare, store it from time to time, so that the log still contains the changes
+   * after it.
    */
   public ChangePosition position() {
     lock.lock();

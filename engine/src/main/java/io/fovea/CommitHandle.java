@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  * answer("done");
  * }</pre>
  *
- * <p>So one thread can serve many clients that share the syncs of the device. There is nothing to
- * wait for with {@link Durability#ASYNC} and {@link Durability#NONE}, or if the transaction has
- * written nothing and has read only durable data. Source: flush pipelining, R. Johnson et al.,
- * Aether: A Scalable Approach to Logging, PVLDB 3, 2010.
+ * <p>This lets one thread serve many clients, whose commits share the syncs of the device. There is
+ * nothing to wait for with {@link Durability#ASYNC} and {@link Durability#NONE}, or if the
+ * transaction has written nothing and has read only durable data. Source: flush pipelining, R.
+ * Johnson et al., Aether: A Scalable Approach to Logging, PVLDB 3, 2010.
  *
  * @since 0.1.0
  */
@@ -48,7 +48,7 @@ public final class CommitHandle {
    * Returns whether there is nothing left to wait for. Takes a few nanoseconds.
    *
    * @return whether the transaction is durable; once true, always true
-   * @throws DurabilityLostException if it can't become durable any more; {@link
+   * @throws DurabilityLostException if it can no longer become durable; {@link
    *     DurabilityLostException#mayHaveCommitted} tells whether the next opening may find it
    *     committed
    * @throws DatabaseClosedException if the database was closed before the transaction became

@@ -12,13 +12,13 @@ import java.util.function.Consumer;
  * end of the file. Use a compaction if free pages are scattered all over the file, as after many
  * deletes.
  *
- * <p><b>Where it works.</b> In any database open for writing, with or without a log, in a file or
- * in memory; not in a snapshot. It can't be started in a transaction or from a {@link #progress}
- * listener. A second compaction waits for the first.
+ * <p><b>Where it works.</b> A compaction works in any database open for writing, with or without a
+ * log, in a file or in memory, but not in a snapshot. It can't be started in a transaction or from
+ * a {@link #progress} listener. A second compaction waits for the first.
  *
- * <p><b>How it ends early.</b> By an interrupt, by an exception from {@link #progress}, or by a
- * close of the database, which waits for it. Moved pages stay moved. {@link DatabaseStats.Storage}
- * counts them.
+ * <p><b>How it ends early.</b> An interrupt, an exception from the {@link #progress} listener, or a
+ * close of the database (which waits for it) ends a compaction early. Moved pages stay moved.
+ * {@link DatabaseStats.Storage} counts them.
  *
  * <p><b>Effect on other operations.</b> Pages are moved in steps of at most a few hundred. Creating
  * or dropping a table or index waits for one step; a transaction waits only for single pages. An

@@ -141,7 +141,7 @@ public final class Database extends Catalog implements AutoCloseable {
 
   /**
    * Opens a database, and creates it if the file does not exist. A database with a log that was not
-   * closed is recovered first: all acknowledged commits are present, and no partial ones. The
+   * closed is recovered first: it then contains all acknowledged commits, and no partial ones. The
    * logger {@code io.fovea} reports the progress of long recoveries.
    *
    * <p>A database with a log ({@link Options#durability}) has two more files next to the data file,
@@ -319,7 +319,8 @@ public final class Database extends Catalog implements AutoCloseable {
    *
    * <p>The snapshot is a separate database: tables and rows of one cannot be used with the other.
    * Its transactions have no timeout. It has its own buffer, and while it is open, pages are copied
-   * before they change; {@link SnapshotOptions} limits both. Closing this database closes it too.
+   * before they change; {@link SnapshotOptions} limits both. Closing this database closes the
+   * snapshot too.
    *
    * <p>Opening takes milliseconds and may delay other transactions by about one. A transaction that
    * is active at that time and has read data that has since changed is aborted once, with a
@@ -479,10 +480,10 @@ public final class Database extends Catalog implements AutoCloseable {
 
   /**
    * Backs up the database into a directory while it is in use: a file of the same name, its log,
-   * and a manifest. {@link Restore} turns them into a database in the state of some moment between
-   * the beginning and the end of the backup. It contains everything acknowledged before the backup
-   * began. Every page and log record is verified. No existing file is overwritten, and a failed
-   * backup leaves no files.
+   * and a manifest. {@link Restore} turns them into a database: a copy of this one at some time
+   * between the beginning and the end of the backup. The copy contains everything acknowledged
+   * before the backup began. Every page and log record is verified. No existing file is
+   * overwritten, and a failed backup leaves no files.
    *
    * <p>Transactions continue meanwhile. The log grows by what they write, because the backup needs
    * those records. Without a log (in memory, or with {@link Durability#NONE}) the backup waits
@@ -571,7 +572,7 @@ public final class Database extends Catalog implements AutoCloseable {
         return;
       }
       closed = true;
-      boolean[] quiet = new boolean[2]; // not marked clean if a step before fails
+      boolean[] quiet = new boolean[2]; // not marked clean if an earlier step fails
       Store.closeAll(9, step -> closeStep(step, quiet));
     } finally {
       closing.unlock();

@@ -37,8 +37,8 @@ import java.util.Map;
  * @param waitingTransactions threads waiting to begin a transaction, because the maximum number is
  *     running
  * @param oldestTransactionNanos the age of the oldest running transaction; 0 if none is running
- * @param transactionNanos the duration of committed transactions; of those that wrote nothing, one
- *     in seven is measured and counted for all
+ * @param transactionNanos the duration of committed transactions; of the transactions that wrote
+ *     nothing, one in seven is measured and stands for all of them
  * @param protocol the concurrency control protocol
  * @param health whether the database works
  * @param buffer the buffer pool
@@ -91,7 +91,8 @@ public record DatabaseStats(
      */
     DURABILITY_LOST,
     /**
-     * A commit failed halfway, and no transaction can begin. With a log, reopening recovers all.
+     * A commit failed halfway, and no transaction can begin. With a log, reopening recovers
+     * everything.
      */
     STOPPED
   }
@@ -203,7 +204,8 @@ public record DatabaseStats(
    * @param live records that now have exact timestamps
    * @param capacity the maximum number of these records
    * @param materialised how often a record got exact timestamps
-   * @param approximate how often they started from a bound that may be another record's
+   * @param approximate how often a record's exact timestamps started from a bound that may be
+   *     another record's
    * @param released how often exact timestamps were dropped
    * @param suspectedFalseConflicts conflicts that such a bound may have caused
    * @param sketchBytes the memory of the sketch, 0 if there is none
@@ -308,11 +310,12 @@ public record DatabaseStats(
    * The files. The last three figures are counted from the opening of the database.
    *
    * @param bytes the size of the data file
-   * @param freeBytes its free pages
+   * @param freeBytes the bytes of its free pages
    * @param logBytes the size of the log file
-   * @param bytesMoved pages moved by {@link Database#compact}
-   * @param bytesReclaimed free pages cut off the end of the data file
-   * @param bytesPunched free pages within the file punched out ({@link CompactOptions#punchHoles})
+   * @param bytesMoved bytes of pages moved by {@link Database#compact}
+   * @param bytesReclaimed bytes of free pages cut off the end of the data file
+   * @param bytesPunched bytes of free pages punched out within the file ({@link
+   *     CompactOptions#punchHoles})
    */
   public record Storage(
       long bytes,
@@ -351,8 +354,8 @@ public record DatabaseStats(
   /**
    * Loads of tables ({@link RowTable#load(LoadOptions, LoadSource)}), and builds of indexes on
    * tables that contain records. All figures but the first are counted from the opening of the
-   * database, and include loads and builds in progress or abandoned. Index builds by transactions,
-   * used while eight others run, are not counted.
+   * database, and include loads and builds in progress or abandoned. An index build that runs in
+   * transactions instead, because eight others are running, is not counted.
    *
    * @param running loads and builds now running
    * @param records records that loads took from their sources, in steps of 256
@@ -379,7 +382,8 @@ public record DatabaseStats(
    * @param timestampBytesMax its maximum: {@link MemoryOptions#timestampBytes()} and the sketch or
    *     pages
    * @param logBytes the buffer of the log, and the data being written from it
-   * @param transactionBytes uncommitted writes of transactions, and their copies of pages they scan
+   * @param transactionBytes uncommitted writes of transactions, and their copies of the pages that
+   *     they scan
    * @param treeBytes memory that tables and indexes keep for splits
    * @param locationCacheBytes cached key locations
    * @param placeBytesMax their maximum: {@link MemoryOptions#locationCacheBytes()}

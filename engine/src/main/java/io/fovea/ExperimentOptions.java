@@ -147,7 +147,7 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets where physical addresses are stored with logical names.
+   * Sets where physical addresses are stored alongside logical names.
    *
    * @param hints the hints; the default is {@link Hints#ALL}
    * @return new options
@@ -157,7 +157,7 @@ public final class ExperimentOptions {
     return with(v -> v.hints = hints);
   }
 
-  /** {@return where physical addresses are stored with logical names} */
+  /** {@return where physical addresses are stored alongside logical names} */
   public Hints hints() {
     return v.hints;
   }
@@ -302,8 +302,8 @@ public final class ExperimentOptions {
    * io.fovea.error.InvalidUseException}. A thread that begins a transaction within another waits
    * for itself until the timeout.
    *
-   * <p>Its purpose is figure 14 of Graefe et al., "In-Memory Performance for Big Data" (PVLDB 8,
-   * 2014): the cost of locks.
+   * <p>It exists to reproduce figure 14 of Graefe et al., "In-Memory Performance for Big Data"
+   * (PVLDB 8, 2014): the cost of locks.
    *
    * @param isolated whether there is concurrency control; the default is true
    * @return new options

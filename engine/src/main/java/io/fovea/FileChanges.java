@@ -119,7 +119,7 @@ public final class FileChanges implements AutoCloseable {
   }
 
   /**
-   * Follows the changes that become durable from now on. Reads the whole retained log for table
+   * Follows the changes that become durable after this call. Reads the whole retained log for table
    * names. Throws the exceptions of {@link #first}.
    *
    * @param file the data file; its log is next to it
@@ -147,7 +147,9 @@ public final class FileChanges implements AutoCloseable {
             next.changes().stream().map(Change::new).toList(), new ChangePosition(next.next()));
   }
 
-  /** {@return the position after the last batch taken and after commits that changed no table} */
+  /**
+   * {@return the position after the last batch taken and any later commits that changed no table}
+   */
   public ChangePosition position() {
     return new ChangePosition(file.position());
   }

@@ -3,7 +3,7 @@ package io.fovea;
 import io.fovea.schema.EntryHints;
 
 /**
- * Selects where the engine stores physical addresses with logical names, to skip translation.
+ * Selects where the engine stores physical addresses alongside logical names, to skip translation.
  *
  * <pre>
  *   stored in                    logical name    hint                a stale one is detected by

@@ -129,7 +129,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   /**
    * Returns the primary key of the current record, without reading the record.
    *
-   * @return the key, an object that further calls may return until the next move
+   * @return the key; calls before the next move may return the same object
    * @throws InvalidUseException if there is no current record, or as {@link #next}
    */
   public K key() {

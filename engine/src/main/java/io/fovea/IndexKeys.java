@@ -50,7 +50,7 @@ abstract sealed class IndexKeys<I> {
   static final class OfObjects<I> extends IndexKeys<I> {
     private final EntryKey keys;
 
-    /** Whether keys are complete and at most one object has each. */
+    /** Whether keys are complete and each belongs to at most one object. */
     private final boolean unique;
 
     OfObjects(IndexCore index, EntryKey keys) {

@@ -137,7 +137,7 @@ public final class LoadOptions {
   /**
    * Sets how to handle two records with the same key.
    *
-   * @param what {@link Duplicates#FAIL} by default
+   * @param what how to handle them; the default is {@link Duplicates#FAIL}
    * @return new options
    */
   public LoadOptions duplicates(Duplicates what) {

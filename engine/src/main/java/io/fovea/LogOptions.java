@@ -113,8 +113,8 @@ public final class LogOptions {
    * about a second per 200 MiB. The log file grows to about this size, and temporarily beyond it
    * during a backup or a transaction of that size. After a close it has one segment.
    *
-   * @param bytes at least 256 KiB, and at least four times the segment size and the buffer size
-   *     (checked at open)
+   * @param bytes at least 256 KiB, four times the segment size and four times the buffer size (the
+   *     last two are checked at open)
    * @return new options
    * @throws IllegalArgumentException if it is less than 256 KiB
    */
@@ -190,9 +190,9 @@ public final class LogOptions {
   /**
    * Sets the idle time after which the log and the data file shrink, if the log has grown or the
    * data file has much preallocated space. A checkpoint writes all changed pages, the preallocated
-   * space is released, and the log keeps two segments, or more if its buffer or {@link
-   * #changeRetentionBytes} requires them. Both files grow again with the next changes, which costs
-   * the time to fill them with zeros.
+   * space is released, and the log keeps two segments, or more if required by its buffer or by
+   * {@link #changeRetentionBytes}. Both files grow again with the next changes, which costs the
+   * time to fill them with zeros.
    *
    * <p>Without this, or if {@link #checkpointInterval} is zero, the log file keeps its size, about
    * {@link #maxBytes}, until the database is closed.

@@ -8,8 +8,8 @@
  * </pre>
  *
  * <p>Contract: only durable commits are read, once each, in the order of the log. A reader resumes
- * where it stopped, after any crash, or reports that the log no longer has that position. Nothing
- * here waits for, or delays, transactions.
+ * where it stopped, after any crash, or reports that the log no longer contains that position.
+ * Nothing here waits for, or delays, transactions.
  */
 @NullMarked
 package io.fovea.changes;

@@ -8,7 +8,7 @@ package io.fovea.config;
 public enum Durability {
   /**
    * Power loss: a commit returns once it is on stable storage. A read-only transaction returns once
-   * everything it has read is. The default for files.
+   * everything it has read is on stable storage. The default for files.
    */
   SYNC,
   /**
