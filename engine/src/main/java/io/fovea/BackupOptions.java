@@ -27,8 +27,8 @@ public final class BackupOptions {
   }
 
   /**
-   * Sets the maximum speed, to leave bandwidth of the device to others. The slower the backup, the
-   * more log is kept meanwhile.
+   * Sets the maximum speed, to leave device bandwidth for other work. The slower the backup, the
+   * more log must be kept while it runs.
    *
    * @param bytes bytes per second; 0, the default, for no limit
    * @return new options
@@ -53,10 +53,10 @@ public final class BackupOptions {
    * last of which must have the given position or a later one: after a full backup on Sunday, each
    * daily backup may contain the changes since Sunday or since the day before.
    *
-   * <p>The backup fails with {@link io.fovea.error.InvalidUseException} if the changed pages are
-   * unknown: the position belongs to another database, is later than the database (to a copy of its
-   * files that has diverged), or the database was changed without a log since (in memory, or with
-   * {@link Durability#NONE}). A full backup is needed then.
+   * <p>The backup fails with {@link io.fovea.error.InvalidUseException} if it is unknown which
+   * pages have changed: the position belongs to another database, is later than the database's own
+   * (it comes from a copy of the files that has diverged), or the database has since been changed
+   * without a log (in memory, or with {@link Durability#NONE}). Make a full backup in that case.
    *
    * @param position the position of the earlier backup: {@link BackupReport#position}, or {@link
    *     BackupPosition#of}

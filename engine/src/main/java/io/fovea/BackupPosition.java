@@ -11,8 +11,8 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The position up to which a backup contains the changes of a database. With {@link
- * BackupOptions#since} the next backup contains only later changes.
+ * The position up to which a backup contains the changes of a database. Passed to {@link
+ * BackupOptions#since}, it limits the next backup to later changes.
  *
  * <p>A backup returns its position ({@link BackupReport#position}). Keep it as text ({@link
  * #toString}, {@link #parse}), or read it from the backup ({@link #of}). A value; safe for any
@@ -72,7 +72,7 @@ public final class BackupPosition {
     return point.id();
   }
 
-  /** {@return the LSN; of two positions of a database the later one has the higher} */
+  /** {@return the LSN; a later position of the same database has a higher LSN} */
   public long lsn() {
     return point.lsn();
   }
@@ -87,7 +87,7 @@ public final class BackupPosition {
     return point.hashCode();
   }
 
-  /** {@return the position as text, for {@link #parse}: a line without spaces} */
+  /** {@return the position as text, for {@link #parse}: a single line without spaces} */
   @Override
   public String toString() {
     return point.text();

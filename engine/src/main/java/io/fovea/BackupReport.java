@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param pagesReread pages read again because they were being written
  * @param dataBytes the size of the backup's file of pages
  * @param logBytes the size of the backup's log; 0 if there is none
- * @param logRecords records of that log
+ * @param logRecords records in that log
  * @param position the position for {@link BackupOptions#since} of a later backup; null for a
  *     database that is changed without a log
  * @param duration how long the backup took

@@ -8,9 +8,10 @@ import io.fovea.txn.Tx;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A reusable set of keys to read at once, with the rows read. Owned by the caller. For one thread
- * at a time. Its rows belong to the transaction in which they were read, see {@link Row}. Methods
- * with an index throw {@link IndexOutOfBoundsException} unless it is less than {@link #size}.
+ * A reusable set of keys to read at once, with the rows read. The caller owns it and must use it
+ * from one thread at a time. Its rows belong to the transaction in which they were read; see {@link
+ * Row}. Methods that take an index throw {@link IndexOutOfBoundsException} unless the index is less
+ * than {@link #size}.
  *
  * @since 0.1.0
  */
@@ -52,8 +53,8 @@ public final class Batch {
   }
 
   /**
-   * Returns a key of the read in progress. A batch cleared meanwhile is shared, with another thread
-   * or with a repeated body.
+   * Returns a key of the read in progress. If the batch was cleared during the read, another thread
+   * or a repeated body is sharing it.
    */
   Key keyAt(int i) {
     if (i >= size) {
@@ -116,7 +117,7 @@ public final class Batch {
    *
    * @param key the key to copy
    * @return this
-   * @throws InvalidUseException if the batch is full, or the key has other parts
+   * @throws InvalidUseException if the batch is full, or the key's parts differ from the table's
    */
   public Batch add(Key key) {
     add().set(key);
@@ -142,7 +143,7 @@ public final class Batch {
   }
 
   /**
-   * {@return the record of a key; void if there is none, or the batch was not read}
+   * {@return the record of a key; void if there is none, or if the batch was not read}
    *
    * @param i the key's index, from 0
    */
@@ -155,7 +156,7 @@ public final class Batch {
   /**
    * Reads all keys, in groups whose cache misses and reads overlap.
    *
-   * @param bytes how many of each record
+   * @param bytes the number of bytes to read of each record
    * @return the number of keys with a record
    */
   int read(Transaction tx, Tx t, int bytes) {

@@ -15,24 +15,24 @@ import io.fovea.config.Pretouch;
  * Database b = Database.open(Path.of("b.fovea"), options);
  * }</pre>
  *
- * <p><b>Distribution.</b> Each database has a guaranteed part ({@link
+ * <p><b>Distribution.</b> Each database has a guaranteed minimum ({@link
  * Options#bufferShare(BufferShare, long)}), and grows page by page as needed, up to its {@link
  * Options#bufferBytes}. At the limit, a database with less than its fair share (the limit divided
- * by the number of databases) takes memory from those with more, within about a second. One at its
- * fair share takes memory that others left unused for a second or longer. Otherwise a database that
- * needs a page evicts one of its pages.
+ * by the number of databases) takes memory from those with more, within about a second. A database
+ * at its fair share takes memory that others have left unused for a second or longer. If there is
+ * none, it evicts one of its own pages.
  *
- * <p><b>Limit.</b> It counts what {@link Options#bufferBytes} counts: frames, their headers, write
- * buffers. It is never exceeded. Memory that a database releases returns to the operating system at
- * once. Guaranteed parts are reserved: a database whose part does not fit is not opened. Logs,
- * timestamps, writes of transactions and the buffers of {@linkplain SnapshotOptions snapshots} are
- * not counted.
+ * <p><b>Limit.</b> The limit covers what {@link Options#bufferBytes} covers: frames, their headers,
+ * and write buffers. It is never exceeded. Memory that a database releases returns to the operating
+ * system at once. Guaranteed minimums are reserved: a database whose minimum does not fit is not
+ * opened. Logs, timestamps, writes of transactions and the buffers of {@linkplain SnapshotOptions
+ * snapshots} are not counted.
  *
  * <p><b>Cost.</b> Accesses to pages in memory cost nothing extra. A shared buffer has no huge
  * pages, which slows a large database by a few percent, and {@link Pretouch} has no effect. A
  * database of up to 64 MiB takes about 2 MiB in addition to its pages. If the JVM denies native
- * access, memory can't move between databases, and all of each database's {@code bufferBytes}
- * counts.
+ * access, memory can't move between databases, and each database's {@code bufferBytes} counts in
+ * full.
  *
  * @since 0.1.0
  */
@@ -66,8 +66,8 @@ public final class BufferShare {
   }
 
   /**
-   * {@return the number of open databases with this share; one with timestamps on disk counts
-   * twice}
+   * {@return the number of open databases with this share; a database with timestamps on disk
+   * counts twice}
    */
   public int databases() {
     return pools.members();

@@ -19,8 +19,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table whose keys and values are plain byte strings: the stored form of every table except those
- * of rows.
+ * A table whose keys and values are plain byte strings: the stored form of every table except
+ * tables of rows.
  */
 final class ByteTable extends Table<byte[], byte[]> {
   private final RowTable table;
@@ -153,7 +153,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     return estimate(tx, prefix, prefix, true);
   }
 
-  /** Estimates an interval; if it is a prefix, {@code to} is the prefix. */
+  /** Estimates an interval; for a prefix, {@code to} is the prefix. */
   private Estimate estimate(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
     tx.enter(database, core);

@@ -40,19 +40,19 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
 
   /**
    * Opens a table, and creates it if it does not exist. An index that the table lacks is built from
-   * its records before this method returns, while transactions continue and may change the records;
-   * the method waits three times for active transactions to end. While a unique index is built, a
-   * change that would give two records the same values is rejected if the index already has the
-   * first one. Otherwise the change succeeds and the build fails, unless one of the two records
-   * changes first.
+   * its records before this method returns. Transactions continue and may change the records; the
+   * method waits for active transactions to end, three times in all. While a unique index is built,
+   * a change that would give two records the same values is rejected if the index already contains
+   * the first of them. Otherwise the change succeeds and the build fails, unless one of the two
+   * records changes first.
    *
    * <p>If the table has an older version than the specification, the missing {@link
    * io.fovea.schema.Step steps} are applied in one change of the catalog, whatever the size of the
    * table. Stored rows are converted when they are next written. Handles of the older version are
-   * rejected from then on, and the method waits for transactions that may have used one.
+   * then rejected, and the method waits for transactions that may have used such a handle.
    *
-   * <p>This method is not part of a transaction: its effect is complete when it returns. {@link
-   * Transaction#table} opens a table as part of one.
+   * <p>This method is not part of a transaction: its effect is complete when it returns. To open a
+   * table as part of a transaction, use {@link Transaction#table}.
    *
    * @param spec the specification of the table
    * @return the table
@@ -110,13 +110,13 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Returns the specification of a table as the file has it: its key, the layout and version of its
-   * rows or the shapes of its objects, its indexes, and its expiry.
+   * Returns the specification of a table as stored in the file: its key, the layout and version of
+   * its rows or the shapes of its objects, its indexes, and its expiry.
    *
    * <p>A program that knows nothing else about the table can open it with this specification. An
    * index by a computed key is {@linkplain io.fovea.schema.IndexSpec#described described} only: a
-   * table with one can be opened for reading, or after a program with its extractor has opened it
-   * in this process. The steps to the present version are not stored.
+   * table with such an index can be opened only for reading, unless a program with its extractor
+   * has opened it in this process. The steps to the present version are not stored.
    *
    * @param name the name of the table
    * @return its specification; null if there is no such table
@@ -132,10 +132,9 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   /**
    * Drops a table with its indexes, without waiting for transactions. The drop is durable when this
    * method returns. The next use of the table by an active transaction throws {@link
-   * InvalidUseException}; what the transaction wrote to the table earlier is committed as if before
-   * the drop.
+   * InvalidUseException}; its earlier writes to the table are committed as if before the drop.
    *
-   * <p>The pages become free after the present transactions have ended: immediately if there are
+   * <p>The pages become free after the transactions now active have ended: immediately if there are
    * none and the table is small, otherwise in the background, in small steps. A close or a crash
    * interrupts this work; it resumes with the first change after the database is opened again.
    *
@@ -172,10 +171,10 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Removes the expiry of a table, as set by {@code expireAfter}. Expired records that were not
-   * removed yet become visible again. The index by time remains and can then be dropped; that of
-   * byte strings is dropped together with the expiry. Waits until no transaction is active, and
-   * blocks new ones meanwhile.
+   * Removes the expiry of a table, as set by {@code expireAfter}. Expired records that have not
+   * been removed yet become visible again. The index by time remains and can then be dropped; in a
+   * table of byte strings it is dropped together with the expiry. Waits until no transaction is
+   * active, and blocks new ones meanwhile.
    *
    * @param table the name of the table
    * @return whether there was a table of that name with an expiry
@@ -207,9 +206,9 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
 
   /**
    * Renames a table, without waiting for transactions. The change is durable when this method
-   * returns. Handles and transactions of the table continue, and the handles return the new name. A
-   * specification with the old name then describes another table. {@link Transaction#renameTable}
-   * renames as part of a transaction.
+   * returns. Handles and transactions of the table remain valid, and the handles return the new
+   * name. From then on, a specification with the old name describes a different table. {@link
+   * Transaction#renameTable} renames a table as part of a transaction.
    *
    * @param from the present name
    * @param to the new name, 1 to 255 characters
@@ -242,8 +241,8 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Opens a sequence with any values. A new one is created as {@link SequenceSpec#of} describes,
-   * from 1 in steps of 1.
+   * Opens a sequence, whatever its values are. If it does not exist, it is created as {@link
+   * SequenceSpec#of} describes, from 1 in steps of 1.
    *
    * @param name the name of the sequence, 1 to 255 characters
    * @return the sequence, safe for use by any thread
@@ -260,7 +259,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
 
   /**
    * Opens a sequence, and creates it durably if it does not exist. This is not part of a
-   * transaction; {@link Transaction#sequence} is.
+   * transaction; to open a sequence as part of one, use {@link Transaction#sequence}.
    *
    * @param spec its values, and the number of values to cache from now on
    * @return the sequence, safe for use by any thread
@@ -298,7 +297,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
 
   /**
    * Drops a sequence, which then returns no more values. The drop is durable when this method
-   * returns. {@link Transaction#dropSequence} drops as part of a transaction.
+   * returns. {@link Transaction#dropSequence} drops a sequence as part of a transaction.
    *
    * @param name the name of the sequence
    * @return whether the sequence existed
@@ -312,7 +311,8 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
 
   /**
    * Renames a sequence. The change is durable when this method returns. Handles remain valid and
-   * return the new name. {@link Transaction#renameSequence} renames as part of a transaction.
+   * return the new name. {@link Transaction#renameSequence} renames a sequence as part of a
+   * transaction.
    *
    * @param from the present name
    * @param to the new name, 1 to 255 characters
@@ -328,7 +328,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
-   * Changes the values of a sequence to those of a specification, beginning with its first one. The
+   * Changes the values of a sequence to those of a specification, beginning with the first. The
    * change is durable when this method returns, and applies to all handles. To restart at a value:
    *
    * <pre>{@code
@@ -337,7 +337,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    *
    * <p>Values are unique only from this change on: a restart may repeat earlier ones. Other threads
    * may get values of the old specification until the method returns. {@link
-   * Transaction#alterSequence} alters as part of a transaction.
+   * Transaction#alterSequence} alters a sequence as part of a transaction.
    *
    * @param spec the new values; its name identifies the sequence
    * @return whether the sequence existed
@@ -352,9 +352,9 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
 
   /**
    * Returns the size of each table, in about a microsecond per table, for meters and overviews.
-   * Sizes that the file does not store are missing.
+   * Sizes that the file does not store are -1.
    *
-   * @return sizes by table name, in order; each is as of a different point in time
+   * @return sizes by table name, in order; each is taken at a different point in time
    * @throws DatabaseClosedException if the database was closed
    */
   public Map<String, TableSize> tableSizes() {

@@ -26,9 +26,9 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>Methods that return a key, row or value throw {@link InvalidUseException} if the change is not
- * of a record, or does not belong to the given table. A value on the Java heap; safe for any
- * thread.
+ * <p>Methods that return a key, row or value throw {@link InvalidUseException} if the change does
+ * not concern a record, or does not belong to the given table. A value on the Java heap; safe for
+ * any thread.
  *
  * @since 0.1.0
  */
@@ -42,8 +42,9 @@ public final class Change {
     /** A table was created. Its records follow as separate changes. */
     CREATED,
     /**
-     * A table was loaded ({@link RowTable#load}): it has records that are not delivered as changes.
-     * To get them, read the table in a snapshot, and continue from the snapshot's position.
+     * A table was loaded ({@link RowTable#load}): it contains records that are not delivered as
+     * changes. To get them, read the table in a snapshot, and continue from the snapshot's
+     * position.
      */
     LOADED,
     /** A table was renamed to {@link #newName}. */
@@ -65,7 +66,10 @@ public final class Change {
     return KINDS[change.kind().ordinal()];
   }
 
-  /** {@return the table's name as of the commit; for {@link Kind#RENAMED} the previous one} */
+  /**
+   * {@return the table's name at the time of the commit; for {@link Kind#RENAMED}, the previous
+   * name}
+   */
   public String table() {
     return change.table();
   }
@@ -76,7 +80,8 @@ public final class Change {
   }
 
   /**
-   * {@return the record's key as stored, in a new array; in a table of byte strings the key itself}
+   * {@return the record's key as stored, in a new array; in a table of byte strings, the key
+   * itself}
    *
    * @throws InvalidUseException if the change is not of a record
    */
@@ -85,8 +90,8 @@ public final class Change {
   }
 
   /**
-   * {@return the record as stored, in a new array (of byte strings the value itself); null if
-   * deleted}
+   * {@return the record as stored, in a new array; in a table of byte strings, the value itself;
+   * null if deleted}
    *
    * @throws InvalidUseException if the change is not of a record
    */
@@ -140,7 +145,7 @@ public final class Change {
   }
 
   /**
-   * Decodes the record as an object. One written by an older class is converted.
+   * Decodes the record as an object. An object written by an older class is converted.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
@@ -159,8 +164,8 @@ public final class Change {
   }
 
   /**
-   * Decodes for a table that may be the wrong one. The log was verified, so a failure is not
-   * damage.
+   * Decodes for a table that may be the wrong one. The log was verified, so a failure does not
+   * indicate damage.
    */
   private <T> T fitting(String what, Supplier<T> decoded) {
     try {

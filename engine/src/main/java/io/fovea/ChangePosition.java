@@ -9,9 +9,10 @@ import org.jspecify.annotations.Nullable;
  * A position in the sequence of a database's commits, from which {@link Database#changes} starts.
  *
  * <p>{@link Database#changesPosition} and each batch ({@link ChangeBatch#position}) return one.
- * Store it as text ({@link #toString}, {@link #parse}), best in the same transaction as the results
- * of the batch. It stays valid across closes and crashes as long as the log keeps the changes after
- * it, and only for its database: a restored backup is another one. A value; safe for any thread.
+ * Store it as text ({@link #toString}, {@link #parse}), preferably in the same transaction as the
+ * results of the batch. It stays valid across closes and crashes as long as the log keeps the
+ * changes after it, and only for its own database: a restored backup is a different database. A
+ * value; safe for any thread.
  *
  * @since 0.1.0
  */
@@ -52,8 +53,8 @@ public final class ChangePosition {
   }
 
   /**
-   * {@return the LSN; of two positions of a database the later one has the higher, or the same if
-   * no commit is between them}
+   * {@return the LSN; a later position of the same database has a higher LSN, or the same if no
+   * commit lies between them}
    */
   public long lsn() {
     return point.lsn();
@@ -72,7 +73,9 @@ public final class ChangePosition {
     return Objects.hash(point.id(), point.lsn());
   }
 
-  /** {@return the position as text, for {@link #parse}: less than 100 characters without spaces} */
+  /**
+   * {@return the position as text, for {@link #parse}: fewer than 100 characters, without spaces}
+   */
   @Override
   public String toString() {
     return point.text();

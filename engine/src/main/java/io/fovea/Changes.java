@@ -21,26 +21,26 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Committed changes of a database, one commit after the other: for an outbox, a cache or a replica.
- * Safe for any thread, platform or virtual; each batch goes to one caller. Closed with the database
- * at the latest.
+ * Safe for any thread, platform or virtual; each batch goes to one caller. Closing the database
+ * closes it too.
  *
  * <p><b>Contents.</b> Each commit that has changed records or tables arrives whole and exactly
- * once, when it is durable. Expired records arrive as deleted when they are removed. Not included
- * are records that {@link RowTable#load} has put into a table ({@link Change.Kind#LOADED} reports
- * the load), changes of indexes, and pages moved by {@link Database#compact} or a close.
+ * once, when it is durable. Expired records arrive as deleted when they are removed. Records that
+ * {@link RowTable#load} has put into a table ({@link Change.Kind#LOADED} reports the load), changes
+ * to indexes, and pages moved by {@link Database#compact} or a close are not included.
  *
- * <p><b>Order.</b> If two commits have changed the same record, or one has read what the other
- * wrote, they arrive in their serial order. If one has only read what the other changed later, they
- * may arrive in either order. So a replica equals the database once it has caught up; between two
- * batches it may be in a state that no transaction has seen.
+ * <p><b>Order.</b> If two commits have changed the same record, or the second has read what the
+ * first wrote, they arrive in their serial order. If the first has only read what the second then
+ * changed, they may arrive in either order. So a replica equals the database once it has caught up;
+ * between two batches it may be in a state that no transaction has seen.
  *
  * <p><b>Crashes.</b> Store the {@linkplain ChangeBatch#position position} of the last batch with
  * the results of processing it, in one transaction if they are in a database. Processing then
  * resumes there after a crash of either side, without gaps or repetitions.
  *
- * <p><b>Cost.</b> Changes are read from the log file, by any number of readers. These never block
- * writers, and do not extend how long changes are kept ({@link LogOptions#changeRetentionBytes}). A
- * whole batch is on the Java heap.
+ * <p><b>Cost.</b> Changes are read from the log file, by any number of readers. Readers never block
+ * writers, and do not extend how long changes are kept ({@link LogOptions#changeRetentionBytes}).
+ * Each batch is held on the Java heap as a whole.
  *
  * @since 0.1.0
  */
@@ -53,7 +53,7 @@ public final class Changes implements AutoCloseable {
 
   private volatile boolean closed;
 
-  /** Whether the database closed this. */
+  /** Whether the database was closed. */
   private volatile boolean ended;
 
   Changes(Store store, ChangeReader reader, Consumer<Changes> onClose) {
@@ -69,13 +69,13 @@ public final class Changes implements AutoCloseable {
    * log can't be read, after which the next call tries again, and {@link CorruptionException} if it
    * is damaged.
    *
-   * @param timeout the longest time to wait; zero not to wait
+   * @param timeout the longest time to wait; zero to return immediately
    * @return the batch; null if there was none in that time
    * @throws IllegalArgumentException if the timeout is negative
-   * @throws ChangesLostException if it is no longer kept: the reader was too slow for {@link
+   * @throws ChangesLostException if the batch is no longer kept: the reader was too slow for {@link
    *     LogOptions#changeRetentionBytes}
    * @throws OperationInterruptedException if the thread is interrupted while it waits
-   * @throws DurabilityLostException if there was none, and none can become durable any more
+   * @throws DurabilityLostException if there was no batch, and no further commit can become durable
    * @throws InvalidUseException if this was closed
    * @throws DatabaseClosedException if the database was closed
    */
@@ -132,8 +132,9 @@ public final class Changes implements AutoCloseable {
   }
 
   /**
-   * {@return the position after the last batch taken and after commits that changed no table} If
-   * batches are rare, store it from time to time, so that it stays within what the log keeps.
+   * {@return the position after the last batch taken and any later commits that changed no table}
+   * If batches are rare, store it from time to time, so that the log still contains the changes
+   * after it.
    */
   public ChangePosition position() {
     lock.lock();

@@ -186,7 +186,7 @@ final class CodedRows<K, V> extends Table<K, V> {
                     null)));
   }
 
-  /** An open end becomes the empty key, a prefix of all keys. */
+  /** A missing bound becomes the empty key, a prefix of all keys. */
   private Range range(Interval<K> i) {
     K lo = i.lo();
     K hi = i.hi();

@@ -1,8 +1,8 @@
 package io.fovea;
 
 /**
- * Converts keys and values of a table to their stored bytes and back. An instance may keep buffers,
- * and then serves one thread.
+ * Converts keys and values of a table to their stored bytes and back. An instance that keeps
+ * buffers serves one thread.
  */
 interface Coding<K, V> {
   Coding<byte[], byte[]> IDENTITY =

@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
  * A transaction that has committed but may not be durable yet, from {@link Database#runPipelined}
  * or {@link Transaction#commitAhead}. Safe for any thread.
  *
- * <p>Other transactions already see its changes, and wait for their durability before they return.
- * The program must not reveal the transaction, or what it has read, before {@link #await} has
- * returned or {@link #isDurable} is true: until then a crash undoes it.
+ * <p>Other transactions already see its changes, and a transaction that has read them returns only
+ * once they are durable. The program must not reveal the transaction, or what it has read, before
+ * {@link #await} has returned or {@link #isDurable} is true: until then, a crash would undo it.
  *
  * <pre>{@code
  * CommitHandle commit = db.runPipelined(tx -> accounts.update(tx, row));
@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  * answer("done");
  * }</pre>
  *
- * <p>So one thread can serve many clients that share the syncs of the device. There is nothing to
- * wait for with {@link Durability#ASYNC} and {@link Durability#NONE}, or if the transaction has
- * written nothing and read nothing that is not durable yet. Source: flush pipelining, R. Johnson et
- * al., Aether: A Scalable Approach to Logging, PVLDB 3, 2010.
+ * <p>This lets one thread serve many clients, whose commits share the syncs of the device. There is
+ * nothing to wait for with {@link Durability#ASYNC} and {@link Durability#NONE}, or if the
+ * transaction has written nothing and has read only durable data. Source: flush pipelining, R.
+ * Johnson et al., Aether: A Scalable Approach to Logging, PVLDB 3, 2010.
  *
  * @since 0.1.0
  */
@@ -47,11 +47,12 @@ public final class CommitHandle {
   /**
    * Returns whether there is nothing left to wait for. Takes a few nanoseconds.
    *
-   * @return whether it is durable; once true, always true
-   * @throws DurabilityLostException if it can't become durable any more; {@link
+   * @return whether the transaction is durable; once true, always true
+   * @throws DurabilityLostException if it can no longer become durable; {@link
    *     DurabilityLostException#mayHaveCommitted} tells whether the next opening may find it
    *     committed
-   * @throws DatabaseClosedException if the database was closed before it became durable
+   * @throws DatabaseClosedException if the database was closed before the transaction became
+   *     durable
    */
   public boolean isDurable() {
     return engine.isDurable(lsn, wrote);
@@ -68,9 +69,9 @@ public final class CommitHandle {
 
   /**
    * Returns a stage that completes when everything that the transaction has changed or read is
-   * durable, at once if it is. It completes exceptionally where {@link #isDurable} would throw. No
-   * thread waits. A virtual thread completes it and runs dependent actions without an executor,
-   * which may block.
+   * durable; if that is already so, the stage is complete. It completes exceptionally where {@link
+   * #isDurable} would throw. No thread waits. A virtual thread completes it and runs dependent
+   * actions that have no executor; these may block.
    *
    * @return the stage, a {@link CompletableFuture}
    */

@@ -9,30 +9,31 @@ import java.util.function.Consumer;
  * where runs of free pages remain ({@link #punchHoles}).
  *
  * <p><b>When to use it.</b> Each checkpoint, or without a log the close, cuts off free pages at the
- * end of the file. A compaction is for a file with free pages all over, as after many deletes.
+ * end of the file. Use a compaction if free pages are scattered all over the file, as after many
+ * deletes.
  *
- * <p><b>Where it works.</b> In any database open for writing, with or without a log, in a file or
- * in memory; not in a snapshot. It can't be started in a transaction or from a {@link #progress}
- * listener. A second compaction waits for the first.
+ * <p><b>Where it works.</b> A compaction works in any database open for writing, with or without a
+ * log, in a file or in memory, but not in a snapshot. It can't be started in a transaction or from
+ * a {@link #progress} listener. A second compaction waits for the first.
  *
- * <p><b>How it ends early.</b> By an interrupt, by an exception from {@link #progress}, or by a
- * close of the database, which waits for it. Moved pages stay moved. {@link DatabaseStats.Storage}
- * counts them.
+ * <p><b>How it ends early.</b> An interrupt, an exception from the {@link #progress} listener, or a
+ * close of the database (which waits for it) ends a compaction early. Moved pages stay moved.
+ * {@link DatabaseStats.Storage} counts them.
  *
  * <p><b>Effect on other operations.</b> Pages are moved in steps of at most a few hundred. Creating
- * or dropping a table or index waits for one step, a transaction for single pages only. An open
- * snapshot keeps copies of moved pages, and an incremental backup includes them. After a crash each
- * page is at its old or its new position.
+ * or dropping a table or index waits for one step; a transaction waits only for single pages. An
+ * open snapshot keeps copies of moved pages, and an incremental backup includes them. After a crash
+ * each page is at its old or its new position.
  *
- * <p>Moving a value longer than a quarter of a page locks its record, as a commit that writes it
- * does, for a few pages at a time. A transaction that has read the value may be aborted once and
- * retried. Change subscribers do not see moves.
+ * <p>Moving a value longer than a quarter of a page locks its record for a few pages at a time, as
+ * a commit that writes the value does. A transaction that has read the value may be aborted once
+ * and retried. Change subscribers do not see moves.
  *
  * <p><b>What stays in place.</b> Indexes being built, pages of dropped tables that transactions may
- * still use, long values that keep changing, and concurrent writes. The file ends after the last of
- * these until the next compaction. Half-empty pages are moved as they are. While a backup runs,
- * nothing is cut off or punched; a later checkpoint cuts off the end, and the next compaction does
- * both.
+ * still use, long values that keep changing, and pages being written concurrently. The file ends
+ * after the last of these until the next compaction. Half-empty pages are moved as they are. While
+ * a backup runs, nothing is cut off or punched; a later checkpoint cuts off the end, and the next
+ * compaction does both.
  *
  * <p>A value: each setter returns new options. Safe for any thread.
  *
@@ -107,12 +108,12 @@ public final class CompactOptions {
    * CompactReport#bytesPunched}). The pages remain free. Each is written once, which counts in
    * {@link #bytesPerSecond}.
    *
-   * <p>Later writes to them need space again, and the disk may be full by then. Commits then
-   * continue as long as pages fit into the buffer, and after that wait or fail with {@link
-   * io.fovea.error.StorageFullException}. No data is lost. Without holes the file keeps its space.
+   * <p>Later writes to these pages need space again, and the disk may be full by then. Commits then
+   * continue as long as pages fit into the buffer; after that, they wait or fail with {@link
+   * io.fovea.error.StorageFullException}. No data is lost. Without holes, the file keeps its space.
    *
-   * <p>If the file system does not support it, nothing is punched, and the log says so once. Linux
-   * supports it on ext4, XFS, Btrfs and tmpfs.
+   * <p>If the file system does not support holes, nothing is punched, and a log message says so
+   * once. Linux supports them on ext4, XFS, Btrfs and tmpfs.
    *
    * @param punch whether to punch holes; the default is true
    * @return new options
@@ -128,7 +129,7 @@ public final class CompactOptions {
 
   /**
    * Sets a progress listener. It is called in the compacting thread after each step of several
-   * pages, after each 65,536 pages of a search, and before the end is cut off and holes are
+   * pages, after every 65,536 pages of a search, and before the end is cut off and holes are
    * punched. An exception from it ends the compaction.
    *
    * @param told the listener; none by default

@@ -9,8 +9,8 @@ import io.fovea.catalog.Compaction;
  * @param bytesBefore bytes of pages in the file at the beginning, including free ones
  * @param bytesAfter bytes of pages in the file now, which grows and shrinks in larger steps
  * @param bytesUsed bytes in use among these
- * @param bytesPunched bytes of free pages punched out: part of {@code bytesAfter}, but not of the
- *     space on disk
+ * @param bytesPunched bytes of free pages punched out: included in {@code bytesAfter}, but not
+ *     occupying space on disk
  * @since 0.1.0
  */
 public record CompactReport(

@@ -30,7 +30,8 @@ public abstract sealed class Cursor<K, V> implements AutoCloseable
   public abstract boolean next();
 
   /**
-   * Moves to the previous record in the scan's order; from after the last record to the last one.
+   * Moves to the previous record in the scan's order. If the cursor is after the last record, moves
+   * to the last record.
    *
    * @return false if there is none
    */
@@ -67,7 +68,7 @@ public abstract sealed class Cursor<K, V> implements AutoCloseable
   abstract byte[] position();
 
   /**
-   * {@return the key of the current record, an object that the next move may reuse}
+   * {@return the key of the current record, in an object that the next move may reuse}
    *
    * @throws InvalidUseException if there is no current record
    */

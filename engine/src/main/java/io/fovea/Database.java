@@ -58,21 +58,21 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p>Transactions are serializable: the committed ones have the same effect as some serial
  * execution. {@link #run}, {@link #call} and {@link #read} take the body of a transaction, commit
  * it, and repeat it after a conflict. A body may therefore run more than once, and must have no
- * side effects that repetition would spoil. An exception from a body rolls back and is rethrown if
- * the body's reads are consistent. Otherwise the data may not explain the exception, and the body
- * is repeated instead.
+ * side effects that repetition would spoil. An exception from a body rolls the transaction back and
+ * is rethrown if the body's reads are consistent. Otherwise inconsistent data may have caused the
+ * exception, and the body is repeated instead.
  *
- * <p>Safe for any thread, platform or virtual. Close what {@link #open(Path)}, {@link #inMemory()},
- * {@link #snapshot} and {@link #changes} return. All operations may throw the following exceptions,
- * whether their documentation says so or not:
+ * <p>Safe for any thread, platform or virtual. Close the objects that {@link #open(Path)}, {@link
+ * #inMemory()}, {@link #snapshot} and {@link #changes} return. All operations may throw the
+ * following exceptions, whether their documentation says so or not:
  *
  * <ul>
- *   <li>{@link DatabaseClosedException} if the database is closed, before or meanwhile. This
- *       includes operations of everything obtained from the database.
+ *   <li>{@link DatabaseClosedException} if the database is closed, before the operation or during
+ *       it. This includes operations on everything obtained from the database.
  *   <li>{@link StorageException} if the operating system reports an error, and {@link
  *       CorruptionException} if a page or the log is damaged.
  *   <li>{@link DurabilityLostException} if they write or wait for durability, and nothing can
- *       become durable any more.
+ *       become durable any longer.
  *   <li>{@link OperationInterruptedException} if the thread is interrupted while they wait.
  * </ul>
  *
@@ -141,7 +141,7 @@ public final class Database extends Catalog implements AutoCloseable {
 
   /**
    * Opens a database, and creates it if the file does not exist. A database with a log that was not
-   * closed is recovered first: all acknowledged commits are present, and no partial ones. The
+   * closed is recovered first: it then contains all acknowledged commits, and no partial ones. The
    * logger {@code io.fovea} reports the progress of long recoveries.
    *
    * <p>A database with a log ({@link Options#durability}) has two more files next to the data file,
@@ -153,8 +153,8 @@ public final class Database extends Catalog implements AutoCloseable {
    * @return the database
    * @throws DatabaseLockedException if it is already open, in this process or another
    * @throws IncompatibleFormatException if the file is not a database (an empty file is not), has
-   *     another page size or a newer format, or does not exist and must not be created
-   * @throws UncleanShutdownException if it was last open without a log and was not closed
+   *     another page size or a newer format, or does not exist and the options forbid creating it
+   * @throws UncleanShutdownException if it was last opened without a log and was not closed
    * @throws CorruptionException if it is damaged, or was not closed and its log is missing or
    *     belongs to another database
    * @throws PoolTooSmallException if the buffer is smaller than the minimum
@@ -178,8 +178,8 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Creates a database in memory. Pages that do not fit into the buffer are kept in other memory.
-   * All data is discarded when the database is closed.
+   * Creates a database in memory. Pages that do not fit into the buffer are kept in memory outside
+   * it. All data is discarded when the database is closed.
    *
    * @param options the options; those about files have no effect
    * @return the database
@@ -207,7 +207,9 @@ public final class Database extends Catalog implements AutoCloseable {
     return made(options, Opening.on(storage, options.toStore(), Schema.CATALOG));
   }
 
-  /** For tests: stops all threads and releases the files as they are, as a killed process does. */
+  /**
+   * For tests: stops all threads and releases the files as they are, as if the process were killed.
+   */
   void abandon() {
     closing.lock();
     try {
@@ -263,7 +265,7 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Like {@link #requireOpen}, but passes for active bodies while {@link #close} waits for them.
+   * Like {@link #requireOpen}, but lets active bodies continue while {@link #close} waits for them.
    */
   void requireServing() {
     store.requireServing();
@@ -273,7 +275,7 @@ public final class Database extends Catalog implements AutoCloseable {
     return store.closedException();
   }
 
-  /** {@return the name in log lines and meters: from the options, or that of the file} */
+  /** {@return the name in log lines and meters: from the options, or the file's name} */
   public String name() {
     return store.name();
   }
@@ -296,7 +298,7 @@ public final class Database extends Catalog implements AutoCloseable {
     return store.isOpen();
   }
 
-  /** {@return counters since the opening, and current sizes; cheap enough to be polled} */
+  /** {@return counters since the database was opened, and current sizes; cheap enough to poll} */
   public DatabaseStats stats() {
     requireOpen();
     return DatabaseStats.of(options, store, schema, source.retries());
@@ -304,8 +306,9 @@ public final class Database extends Catalog implements AutoCloseable {
 
   /**
    * Opens a snapshot: a read-only view of the database as it is now, for any number of threads. It
-   * contains everything committed before, and nothing committed later. Its readers never conflict
-   * with writers and may read any number of records. Use it for exports, long reports and copies.
+   * contains everything committed before the call, and nothing committed later. Its readers never
+   * conflict with writers and may read any number of records. Use it for exports, long reports and
+   * copies.
    *
    * <pre>{@code
    * try (Database then = db.snapshot()) {
@@ -316,12 +319,13 @@ public final class Database extends Catalog implements AutoCloseable {
    *
    * <p>The snapshot is a separate database: tables and rows of one cannot be used with the other.
    * Its transactions have no timeout. It has its own buffer, and while it is open, pages are copied
-   * before they change; {@link SnapshotOptions} limits both. It is closed with this database at the
-   * latest.
+   * before they change; {@link SnapshotOptions} limits both. Closing this database closes the
+   * snapshot too.
    *
    * <p>Opening takes milliseconds and may delay other transactions by about one. A transaction that
-   * is active meanwhile and has read data changed since is aborted once, with a retryable cause.
-   * With {@link Durability#SYNC}, everything in the snapshot is durable when this returns.
+   * is active at that time and has read data that has since changed is aborted once, with a
+   * retryable cause. With {@link Durability#SYNC}, everything in the snapshot is durable when this
+   * method returns.
    *
    * @return the snapshot
    * @throws TransactionAbortedException if a commit that is waiting for the disk, and is partly
@@ -343,9 +347,9 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Subscribes to committed changes from a position on. Each commit arrives whole and exactly once,
-   * in log order, across closes and crashes. See {@link Changes} for the order and for what is
-   * omitted.
+   * Subscribes to the committed changes after a position. Each commit arrives whole and exactly
+   * once, in log order, across closes and crashes. See {@link Changes} for the order and for what
+   * is omitted.
    *
    * <pre>{@code
    * try (Changes changes = db.changes(ChangePosition.parse(saved))) {
@@ -359,7 +363,7 @@ public final class Database extends Catalog implements AutoCloseable {
    * }</pre>
    *
    * @param from where to begin: {@link #changesPosition} of this database or of a snapshot, or the
-   *     position of the last batch processed, however long ago
+   *     position of the last batch processed, however old
    * @return the changes
    * @throws ChangesLostException if some of them are no longer kept, or the position belongs to
    *     another database
@@ -379,19 +383,20 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Returns the position after the commits that this database contains: of a snapshot the position
-   * at its opening, otherwise the current one. A subscriber starts, or starts over, by reading a
-   * snapshot and then following the {@link #changes} from the snapshot's position.
+   * Returns the position after the commits that this database contains: for a snapshot, the
+   * position at which it was opened; otherwise, the current position. A subscriber starts, or
+   * starts over, by reading a snapshot and then following the {@link #changes} from the snapshot's
+   * position.
    *
-   * <p>Everything before the position is durable when this returns, so with {@link
+   * <p>Everything before the position is durable when this method returns, so with {@link
    * Durability#ASYNC} it may wait for the log. A commit in progress may lie before the position of
    * this database and still be invisible to a read that follows. To combine a read with a position,
    * use a snapshot.
    *
    * @return the position, valid for this database as long as its changes are kept
    * @throws InvalidUseException if the database has no log, or was opened read-only or without
-   *     {@link LogOptions#changeRetentionBytes}; in a transaction of this thread; for a snapshot
-   *     opened while the log was full
+   *     {@link LogOptions#changeRetentionBytes}; if this thread has a transaction; or if this is a
+   *     snapshot opened while the log was full
    * @throws StorageFullException if the log is full
    */
   public ChangePosition changesPosition() {
@@ -404,9 +409,9 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * {@return the counts of pages in the buffer pool by placement; pages that move meanwhile may
-   * count twice or not at all} Unlike {@link #stats} this reads the header of every frame, which
-   * takes milliseconds per gigabyte of buffer. For measurements, not for polling.
+   * {@return the counts of pages in the buffer pool by placement; pages that move during the call
+   * may be counted twice or not at all} Unlike {@link #stats} this reads the header of every frame,
+   * which takes milliseconds per gigabyte of buffer. For measurements, not for polling.
    */
   public DatabaseStats.Placement placement() {
     requireOpen();
@@ -416,10 +421,10 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Makes a checkpoint and waits for it. Everything committed before is then in the data file, and
-   * needs no recovery after a crash. Checkpoints also happen automatically ({@link
+   * Makes a checkpoint and waits for it. Everything committed before the call is then in the data
+   * file, and needs no recovery after a crash. Checkpoints also happen automatically ({@link
    * LogOptions#maxBytes}, {@link LogOptions#checkpointInterval}); call this at times that suit the
-   * application. Transactions continue meanwhile. After an error the next checkpoint retries. Does
+   * application. Transactions continue meanwhile. If a checkpoint fails, the next one retries. Does
    * nothing without a log.
    */
   public void checkpoint() {
@@ -446,15 +451,16 @@ public final class Database extends Catalog implements AutoCloseable {
   /**
    * Checks the whole database: that every tree is in order and reachable, every page is used once
    * or free, and every index entry has its record. Waits until no transaction is active, and delays
-   * new ones until it ends. In a snapshot everything reachable is checked, but free pages are not.
+   * new ones until the check ends. In a snapshot, everything reachable is checked, but free pages
+   * are not.
    *
-   * <p>First, while transactions continue, it waits for loads of tables, which may take as long as
-   * their sources, and for trees of indexes being written, which takes seconds, or longer during a
-   * backup. To check without stopping transactions, use a snapshot, or {@link FileReport#verify} on
-   * a backup.
+   * <p>Before that, while transactions continue, it waits for loads of tables to end, which may
+   * take as long as their sources, and for index trees to be written, which takes seconds, or
+   * longer during a backup. To check without stopping transactions, use a snapshot, or {@link
+   * FileReport#verify} on a backup.
    *
    * @return the findings; damage is reported, not thrown
-   * @throws InvalidUseException in a transaction of this thread
+   * @throws InvalidUseException if this thread has a transaction
    * @throws TransactionAbortedException if transactions do not end within a minute
    */
   public VerifyReport verify() {
@@ -474,22 +480,22 @@ public final class Database extends Catalog implements AutoCloseable {
 
   /**
    * Backs up the database into a directory while it is in use: a file of the same name, its log,
-   * and a manifest. {@link Restore} turns them into a database, as it was at some time between the
-   * beginning and the end of the backup. It contains everything acknowledged before the beginning.
-   * Every page and log record is verified. No existing file is overwritten, and a failed backup
-   * leaves no files.
+   * and a manifest. {@link Restore} turns them into a database: a copy of this one at some time
+   * between the beginning and the end of the backup. The copy contains everything acknowledged
+   * before the backup began. Every page and log record is verified. No existing file is
+   * overwritten, and a failed backup leaves no files.
    *
-   * <p>Transactions continue meanwhile. The log grows by what they write, since the backup needs
-   * it. Without a log (in memory, or with {@link Durability#NONE}) the backup waits until no
-   * transaction is active; new ones, and the creation and removal of tables, wait until it ends or
-   * is interrupted.
+   * <p>Transactions continue meanwhile. The log grows by what they write, because the backup needs
+   * those records. Without a log (in memory, or with {@link Durability#NONE}) the backup waits
+   * until no transaction is active; new ones, and the creation and removal of tables, wait until
+   * the backup ends or is interrupted.
    *
    * @param directory the directory; created if it does not exist
    * @param how the speed, and the position of the backup to build on
    * @return the report
    * @throws InvalidUseException if one of the files exists, if the changes {@linkplain
-   *     BackupOptions#since since the position} are unknown, in a snapshot, and without a log in a
-   *     transaction of this thread
+   *     BackupOptions#since since the position} are unknown, if this is a snapshot, or if there is
+   *     no log and this thread has a transaction
    * @throws TransactionAbortedException without a log, if transactions do not end within a minute
    */
   public BackupReport backup(Path directory, BackupOptions how) {
@@ -543,11 +549,11 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
-   * Closes the database: admits no more transactions, waits for active ones up to {@link
-   * TransactionOptions#closeTimeout}, aborts the others, writes everything and marks the file
-   * clean. A second call waits for the first and does nothing. If not everything could be written,
-   * it throws; with a log the next opening recovers the database, without one it can't be opened
-   * again.
+   * Closes the database: admits no more transactions, waits up to {@link
+   * TransactionOptions#closeTimeout} for active ones, aborts those that remain, writes everything
+   * and marks the file clean. A second call waits for the first and does nothing. Throws if not
+   * everything could be written: with a log, the next opening then recovers the database; without
+   * one, the database can't be opened again.
    *
    * @throws InvalidUseException in the body of a transaction of this database
    */
@@ -566,7 +572,7 @@ public final class Database extends Catalog implements AutoCloseable {
         return;
       }
       closed = true;
-      boolean[] quiet = new boolean[2]; // not marked clean if a step before fails
+      boolean[] quiet = new boolean[2]; // not marked clean if an earlier step fails
       Store.closeAll(9, step -> closeStep(step, quiet));
     } finally {
       closing.unlock();

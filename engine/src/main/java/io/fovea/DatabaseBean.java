@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * agents and {@code fovea top}: {@code DatabaseBean.register(Database.open(file, options))}. Safe
  * for any thread.
  *
- * <p>The bean is named {@code io.fovea:type=Database,name="shop.fovea",id=...}, with the last
- * element of {@link Database#name}. Its read-only attributes are the figures of {@link
+ * <p>The bean is named {@code io.fovea:type=Database,name="shop.fovea",id=...}, where the name is
+ * the last element of {@link Database#name}. Its read-only attributes are the figures of {@link
  * DatabaseStats}, with dots in their names: {@code commits}, {@code log.bytes}, {@code
  * abortsByCause.VALIDATION}. Reading them takes microseconds and does not slow down transactions.
  * Closing the database removes the bean.

@@ -24,20 +24,21 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /**
- * Counters and sizes of a database at one time. Counters start at the opening, and are exact only
- * while the database is idle. Times are in nanoseconds, and totals unless stated otherwise. A
- * value; safe for any thread.
+ * Counters and sizes of a database at one point in time. Counters start when the database is
+ * opened, and are exact only while it is idle. Times are in nanoseconds, and are totals unless
+ * stated otherwise. A value; safe for any thread.
  *
  * @param commits committed transactions
  * @param rollbacks transactions rolled back by their own code, by a call or an exception
  * @param abortsByCause aborted attempts by cause; every cause is a key
  * @param retries attempts after the first
  * @param pessimisticAttempts pessimistic attempts ({@link TxOptions#pessimisticAfterAborts(int)})
- * @param activeTransactions transactions running now
- * @param waitingTransactions threads waiting to begin one, because the maximum is running
- * @param oldestTransactionNanos the age of the oldest running transaction, 0 if none runs
- * @param transactionNanos the duration of committed transactions; of those that wrote nothing, one
- *     in seven is measured and counted for all
+ * @param activeTransactions transactions now running
+ * @param waitingTransactions threads waiting to begin a transaction, because the maximum number is
+ *     running
+ * @param oldestTransactionNanos the age of the oldest running transaction; 0 if none is running
+ * @param transactionNanos the duration of committed transactions; of the transactions that wrote
+ *     nothing, one in seven is measured and stands for all of them
  * @param protocol the concurrency control protocol
  * @param health whether the database works
  * @param buffer the buffer pool
@@ -46,7 +47,7 @@ import java.util.Map;
  * @param io the device of the data file
  * @param log the log
  * @param checkpoints the checkpoints
- * @param recovery the recovery at the opening
+ * @param recovery the recovery when the database was opened
  * @param storage the files
  * @param memory the memory outside the Java heap
  * @param snapshots open snapshots and their page copies
@@ -90,7 +91,8 @@ public record DatabaseStats(
      */
     DURABILITY_LOST,
     /**
-     * A commit failed halfway, and no transaction can begin. With a log, reopening recovers all.
+     * A commit failed halfway, and no transaction can begin. With a log, reopening recovers
+     * everything.
      */
     STOPPED
   }
@@ -116,21 +118,23 @@ public record DatabaseStats(
    * @param frames its capacity in pages
    * @param framesFree frames without a page
    * @param framesDirty frames whose page is newer than the file
-   * @param hits page accesses without a read from the device
+   * @param hits page accesses that needed no read from the device
    * @param misses page accesses that read from the device
-   * @param hinted hits by a hint of a child's entry or a read or write set, which promote no page
-   * @param predicted other hits whose predicted frame was right, or that need no prediction
+   * @param hinted hits by a hint in a child's entry or in a read or write set; these promote no
+   *     page
+   * @param predicted other hits whose predicted frame was right, or that needed no prediction
    * @param mispredicted other hits whose page was in another frame and had to be searched
    * @param promotions pages moved to their preferred frame
    * @param evictionsClean pages evicted unchanged
    * @param evictionsDirty pages written and then evicted
-   * @param frameWaits waits for a frame, because no page could be evicted unwritten
+   * @param frameWaits waits for a frame, because no page could be evicted without being written
    * @param frameWaitNanos the duration of these waits
    * @param readFailures pages that could not be read or had a wrong checksum
-   * @param unswizzled references to pages removed to evict these; 0 except with {@link
-   *     Translation#SWIZZLED}. {@link Descents#hintRepairs} counts those stored
-   * @param unswizzlingsRefused pages not evicted because they have such a reference to a child, or
-   *     a latched parent
+   * @param unswizzled references removed so that the pages they name could be evicted; 0 except
+   *     with {@link Translation#SWIZZLED}. {@link Descents#hintRepairs} counts the references
+   *     stored
+   * @param unswizzlingsRefused pages not evicted because they hold such a reference to a child, or
+   *     because their parent was latched
    */
   public record Buffer(
       long maxBytes,
@@ -164,10 +168,10 @@ public record DatabaseStats(
    * @param hintRepairs frame hints stored
    * @param hintRepairsMissed frame hints not stored because the entry's page was busy
    * @param places accesses to a record that began at or near its location in the read or write set
-   * @param placesStale those whose location was stale, so that they descended from the root
+   * @param placesStale such accesses whose location was stale, so that they descended from the root
    * @param cachedLocations accesses to tables and indexes with {@linkplain
    *     io.fovea.schema.TableSpec#cacheLocations() cached key locations}
-   * @param cachedLocationsRight those whose key location was known and entirely right
+   * @param cachedLocationsRight such accesses whose key location was known and entirely right
    */
   public record Descents(
       long steps,
@@ -182,13 +186,13 @@ public record DatabaseStats(
       long cachedLocationsRight) {}
 
   /**
-   * The placement of pages in the buffer pool, from {@link Database#placement}; not in the
-   * statistics.
+   * The placement of pages in the buffer pool, from {@link Database#placement}; not part of {@link
+   * Database#stats}.
    *
    * @param pages frames that hold a page
    * @param pagesInPreferredFrame pages in their preferred frame, which is checked first; 0 if the
    *     {@link Translation} does not predict
-   * @param promotions pages copied to their preferred frame since the opening
+   * @param promotions pages copied to their preferred frame since the database was opened
    * @param demotions pages copied out of their preferred frame to make room for another
    */
   public record Placement(
@@ -197,10 +201,11 @@ public record DatabaseStats(
   /**
    * The timestamps of records in use.
    *
-   * @param live records with exact timestamps now
-   * @param capacity the maximum of these
+   * @param live records that now have exact timestamps
+   * @param capacity the maximum number of these records
    * @param materialised how often a record got exact timestamps
-   * @param approximate those that started from a bound that may be another record's
+   * @param approximate how often a record's exact timestamps started from a bound that may be
+   *     another record's
    * @param released how often exact timestamps were dropped
    * @param suspectedFalseConflicts conflicts that such a bound may have caused
    * @param sketchBytes the memory of the sketch, 0 if there is none
@@ -254,8 +259,8 @@ public record DatabaseStats(
    * @param groups writes of the log, each synced once
    * @param syncs syncs of the log
    * @param waits waits for durability
-   * @param waitNanos the time for which finished transactions waited for durability
-   * @param redoBytes how much log a recovery would read now
+   * @param waitNanos the time that finished transactions spent waiting for durability
+   * @param redoBytes the bytes of log that a recovery would read now
    */
   public record Log(
       boolean enabled,
@@ -274,12 +279,13 @@ public record DatabaseStats(
    * @param made completed checkpoints
    * @param failed failed checkpoints
    * @param nanos the duration of completed checkpoints
-   * @param commitWaits waits of commits because checkpoints were behind
+   * @param commitWaits waits of commits for checkpoints that had fallen behind
    */
   public record Checkpoints(long made, long failed, long nanos, long commitWaits) {}
 
   /**
-   * The recovery at the opening. All figures are 0 if the database had been closed.
+   * The recovery when the database was opened. All figures are 0 if the database had been closed
+   * properly.
    *
    * @param logBytes bytes of log read
    * @param records log records
@@ -301,14 +307,15 @@ public record DatabaseStats(
       long nanos) {}
 
   /**
-   * The files. The last three figures count since the database was opened.
+   * The files. The last three figures are counted from the opening of the database.
    *
    * @param bytes the size of the data file
-   * @param freeBytes its free pages
+   * @param freeBytes the bytes of its free pages
    * @param logBytes the size of the log file
-   * @param bytesMoved pages moved by {@link Database#compact}
-   * @param bytesReclaimed free pages cut off the end of the data file
-   * @param bytesPunched free pages within the file punched out ({@link CompactOptions#punchHoles})
+   * @param bytesMoved bytes of pages moved by {@link Database#compact}
+   * @param bytesReclaimed bytes of free pages cut off the end of the data file
+   * @param bytesPunched bytes of free pages punched out within the file ({@link
+   *     CompactOptions#punchHoles})
    */
   public record Storage(
       long bytes,
@@ -319,38 +326,38 @@ public record DatabaseStats(
       long bytesPunched) {}
 
   /**
-   * Snapshots ({@link Database#snapshot}), and the copies of pages changed since.
+   * Snapshots ({@link Database#snapshot}), and the copies of pages changed since they were opened.
    *
    * @param open open snapshots that can be read
-   * @param pagesCopied pages copied before they changed, since the opening
+   * @param pagesCopied pages copied before they changed, since the database was opened
    * @param memoryBytes copies in memory now
    * @param fileBytes copies in the file now
-   * @param evicted snapshots evicted since the opening, for lack of space
+   * @param evicted snapshots evicted for lack of space since the database was opened
    */
   public record Snapshots(
       long open, long pagesCopied, long memoryBytes, long fileBytes, long evicted) {}
 
   /**
    * Rows that {@linkplain io.fovea.schema.TableSpec#expireAfter expire}, and the sweep that removes
-   * them. Counters start at the opening.
+   * them. Counters start when the database is opened.
    *
    * @param swept rows removed, including those that a load left out
-   * @param deferred how often readers met an expired row that was not removed yet
+   * @param deferred how often readers met an expired row that had not been removed yet
    * @param sweepTransactions transactions of the sweep, including those that found nothing
    * @param sweepFailures how often the background sweep failed and was postponed
    * @param sweepLagMillis how long the oldest row of the last sweep had been expired, in
-   *     milliseconds; 0 if it met none
+   *     milliseconds; 0 if there was none
    */
   public record ExpiredRows(
       long swept, long deferred, long sweepTransactions, long sweepFailures, long sweepLagMillis) {}
 
   /**
-   * Loads of tables ({@link RowTable#load(LoadOptions, LoadSource)}), and builds of indexes of
-   * tables with records. All figures but the first count since the database was opened, and include
-   * loads and builds in progress or abandoned. Builds by transactions, used while eight others run,
-   * are not counted.
+   * Loads of tables ({@link RowTable#load(LoadOptions, LoadSource)}), and builds of indexes on
+   * tables that contain records. All figures but the first are counted from the opening of the
+   * database, and include loads and builds in progress or abandoned. An index build that runs in
+   * transactions instead, because eight others are running, is not counted.
    *
-   * @param running loads and builds running now
+   * @param running loads and builds now running
    * @param records records that loads took from their sources, in steps of 256
    * @param indexRecords records that index builds read
    * @param writtenBytes bytes of pages written for new tables and indexes; small ones are logged
@@ -362,9 +369,9 @@ public record DatabaseStats(
       long running, long records, long indexRecords, long writtenBytes, long runs, long runBytes) {}
 
   /**
-   * The memory outside the Java heap of an open database, in bytes. Not included are page copies
-   * for snapshots ({@link Snapshots}) and the buffers of snapshots, the memory of a recovery, of
-   * {@link Database#verify} and of backups while they run, and keys and rows, which belong to the
+   * The memory outside the Java heap of an open database, in bytes. This excludes page copies for
+   * snapshots ({@link Snapshots}) and the buffers of snapshots; the memory of a recovery, of {@link
+   * Database#verify} and of backups while they run; and keys and rows, which belong to the
    * application.
    *
    * @param bufferBytes the buffer pool: frames with their metadata, and copies of pages being
@@ -372,13 +379,14 @@ public record DatabaseStats(
    * @param bufferBytesMax its maximum: {@link Options#bufferBytes()}, less the timestamps
    *     {@linkplain ExperimentOptions#timestampsInBuffer() if they are part of it}
    * @param timestampBytes exact timestamps and bounds; memory once used stays allocated
-   * @param timestampBytesMax its maximum: {@link MemoryOptions#timestampBytes()} and sketch or
+   * @param timestampBytesMax its maximum: {@link MemoryOptions#timestampBytes()} and the sketch or
    *     pages
-   * @param logBytes the buffer of the log, and what is written from it
-   * @param transactionBytes uncommitted writes of transactions, and their copies of pages they scan
-   * @param treeBytes what tables and indexes keep for splits
+   * @param logBytes the buffer of the log, and the data being written from it
+   * @param transactionBytes uncommitted writes of transactions, and their copies of the pages that
+   *     they scan
+   * @param treeBytes memory that tables and indexes keep for splits
    * @param locationCacheBytes cached key locations
-   * @param placeBytesMax their maximum, {@link MemoryOptions#locationCacheBytes()}
+   * @param placeBytesMax their maximum: {@link MemoryOptions#locationCacheBytes()}
    */
   public record Memory(
       long bufferBytes,
@@ -401,7 +409,7 @@ public record DatabaseStats(
           + locationCacheBytes;
     }
 
-    /** {@return the most bytes that can be in use with the present transactions and tables} */
+    /** {@return the maximum number of bytes in use with the present transactions and tables} */
     public long maxBytes() {
       return bufferBytesMax
           + timestampBytesMax
@@ -414,10 +422,10 @@ public record DatabaseStats(
 
   /**
    * Lookups of records by the hints in index entries, for all indexes. A lookup whose hint is wrong
-   * in several parts counts in each of them.
+   * in several parts is counted for each of them.
    *
    * @param lookups lookups by an entry that may have a hint
-   * @param hits those whose hint was right in all parts
+   * @param hits lookups whose hint was right in all parts
    * @param unset entries without a stored hint
    * @param notResident pages that were busy or not in memory: a hint never causes a read
    * @param freed pages without an owner

@@ -6,7 +6,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * The format of the data file, and the way to access it. A value: each setter returns new options.
+ * The format of the data file, and how it is accessed. A value: each setter returns new options.
  * Safe for any thread. Part of {@link Options}.
  *
  * @since 0.1.0
@@ -48,7 +48,7 @@ public final class DeviceOptions {
   }
 
   /**
-   * Sets the page size. A file keeps the page size that it was created with.
+   * Sets the page size. A file keeps the page size with which it was created.
    *
    * @param bytes 4096 (the default), 8192, 16384, 32768 or 65536
    * @return new options

@@ -37,7 +37,7 @@ final class EntryReads {
   /**
    * Reads the record of an entry.
    *
-   * @param pk the value of the entry, from its beginning
+   * @param pk the value of the entry, which begins with the primary key
    * @param entry the handle of the entry's read, or negative
    */
   static byte[] value(

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 final class EntryScan<K, V> extends Cursor<K, V> {
   private final Coding<K, V> coding;
 
-  /** The decoded key of the current record, if a value has needed it. */
+  /** The decoded key of the current record, if decoding a value has required it. */
   private @Nullable K key;
 
   private final Transaction tx;
@@ -40,7 +40,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   /**
    * Creates a scan.
    *
-   * @param index of a table of objects or byte strings; null for key order
+   * @param index an index of a table of objects or byte strings; null for key order
    */
   EntryScan(
       Transaction tx,
@@ -158,7 +158,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     return seek(to, true);
   }
 
-  /** Copies the key of the current entry, without the primary key. */
+  /** Copies the index key of the current entry, without the primary key. */
   void indexKey(IndexCore of, Key out) {
     enter();
     try {
@@ -185,7 +185,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     return index == null ? table.keyBytesMax : index.tree.maxKeySize();
   }
 
-  /** Moves as specified; separate from the hot {@link #next}. */
+  /** Moves as specified; kept separate from {@link #next}, which is hot. */
   private boolean move(boolean back, Predicate<TxScan> how) {
     enter();
     try {

@@ -11,8 +11,8 @@ import java.util.function.Consumer;
 /**
  * Selects algorithms that benchmarks compare. All choices give the same results and isolation; they
  * differ in speed and memory. The defaults are the fastest known, and an application has no reason
- * to change them. Each may differ at every opening of a file. A value: each setter returns new
- * options. Safe for any thread. Part of {@link Options}.
+ * to change them. A file can be opened with different choices each time. A value: each setter
+ * returns new options. Safe for any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
@@ -98,15 +98,16 @@ public final class ExperimentOptions {
    *
    * <ul>
    *   <li>{@link Translation#PREDICTIVE}, the default, suits all applications. A descent waits for
-   *       no table, and needs no system calls.
+   *       no table lookup, and needs no system calls.
    *   <li>{@link Translation#DIRECT} shows the cost of buffer management. The buffer must hold the
    *       whole file, and opening reads all of it.
    *   <li>{@link Translation#SWIZZLED} uses pointers. It slows down as pages come and go: each
    *       eviction makes readers of the parent start over.
-   *   <li>{@link Translation#VIRTUAL} uses the operating system's page table. It takes 72 bytes of
+   *   <li>{@link Translation#VIRTUAL} uses the operating system's page table. It costs 72 bytes of
    *       the buffer for each page of the file, a page fault for each page read, and system calls
-   *       for evictions; it is best with Linux 6.16 or later. See also {@link #fileBytesMax} and,
-   *       to give the others 4 KiB entries of the processor's page table too, {@link #hugePages}.
+   *       for evictions; it works best with Linux 6.16 or later. See also {@link #fileBytesMax},
+   *       and {@link #hugePages} to give the other translations 4 KiB entries of the processor's
+   *       page table too.
    *   <li>{@link Translation#PREDICTIVE_HASHED}, {@link Translation#OPTIMISTIC}, {@link
    *       Translation#OPTIMISTIC_CHAINED} and {@link Translation#LATCHED} are the steps between a
    *       latched table and prediction.
@@ -130,7 +131,7 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets which pages are evicted first. It matters if the data exceeds the buffer.
+   * Sets which pages are evicted first. This matters only if the data exceeds the buffer.
    *
    * @param replacement the policy; the default is {@link Replacement#SECOND_CHANCE}
    * @return new options
@@ -146,7 +147,7 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets where physical addresses are stored with logical names.
+   * Sets where physical addresses are stored alongside logical names.
    *
    * @param hints the hints; the default is {@link Hints#ALL}
    * @return new options
@@ -156,14 +157,14 @@ public final class ExperimentOptions {
     return with(v -> v.hints = hints);
   }
 
-  /** {@return where physical addresses are stored with logical names} */
+  /** {@return where physical addresses are stored alongside logical names} */
   public Hints hints() {
     return v.hints;
   }
 
   /**
-   * Sets the minimum number of leaves for which a range delete removes whole leaves: those that
-   * hold no other records. This takes a few milliseconds plus little per leaf, and aborts
+   * Sets the minimum number of leaves for which a range delete removes whole leaves: leaves that
+   * hold no other records. This takes a few milliseconds plus a little per leaf, and aborts
    * transactions that are using the table. With fewer leaves, records are deleted one by one.
    *
    * @param leaves the number of leaves; 0 for always, {@link Integer#MAX_VALUE} for never. The
@@ -217,10 +218,10 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets the maximum size of the file under {@link Translation#VIRTUAL}, which reserves as much
-   * address space. The others ignore it.
+   * Sets the maximum size of the file under {@link Translation#VIRTUAL}, which reserves that much
+   * address space. Other translations ignore it.
    *
-   * @param bytes the maximum in bytes; 0, the default, for what the buffer allows
+   * @param bytes the maximum in bytes; 0, the default, for as much as the buffer allows
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -230,8 +231,8 @@ public final class ExperimentOptions {
   }
 
   /**
-   * {@return the maximum size of the file under {@link Translation#VIRTUAL}, in bytes; 0 for what
-   * the buffer allows}
+   * {@return the maximum size of the file under {@link Translation#VIRTUAL}, in bytes; 0 for as
+   * much as the buffer allows}
    */
   public long fileBytesMax() {
     return v.fileBytesMax;
@@ -254,9 +255,9 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets whether exact timestamps are evicted as soon as no transaction uses the record: the
-   * dissertation's rule for {@link TimestampStore#FOCUS_SKETCH}. Otherwise they stay until their
-   * space is needed. {@link TimestampStore#DISK} always evicts immediately, {@link
+   * Sets whether exact timestamps are evicted as soon as no transaction uses the record: the rule
+   * for {@link TimestampStore#FOCUS_SKETCH} in the dissertation named there. Otherwise they stay
+   * until their space is needed. {@link TimestampStore#DISK} always evicts immediately, {@link
    * TimestampStore#MEMORY} never.
    *
    * @param atOnce whether to evict immediately; the default is false
@@ -276,11 +277,11 @@ public final class ExperimentOptions {
 
   /**
    * Sets whether the memory of timestamps is part of {@link Options#bufferBytes()}, to compare
-   * stores with equal memory. The pages of records then have that much less: for {@link
-   * TimestampStore#DISK} and {@link TimestampStore#DISK_CACHE} an eighth, and the {@linkplain
-   * MemoryOptions#activeTimestampBytes() region} of exact timestamps with the cache; for {@link
-   * TimestampStore#MEMORY} all of {@link MemoryOptions#timestampBytes()}; for the others the region
-   * and the sketch. Otherwise that memory is separate from the buffer.
+   * stores with equal memory. The pages of records then have less memory. The reduction is, for
+   * {@link TimestampStore#DISK} and {@link TimestampStore#DISK_CACHE} an eighth, and the
+   * {@linkplain MemoryOptions#activeTimestampBytes() region} of exact timestamps with the cache;
+   * for {@link TimestampStore#MEMORY} all of {@link MemoryOptions#timestampBytes()}; for the others
+   * the region and the sketch. Otherwise that memory is separate from the buffer.
    *
    * @param inBuffer whether it is part of the buffer; the default is false
    * @return new options
@@ -298,11 +299,11 @@ public final class ExperimentOptions {
    * Sets whether there is any concurrency control. Without it, transactions are serial: nothing is
    * locked, recorded or validated, and {@link #protocol} and {@link #timestamps} have no effect.
    * {@link TransactionOptions#maxActive} must be 1, or opening fails with {@link
-   * io.fovea.error.InvalidUseException}. A thread that begins a transaction within another one
-   * waits for itself, until the timeout.
+   * io.fovea.error.InvalidUseException}. A thread that begins a transaction within another waits
+   * for itself until the timeout.
    *
-   * <p>Its purpose is figure 14 of Graefe et al., "In-Memory Performance for Big Data" (PVLDB 8,
-   * 2014): the cost of locks.
+   * <p>It exists to reproduce figure 14 of Graefe et al., "In-Memory Performance for Big Data"
+   * (PVLDB 8, 2014): the cost of locks.
    *
    * @param isolated whether there is concurrency control; the default is true
    * @return new options

@@ -32,9 +32,10 @@ public final class ExpiryOptions {
   }
 
   /**
-   * Sets the clock, for tests or for an application with its own time. It is read in any thread:
-   * once per transaction, at the first row that may expire; when a load or a snapshot begins; and
-   * by the sweep. If the clock goes back, hidden rows that were not removed yet reappear.
+   * Sets the clock, for tests or for an application with its own time. It may be read in any
+   * thread: once per transaction, at the first row that may expire; when a load or a snapshot
+   * begins; and by the sweep. If the clock goes back, hidden rows that have not been removed yet
+   * may reappear.
    *
    * @param clock the clock; the default is the system's
    * @return new options
@@ -49,11 +50,11 @@ public final class ExpiryOptions {
   }
 
   /**
-   * Sets how often a background sweep removes all expired rows. They are hidden at once, whatever
-   * the interval; until they are removed they occupy space, and count in estimates.
+   * Sets how often a background sweep removes all expired rows. Expired rows are hidden at once,
+   * whatever the interval; until they are removed, they occupy space and count in estimates.
    *
-   * @param interval the interval; the default is a second. Zero for never: the application calls
-   *     {@link Database#sweepExpired}
+   * @param interval the interval; the default is one second. Zero for never: the application then
+   *     calls {@link Database#sweepExpired}
    * @return new options
    * @throws IllegalArgumentException if it is negative or more than a year
    */

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Committed changes read from the files of a database that another process may have open: for tools
  * that show them, and for subscribers in other processes. In the process that has the database
- * open, use {@link Database#changes}, which commits wake.
+ * open, use {@link Database#changes}, whose readers are woken by commits.
  *
  * <pre>{@code
  * try (FileChanges changes = FileChanges.last(file)) {
@@ -44,8 +44,8 @@ import org.jspecify.annotations.Nullable;
  * {@link LogOptions#changeRetentionBytes}; it may be closed and reopened meanwhile.
  *
  * <p><b>It writes nothing and takes no lock.</b> The database retains no changes for it beyond
- * {@code changeRetentionBytes}. A commit is delivered once it is durable: to establish that for the
- * last ones in the log file, this class syncs the file. The writing process is affected only by
+ * {@code changeRetentionBytes}. A commit is delivered once it is durable: to ensure that for the
+ * last commits in the log file, this class syncs the file. The writing process is affected only by
  * these reads and syncs.
  *
  * <p>For one thread at a time. All methods may throw {@link CorruptionException} if the files are
@@ -57,7 +57,7 @@ import org.jspecify.annotations.Nullable;
 public final class FileChanges implements AutoCloseable {
   private final FollowedFile file;
 
-  /** The tables as of the last call of {@link #tables()}. */
+  /** The tables read by the last call of {@link #tables()}. */
   private @Nullable TablesBeside tables;
 
   private FileChanges(FollowedFile file) {
@@ -119,7 +119,7 @@ public final class FileChanges implements AutoCloseable {
   }
 
   /**
-   * Follows the changes that become durable from now on. Reads the whole retained log for table
+   * Follows the changes that become durable after this call. Reads the whole retained log for table
    * names. Throws the exceptions of {@link #first}.
    *
    * @param file the data file; its log is next to it
@@ -134,7 +134,7 @@ public final class FileChanges implements AutoCloseable {
    * again.
    *
    * @return the batch; null if no further commit is durable yet
-   * @throws ChangesLostException if it is no longer kept: the reader was too slow for {@link
+   * @throws ChangesLostException if the batch is no longer kept: the reader was too slow for {@link
    *     LogOptions#changeRetentionBytes}, or the database was opened without it
    * @throws OperationInterruptedException if the thread is interrupted during a repeated read of
    *     data that was being written
@@ -147,7 +147,9 @@ public final class FileChanges implements AutoCloseable {
             next.changes().stream().map(Change::new).toList(), new ChangePosition(next.next()));
   }
 
-  /** {@return the position after the last batch taken and after commits that changed no table} */
+  /**
+   * {@return the position after the last batch taken and any later commits that changed no table}
+   */
   public ChangePosition position() {
     return new ChangePosition(file.position());
   }
@@ -157,12 +159,13 @@ public final class FileChanges implements AutoCloseable {
    * Change#row(RowTable)} and {@link ObjectDump}. They include everything durable before the call.
    *
    * <p>The handles belong to an in-memory copy of the catalog, and are valid until the next call or
-   * until this is closed. Do not read records through them. A file that is in use or was not closed
+   * until {@link #close}. Do not read records through them. A file that is in use or was not closed
    * is recovered in memory first, which takes as long as an opening with {@link Options#readOnly}.
-   * If the writing process checkpoints meanwhile, this starts again, up to a hundred times.
+   * If the writing process makes a checkpoint meanwhile, this method starts again, up to a hundred
+   * times.
    *
    * @return the tables, ordered by name
-   * @throws io.fovea.error.UncleanShutdownException if the file is now being changed without a log
+   * @throws io.fovea.error.UncleanShutdownException if the file is being changed without a log
    * @throws StorageException also if each attempt met a checkpoint or a change of tables. A later
    *     call may succeed
    * @throws OperationInterruptedException if the thread is interrupted
@@ -182,9 +185,9 @@ public final class FileChanges implements AutoCloseable {
   /**
    * Returns a table as the application declares it, to decode changes with {@link
    * Change#key(RowTable)} and {@link Change#row(RowTable)}, or through {@link RowTable#as} and
-   * {@link RowTable#bytes}. Uses the result of the last call of {@link #tables}, and calls it if
-   * the table is missing there. Call it yourself once the application has declared a newer version.
-   * The handle is valid as long as those of {@link #tables}.
+   * {@link RowTable#bytes}. Uses the result of the last call of {@link #tables}, and calls that
+   * method if the table is missing from it. Call it yourself once the application has declared a
+   * newer version. The handle is valid as long as those from {@link #tables}.
    *
    * @param spec the application's specification
    * @return the table
@@ -246,20 +249,23 @@ public final class FileChanges implements AutoCloseable {
    *                   now and the log from S's redo point on                   else retry
    * </pre>
    *
-   * <p><b>Why the catalog is consistent</b>, as of the end of the log that was read. As for a copy
+   * <p><b>Why the catalog is consistent</b> at the end of the log that was read. As with a copy
    * (docs/internals/log-and-recovery.md), a page was on the device when S was written or is newer,
-   * and the log from S on has all later changes. Here the log is read first, so a page may contain
-   * changes from beyond the end of what was read. Its LSN reveals that, and the page is reported as
-   * damaged ({@code Loader}). Damage is therefore checked again, and believed only if the files
-   * were not written meanwhile. A catalog that changes continuously may never be read consistently;
-   * that is reported as such, not as damage. For one thread.
+   * and the log from the redo point of S contains all later changes. Here the log is read first, so
+   * a page may contain changes from beyond the end of what was read. Its LSN reveals this, and the
+   * page is reported as damaged ({@code Loader}). Damage is therefore checked again, and reported
+   * only if the files were not written meanwhile. A catalog that changes continuously may never be
+   * read consistently; that is reported as such, not as damage. For one thread.
    */
   private static final class TablesBeside implements AutoCloseable {
     private static final int TRIES = 100;
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int PAUSES = 5;
 
-    /** After this many failures in a row, without a write in between, damage is reported. */
+    /**
+     * The number of consecutive failures, without a write in between, after which damage is
+     * reported.
+     */
     private static final int STILL = 5;
 
     private static final long BUFFER_BYTES = 8L << 20;
@@ -331,14 +337,14 @@ public final class FileChanges implements AutoCloseable {
           last);
     }
 
-    /** A text that differs after either file was written. */
+    /** Returns a string that changes whenever either file is written. */
     private static String written(Path file) {
       try {
         return Files.getLastModifiedTime(file)
             + " "
             + Files.getLastModifiedTime(file.resolveSibling(file.getFileName() + Storage.LOG));
       } catch (IOException e) {
-        return "no log"; // or it was removed
+        return "no log"; // or the log was removed
       }
     }
 

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Describes pages and log records of a database's files as they are on disk, for troubleshooting.
- * It changes nothing on disk and takes no lock, so the database may be in use; a page that is then
- * torn is shown as such.
+ * It changes nothing on disk and takes no lock, so the database may be in use; a page that is torn
+ * as a result is shown as such.
  *
  * <p>A description is a map of names to numbers, strings, booleans, byte arrays, null, and lists
  * and maps of these. The names are those of docs/reference/file-format.md. The output is meant for
@@ -59,7 +59,7 @@ public final class FileDump implements AutoCloseable {
   }
 
   /**
-   * Describes a page. For a damaged one, {@code whole} is false or {@code damaged} is present.
+   * Describes a page. For a damaged page, {@code whole} is false or {@code damaged} is present.
    *
    * @param number the page id, from 0
    * @return its header and contents
@@ -80,7 +80,7 @@ public final class FileDump implements AutoCloseable {
   }
 
   /**
-   * Visits records of the log, in order. One that can't be decoded has {@code damaged}.
+   * Visits records of the log, in order. A record that can't be decoded contains {@code damaged}.
    *
    * @param from the LSN at or after which the first record begins; negative for the redo point
    * @param to the LSN before which all records begin
@@ -97,14 +97,14 @@ public final class FileDump implements AutoCloseable {
   /**
    * Backs up a database that another process may have open, as {@link Database#backup(Path,
    * BackupOptions)} does in that process. The backup contains everything durable before the call,
-   * and may contain later commits. It takes no lock and writes nothing but the backup, so the other
-   * process is affected only by the reads.
+   * and may contain later commits. This method takes no lock and writes nothing but the backup, so
+   * only its reads affect the other process.
    *
-   * <p>The other process must have a log ({@link Durability#SYNC} or {@code ASYNC}), or only read.
+   * <p>The other process must use a log ({@link Durability#SYNC} or {@code ASYNC}), or only read.
    * Each of its checkpoints invalidates what was copied, and the backup starts over, a limited
    * number of times. If a large file has frequent checkpoints ({@link
-   * LogOptions#checkpointInterval()}), make the backup in its own process. A backup takes as much
-   * space as the database.
+   * LogOptions#checkpointInterval()}), make the backup in the process that has it open. A backup
+   * takes as much space as the database.
    *
    * @param file the data file; its log is next to it
    * @param directory the directory of the backup; created if it does not exist

@@ -22,7 +22,7 @@ import java.util.UUID;
  * @param files the sizes of the files
  * @param log the contents of the log
  * @param trees the space of the catalog, of each table and of each index
- * @param freePages free pages
+ * @param freePages the number of free pages
  * @param unwrittenPages pages below the high-water mark that are zeros: never written, or punched
  *     out
  * @param records the records of all tables; 0 if they were not counted
@@ -46,8 +46,8 @@ public record FileReport(
 
   /**
    * Describes the file of a database that no process has open, without changing anything on disk. A
-   * file that was not closed is recovered in memory, which takes as much memory as recovery changes
-   * pages; the report shows the recovered state.
+   * file that was not closed is recovered in memory, which takes memory for every page that
+   * recovery changes; the report shows the recovered state.
    *
    * @param file the data file
    * @param options the memory to use; the page size is that of the file
@@ -64,8 +64,8 @@ public record FileReport(
 
   /**
    * Verifies the file of a database that no process has open: every page, every tree, and the log
-   * as far as recovery would read it. Indexes by extractors are checked for their structure only,
-   * since the file does not contain the extractors. Otherwise as {@link #inspect}, including its
+   * as far as recovery would read it. For indexes by extractors, only the structure is checked,
+   * since the file does not contain the extractors. Otherwise like {@link #inspect}, including its
    * exceptions.
    *
    * @param file the data file
@@ -96,11 +96,12 @@ public record FileReport(
    * @param created the time of creation
    * @param formatVersion the version of the file format
    * @param pageSize the size of a page, in bytes
-   * @param pages pages ever allocated, including superblocks; after recovery if that is needed
+   * @param pages pages ever allocated, including superblocks; counted after recovery if that is
+   *     needed
    * @param state the state in which the file was left
    * @param sequence how often the superblock was written
-   * @param incarnation how often the log was opened; 0 if there never was one
-   * @param redoLsn where recovery starts reading the log; 0 if there never was one
+   * @param incarnation how often the log was opened; 0 if there never was a log
+   * @param redoLsn where recovery starts reading the log; 0 if there never was a log
    */
   public record Header(
       UUID id,
@@ -123,7 +124,8 @@ public record FileReport(
   public record Files(long dataBytes, long logBytes, long doubleWriteBytes) {}
 
   /**
-   * The log from the redo point on. The log of a closed file is not needed, and not read.
+   * The part of the log that recovery reads, from the redo point. The log of a closed file is not
+   * needed, and is not read.
    *
    * @param endLsn its end; 0 if it was not read
    * @param records its records
@@ -138,12 +140,12 @@ public record FileReport(
    * @param index the index's name; empty for the table itself
    * @param treeId the number that its pages carry
    * @param rootPid the page id of its root
-   * @param levels levels, including leaves
+   * @param levels the number of levels, including the leaves
    * @param entries records, or entries of the index
    * @param leafPages leaves
    * @param innerPages inner nodes
    * @param longPages pages of values too long for a leaf
-   * @param usedBytes bytes in use in leaves
+   * @param usedBytes the bytes in use in leaves
    * @param roomBytes the capacity of leaves, in bytes
    */
   public record Tree(

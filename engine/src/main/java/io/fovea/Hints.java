@@ -3,7 +3,7 @@ package io.fovea;
 import io.fovea.schema.EntryHints;
 
 /**
- * Selects where the engine stores physical addresses with logical names, to skip translation.
+ * Selects where the engine stores physical addresses alongside logical names, to skip translation.
  *
  * <pre>
  *   stored in                    logical name    hint                a stale one is detected by
@@ -14,12 +14,13 @@ import io.fovea.schema.EntryHints;
  *
  * <p>A hint is checked before it is used, so all choices give the same results; they differ in
  * speed and in the size of indexes. The hints in index entries are chosen when the index is
- * created; a file can be opened with any others. Source: Otaki et al., Enhancing Transaction
- * Processing through Indirection Skipping, PVLDB 18 (11), 2025: logical ids with physical address
- * hints (LIPAH).
+ * created; the others can differ each time the file is opened. Source: Otaki et al., Enhancing
+ * Transaction Processing through Indirection Skipping, PVLDB 18 (11), 2025: logical ids with
+ * physical address hints (LIPAH).
  *
- * @param frames frame hints, in child entries and in entries of secondary indexes with page hints
- * @param pages page and slot hints in entries of secondary indexes
+ * @param frames whether child entries, and entries of secondary indexes with page hints, store
+ *     frame hints
+ * @param pages whether entries of secondary indexes store page and slot hints
  * @param sets whether read and write sets store where a record was
  * @since 0.1.0
  */

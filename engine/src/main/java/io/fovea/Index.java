@@ -26,8 +26,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A secondary index of a {@link Table}: its records in the order of a key that is computed from
- * them, and those with equal keys in the order of their primary keys.
+ * A secondary index of a {@link Table}: its records in the order of a key computed from them.
+ * Records with equal keys are in the order of their primary keys.
  *
  * <p>An index of objects, by some of their components:
  *
@@ -61,11 +61,12 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>A key with only the first parts is a prefix, and stands for all entries that begin with it. A
- * component of a key may be null if that of a record may; null sorts before all values.
+ * component of a key may be null if the record's component may be; null sorts before all values.
  *
  * <p>An index is a handle, valid in every thread while the database is open. Operations throw the
- * same exceptions as those of {@link RowTable} and those of the accessors and constructors of the
- * records, and {@link InvalidUseException} if a {@link Key} belongs to another index or a table.
+ * same exceptions as those of {@link RowTable}, the exceptions of the records' accessors and
+ * constructors, and {@link InvalidUseException} if a {@link Key} belongs to another index or to a
+ * table.
  *
  * @param <I> the class of the index's keys
  * @param <K> the class of the table's keys
@@ -114,14 +115,14 @@ public final class Index<I, K, V> {
    * Creates a reusable key of an index of byte strings, with the parts that its extractor computes.
    *
    * @return a new key without parts
-   * @throws InvalidUseException if it is an index of objects, whose keys are objects
+   * @throws InvalidUseException if this is an index of objects, whose keys are objects
    */
   public Key key() {
     return index.key();
   }
 
   /**
-   * Returns whether a key without null belongs to at most one record.
+   * Returns whether a key without nulls belongs to at most one record.
    *
    * @return true for a unique index
    */
@@ -153,8 +154,8 @@ public final class Index<I, K, V> {
   // ------------------------------------------------------------------------------------- reading
 
   /**
-   * Reads the record of an entry. A complete key without null in a unique index has at most one;
-   * otherwise the first entry that begins with the key is used.
+   * Reads the record of an entry. In a unique index, a complete key without nulls has at most one
+   * entry; otherwise, the first entry that begins with the key is used.
    *
    * @param tx the transaction
    * @param key a key of this index
@@ -227,8 +228,8 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Reads the records of several entries. Their values are read at once, overlapping cache misses
-   * and I/O.
+   * Reads the records of several entries. Their values are read together, with overlapping cache
+   * misses and I/O.
    *
    * @param tx the transaction
    * @param wanted keys of this index, in any order, each interpreted as by {@link #get}
@@ -385,18 +386,18 @@ public final class Index<I, K, V> {
     return scan;
   }
 
-  /** Whether the upper end is the empty key, below which there is nothing. */
+  /** Whether the upper bound is the empty key, below which there is nothing. */
   private static boolean isEmpty(Table.Interval<byte[]> interval) {
     byte[] hi = interval.hi();
     return hi != null && hi.length == 0 && !interval.hiInclusive();
   }
 
-  /** Returns the length of an end, or -1 for no bound. */
+  /** Returns the length of a bound, or -1 if there is none. */
   private static int length(byte @Nullable [] end) {
     return end == null || end.length == 0 ? -1 : end.length;
   }
 
-  /** Copies the ends of an interval into memory, one after the other. */
+  /** Copies the bounds of an interval into memory, one after the other. */
   private static MemorySegment stage(
       StatementContext statementContext,
       IndexCore core,
@@ -553,7 +554,7 @@ public final class Index<I, K, V> {
    * @param range the entries to scan, by keys of this index
    * @param order the direction
    * @return a cursor before the first record; close it, or the end of the transaction does
-   * @throws InvalidUseException if it is an index of objects, or a key of the range belongs to
+   * @throws InvalidUseException if this is an index of objects, or a key of the range belongs to
    *     another index
    * @throws KeyTooLargeException if a bound exceeds the maximum length of a key of the index
    */
@@ -631,7 +632,7 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Returns all records whose entries have a key or begin with it as a stream, as {@link
+   * Returns a stream of all records whose entries have a key or begin with it, as {@link
    * Table#stream} does.
    *
    * @param tx the transaction
@@ -650,8 +651,8 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Reads an interval page by page, as {@link Table#page} does. A token contains the last record's
-   * position in the index, including its key.
+   * Reads an interval page by page, as {@link Table#page} does. A token contains the position of
+   * the page's last record in the index, including its key.
    *
    * @param tx the transaction; each page may be read in a different one
    * @param from the smallest key of the index, null for no bound; {@code from} and {@code to} limit
@@ -676,7 +677,7 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Reads all records whose entries have a key or begin with it page by page, as {@link
+   * Reads, page by page, all records whose entries have a key or begin with it, as {@link
    * #page(Transaction, Object, Object, ScanOrder, String, int)} does.
    *
    * @param tx the transaction; each page may be read in a different one

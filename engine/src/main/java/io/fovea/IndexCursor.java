@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A cursor over a table in the order of an index. It starts before the first record.
  *
- * <p>It moves as a {@link RowCursor} does, and throws the same exceptions as well as those of
- * codecs and of constructors of the records. A cursor is confined to its transaction and its
- * thread. Close it when it is no longer needed; the end of the transaction closes it otherwise.
+ * <p>It moves as a {@link RowCursor} does, and throws the same exceptions, as well as those of
+ * codecs and record constructors. A cursor is confined to its transaction and to the transaction's
+ * thread. Close it when it is no longer needed; otherwise the end of the transaction closes it.
  *
  * @param <I> the class of the index's keys
  * @param <K> the class of the table's keys
@@ -46,7 +46,8 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * Moves to the previous record, against the scan order. After the last record, moves to the last.
+   * Moves to the previous record, against the scan order. If the cursor is after the last record,
+   * moves to the last record.
    *
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}
@@ -106,7 +107,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
    * not called. For an index of objects, use the components of {@link #value}.
    *
    * @return the key, which belongs to the cursor and is overwritten by the next call after a move
-   * @throws InvalidUseException if there is no current record, if the index is one of objects, or
+   * @throws InvalidUseException if there is no current record, if this is an index of objects, or
    *     as {@link #next}
    */
   public Key indexKey() {
@@ -126,9 +127,9 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * Returns the key of the current record in the table, without reading the record.
+   * Returns the primary key of the current record, without reading the record.
    *
-   * @return an object, which may be the same one until the next move
+   * @return the key; calls before the next move may return the same object
    * @throws InvalidUseException if there is no current record, or as {@link #next}
    */
   public K key() {
@@ -148,9 +149,10 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
   }
 
   /**
-   * Closes the cursor. A second call does nothing, nor does one after the end of the transaction.
+   * Closes the cursor. A second call does nothing, nor does a call after the end of the
+   * transaction.
    *
-   * @throws InvalidUseException if it belongs to another thread
+   * @throws InvalidUseException if the cursor belongs to another thread
    */
   @Override
   public void close() {

@@ -9,17 +9,17 @@ import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Encodes keys of an index as the bytes with which its entries begin. */
+/** Encodes index keys as the bytes with which the index's entries begin. */
 abstract sealed class IndexKeys<I> {
   /**
    * An encoded key.
    *
-   * @param exact whether the bytes are a whole entry key, as is possible in a unique index
+   * @param exact whether the bytes are the whole key of an entry, as is possible in a unique index
    */
   record Encoded(byte[] bytes, boolean exact) {
     /**
-     * Returns the first bytes after all that begin with these; null if there are none, because
-     * these are empty or all 0xFF.
+     * Returns the smallest byte string above all that begin with these bytes; null if there is none
+     * because these bytes are empty or all 0xFF.
      */
     byte @Nullable [] behind() {
       byte[] next = bytes.clone();
@@ -50,7 +50,7 @@ abstract sealed class IndexKeys<I> {
   static final class OfObjects<I> extends IndexKeys<I> {
     private final EntryKey keys;
 
-    /** Whether keys are complete and at most one object has each. */
+    /** Whether keys are complete and each belongs to at most one object. */
     private final boolean unique;
 
     OfObjects(IndexCore index, EntryKey keys) {

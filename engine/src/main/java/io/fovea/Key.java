@@ -24,11 +24,12 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A key or a prefix of one: caller-owned, reusable, in memory outside the Java heap.
+ * A key or a key prefix: caller-owned, reusable, in memory outside the Java heap.
  *
- * <p>Parts are set in order: {@code set(...)} begins a new key, {@link #int32}, {@link #text} and
- * so on append. A key with fewer parts than its specification is a prefix. In a {@link Range} it
- * stands for all keys that begin with it; where a single record is required, it is refused.
+ * <p>Parts are set in order: {@code set(...)} begins a new key; {@link #int32}, {@link #text} and
+ * similar methods append. A key with fewer parts than its specification is a prefix. In a {@link
+ * Range}, it stands for all keys that begin with it; where a single record is required, it is
+ * rejected.
  *
  * <p>Created by {@link RowTable#key} and {@link RowIndex#key}, for that table or index only. Used
  * by one thread at a time. Setting and reading numbers allocates nothing.
@@ -44,13 +45,13 @@ public final class Key implements KeyReader, KeyWriter {
   /** Empty if another object owns the key's memory: see {@link #end}. */
   private Field[] parts;
 
-  /** How each part ends, if its type alone does not tell; null for most keys. */
+  /** How each part ends, if its type alone does not determine that; null for most keys. */
   private final int @Nullable [] forms;
 
   /** Whether parts may be null, as in indexes. */
   private final boolean nullable;
 
-  /** The maximum size of a key; a file may contain a larger size. */
+  /** The maximum size of a key; the size stored in a file may be larger. */
   private final int maxBytes;
 
   private Object owner;
@@ -63,14 +64,14 @@ public final class Key implements KeyReader, KeyWriter {
 
   private int length;
 
-  /** The number of parts set, or UNKNOWN for loaded bytes that are not parsed yet. */
+  /** The number of parts set, or UNKNOWN for loaded bytes that have not been parsed yet. */
   private int count;
 
-  /** Whether the last part is a prefix of a text or byte string. */
+  /** Whether the last part is a prefix of a string or byte string. */
   private boolean open;
 
   /**
-   * Whether appending a part needs more checks than its type: the key is {@link #open} or nullable.
+   * Whether appending a part needs more than a type check: the key is {@link #open} or nullable.
    */
   private boolean guarded;
 
@@ -118,9 +119,9 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Replaces the contents by an encoded key.
+   * Replaces the contents with an encoded key.
    *
-   * @throws CorruptionException if it is longer than a key of this specification can be
+   * @throws CorruptionException if the key is longer than its specification allows
    */
   void load(MemorySegment src, long off, int len) {
     if (len > maxBytes) {
@@ -303,12 +304,12 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   /**
-   * Appends the beginning of a text, for a range of keys. No part can follow it.
+   * Appends the beginning of a string, for a range of keys. No part can follow it.
    *
    * @param value the beginning
    * @return this
-   * @throws InvalidUseException if the next part has another type or there is none, or the text has
-   *     an unpaired surrogate
+   * @throws InvalidUseException if the next part has another type, if there is none, or if the
+   *     string contains an unpaired surrogate
    * @throws ValueTooLargeException if its UTF-8 is longer than the part may be
    */
   public Key textPrefix(CharSequence value) {
@@ -442,7 +443,7 @@ public final class Key implements KeyReader, KeyWriter {
     if (n == parts.length || parts[n].type() != type || guarded) {
       requireNext(type);
       if (parts[n].nullable() && type.isFixed()) {
-        // Nothing can fail from here on, so the value may follow its presence flag.
+        // Nothing can fail after this point, so the value may follow its presence flag.
         Tuple.putThere(segment, (int) base + length++, true);
       }
     }
@@ -457,7 +458,7 @@ public final class Key implements KeyReader, KeyWriter {
     return parts[n];
   }
 
-  /** Returns where the next text or bytes begin, after checking that they fit. */
+  /** Returns the offset at which the next text or bytes begin, after checking that they fit. */
   private int valueAt(Field part) {
     int at = (int) base + length;
     return part.nullable() ? Tuple.putThere(segment, at, true) : at;
@@ -641,7 +642,8 @@ public final class Key implements KeyReader, KeyWriter {
    * Compares two keys or prefixes in the order of the table.
    *
    * @param other a key of the same specification
-   * @return negative, 0 or positive, as this is less than, equal to or greater than the other
+   * @return a negative number, 0 or a positive number, as this key is less than, equal to or
+   *     greater than the other
    */
   public int compareTo(Key other) {
     return Mem.compare(segment, base, length, other.segment, other.base, other.length);
@@ -653,7 +655,7 @@ public final class Key implements KeyReader, KeyWriter {
     return KeyText.of(spec, segment, base, length);
   }
 
-  /** Returns why this can't identify one record of a table, or null if it can. */
+  /** Returns why this key can't identify a single record of a table, or null if it can. */
   @Nullable String unfit(Object table) {
     if (owner == Key.class) {
       return ended().getMessage();

@@ -3,7 +3,8 @@ package io.fovea;
 /**
  * Converts Java objects to keys and back, for a {@link Table}.
  *
- * <p>Must be thread-safe. It may be called at any time, also by transactions that will be aborted.
+ * <p>Must be thread-safe. It may be called at any time, including by transactions that will be
+ * aborted.
  *
  * @param <K> the class of the objects
  * @since 0.1.0

@@ -11,31 +11,33 @@ import java.util.function.Consumer;
  * Options of a load: {@link RowTable#load(LoadOptions, LoadSource)}.
  *
  * <p><b>Purpose.</b> A load builds new trees from its source and the records of the table, and
- * replaces the old trees atomically. It is for imports, restores, and changes larger than {@link
- * TransactionOptions#maxBytes}. No record passes through a transaction, and almost nothing through
- * the log. It costs as much as writing the whole table with its indexes once, so it does not pay
- * for small loads.
+ * replaces the old trees atomically. Use it for imports, restores, and changes larger than {@link
+ * TransactionOptions#maxBytes}. No record passes through a transaction, and almost nothing goes
+ * through the log. A load costs as much as writing the whole table with its indexes once, so it
+ * does not pay off for a few records.
  *
- * <p><b>Isolation.</b> Others read the old state of the table until the load is published. Writing
- * to it throws {@link io.fovea.error.InvalidUseException}. Other tables are unaffected. At
- * publication, active transactions that have read anything, in any table, are aborted once with a
- * retryable cause. A verification waits for loads to end.
+ * <p><b>Isolation.</b> Other transactions read the old state of the table until the load is
+ * published. Writing to the table throws {@link io.fovea.error.InvalidUseException}. Other tables
+ * are unaffected. At publication, active transactions that have read anything, in any table, are
+ * aborted once with a retryable cause. A verification waits for loads to end.
  *
  * <p><b>Rows that have {@linkplain io.fovea.schema.TableSpec#expireAfter expired}</b> when the load
- * begins to read are left out. Expired rows of the table are no duplicates; those of the source
- * count as loaded.
+ * begins to read are left out. Expired rows of the table do not count as duplicates; expired rows
+ * of the source count as loaded.
  *
  * <p><b>End.</b> When the load returns, it is as durable as a commit. To cancel it, interrupt the
- * thread, which throws {@link io.fovea.error.OperationInterruptedException}, or throw from the
- * source or {@link #progress}. A close of the database cancels it too. The table is unchanged then.
+ * thread, so that the load throws {@link io.fovea.error.OperationInterruptedException}, or throw an
+ * exception from the source or the {@link #progress} listener. Closing the database cancels it too.
+ * A canceled load leaves the table unchanged.
  *
  * <p><b>The log.</b> A load holds back the redo point while it builds its trees: concurrent commits
  * must fit into {@link LogOptions#maxBytes}, or they wait. Trees are built after the source has
- * ended and is sorted, so a source may be slow; with {@link #ascending} they are built while the
- * source runs, and others may wait for a slow source. A load is published after earlier loads that
- * are still being built, and after a backup that began before the load was written.
+ * ended and its records are sorted, so a source may be slow. With {@link #ascending}, they are
+ * built while the source runs, and commits may have to wait for a slow source. A load is published
+ * after earlier loads that are still being built, and after a backup that began before the load was
+ * written.
  *
- * <p>Immutable: every method with an argument returns a new instance. Any thread.
+ * <p>A value: each setter returns new options. Safe for any thread.
  *
  * @since 0.1.0
  */
@@ -72,8 +74,9 @@ public final class LoadOptions {
   }
 
   /**
-   * Sets the memory for sorting, including that of all indexes. The excess goes to a temporary file
-   * next to the database, about as large as the records. A record larger than its share takes more.
+   * Sets the memory for sorting the records and the entries of all indexes. The excess goes to a
+   * temporary file next to the database, about as large as the records. A record larger than its
+   * share of the memory takes more.
    *
    * @param bytes at least 1 MiB; 64 MiB by default
    * @return new options
@@ -114,9 +117,9 @@ public final class LoadOptions {
    * smallest file, if the table is static or grows only at its end; use less than the default if
    * random inserts will follow soon.
    *
-   * @param share of a page, from 0.5 to 1; 15/16 by default
+   * @param share the share of a page, from 0.5 to 1; 15/16 by default
    * @return new options
-   * @throws IllegalArgumentException if it is outside of that range
+   * @throws IllegalArgumentException if it is outside that range
    */
   public LoadOptions fill(double share) {
     if (!(share >= FILL_MIN && share <= 1)) {
@@ -134,7 +137,7 @@ public final class LoadOptions {
   /**
    * Sets how to handle two records with the same key.
    *
-   * @param what {@link Duplicates#FAIL} by default
+   * @param what how to handle them; the default is {@link Duplicates#FAIL}
    * @return new options
    */
   public LoadOptions duplicates(Duplicates what) {
@@ -149,7 +152,8 @@ public final class LoadOptions {
 
   /**
    * Sets a listener for the progress of the load. It is called in the loading thread, at each phase
-   * and at most a few times per second. Its exception ends the load, and nothing is loaded then.
+   * and at most a few times per second. If it throws an exception, the load ends and nothing is
+   * loaded.
    *
    * @param told the listener
    * @return new options

@@ -4,7 +4,7 @@ package io.fovea;
  * The source of a load: code that adds records one by one.
  *
  * @param <L> the receiver: {@link RowLoad} or {@link TableLoad}
- * @param <X> the exception that it throws
+ * @param <X> the type of exception that it throws
  * @since 0.1.0
  */
 @FunctionalInterface
@@ -13,8 +13,8 @@ public interface LoadSource<L, X extends Exception> {
    * Adds all records. Runs once, in the loading thread, outside of any transaction; it may run
    * transactions and read a {@linkplain Database#snapshot snapshot}.
    *
-   * @param into receives the records until this method returns
-   * @throws X to cancel the load; nothing is loaded then
+   * @param into receives the records; valid until this method returns
+   * @throws X to cancel the load, in which case nothing is loaded
    */
   void run(L into) throws X;
 }

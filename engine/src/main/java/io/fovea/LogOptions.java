@@ -5,11 +5,11 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * Options of the log: its size, its buffer, its checkpoints.
+ * Options of the log: its size, its buffer, and its checkpoints.
  *
  * <p>{@link Options#durability} sets whether there is a log, and when a commit is durable.
  *
- * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
+ * <p>A value: each setter returns new options. Safe for any thread. Part of {@link Options}.
  *
  * @since 0.1.0
  */
@@ -56,13 +56,14 @@ public final class LogOptions {
   }
 
   /**
-   * Sets how much {@link Durability#ASYNC} may lose in a power failure: at most the commits of this
-   * time, and at most this many bytes of log. Beyond that, commits wait for stable storage.
+   * Sets how much {@link Durability#ASYNC} may lose in a power failure: at most the commits within
+   * this time, and at most this many bytes of log. Beyond either limit, commits wait for stable
+   * storage.
    *
    * @param time how long a commit may be in memory only
    * @param bytes how many bytes of log may be in memory only
    * @return new options
-   * @throws IllegalArgumentException if the time is not in (0, 1 h], or {@code bytes < 4096}
+   * @throws IllegalArgumentException if the time is not in (0, 1 h] or {@code bytes < 4096}
    */
   public LogOptions maxFlushDelay(Duration time, int bytes) {
     Options.check(
@@ -107,12 +108,13 @@ public final class LogOptions {
   }
 
   /**
-   * Sets how much log a recovery may have to read. Checkpoints keep to this limit; if they fall
+   * Sets how much log a recovery may have to read. Checkpoints enforce this limit; if they fall
    * behind, commits wait for them. A higher limit means fewer page writes and slower recovery:
    * about a second per 200 MiB. The log file grows to about this size, and temporarily beyond it
    * during a backup or a transaction of that size. After a close it has one segment.
    *
-   * @param bytes at least 256 KiB, and four times the segment size and the buffer (checked at open)
+   * @param bytes at least 256 KiB, four times the segment size and four times the buffer size (the
+   *     last two are checked at open)
    * @return new options
    * @throws IllegalArgumentException if it is less than 256 KiB
    */
@@ -188,9 +190,9 @@ public final class LogOptions {
   /**
    * Sets the idle time after which the log and the data file shrink, if the log has grown or the
    * data file has much preallocated space. A checkpoint writes all changed pages, the preallocated
-   * space is released, and the log keeps two segments, or more if its buffer or {@link
-   * #changeRetentionBytes} requires it. Both files grow again with the next changes, which costs
-   * the time to fill them with zeros.
+   * space is released, and the log keeps two segments, or more if required by its buffer or by
+   * {@link #changeRetentionBytes}. Both files grow again with the next changes, which costs the
+   * time to fill them with zeros.
    *
    * <p>Without this, or if {@link #checkpointInterval} is zero, the log file keeps its size, about
    * {@link #maxBytes}, until the database is closed.
@@ -210,15 +212,15 @@ public final class LogOptions {
   }
 
   /**
-   * Sets how much log is kept for change subscribers ({@link Database#changes}), beyond the needs
-   * of recovery. A subscriber that falls further behind, or returns later, must start over ({@link
-   * io.fovea.error.ChangesLostException}). The log is kept across closes and crashes; opening the
-   * database once without this, or with {@link Durability#NONE}, discards it.
+   * Sets how much log is kept for change subscribers ({@link Database#changes}), beyond what
+   * recovery needs. A subscriber that falls further behind, or returns later, must start over
+   * ({@link io.fovea.error.ChangesLostException}). The log is kept across closes and crashes;
+   * opening the database once without this, or with {@link Durability#NONE}, discards it.
    *
    * <p>The log file grows by about this size, in whole segments, plus the log between two
    * checkpoints, and keeps that size after a close. Each opening that changes something begins
-   * another segment, and at most 16 segments more are kept than the bytes would fill: if you open a
-   * database often, use smaller {@linkplain #segmentBytes segments}. A commit that changes a part
+   * another segment, and at most 16 segments more are kept than these bytes would fill. If you open
+   * a database often, use smaller {@linkplain #segmentBytes segments}. A commit that changes a part
    * of a value logs the whole value. If the storage is full, nothing is kept.
    *
    * @param bytes the size; 0, the default, disables subscriptions to changes

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * @param id the database
- * @param tables the start of a TABLES record: from there on the log names the tables
+ * @param tables the start of a TABLES record; from that LSN, the log names the tables
  * @param lsn commits whose last record ends at or before it were delivered; not below {@code
  *     tables}
  */
@@ -25,7 +25,7 @@ public record ChangePoint(UUID id, long tables, long lsn) {
     try {
       UUID id = UUID.fromString(parts[0]);
       ChangePoint point = new ChangePoint(id, Long.parseLong(parts[2]), Long.parseLong(parts[3]));
-      // Reject numbers in another notation.
+      // Reject numbers in any other notation.
       return point.tables > 0
               && (point.tables & 7) == 0
               && point.lsn >= point.tables

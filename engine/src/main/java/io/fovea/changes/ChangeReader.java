@@ -19,7 +19,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the changes of commits from a position in the log on.
+ * Reads the changes of commits, starting at a position in the log.
  *
  * <pre>
  *   log        TABLES ... SCHEMA ... │ part of B · A · SCHEMA · end of B · ...        durable
@@ -28,20 +28,21 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Exactly once.</b> A commit is delivered at its last record. A position is the end of that
- * record, and commits are delivered in the order of these. So everything after a position was not
- * delivered before it. Parts of a large commit, and pages of its long values, may begin before the
- * position: when the last record is reached, they are read again from where it says that they
- * begin.
+ * record, and commits are delivered in the order of their last records. So no commit after a
+ * position was delivered before it. Parts of a large commit, and pages of its long values, may
+ * begin before the position: when the commit's last record is reached, they are read again from the
+ * start that this record names.
  *
  * <p><b>Only durable commits.</b> A position is never beyond the durable position, so no crash
- * undoes it, and its LSN is never given to another record. Records that a crash has undone were
- * never delivered.
+ * undoes it, and its LSN is never assigned to another record. Records undone by a crash were never
+ * delivered.
  *
- * <p><b>Order</b> is that of the log. If two commits write the same key, or one reads what the
- * other has written, it is the serial order: the first one's record is appended before its changes
- * become visible. If one only read what the other then overwrites, the order may be reversed.
+ * <p><b>Order.</b> Commits are delivered in log order. If two commits write the same key, or the
+ * second reads what the first has written, that is also their serial order: the first commit's
+ * record is appended before its changes become visible. If the first only reads what the second
+ * then overwrites, the order may be reversed.
  *
- * <p>One thread at a time.
+ * <p>For one thread at a time.
  */
 public final class ChangeReader implements AutoCloseable {
   /** The number of records read before segments are unpinned briefly. */
@@ -59,16 +60,16 @@ public final class ChangeReader implements AutoCloseable {
   private final CommitCursor cursor = new CommitCursor();
   private final LoggedChains chains;
 
-  /** Commits that end here or before were delivered, or have nothing to deliver. */
+  /** Commits that end at or before this LSN were delivered, or have nothing to deliver. */
   private long from;
 
   /** Where reading continues; before {@link #from} while only names are tracked. */
   private long here;
 
-  /** The start of the list of tables that the names are from. */
+  /** The start of the list of tables from which the names come. */
   private long tables;
 
-  /** Whether that list is read next: at the beginning, and after a failure. */
+  /** Whether that list must be read next: at the beginning, and after a failure. */
   private boolean fresh = true;
 
   /**
@@ -76,11 +77,11 @@ public final class ChangeReader implements AutoCloseable {
    *
    * @param name the database's name, for messages
    * @param log its log
-   * @param keptFrom returns the start of the retained changes; the largest number for none
+   * @param keptFrom returns the start of the retained changes; {@link Long#MAX_VALUE} for none
    * @param id the database's id
    * @param pageSize the size of its pages
    * @param at the position to start from
-   * @throws ChangesLostException if the log no longer has what follows it
+   * @throws ChangesLostException if the log no longer contains the changes after the position
    */
   public ChangeReader(
       String name, DurableLog log, LongSupplier keptFrom, UUID id, int pageSize, ChangePoint at) {
@@ -113,9 +114,9 @@ public final class ChangeReader implements AutoCloseable {
    *
    * @param name the database's name, for messages
    * @param records a reader of the log
-   * @param lsn where to begin, which is the start of a record
+   * @param lsn where to begin: the start of a record
    * @param id the database
-   * @param last whether to find the last list, and not the first
+   * @param last whether to find the last list instead of the first
    * @return the position; null if there is no complete list
    * @throws CorruptionException if the log is damaged
    */
@@ -182,7 +183,10 @@ public final class ChangeReader implements AutoCloseable {
             + " was opened without it, or the storage was full");
   }
 
-  /** Returns the position after the last commit that {@link #next} has returned, or farther. */
+  /**
+   * Returns the position after the last commit that {@link #next} has returned, or a later one with
+   * nothing to deliver in between.
+   */
   public ChangePoint position() {
     return new ChangePoint(id, tables, Math.max(from, here));
   }
@@ -198,10 +202,10 @@ public final class ChangeReader implements AutoCloseable {
    * Returns the next commit that has changed tables.
    *
    * @param stop ends the call when true; called from time to time
-   * @return null if no more is durable, or the call was stopped
-   * @throws ChangesLostException if the log no longer has it
+   * @return the commit; null if no further commit is durable, or the call was stopped
+   * @throws ChangesLostException if the log no longer contains it
    * @throws CorruptionException if the log is damaged
-   * @throws io.fovea.error.StorageException if it cannot be read; the next call tries again
+   * @throws io.fovea.error.StorageException if the log cannot be read; the next call tries again
    */
   public @Nullable LoggedCommit next(BooleanSupplier stop) {
     while (!stop.getAsBoolean()) {
@@ -318,7 +322,7 @@ public final class ChangeReader implements AutoCloseable {
     fresh = true;
   }
 
-  /** Returns where the pages of the current commit begin, according to its record. */
+  /** Returns the LSN at which the pages of the current commit begin, according to its record. */
   private long from() {
     while (cursor.next()) {
       if (cursor.kind() == CommitRecord.FROM) {
@@ -333,7 +337,7 @@ public final class ChangeReader implements AutoCloseable {
         0);
   }
 
-  /** Reads which pages parts of a commit publish. */
+  /** Reads which pages the parts of a commit publish. */
   private void pages(long commitId) {
     long last = records.start();
     if (!earlier.begin(commitId)) {

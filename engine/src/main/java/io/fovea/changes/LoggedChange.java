@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param kind the kind of change
  * @param treeId the tree of the table
- * @param table its name; for a renamed table the old one
+ * @param table the table's name; for a renamed table, the old name
  * @param key the key of the record, as in the tree; null for a table
  * @param value the value of the record; null if it was deleted, and for a table
  * @param renamed the new name of a renamed table; otherwise null

@@ -5,7 +5,7 @@ import java.util.List;
 /**
  * The changes of a commit.
  *
- * @param changes changes of tables first, then of records
- * @param next the position after it
+ * @param changes the changes: first those of tables, then those of records
+ * @param next the position after the commit
  */
 public record LoggedCommit(List<LoggedChange> changes, ChangePoint next) {}

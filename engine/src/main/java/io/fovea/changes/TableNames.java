@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
  * The trees that are tables, at the position of a log reader.
  *
  * <p>It starts from a list (TABLES) and follows catalog changes. A commit to any other tree is
- * ignored: the tree is an index, or a dropped table where the commit precedes the drop in the
- * serial order and follows it in the log, so no transaction can see it.
+ * ignored: the tree is an index, or a dropped table. In the latter case the commit precedes the
+ * drop in the serial order but follows it in the log, so no transaction can see it.
  *
- * <p>One thread.
+ * <p>For one thread.
  */
 final class TableNames {
   static final int FIRST = 1;
@@ -40,7 +40,9 @@ final class TableNames {
   private @Nullable Map<Integer, String> list;
   private long listLsn;
 
-  /** Changes of transactions whose commit was not reached yet, by the starts of their records. */
+  /**
+   * Changes of transactions whose commit has not been reached yet, by the starts of their records.
+   */
   private final Map<Long, List<Fate>> pending = new HashMap<>();
 
   /** Returns the name of a table; null if the tree is not a table. */
@@ -60,7 +62,7 @@ final class TableNames {
   /**
    * Reads a TABLES record.
    *
-   * @return the start of the list if it is complete now; otherwise 0
+   * @return the start of the list if it is now complete; otherwise 0
    */
   long tables(MemorySegment s, long at, int length, long lsn) {
     int how = how(s, at, length, lsn);
@@ -96,7 +98,7 @@ final class TableNames {
     return apply(read(s, at, length, lsn));
   }
 
-  /** Applies the CATALOG record of a commit that was reached, if it had one. */
+  /** Applies the CATALOG record of a commit that has been reached, if it has one. */
   List<LoggedChange> committed(long id) {
     List<Fate> fates = pending.remove(id);
     return fates == null ? List.of() : apply(fates);

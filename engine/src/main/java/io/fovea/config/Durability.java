@@ -1,20 +1,20 @@
 package io.fovea.config;
 
 /**
- * Which failures a returned commit survives.
+ * Which failures a commit survives once it has returned.
  *
  * @since 0.1.0
  */
 public enum Durability {
   /**
-   * Power loss: a commit returns once it is on stable storage. So does a read-only transaction,
-   * with everything it has read. The default for files.
+   * Power loss: a commit returns once it is on stable storage. A read-only transaction returns once
+   * everything it has read is on stable storage. The default for files.
    */
   SYNC,
   /**
    * Power loss, except for a bounded window of the newest commits ({@link
-   * io.fovea.LogOptions#maxFlushDelay}). A suffix of the commits is lost: no surviving commit has
-   * read from a lost one.
+   * io.fovea.LogOptions#maxFlushDelay}). If commits are lost, they are a suffix: no surviving
+   * commit has read from a lost one.
    */
   ASYNC,
   /**

@@ -8,8 +8,8 @@ package io.fovea.config;
 public enum Pretouch {
   /** Page by page, on first use. The default. */
   NONE,
-  /** A background thread touches all of it while the database is already in use. */
+  /** A background thread touches all of the memory while the database is already in use. */
   BACKGROUND,
-  /** Opening waits until all of it is allocated. */
+  /** Opening waits until all of the memory is allocated. */
   BLOCKING
 }

@@ -4,8 +4,8 @@ package io.fovea.config;
  * The protocol that makes concurrent transactions serializable. All protocols exclude phantoms too.
  * They differ in which transactions wait or are aborted, and when.
  *
- * <p>A database has one protocol from its opening to its close. The file does not depend on it, so
- * another protocol may be chosen at each opening.
+ * <p>A database uses one protocol while it is open. The file does not depend on it, so another
+ * protocol may be chosen at each opening.
  *
  * @since 0.1.0
  */
@@ -16,9 +16,9 @@ public enum Protocol {
    */
   TICTOC,
   /**
-   * Strict timestamp ordering, by the order of begins. An operation that comes too late aborts its
-   * transaction at once. Written records are locked until the transaction ends. Source: Bernstein,
-   * Goodman: Timestamp-based algorithms for concurrency control, VLDB 1980.
+   * Strict timestamp ordering, in the order in which transactions begin. An operation that comes
+   * too late aborts its transaction at once. Written records are locked until the transaction ends.
+   * Source: Bernstein, Goodman: Timestamp-based algorithms for concurrency control, VLDB 1980.
    */
   STO,
   /**
@@ -28,20 +28,21 @@ public enum Protocol {
    */
   MVTO,
   /**
-   * Shared and exclusive locks until the end. A transaction that does not get a lock at once is
-   * aborted. Source: Eswaran, Gray, Lorie, Traiger: The notions of consistency and predicate locks,
-   * CACM 1976.
+   * Shared and exclusive locks, held until the transaction ends. A transaction that does not get a
+   * lock at once is aborted. Source: Eswaran, Gray, Lorie, Traiger: The notions of consistency and
+   * predicate locks, CACM 1976.
    */
   TWO_PHASE_LOCKING,
   /**
-   * Optimistic; a commit is checked against the write sets of those that committed since it began,
-   * one commit at a time. Source: Kung, Robinson: On optimistic methods for concurrency control,
-   * ACM TODS 1981.
+   * Optimistic. A transaction is checked against the write sets of those that have committed since
+   * it began, one commit at a time. Source: Kung, Robinson: On optimistic methods for concurrency
+   * control, ACM TODS 1981.
    */
   OCC,
   /**
-   * Optimistic. A commit validates that nothing it read was overwritten since. Source: Tu, Zheng,
-   * Kohler, Liskov, Madden: Speedy transactions in multicore in-memory databases, SOSP 2013.
+   * Optimistic. A commit validates that nothing the transaction read has been overwritten since.
+   * Source: Tu, Zheng, Kohler, Liskov, Madden: Speedy transactions in multicore in-memory
+   * databases, SOSP 2013.
    */
   SILO
 }

@@ -7,8 +7,8 @@ package io.fovea.config;
  */
 public enum Replacement {
   /**
-   * The clock algorithm: visits pages in turn and skips those used since its last visit. Cheap,
-   * without statistics; good if recently used pages are used again soon. The default.
+   * The clock algorithm: visits pages in turn and skips those used since its last visit. Cheap, and
+   * needs no statistics; works well if recently used pages are soon used again. The default.
    */
   SECOND_CHANCE,
   /**

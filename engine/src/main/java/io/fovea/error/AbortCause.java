@@ -9,15 +9,15 @@ public enum AbortCause {
   /** A record that the transaction had read was changed before it could commit. */
   VALIDATION(true, "a record that it read was changed by another transaction"),
   /**
-   * A record that this transaction reads or writes was locked by another one: during its commit or,
-   * under two-phase locking and strict timestamp ordering, until its end.
+   * A record that this transaction reads or writes was locked by another transaction: during that
+   * transaction's commit or, under two-phase locking and strict timestamp ordering, until its end.
    */
   LOCK(true, "another transaction was using a record that it uses, and had locked it"),
   /** A range that the transaction had scanned may have gained or lost a record. */
   PHANTOM(true, "a range that it scanned was changed by another transaction"),
   /**
-   * A transaction with a later timestamp got there first. Occurs only under protocols that order
-   * transactions by their begin.
+   * A transaction with a later timestamp used a record first. Occurs only under protocols that
+   * order transactions by when they began.
    */
   ORDER(true, "a transaction that began later has already used a record that it uses"),
   /**
@@ -29,7 +29,7 @@ public enum AbortCause {
   CATALOG(true, "a table that it uses or has looked for was created, dropped or renamed"),
   /**
    * The maximum number of transactions was active, and none ended within the time limit. A retry
-   * would queue again at the end.
+   * would join the end of the queue again.
    */
   ADMISSION(false, "it could not begin in time, because as many transactions ran as may"),
   /** The transaction exceeded its time limit. */

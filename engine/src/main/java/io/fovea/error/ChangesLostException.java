@@ -1,8 +1,9 @@
 package io.fovea.error;
 
 /**
- * Thrown when the log no longer has all changes after a position. Start over: open a snapshot, copy
- * its contents, and subscribe to the changes from its position ({@code Database.changesPosition}).
+ * Thrown when the log no longer contains all changes after a position. Start over: open a snapshot,
+ * copy its contents, and subscribe to the changes from the snapshot's position ({@code
+ * Database.changesPosition}).
  *
  * @since 0.1.0
  */

@@ -3,7 +3,7 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thrown when an object is used whose database is closed or closing.
+ * Thrown on use of an object whose database is closed or closing.
  *
  * @since 0.1.0
  */

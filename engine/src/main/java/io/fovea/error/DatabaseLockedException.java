@@ -8,7 +8,7 @@ package io.fovea.error;
 public final class DatabaseLockedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** The id of the process, or -1. */
+  /** The id of the process that has the file open, or -1. */
   private final long holderPid;
 
   /**

@@ -3,7 +3,8 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thrown when an insert finds a record with the same key, or a unique index already has the key.
+ * Thrown when an insert finds a record with the same key, or a unique index already contains the
+ * key.
  *
  * <p>{@link #table}, {@link #index} and {@link #key} identify the key. The exception is reliable:
  * the read that found the record is validated before the exception leaves the transaction.
@@ -90,7 +91,7 @@ public final class DuplicateKeyException extends FoveaException {
    * @param index the index's name
    * @param table the table's name
    * @param key the duplicate key, as the index stores it
-   * @param shown the same as text
+   * @param shown the key as text
    * @param built whether the index is being built
    * @return the exception
    */
@@ -126,7 +127,7 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * Returns the unique index that already has the key.
+   * Returns the unique index that already contains the key.
    *
    * @return its name; null if the key is the primary key
    */
@@ -135,8 +136,8 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * Returns the duplicate key as the table or the index stores it: for a table of byte strings the
-   * key itself, otherwise the order-preserving encoding of its fields.
+   * Returns the duplicate key as the table or the index stores it: for a table of byte strings, the
+   * key itself; otherwise, the order-preserving encoding of its fields.
    *
    * @return a copy
    */

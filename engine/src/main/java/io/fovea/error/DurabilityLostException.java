@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The failure is final: a later sync that succeeds proves nothing, because the operating system
  * may have dropped the pages that it could not write. The database accepts no more commits. Reopen
- * it: all commits acknowledged before the failure are there.
+ * it: it then contains all commits acknowledged before the failure.
  *
  * @since 0.1.0
  */
@@ -43,8 +43,8 @@ public final class DurabilityLostException extends FoveaException {
   /**
    * Returns whether the outcome of the transaction is unknown.
    *
-   * @return true if the transaction may have committed, which the next opening of the database
-   *     decides; false if it has changed nothing
+   * @return true if the transaction may have committed: the next opening of the database determines
+   *     whether it has; false if it has changed nothing
    */
   public boolean mayHaveCommitted() {
     return mayHaveCommitted;

@@ -1,8 +1,8 @@
 package io.fovea.error;
 
 /**
- * Thrown when a file is not a Fovea database, has another format or page size, or when its
- * companion files belong to another database or to another state of this one.
+ * Thrown when a file is not a Fovea database or has another format or page size, or when its
+ * companion files belong to another database or to another state of this database.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ public final class IncompatibleFormatException extends FoveaException {
   /**
    * Creates the exception.
    *
-   * @param message what was found and expected in which file, and what can be done
+   * @param message the file, what was found and expected in it, and what can be done
    */
   public IncompatibleFormatException(String message) {
     super(message);

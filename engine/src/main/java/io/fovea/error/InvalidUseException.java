@@ -3,10 +3,11 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thrown when the API is misused: a transaction by a thread that does not own it or after its end,
- * a cursor after its transaction, an object of another database, an invalid argument.
+ * Thrown when the API is misused: a transaction is used by a thread that does not own it or after
+ * its end, a cursor is used after the end of its transaction, an object belongs to another
+ * database, or an argument is invalid.
  *
- * <p>It always indicates a bug in the application; a retry does not help.
+ * <p>This always indicates a bug in the application; a retry does not help.
  *
  * @since 0.1.0
  */

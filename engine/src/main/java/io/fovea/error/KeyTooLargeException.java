@@ -27,7 +27,7 @@ public final class KeyTooLargeException extends FoveaException {
   /**
    * Creates the exception.
    *
-   * @param where what it is too long for
+   * @param where what the key is too long for
    * @param bytes the length of the key, in bytes
    * @param maxBytes the maximum length, in bytes
    */

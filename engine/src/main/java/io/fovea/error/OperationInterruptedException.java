@@ -2,7 +2,7 @@ package io.fovea.error;
 
 /**
  * Thrown when the thread is interrupted while it builds or drops an index, drops a table, verifies
- * a database or file, restores a backup, copies a database without a log, or waits for changes.
+ * a database or file, restores a backup, backs up a database without a log, or waits for changes.
  * Nothing has changed, and the interrupt flag of the thread is set. Interrupts do not end
  * transactions.
  *

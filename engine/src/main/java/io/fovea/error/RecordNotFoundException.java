@@ -1,7 +1,7 @@
 package io.fovea.error;
 
 /**
- * Thrown when an update finds no record with its key. The exception is reliable: the read is
+ * Thrown when an update finds no record with the given key. The exception is reliable: the read is
  * validated before the exception leaves the transaction.
  *
  * @since 0.1.0
@@ -40,7 +40,7 @@ public final class RecordNotFoundException extends FoveaException {
   }
 
   /**
-   * Returns the key as the table stores it: for a table of byte strings the key itself, otherwise
+   * Returns the key as the table stores it: for a table of byte strings, the key itself; otherwise,
    * the encoding of its fields.
    *
    * @return a copy

@@ -3,7 +3,8 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thrown when the operating system or the device fails an operation, other than for lack of space.
+ * Thrown when an operation of the operating system or the device fails for a reason other than lack
+ * of space.
  *
  * @since 0.1.0
  */

@@ -1,8 +1,8 @@
 package io.fovea.error;
 
 /**
- * Thrown when a database without a log was not closed: its process or the machine stopped while it
- * was open for writing.
+ * Thrown when a database without a log was not closed: its process or the machine stopped while the
+ * database was open for writing.
  *
  * @since 0.1.0
  */

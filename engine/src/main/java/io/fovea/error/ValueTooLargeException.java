@@ -27,7 +27,7 @@ public final class ValueTooLargeException extends FoveaException {
   /**
    * Creates the exception.
    *
-   * @param where what it is too long for
+   * @param where what the value is too long for
    * @param bytes the length of the value, in bytes
    * @param maxBytes the maximum length, in bytes
    */

@@ -24,13 +24,13 @@ public final class BatchIterator<K, V, T> implements Iterator<T> {
   private List<Entry<K, V>> batch;
   private int next;
 
-  /** The last element returned, if it may be removed. */
+  /** The entry of the last element returned, if it may be removed. */
   private @Nullable Entry<K, V> given;
 
   /**
    * Reads the first batch.
    *
-   * @param size the entries of each batch but the last
+   * @param size the number of entries in each batch but the last
    * @param source returns the batch after a key, or the first one for null
    * @param part converts an entry to an element
    * @param remover removes an entry
