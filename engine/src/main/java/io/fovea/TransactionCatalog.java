@@ -113,9 +113,9 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Opens a sequence, creating it if it does not exist. A new sequence is usable at once, by the
-   * body only. Others see it after the commit, and get higher values. Taking a value is {@linkplain
-   * Sequence not part of the transaction}.
+   * Opens a sequence, creating it if it does not exist. A new sequence is usable at once, but only
+   * by the body. Others see it after the commit, and get higher values. Taking a value is
+   * {@linkplain Sequence not part of the transaction}.
    *
    * @param spec the specification
    * @return the sequence, usable in all threads after the commit

@@ -129,7 +129,7 @@ public final class TxOptions {
 
   /**
    * Sets the maximum number of attempts of {@link Database#run}, {@link Database#call} or {@link
-   * Database#read}. After the last one they throw its {@link
+   * Database#read}. If the last attempt is aborted, they throw its {@link
    * io.fovea.error.TransactionAbortedException}.
    *
    * @param attempts 1: never retry; the default is {@link Integer#MAX_VALUE}
@@ -156,8 +156,9 @@ public final class TxOptions {
    * Elsewhere it runs in a new transaction, as without this option.
    *
    * <p>In an enclosing transaction all other options are ignored. If a joining body throws, nothing
-   * of the whole commits: a part can't be undone. An enclosing body that swallows the exception
-   * gets a {@link io.fovea.error.TransactionAbortedException} at its end.
+   * commits, in the enclosing body either: a part of a transaction can't be undone. An enclosing
+   * body that swallows the exception gets a {@link io.fovea.error.TransactionAbortedException} at
+   * its end.
    *
    * @return new options
    */
@@ -171,8 +172,8 @@ public final class TxOptions {
   }
 
   /**
-   * Sets the name in log warnings about repeated aborts and leaked transactions. Without one they
-   * show the body's class. {@link Database#run(String, Task)} and its variants are shorthands.
+   * Sets the name in log warnings about repeated aborts and leaked transactions. Without a name,
+   * they show the body's class. {@link Database#run(String, Task)} and its variants are shorthands.
    *
    * @param name the name of the work, such as {@code transfer}
    * @return new options

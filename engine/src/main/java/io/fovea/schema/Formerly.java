@@ -6,7 +6,7 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The earlier names of a component in stored objects; it keeps their values.
+ * Gives the earlier names of a component. Its values stored under those names are kept.
  *
  * @since 0.1.0
  */

@@ -19,8 +19,8 @@ public final class IndexSpec {
   /**
    * Computes the index entry of a record.
    *
-   * <p>Must depend on its arguments only, give the same entry for the same record in every run of
-   * the program, and be thread-safe. It may read records of transactions that will be aborted.
+   * <p>It must depend only on its arguments, give the same entry for the same record in every run
+   * of the program, and be thread-safe. It may read records of transactions that will be aborted.
    *
    * @since 0.1.0
    */
@@ -40,10 +40,10 @@ public final class IndexSpec {
   /**
    * Computes the index entry of a record in a table of byte strings.
    *
-   * <p>Must depend on its arguments only, give the same entry for the same record in every run of
-   * the program, and be thread-safe. It may read records of transactions that will be aborted. Its
-   * exceptions are thrown by the statement that changes the record, which then changes nothing, or
-   * by {@link io.fovea.Database#table} while the index is built.
+   * <p>It must depend only on its arguments, give the same entry for the same record in every run
+   * of the program, and be thread-safe. It may read records of transactions that will be aborted.
+   * Its exceptions are thrown by the statement that changes the record, which then changes nothing,
+   * or by {@link io.fovea.Database#table} while the index is built.
    *
    * @since 0.1.0
    */
@@ -68,7 +68,7 @@ public final class IndexSpec {
   private final @Nullable ByteExtractor byteExtractor;
   private final @Nullable EntryHints hints;
 
-  /** Of a table of objects; otherwise empty. */
+  /** The component paths in a table of objects; otherwise empty. */
   private final List<String> components;
 
   /** Whether only the stored form is known. */
@@ -102,8 +102,8 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by fields of the row and parts of the key. Records with equal values are in
-   * the order of their keys. Null is below all values.
+   * Returns an index by fields of the row and parts of the key. Records with equal values are
+   * ordered by their keys. Null is below all values.
    *
    * @param name unique in its table
    * @param fields in the order of comparison, at least one
@@ -132,8 +132,8 @@ public final class IndexSpec {
   /**
    * Returns an index by a computed key.
    *
-   * @param name unique in its table; it identifies the extractor in the file, so rename a changed
-   *     one
+   * @param name unique in its table; it identifies the extractor in the file, so a changed
+   *     extractor needs a new name
    * @param key the parts of the computed key
    * @param unique whether a key belongs to at most one record
    * @param extractor computes the key
@@ -154,10 +154,10 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index of a table of byte strings, by a key computed from key and value.
+   * Returns an index of a table of byte strings, by a key computed from the record's key and value.
    *
-   * @param name unique in its table; it identifies the extractor in the file, so rename a changed
-   *     one
+   * @param name unique in its table; it identifies the extractor in the file, so a changed
+   *     extractor needs a new name
    * @param key the parts of the computed key; for a byte string, one part of that type
    * @param unique whether a key belongs to at most one record
    * @param extractor computes the key
@@ -333,7 +333,7 @@ public final class IndexSpec {
 
   /**
    * {@return the paths of components, as in {@code address.city}, an immutable list; empty unless
-   * the index is of a table of objects}
+   * the table contains objects}
    */
   public List<String> components() {
     return components;
