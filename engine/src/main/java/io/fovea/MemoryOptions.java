@@ -174,7 +174,7 @@ public final class MemoryOptions {
   /**
    * Sets when the operating system must provide the memory of the buffer.
    *
-   * @param pretouch the time
+   * @param pretouch when the memory must be provided
    * @return new options
    */
   public MemoryOptions pretouch(Pretouch pretouch) {

@@ -199,7 +199,7 @@ public final class Options {
   }
 
   /**
-   * Sets whether to open the database read-only. If it is, nothing in its folder changes, and all
+   * Sets whether to open the database read-only. If so, nothing in its folder changes, and all
    * transactions are read-only. Any number of processes may have the file open read-only at the
    * same time, but not while a process has it open for writing; they share the operating system's
    * page cache.

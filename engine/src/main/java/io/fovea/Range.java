@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
  * begin with it: with prefixes, {@code between(a, b)} includes all keys that begin with {@code b},
  * and {@code of(lo, false, ...)} excludes all that begin with {@code lo}.
  *
- * <p>A range refers to its keys; opening a scan copies them. Between scans, the thread of the keys
- * may change them and reuse the range.
+ * <p>A range refers to its keys; opening a scan copies them. Between scans you may change the keys,
+ * on their thread, and reuse the range.
  *
  * @since 0.1.0
  */

@@ -81,7 +81,7 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Creates a row in the caller's scratch memory, of {@link RecordBuffer#bytes}.
+   * Creates a row in the caller's scratch memory of {@link RecordBuffer#bytes} bytes.
    *
    * @param fields the fields of the layout, shared by its rows
    * @param size the bytes of a record: the layout's bytes plus the table's trailing bytes

@@ -185,10 +185,11 @@ public final class RowIndex extends RowRangeOperations {
    * Reads the record through the location in the entry, without a tracked read of the entry.
    *
    * <p><b>Why that is correct.</b> The tracked read establishes that the record has the key. As
-   * long as it does, the unique index contains this entry and no other for the record, since every
-   * transaction changes both together. So the answer is right wherever the read of the record is
-   * valid in the serialization order, and the entry need not be tracked, locked or validated. If
-   * the record is gone or has another key, nothing is established, and the caller reads the entry.
+   * long as the record has the key, the unique index contains this entry and no other for the
+   * record, since every transaction changes both together. So the answer is right wherever the read
+   * of the record is valid in the serialization order, and the entry need not be tracked, locked or
+   * validated. If the record is gone or has another key, nothing is established, and the caller
+   * reads the entry.
    *
    * @return false if the caller has to read the entry; the entry or its gap may be at {@link
    *     StatementContext#entry}

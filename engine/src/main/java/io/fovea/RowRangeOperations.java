@@ -228,7 +228,7 @@ public abstract sealed class RowRangeOperations permits RowTable, RowIndex {
    *
    * @param <T> the type of the items
    * @param tx the transaction; each page may be read in a different one
-   * @param range the range of keys, which holds whatever the token contains
+   * @param range the range of keys, enforced whatever the token contains
    * @param order the direction
    * @param after {@link Page#next} of the previous page; null for the first page
    * @param limit the maximum number of records in the page

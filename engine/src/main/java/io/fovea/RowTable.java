@@ -595,9 +595,9 @@ public final class RowTable extends RowRangeOperations {
    * writes of the transaction, and is not part of its read set. For a count that is consistent with
    * other reads, use the table in a {@linkplain Database#snapshot snapshot}.
    *
-   * <p>A file does not store the count if it was written by an earlier version, or after a crash
-   * while its disk was full. The first call then counts the records, which takes as long as a scan
-   * and blocks no other thread; the next checkpoint or close stores the result.
+   * <p>A file does not store the count if an earlier version wrote it, or after a crash that
+   * happened while its disk was full. The first call then counts the records, which takes as long
+   * as a scan and blocks no other thread; the next checkpoint or close stores the result.
    *
    * @return the number of records
    * @throws InvalidUseException if the table was dropped, or if the records have to be counted

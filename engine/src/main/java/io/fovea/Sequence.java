@@ -12,7 +12,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.SequenceSpec;
 
 /**
- * Generates numbers for the keys of new records: each number once, and each higher than all before
+ * Generates numbers for the keys of new records: each value once, and each higher than all before
  * it.
  *
  * <pre>{@code
@@ -29,12 +29,13 @@ import io.fovea.schema.SequenceSpec;
  * <p><b>With gaps.</b> Taking a value is not part of a transaction: values of a transaction that is
  * rolled back or retried are skipped. So are values that were reserved and unused when the process
  * died, up to twice {@link SequenceSpec#cached}; a close skips none. For numbers without gaps, such
- * as those of invoices, let the transaction update a counter in a row; such transactions wait for
- * one another, or conflict.
+ * as invoice numbers, let the transaction update a counter in a row; such transactions wait for one
+ * another, or conflict.
  *
  * <p><b>Cost.</b> Values come from memory, in nanoseconds, and cause no conflicts. Once every
- * {@link SequenceSpec#cached} values, a thread writes a log record. It waits for the device only if
- * a block is used up before the log has become durable, within half a block.
+ * {@link SequenceSpec#cached} values, halfway through a block, a thread writes a log record that
+ * reserves the next block. Threads wait for the device only if the block is used up before that
+ * record is durable.
  *
  * <p>Any thread, inside and outside of bodies. All methods except {@link #name} and {@link #spec}
  * throw {@link InvalidUseException} if the sequence was dropped, and {@link
@@ -106,7 +107,7 @@ public final class Sequence {
   }
 
   /**
-   * Returns the next value without taking it. Another thread may take it meanwhile.
+   * Returns the next value without taking it. Another thread may take it first.
    *
    * @return the value
    * @throws SequenceExhaustedException if no value is left
@@ -116,7 +117,7 @@ public final class Sequence {
   }
 
   /**
-   * Returns how many values are left. Another thread may take some meanwhile.
+   * Returns how many values are left. Other threads may be taking some.
    *
    * @return their number; at most {@link Long#MAX_VALUE}
    */

@@ -126,10 +126,10 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public abstract List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys);
 
   /**
-   * Reads a value as it is stored.
+   * Reads a value in its stored form.
    *
    * @param tx the transaction
-   * @param key its key, as it is stored
+   * @param key its key in stored form
    * @param out receives as much of the value as fits
    * @return the length of the whole value in bytes, or -1 if the key is absent
    */
@@ -181,7 +181,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public abstract void insert(Transaction tx, K key, V value);
 
   /**
-   * Adds a record, given as it is stored. Heap and native segments are treated equally.
+   * Adds a record given in its stored form. Heap and native segments are treated equally.
    *
    * @param tx the transaction
    * @param key its key
@@ -201,7 +201,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public abstract void put(Transaction tx, K key, V value);
 
   /**
-   * Adds or replaces a record, given as it is stored.
+   * Adds or replaces a record given in its stored form.
    *
    * @param tx the transaction
    * @param key its key
@@ -330,7 +330,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * Removes a record.
    *
    * @param tx the transaction
-   * @param key its key, as it is stored
+   * @param key its key in stored form
    * @return whether it was present
    */
   public boolean delete(Transaction tx, MemorySegment key) {
@@ -637,7 +637,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * Reads the next page of a range: see {@link Page} for the guarantees of its tokens.
    *
    * @param tx the transaction; each page may be read in a different one
-   * @param from the lower bound, or null; the bounds hold whatever the token contains
+   * @param from the lower bound, or null; the bounds are enforced whatever the token contains
    * @param to the upper bound, or null
    * @param order the direction
    * @param after {@link Page#next} of the previous page; null for the first page

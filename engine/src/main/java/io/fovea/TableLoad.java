@@ -44,7 +44,8 @@ public final class TableLoad<K, V> {
   }
 
   /**
-   * Adds a copy of a record as it is stored. Throws the exceptions of {@link #add(Object, Object)}.
+   * Adds a copy of a record given in its stored form. Throws the exceptions of {@link #add(Object,
+   * Object)}.
    *
    * @param key its key
    * @param value its value

@@ -559,7 +559,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     return found;
   }
 
-  /** Returns the part of the interval above or below a key. */
+  /** Returns the part of the interval above or below a key, with or without the key. */
   private Table.Interval<K> remaining(K from, boolean inclusive, boolean up) {
     K end = up ? interval.lo() : interval.hi();
     boolean endInclusive = up ? interval.loInclusive() : interval.hiInclusive();

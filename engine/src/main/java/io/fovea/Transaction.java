@@ -191,7 +191,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     throw refusal instanceof TransactionAbortedException e ? doom(e) : refusal;
   }
 
-  /** Replaces a pending deletion of the whole table by deletions of its single records. */
+  /** Replaces a pending deletion of the whole table with deletions of its individual records. */
   private void spread(Tx t, TableCore core, CatalogTransaction c) {
     boolean done = false;
     try {
@@ -324,8 +324,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * the same procedure can thus compare their results. The digest is stable across releases. It
    * detects mistakes; it does not protect against an attacker.
    *
-   * <p>A deleted range counts by its number of records. In a transaction that has deleted a range,
-   * single deletions do not count. Indexes, sequences and layout changes never count.
+   * <p>For a deleted range, the digest covers the number of deleted records. In a transaction that
+   * has deleted a range, individual deletions do not count. Indexes, sequences and layout changes
+   * never count.
    *
    * <p>The cost is a pass over all bytes written.
    *
@@ -675,8 +676,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *       suppressed.
    *   <li>A retryable abort of any other origin is retried, unless the transaction has committed.
    *   <li>Any other exception propagates if all reads belong to one state and are durable. If the
-   *       database was closed meanwhile, so that neither can be established, it is suppressed in a
-   *       {@link DatabaseClosedException}.
+   *       database was closed in the meantime, so that neither can be established, it is suppressed
+   *       in a {@link DatabaseClosedException}.
    * </ol>
    *
    * @return why to retry the body; null if what was thrown propagates

@@ -5,11 +5,11 @@ package io.fovea.schema;
  * keys.
  *
  * <pre>
- *                      bytes an entry   skips                                       invalidated by
+ *                     bytes per entry   skips                                     invalidated by
  *   NONE                     0
- *   PAGE                     6          the descent of the table's tree             splits, merges
- *   PAGE_FRAME              10          and the translation of the page id          eviction
- *   PAGE_SLOT                8          and the search in the leaf                  inserts, deletes
+ *   PAGE                     6          the descent of the table's tree           splits, merges
+ *   PAGE_FRAME              10          and the translation of the page id        eviction
+ *   PAGE_SLOT                8          and the search in the leaf                inserts, deletes
  *   PAGE_FRAME_SLOT         12          all of these
  * </pre>
  *

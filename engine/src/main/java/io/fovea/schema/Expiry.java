@@ -15,7 +15,7 @@ import java.util.Objects;
  * @since 0.1.0
  */
 public sealed interface Expiry {
-  /** The name of the index by time that a specification adds. */
+  /** The name of the index on the time that a specification adds. */
   String INDEX = "expires";
 
   /**
@@ -103,7 +103,7 @@ public sealed interface Expiry {
     /** The maximum offset. */
     public static final int OFFSET_MAX = 65_535;
 
-    /** The key of the index by time. */
+    /** The key of the index on the time. */
     public static final KeySpec KEY = KeySpec.builder().int64("time").build();
 
     /**

@@ -13,12 +13,12 @@ import java.util.Objects;
  * @param name unique in its layout or key
  * @param type the type of its values
  * @param width the bytes of a value: fixed by the type or by a decimal's precision, or the maximum
- *     of a text or byte string
+ *     length of a text or byte string
  * @param precision the number of digits of a decimal; 0 for other types
  * @param scale how many of these digits are after the point; 0 for other types
  * @param nullable whether it may be null
  * @param variable whether a text or byte string takes only its actual length in the file; always
- *     false for parts of keys, which take only that in any case
+ *     false for parts of keys, which always take only their actual length
  * @param offset the offset of its value in a row in memory, in bytes; a nullable field has its null
  *     byte before it. For a part of a key, the offset in the encoded key, or -1 if it depends on
  *     the parts before it

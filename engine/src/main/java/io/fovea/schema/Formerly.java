@@ -6,7 +6,7 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Gives the earlier names of a component. Its values stored under those names are kept.
+ * Gives the earlier names of a component. The component keeps the values stored under those names.
  *
  * @since 0.1.0
  */

@@ -102,7 +102,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by fields of the row and parts of the key. Records with equal values are
+   * Returns an index on fields of the row and parts of the key. Records with equal values are
    * ordered by their keys. Null is below all values.
    *
    * @param name unique in its table
@@ -116,7 +116,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns a unique index by fields of the row and parts of the key. A record in which one of the
+   * Returns a unique index on fields of the row and parts of the key. A record in which one of the
    * fields is null has no entry, because null equals nothing, as in SQL.
    *
    * @param name unique in its table
@@ -130,7 +130,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by a computed key.
+   * Returns an index on a computed key.
    *
    * @param name unique in its table; it identifies the extractor in the file, so a changed
    *     extractor needs a new name
@@ -154,7 +154,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index of a table of byte strings, by a key computed from the record's key and value.
+   * Returns an index of a table of byte strings, on a key computed from the record's key and value.
    *
    * @param name unique in its table; it identifies the extractor in the file, so a changed
    *     extractor needs a new name
@@ -187,7 +187,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by a computed key without its extractor, as in {@link
+   * Returns an index on a computed key without its extractor, as in {@link
    * io.fovea.Database#describe}. It can open a table in a read-only database or a snapshot, or once
    * the extractor is known.
    *
@@ -211,7 +211,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by components of the objects of a table. Programs use {@link
+   * Returns an index on components of the objects of a table. Programs use {@link
    * io.fovea.ObjectSpec#index(String, String...)} instead.
    *
    * @param name unique in its table
@@ -226,7 +226,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by components as stored in the file, as in {@link io.fovea.Database#describe}.
+   * Returns an index on components as stored in the file, as in {@link io.fovea.Database#describe}.
    * It can open a table with objects of older versions, but not build the index.
    *
    * @param name unique in its table
@@ -344,7 +344,7 @@ public final class IndexSpec {
     return hints;
   }
 
-  /** {@return the parts of the computed key; null for an index by fields} */
+  /** {@return the parts of the computed key; null for an index on fields} */
   public @Nullable KeySpec extractedKey() {
     return extractedKey;
   }

@@ -49,7 +49,7 @@ public interface KeyReader {
   String getText(int part);
 
   /**
-   * Reads a byte string, or the UTF-8 bytes of text.
+   * Reads a byte string, or text as UTF-8 bytes.
    *
    * @param part its position, from 0
    * @return a new array

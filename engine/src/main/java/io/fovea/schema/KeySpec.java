@@ -6,10 +6,10 @@ import java.util.Objects;
 /**
  * The parts of a key, in order of comparison.
  *
- * <p>Keys are compared as byte strings in the order of their values: numbers and instants by value,
- * false before true, text by code points (the order of UTF-8 bytes, which differs slightly from
- * {@link String#compareTo}), byte strings and UUIDs unsigned. A text or byte string precedes those
- * of which it is a prefix. {@link FieldType} has the details.
+ * <p>Keys are compared as byte strings, whose order is the order of the values: numbers and
+ * instants by value, false before true, text by code points (the order of UTF-8 bytes, which
+ * differs slightly from {@link String#compareTo}), byte strings and UUIDs unsigned. A text or byte
+ * string precedes those of which it is a prefix. {@link FieldType} has the details.
  *
  * <p>Immutable and thread-safe.
  *
@@ -68,7 +68,7 @@ public final class KeySpec {
   }
 
   /**
-   * Returns a key of one raw byte string, without an end mark and escapes.
+   * Returns a key of one raw byte string, without an end mark or escapes.
    *
    * @param width the longest key, 1 to 65,535 bytes
    * @return the specification

@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
  *
  * <p>Rows have a fixed size in memory: 4 or 8 bytes for an integer, 2 bytes of length and the full
  * width for text and bytes, 1 more byte for a nullable field. In the file they have the same size,
- * unless there are texts or byte strings of {@linkplain FieldDefinition#varText variable length},
+ * unless there are text or byte strings of {@linkplain FieldDefinition#varText variable length},
  * which take only their actual length there.
  *
  * <p>Declare fields that change together next to each other, and wide, rarely read fields last:

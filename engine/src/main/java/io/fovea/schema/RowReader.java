@@ -115,7 +115,7 @@ public interface RowReader {
    * Returns the length of a text or byte string.
    *
    * @param field a field of the layout
-   * @return the length in bytes, for text in UTF-8
+   * @return the length in bytes; for text, the length of its UTF-8
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    */
   int length(Field field);
