@@ -7,7 +7,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * Options of the memory that a database uses outside of its buffer, and of its allocation.
+ * Options for the memory that a database uses outside its buffer, and for pretouching the buffer.
  *
  * <p>Immutable: methods with an argument return new options. Any thread. Part of {@link Options}.
  *
@@ -53,9 +53,9 @@ public final class MemoryOptions {
   }
 
   /**
-   * Sets the memory for timestamps of records in use. It is reserved address space until
-   * transactions need it: 32 bytes for each record that active transactions have read or written.
-   * The default is 256 MiB, at most an eighth of the memory of the machine or container.
+   * Sets the maximum memory for timestamps of records in use. Only address space is reserved until
+   * transactions need the memory: 32 bytes for each record that active transactions have read or
+   * written. The default is 256 MiB, at most an eighth of the memory of the machine or container.
    *
    * @param bytes a hard limit; a transaction that would exceed it is aborted
    * @return new options
@@ -73,12 +73,13 @@ public final class MemoryOptions {
 
   /**
    * Sets the size of the region of exact timestamps, the part of {@link #timestampBytes()} that is
-   * always allocated. It holds those of records in use, 32 bytes each; the free part caches those
-   * of records used recently. If transactions use more records at a time, more memory is allocated.
+   * always allocated. The region holds the timestamps of records in use, 32 bytes each; its free
+   * part caches the timestamps of recently used records. If transactions use more records at a
+   * time, more memory is allocated.
    *
-   * @param bytes rounded down to a power of two and limited to {@link #timestampBytes()}, of which
-   *     it is at least an 8,192nd; 0, the default, for 512 KiB, or for 128 KiB with a cache of
-   *     {@link #sketchBytesMin()}. {@link TimestampStore#MEMORY} uses at least half of {@link
+   * @param bytes rounded down to a power of two and limited to {@link #timestampBytes()}, and at
+   *     least 1/8,192 of that; 0, the default, means 512 KiB, or 128 KiB with a cache of {@link
+   *     #sketchBytesMin()}. {@link TimestampStore#MEMORY} uses at least half of {@link
    *     #timestampBytes()}
    * @return new options
    * @throws IllegalArgumentException if it is neither 0 nor from 1 KiB to 1 GiB
@@ -97,8 +98,8 @@ public final class MemoryOptions {
   }
 
   /**
-   * Sets a fixed size of the memory for timestamps of records that no transaction uses: a sketch or
-   * a cache, depending on {@link ExperimentOptions#timestamps(TimestampStore)}. {@link
+   * Sets a fixed size for the memory for timestamps of records that no transaction uses: a sketch
+   * or a cache, depending on {@link ExperimentOptions#timestamps(TimestampStore)}. {@link
    * TimestampStore#DISK} and {@link TimestampStore#MEMORY} have neither.
    *
    * @param bytes the default is 32 KiB. A sketch is rounded down to a power of two. A cache shares
@@ -112,10 +113,10 @@ public final class MemoryOptions {
   }
 
   /**
-   * Sets limits for the memory of the sketch of {@link TimestampStore#FOCUS_SKETCH}. It starts with
+   * Sets the size limits of the sketch of {@link TimestampStore#FOCUS_SKETCH}. The sketch starts at
    * the lower limit, doubles while conflicts abort transactions and a larger sketch helps, and
-   * halves when such conflicts are rare. Transactions continue meanwhile. A cache has the lower
-   * limit.
+   * halves when such conflicts are rare. Transactions continue during a change of size. A cache
+   * always has the size of the lower limit.
    *
    * @param min rounded down to a power of two
    * @param max rounded down to a power of two
@@ -148,11 +149,12 @@ public final class MemoryOptions {
 
   /**
    * Sets the memory for the key location caches of tables and indexes {@linkplain
-   * io.fovea.schema.TableSpec#cacheLocations() that have one}; without any, none is allocated. It
-   * grows on demand; 8 bytes per record that is read repeatedly by key suffice.
+   * io.fovea.schema.TableSpec#cacheLocations() that have one}; without such tables and indexes, no
+   * memory is allocated. The memory grows on demand; 8 bytes suffice for each record that is
+   * repeatedly read by key.
    *
    * @param bytes a hard limit, rounded down to a power of two, of at least 256 KiB; 0, the default,
-   *     for a sixteenth of the buffer, rounded up to a power of two
+   *     means a sixteenth of the buffer, rounded up to a power of two
    * @return new options
    * @throws IllegalArgumentException if it is negative, or more than 1 TiB
    */
@@ -172,7 +174,7 @@ public final class MemoryOptions {
   /**
    * Sets when the operating system must provide the memory of the buffer.
    *
-   * @param pretouch the time
+   * @param pretouch when the memory must be provided
    * @return new options
    */
   public MemoryOptions pretouch(Pretouch pretouch) {

@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  * LocalDateTime}, lists, maps by name, and null. A map whose keys are neither scalars nor constants
  * becomes a list of maps with {@code key} and {@code value}.
  *
- * <p>Key parts are given as text: {@code toString}, names of constants, hexadecimal digits of
- * bytes.
+ * <p>Key parts are given as text: the result of {@code toString}, the name of an enum constant, or
+ * the hexadecimal digits of bytes.
  *
  * <p>Any thread.
  *
@@ -48,7 +48,7 @@ public final class ObjectDump {
    * {@return a converter for a table}
    *
    * @param table a table of objects, opened with {@link Database#describe} or otherwise
-   * @throws InvalidUseException if it contains rows, or bytes that are not objects
+   * @throws InvalidUseException if the table contains rows, or byte strings that are not objects
    */
   public static ObjectDump of(RowTable table) {
     ObjectDump dump = new ObjectDump(Objects.requireNonNull(table, "table"));
@@ -66,7 +66,8 @@ public final class ObjectDump {
   }
 
   /**
-   * {@return the names of a key's parts, in order: dotted in records, {@code key} without parts}
+   * {@return the names of a key's parts, in order: dotted paths in records, {@code key} for a key
+   * without parts}
    */
   public List<String> keyNames() {
     return List.copyOf(ObjectText.parts(history().key()).keySet());
@@ -86,7 +87,7 @@ public final class ObjectDump {
    * {@return the bytes of a key, or the common prefix of all keys with the given first parts}
    *
    * @param texts the parts
-   * @throws IllegalArgumentException if there are too many, or one does not fit its part
+   * @throws IllegalArgumentException if there are too many parts, or one has the wrong form
    */
   public byte[] key(List<String> texts) {
     return ObjectText.key(history().key(), Objects.requireNonNull(texts, "texts"));
@@ -103,8 +104,8 @@ public final class ObjectDump {
   }
 
   /**
-   * Returns the bytes of an object of the newest version. The class and its constructor are not
-   * called: a value that they reject is detected only when the application reads the object.
+   * Returns the bytes of an object of the newest version. The class's constructor is not called: a
+   * value that it rejects is detected only when the application reads the object.
    *
    * @param components its components by name, as {@link #object(byte[])} returns them; a scalar may
    *     be given as text. A missing component is null.
@@ -117,15 +118,16 @@ public final class ObjectDump {
   }
 
   /**
-   * Opens a scan of the objects with given first parts in an index, in the order of the index.
+   * Opens a scan, in index order, of the objects whose index keys begin with the given parts.
    *
    * @param tx the transaction
    * @param index the index's name
-   * @param texts the first parts, empty for all objects; null for a component that is null
+   * @param texts the first parts as text, or an empty list for all objects; null stands for a null
+   *     component
    * @param order the direction
    * @return a cursor before the first object, with its key and its bytes; close it
-   * @throws IllegalArgumentException if the table was opened without an index of that name, if
-   *     there are too many parts, or one does not fit its part
+   * @throws IllegalArgumentException if the table was opened without an index of that name, or if
+   *     there are too many parts, or one has the wrong form
    */
   public Cursor<byte[], byte[]> scanIndex(
       Transaction tx, String index, List<@Nullable String> texts, ScanOrder order) {

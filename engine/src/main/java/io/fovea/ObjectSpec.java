@@ -32,17 +32,17 @@ import org.jspecify.annotations.Nullable;
  * {@link java.time.Instant}, {@link java.time.Duration}, {@link java.time.LocalDate}, {@link
  * java.time.LocalTime}, {@link java.time.LocalDateTime}, enums, records, and {@link
  * java.util.Optional}, {@link java.util.List}, {@link java.util.Set} and {@link java.util.Map} of
- * these. Any reference may be null. Collections are read as unmodifiable ones that keep their
- * order. Keys can be any of these except big numbers, optionals and collections, or records of
- * them. They are sorted by their parts: numbers and times by value, text by code points, constants
- * by declaration order, UUIDs by their bytes.
+ * these. Any reference may be null. Collections read from the file are unmodifiable and keep their
+ * order. Keys can have any of these types except big numbers, optionals and collections, or be
+ * records of the permitted types. Keys are sorted by their parts: numbers and times by value, text
+ * by code points, enum constants by declaration order, UUIDs by their bytes.
  *
  * <p><b>Evolution.</b> The file keeps the shapes of its objects. Opening the table with a changed
  * class adds a version to the catalog; objects stay as they are and are converted when read.
  * Components may be added ({@link io.fovea.schema.Initial} sets their value in older objects),
  * renamed ({@link io.fovea.schema.Formerly}), removed ({@link io.fovea.schema.Dropped}), reordered,
- * and widened: {@code int} to {@code long}, {@code float} to {@code double}, a value to an Optional
- * of it, an enum by constants. Any other change throws {@link
+ * and widened: {@code int} to {@code long}, {@code float} to {@code double}, a value to an {@code
+ * Optional} of that value, an enum by new constants. Any other change throws {@link
  * io.fovea.error.IncompatibleSchemaException}, which names the component. Keep the annotations as
  * long as older objects may exist.
  *
@@ -74,7 +74,8 @@ public final class ObjectSpec<K, V> {
    * @param <K> the class of the keys
    * @param <V> the class of the values
    * @param name its name, 1 to 255 characters of any kind
-   * @param keys the class of the keys: that of the {@link io.fovea.schema.Id}, boxed, if any
+   * @param keys the class of the keys: the boxed class of the {@link io.fovea.schema.Id} component,
+   *     if there is one
    * @param values a record class
    * @throws IllegalArgumentException if a class can't be stored, naming the component
    */
@@ -111,34 +112,35 @@ public final class ObjectSpec<K, V> {
    * <p>Indexed components have the types that keys can have, or optionals of them. They may be null
    * or empty, which sorts before all values. A path names a component of a record, as in {@code
    * "address.city"}, and is null if the record is; a record stands for all of its components in
-   * order. Text and byte strings may be as long as an entry can be: about an eighth of a page,
-   * including the key.
+   * order. Text and byte strings are limited only by the length of an entry: about an eighth of a
+   * page, including the key.
    *
-   * <p>Opening a table that has objects with a new index builds it while transactions continue, as
-   * {@link Database#table(TableSpec)} describes. A component that is renamed, widened, made
-   * optional or moved keeps its entries, including those of objects with older shapes. A class
-   * whose values would differ from those in the index is refused, naming the component: the order
-   * of an enum's constants has changed, the {@link io.fovea.schema.Initial} of an indexed component
-   * has changed, or a number has another kind. Then drop the index with {@link Database#dropIndex};
+   * <p>If the table contains objects, opening it with a new index builds the index while
+   * transactions continue, as {@link Database#table(TableSpec)} describes. A component that is
+   * renamed, widened, made optional or moved keeps its entries, including those of objects with
+   * older shapes. A class whose values would differ from those in the index is refused with an
+   * exception that names the component. This happens if the order of an enum's constants has
+   * changed, the {@link io.fovea.schema.Initial} of an indexed component has changed, or a number
+   * has changed to another kind. In that case, drop the index with {@link Database#dropIndex};
    * opening the table rebuilds it.
    *
    * @param name its name, unique in its table; 1 to 255 characters of any kind
    * @param components their paths, in the order of comparison, at least one
    * @return a new specification
-   * @throws IllegalArgumentException if there is an index of that name, or a component does not
-   *     exist, has no order, is the {@link io.fovea.schema.Id}, or appears twice
+   * @throws IllegalArgumentException if the specification already has an index of that name, or a
+   *     component does not exist, has no order, is the {@link io.fovea.schema.Id}, or appears twice
    */
   public ObjectSpec<K, V> index(String name, String... components) {
     return with(name, false, components);
   }
 
   /**
-   * Adds a unique secondary index: at most one object has given values. Values with a null may
-   * belong to any number of objects, since null does not equal null.
+   * Adds a unique secondary index: no two objects have the same values. Values that include null
+   * may belong to any number of objects, since null does not equal null.
    *
    * @param name as {@link #index}
    * @param components as {@link #index}
-   * @return another specification
+   * @return a new specification
    * @throws IllegalArgumentException as {@link #index}
    */
   public ObjectSpec<K, V> unique(String name, String... components) {
@@ -157,12 +159,13 @@ public final class ObjectSpec<K, V> {
    * Makes objects expire: an object is hidden from readers {@code after} its time has passed, and
    * deleted later in the background. An insert over it behaves as if it did not exist.
    *
-   * <p>The table needs an index that begins with the component, by which expired objects are found.
-   * If the specification does not have one, this adds {@code "expires"}, which can be used like any
+   * <p>Expired objects are found through an index that begins with the component. If the
+   * specification has no such index, this method adds {@code "expires"}, which can be used like any
    * other index.
    *
-   * <p>Opening an existing table with another expiry changes it. No object is written. The change
-   * waits until no transaction is active. Only {@link Database#dropExpiry} removes the expiry.
+   * <p>Opening an existing table with another expiry changes the table's expiry, without rewriting
+   * objects. The change waits until no transaction is active. Only {@link Database#dropExpiry}
+   * removes the expiry.
    *
    * @param component an {@link java.time.Instant}, or a {@code long} in milliseconds since
    *     1970-01-01T00:00Z, as in {@link System#currentTimeMillis}; may be nullable or {@link
@@ -190,8 +193,9 @@ public final class ObjectSpec<K, V> {
    * Sets the maximum size of keys. A table must be opened with the size that it was created with.
    *
    * @param bytes the maximum bytes of a stored key, 1 to {@link Field#WIDTH_MAX}, and no more than
-   *     an eighth of a page: its parts, and 2 more for each text or byte string
-   * @return another specification
+   *     an eighth of a page; a key takes the bytes of its parts, and 2 more for each text or byte
+   *     string
+   * @return a new specification
    * @throws IllegalArgumentException if it is out of range
    */
   public ObjectSpec<K, V> keyBytesMax(int bytes) {

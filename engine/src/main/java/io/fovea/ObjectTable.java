@@ -25,7 +25,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
   /** The version of new objects; 0 if only older ones can be read. */
   private final int version;
 
-  /** By version; created when the first object of a version is read. */
+  /** Readers by version, each created when the first object of its version is read. */
   private final ObjectCodec.@Nullable Reading[] older =
       new ObjectCodec.Reading[ObjectHistory.VERSION_MAX + 1];
 

@@ -23,7 +23,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Options to open a database: the common ones, and groups of rarely needed ones.
+ * Options for opening a database: the common options, and groups of rarely needed ones.
  *
  * <pre>{@code
  * Options options =
@@ -135,7 +135,7 @@ public final class Options {
    * Shares the buffer with other databases: see {@link BufferShare}. An eighth of {@link
    * #bufferBytes} is reserved for this one.
    *
-   * @param share the share, the same for all of them
+   * @param share the share, the same object for all of these databases
    * @return new options
    */
   public Options bufferShare(BufferShare share) {
@@ -145,9 +145,9 @@ public final class Options {
   /**
    * Shares the buffer with other databases: see {@link BufferShare}.
    *
-   * @param share the share, the same for all of them
+   * @param share the share, the same object for all of these databases
    * @param leastBytes the bytes reserved for this database, raised to the minimum that it needs and
-   *     limited to {@link #bufferBytes}; 0 for an eighth of that
+   *     limited to {@link #bufferBytes}; 0 means an eighth of {@code bufferBytes}
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -167,8 +167,8 @@ public final class Options {
   }
 
   /**
-   * Sets what a commit that has returned survives. It may differ each time that a file is opened. A
-   * database in memory survives nothing, whatever the level.
+   * Sets which failures a commit survives once it has returned. The level may differ each time a
+   * file is opened. An in-memory database survives nothing, whatever the level.
    *
    * @param durability the level; the default is {@link Durability#SYNC}
    * @return new options
@@ -178,7 +178,7 @@ public final class Options {
     return with(v -> v.durability = durability);
   }
 
-  /** {@return what a commit that has returned survives} */
+  /** {@return the level that says which failures a commit survives once it has returned} */
   public Durability durability() {
     return v.durability;
   }
@@ -199,13 +199,14 @@ public final class Options {
   }
 
   /**
-   * Sets whether to open the database read-only. Nothing in its folder is changed then, and all
+   * Sets whether to open the database read-only. If so, nothing in its folder changes, and all
    * transactions are read-only. Any number of processes may have the file open read-only at the
-   * same time, but not together with one that writes; they share the operating system's page cache.
+   * same time, but not while a process has it open for writing; they share the operating system's
+   * page cache.
    *
-   * <p>A file that was not closed is recovered in memory at each open, which takes as much memory
-   * as the recovery changes. The file must exist, whatever {@link #create} says, and keeps its page
-   * size, whatever {@link DeviceOptions#pageSize} says.
+   * <p>A file that was not closed is recovered in memory at each open, which takes memory for
+   * everything that the recovery changes. The file must exist, whatever {@link #create} says, and
+   * keeps its page size, whatever {@link DeviceOptions#pageSize} says.
    *
    * @param readOnly true for reading only; false, the default, for reading and writing
    * @return new options
@@ -379,7 +380,7 @@ public final class Options {
         .durability(store.journal() == null ? Durability.NONE : Durability.ASYNC);
   }
 
-  /** Returns these options for a snapshot, in which time stands still at its creation. */
+  /** Returns these options for a snapshot, whose clock stays at the time of its creation. */
   Options ofSnapshot(Store store) {
     Instant moment = expiry().clock().instant();
     return expiry(e -> e.clock(InstantSource.fixed(moment)))

@@ -22,20 +22,20 @@ import org.jspecify.annotations.Nullable;
  * A page of records, and the token of the next page.
  *
  * <p>A token consists of letters, digits, {@code -} and {@code _}, and fits into a URL. It contains
- * the key, in the table or index, of the last record of this page, and nothing of the transaction:
- * it remains valid in other transactions, after the database was closed and reopened, and in a
- * restored backup. The next page has the records beyond that key at the time of its reading, even
- * if the record itself is gone. If each page is requested with the token of the previous one, a
- * record that is present throughout is returned exactly once. In an index this includes records
- * with equal values, because index keys end in the primary key.
+ * the table or index key of the last record of this page, and no transaction state: it remains
+ * valid in other transactions, after the database has been closed and reopened, and in a restored
+ * backup. The next page contains the records that lie beyond that key when the page is read, even
+ * if the record with that key is gone. If each page is requested with the token of the previous
+ * one, a record that is present throughout is returned exactly once. In an index this includes
+ * records with equal values, because index keys end in the primary key.
  *
- * <p>A token is refused if it is damaged, or belongs to another table or index, by name and key
- * types, or to the other order. This is no protection against an attacker; the range given with the
- * token limits what can be read. A token reveals the key.
+ * <p>A token is refused if it is damaged, or belongs to the other order, or to a table or index
+ * with another name or other key types. This does not protect against an attacker; the range given
+ * with the token limits what can be read. A token reveals the key.
  *
- * @param <T> the items
+ * @param <T> the type of the items
  * @param items the records in order; unmodifiable
- * @param next the token of the next page; null if this is the last one
+ * @param next the token of the next page; null if this is the last page
  * @since 0.1.0
  */
 public record Page<T>(List<T> items, @Nullable String next) {
@@ -90,8 +90,9 @@ public record Page<T>(List<T> items, @Nullable String next) {
    *     1        0, 1     hash             as in the tree
    * </pre>
    *
-   * <p>The hash is of names and types, because a load changes the tree's id. The key of an index
-   * entry ends in the parts of the primary key that the index lacks; a unique index needs none.
+   * <p>The hash covers names and types instead of the tree's id, because a load changes that id.
+   * The key of an index entry ends in the parts of the primary key that the index lacks; a unique
+   * index needs none.
    */
   static final class Token {
     private static final byte FORMAT = 1;
@@ -118,7 +119,8 @@ public record Page<T>(List<T> items, @Nullable String next) {
     /**
      * Returns the key of the last record before the page.
      *
-     * @throws InvalidUseException if the token is invalid, or of another table, index or order
+     * @throws InvalidUseException if the token is invalid, or belongs to another table, index or
+     *     order
      */
     static byte[] key(TableCore table, @Nullable IndexCore index, ScanOrder order, String token) {
       byte[] bytes = bytes(token);
@@ -206,7 +208,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
       return h;
     }
 
-    /** One step of FNV-1a, applied to a number instead of a byte. */
+    /** Applies one step of FNV-1a to a number instead of a byte. */
     private static long mix(long h, int x) {
       return (h ^ x) * 0x100000001b3L;
     }

@@ -5,7 +5,7 @@ import io.fovea.schema.Layout;
 import java.util.Objects;
 
 /**
- * The fields that a read needs; the others need not be copied.
+ * The fields that a read needs; other fields need not be copied.
  *
  * <p>Fields are stored in the order of their declaration, and a read copies the row up to the last
  * field requested. Declare wide and rarely read fields last.
@@ -24,11 +24,11 @@ public final class Projection {
   }
 
   /**
-   * {@return a projection to the given fields of a layout}
+   * {@return a projection onto the given fields of a layout}
    *
    * @param layout the layout
    * @param fields its fields to be read, at least one
-   * @throws IllegalArgumentException if there is none, or one belongs to another layout
+   * @throws IllegalArgumentException if no field is given, or a field belongs to another layout
    */
   public static Projection of(Layout layout, Field... fields) {
     Objects.requireNonNull(layout, "layout");

@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
  * begin with it: with prefixes, {@code between(a, b)} includes all keys that begin with {@code b},
  * and {@code of(lo, false, ...)} excludes all that begin with {@code lo}.
  *
- * <p>A range refers to its keys; opening a scan copies them. Their thread may change them and reuse
- * the range.
+ * <p>A range refers to its keys; opening a scan copies them. Between scans you may change the keys,
+ * on their thread, and reuse the range.
  *
  * @since 0.1.0
  */
@@ -173,8 +173,8 @@ public final class Range {
   }
 
   /**
-   * Moves a scan to the first record at or beyond a key, as {@link #open} for a range that begins
-   * there, and returns whether there is one.
+   * Moves a scan to the first record at or beyond a key, as {@link #open} does for a range that
+   * begins there, and returns whether there is one.
    */
   static boolean seek(TxScan scan, Key key, boolean exact, MemorySegment stage, int stride) {
     Object owner = key.owner();
@@ -186,7 +186,7 @@ public final class Range {
     if (length(end) >= 0) {
       return scan.seek(stage, up ? 0 : stride, length(end), inclusive(end));
     }
-    return scan.first(); // an empty prefix, or one that no key exceeds
+    return scan.first(); // an empty prefix, or a prefix that no key exceeds
   }
 
   Estimate estimate(BTree tree, Object owner, boolean exact, MemorySegment stage, int stride) {

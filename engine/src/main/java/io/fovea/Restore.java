@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import java.util.Objects;
 
 /**
- * Restores a database from a full backup, optionally with incremental ones, in one call:
+ * Restores a database from a full backup and optional incremental backups, in one call:
  *
  * <pre>{@code
  * Restore.from(sunday).to(file, Options.defaults());
@@ -20,7 +20,7 @@ import java.util.Objects;
  * }</pre>
  *
  * <p>The backups are copied and checked against their manifests; they are not changed. The result
- * is verified as by {@link FileReport#verify(Path, Options)}, recovered and closed, and receives
+ * is verified as in {@link FileReport#verify(Path, Options)}, recovered and closed, and receives
  * its file name last: a file of that name is complete and needs no log. It is a separate database
  * with a new {@link Database#id identity}. A failed restore leaves nothing behind; after a crash a
  * folder {@code FILE.restoring} may remain, which can be deleted.
@@ -39,9 +39,10 @@ public final class Restore {
   /**
    * {@return a restore of a full backup, to be run by {@link #to}}
    *
-   * @param backup the directory of {@link Database#backup(Path)}, or the data file of one database
-   *     if the directory has several; or a file with the output of {@link
-   *     Database#backup(java.io.OutputStream)}. Files of a closed database or killed process work
+   * @param backup the directory written by {@link Database#backup(Path)}, or the data file of one
+   *     database if the directory contains several; or a file with the output of {@link
+   *     Database#backup(java.io.OutputStream)}. The files of a closed database or a killed process
+   *     also work
    */
   public static Restore from(Path backup) {
     Objects.requireNonNull(backup, "backup");
@@ -83,16 +84,16 @@ public final class Restore {
   /**
    * Runs the restore.
    *
-   * @param file the file of the new database; its folder has space for it and for the largest
+   * @param file the file of the new database; its folder needs space for it and for the largest
    *     increment
    * @param options memory and I/O options; the page size is that of the backup
    * @return the findings about the backups; {@link FileReport#ok} is true
-   * @throws InvalidUseException if the backups are not a full one and the incremental ones that
-   *     follow it, in order, or if the file or one that would belong to it exists
+   * @throws InvalidUseException if the backups are not a full backup followed by its incremental
+   *     backups in order, or if the file, or another file that would belong to it, exists
    * @throws DatabaseLockedException if the files belong to an open database
    * @throws CorruptionException if a backup is damaged; the message of its cause lists all findings
    * @throws OperationInterruptedException if the thread is interrupted while a copy is verified;
-   *     nothing of the restore remains, and the flag stays set
+   *     nothing of the restore remains, and the interrupt flag stays set
    * @throws StorageException if an I/O operation fails, or an archive is truncated
    * @throws io.fovea.error.IncompatibleFormatException if the format is unknown or newer
    */

@@ -31,23 +31,23 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *              clear()                       get(tx, key, row)
  *   +-------+ ───────► +-------+ ◄───────── +------+ ◄─────────
- *   | void  |          | fresh |            | read |   of a transaction, dies with it
+ *   | void  |          | fresh |            | read |   valid until its transaction ends
  *   +-------+ ◄─────── +-------+ ─────────► +------+
  *              a get that found nothing
  * </pre>
  *
- * <p>A <i>fresh</i> row belongs to no record. Fields are zero, empty, false, the nil UUID or
- * 1970-01-01T00:00Z until they are set, null if they are nullable; the row may be inserted
+ * <p>A <i>fresh</i> row belongs to no record. Until they are set, nullable fields are null, and
+ * other fields are zero, empty, false, the nil UUID or 1970-01-01T00:00Z. The row may be inserted
  * repeatedly. A <i>read</i> row is a copy of a record. It knows its key and which of its fields
- * were set, so that {@link RowTable#update} needs neither key nor search and writes only the
+ * were set, so that {@link RowTable#update} needs neither a key nor a search and writes only the
  * differences. Its contents are valid until the transaction ends; {@link #clear()} or another read
  * makes the row usable again. Nothing is written to the table before {@link RowTable#insert},
  * {@link RowTable#put} or {@link RowTable#update}.
  *
  * <p>A read row belongs to its transaction's thread. Setters throw {@link InvalidUseException} if
- * the field belongs to another layout, has another type or was not read, if the thread is another
- * one, or if the transaction that read the row has ended. Numbers and bytes are read and set
- * without allocation; fields in {@code static final} variables have constant offsets.
+ * the field belongs to another layout, has another type or was not read, if they are called on
+ * another thread, or if the transaction that read the row has ended. Numbers and bytes are read and
+ * set without allocation; fields in {@code static final} variables have constant offsets.
  *
  * @since 0.1.0
  */
@@ -81,10 +81,10 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Creates a row in the caller's scratch memory, of {@link RecordBuffer#bytes}.
+   * Creates a row in the caller's scratch memory of {@link RecordBuffer#bytes} bytes.
    *
-   * @param fields those of the layout; shared by rows
-   * @param size the bytes of a record: those of the layout, and the table's trailing bytes
+   * @param fields the fields of the layout, shared by its rows
+   * @param size the bytes of a record: the layout's bytes plus the table's trailing bytes
    */
   Row(Layout layout, RowFields fields, int size, Object owner, MemorySegment segment, long base) {
     this.layout = layout;
@@ -200,7 +200,8 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Makes this a fresh row: numbers 0, texts and byte strings empty, nullable fields null.
+   * Makes this a fresh row: numbers are 0, text and byte strings are empty, and nullable fields are
+   * null.
    *
    * @return this
    */
@@ -334,7 +335,7 @@ public final class Row implements RowReader {
   // -------------------------------------------------------------------------------------- setting
 
   /**
-   * Sets a number of 4 bytes.
+   * Sets a 4-byte integer.
    *
    * @param field a field of the layout
    * @param value its value
@@ -350,7 +351,7 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a number of 8 bytes.
+   * Sets an 8-byte integer.
    *
    * @param field a field of the layout
    * @param value its value
@@ -366,7 +367,7 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a text.
+   * Sets a text field.
    *
    * @param field a field of the layout
    * @param value its value
@@ -376,7 +377,7 @@ public final class Row implements RowReader {
    */
   public Row setText(Field field, CharSequence value) {
     Objects.requireNonNull(value, "value");
-    // Checked as a whole before anything is written, so that a refused text changes nothing.
+    // Checked as a whole before anything is written, so that a refused value changes nothing.
     int bytes = Utf8.length(value);
     long at = place(field, FieldType.TEXT, bytes);
     int width = field.width();
@@ -390,7 +391,7 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a byte string, or a text from its UTF-8.
+   * Sets a byte string, or a text field from its UTF-8 bytes.
    *
    * @param field a field of the layout
    * @param value contains its value
@@ -414,7 +415,7 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a byte string, or a text from its UTF-8.
+   * Sets a byte string, or a text field from its UTF-8 bytes.
    *
    * @param field a field of the layout
    * @param value contains its value, in any memory
@@ -437,7 +438,7 @@ public final class Row implements RowReader {
   }
 
   /**
-   * Sets a byte string, or a text from its UTF-8.
+   * Sets a byte string, or a text field from its UTF-8 bytes.
    *
    * @param field a field of the layout
    * @param value its value
@@ -549,7 +550,7 @@ public final class Row implements RowReader {
       if (!field.nullable()) {
         throw RowRefusal.notNullable(field);
       }
-      // The whole field: a text then has no length, and a time is 0, which never expires.
+      // Zero the whole field: text then has length 0, and an expiry time is 0, which never expires.
       Mem.zero(segment, base + field.start(), field.rowBytes());
       mark(field);
     }
@@ -561,8 +562,8 @@ public final class Row implements RowReader {
    *
    * @param other the row to copy
    * @return this
-   * @throws InvalidUseException if it has another layout, or not all of it was read, or one of the
-   *     rows can't be used by this thread or after its transaction
+   * @throws InvalidUseException if it has another layout, if not all of it was read, or if either
+   *     row belongs to another thread or to a transaction that has ended
    */
   public Row set(Row other) {
     Objects.requireNonNull(other, "other");

@@ -74,7 +74,7 @@ public final class RowCursor implements AutoCloseable {
 
   @Nullable RowCursor older;
 
-  /** The stack of the call that opened it, for the leak detector. */
+  /** The stack of the call that opened the cursor, for the leak detector. */
   private final @Nullable Throwable site;
 
   private RowCursor(Transaction tx, RowTable of, @Nullable IndexCore index, MemorySegment memory) {
@@ -109,7 +109,7 @@ public final class RowCursor implements AutoCloseable {
     return cursor;
   }
 
-  /** The memory for one end of a range. */
+  /** Returns the bytes of memory for one end of a range. */
   private static int stride(TableCore table, @Nullable IndexCore index) {
     int keyBytes = align(table.key.maxBytes());
     return index == null ? keyBytes : Math.max(keyBytes, align(index.entryBytesMax()));
@@ -137,7 +137,7 @@ public final class RowCursor implements AutoCloseable {
         most);
   }
 
-  /** Removes the records of a scan; none if it is null. */
+  /** Removes the records of a scan; a null scan has none. */
   static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long most) {
     if (scan == null) {
       return 0;
@@ -161,7 +161,7 @@ public final class RowCursor implements AutoCloseable {
     }
   }
 
-  /** The size of the row in the cursor's memory; its keys follow. */
+  /** Returns the size of the row in the cursor's memory; the keys follow it. */
   private static int rowBytes(RowTable of) {
     return align(RecordBuffer.bytes(of.core().recordBytes(), of.core().key.maxBytes()));
   }

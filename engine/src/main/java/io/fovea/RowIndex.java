@@ -105,8 +105,8 @@ public final class RowIndex extends RowRangeOperations {
   }
 
   /**
-   * Reads the record of an entry. A complete key of a unique index has at most one; otherwise the
-   * first entry that begins with the key is used.
+   * Reads the record of an entry. A complete key of a unique index has at most one entry; otherwise
+   * the first entry that begins with the key is used.
    *
    * @param tx the transaction
    * @param indexKey a key of this index, or a prefix
@@ -171,7 +171,7 @@ public final class RowIndex extends RowRangeOperations {
     }
   }
 
-  /** Whether the record found has expired; then makes the row void. */
+  /** Returns whether the record found has expired, and if so makes the row void. */
   private boolean isExpired(StatementContext statementContext, Tx t, Row out) {
     RecordExpiry expiry = tableCore.expiry();
     boolean is = expiry != null && expiry.hides(statementContext, t, out.segment(), out.base());
@@ -184,13 +184,14 @@ public final class RowIndex extends RowRangeOperations {
   /**
    * Reads the record through the location in the entry, without a tracked read of the entry.
    *
-   * <p><b>Why that is correct.</b> The tracked read establishes that the record has the key. While
-   * it has, the unique index contains this entry for it and no other, since every transaction
-   * changes both together. So the answer is right wherever the read of the record is valid in the
-   * serialization order, and the entry need not be tracked, locked or validated. If the record is
-   * gone or has another key, nothing is established, and the caller reads the entry.
+   * <p><b>Why that is correct.</b> The tracked read establishes that the record has the key. As
+   * long as the record has the key, the unique index contains this entry and no other for the
+   * record, since every transaction changes both together. So the answer is right wherever the read
+   * of the record is valid in the serialization order, and the entry need not be tracked, locked or
+   * validated. If the record is gone or has another key, nothing is established, and the caller
+   * reads the entry.
    *
-   * @return false if the caller has to read the entry; it or its gap may be at {@link
+   * @return false if the caller has to read the entry; the entry or its gap may be at {@link
    *     StatementContext#entry}
    */
   private boolean getVouched(
@@ -260,7 +261,7 @@ public final class RowIndex extends RowRangeOperations {
    *
    * @param hint the location of the entry's hint
    * @param entry the handle of the entry's read, or negative
-   * @return false if it has expired
+   * @return false if the record has expired
    */
   static boolean resolve(
       Transaction tx,
@@ -307,8 +308,8 @@ public final class RowIndex extends RowRangeOperations {
    * @param tx the transaction
    * @param range the entries to scan, by keys of this index
    * @param order the direction
-   * @return a cursor before the first entry; its rows are the records, its {@link RowCursor#key}
-   *     the primary key. Close it, or the end of the transaction does
+   * @return a cursor before the first entry; its rows are the records, and its {@link
+   *     RowCursor#key} is the primary key. It is closed with the transaction at the latest
    */
   @Override
   public RowCursor scan(Transaction tx, Range range, ScanOrder order) {
@@ -363,7 +364,7 @@ public final class RowIndex extends RowRangeOperations {
   /**
    * Returns the total length of the entries as stored, as {@link RowTable#dataBytes} does.
    *
-   * @return bytes
+   * @return the length in bytes
    */
   public long dataBytes() {
     return counts().bytes();

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Receives the rows of a load: {@link RowTable#load(LoadOptions, LoadSource)}.
  *
- * <p>Used by the loading thread until the source returns.
+ * <p>Use it only in the loading thread, until the source returns.
  *
  * @since 0.1.0
  */
@@ -38,9 +38,9 @@ public final class RowLoad {
    *
    * @param key its complete key
    * @param row its fields
-   * @throws InvalidUseException if key or row belong to another table, if the key is less than the
-   *     previous one in an {@link LoadOptions#ascending} load, or the load has ended
-   * @throws DuplicateKeyException if the options require it
+   * @throws InvalidUseException if the key or the row belongs to another table, if the key is less
+   *     than the previous one in an {@link LoadOptions#ascending} load, or if the load has ended
+   * @throws DuplicateKeyException if the options forbid a duplicate key
    * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
    */
   public void add(Key key, Row row) {

@@ -16,7 +16,8 @@ import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows in key order, of a table or an index: nearest-key lookups, range scans and paging.
+ * Operations on the rows of a table or an index in key order: nearest-key lookups, range scans and
+ * paging.
  *
  * <p>Keys are those of this {@link RowTable} or {@link RowIndex}. A key with fewer parts than its
  * specification is a prefix, and compares as equal to all keys that begin with it: {@link #ceiling}
@@ -167,7 +168,7 @@ public abstract sealed class RowRangeOperations permits RowTable, RowIndex {
   /**
    * {@return a new stream of all records in ascending order}
    *
-   * @param <T> the elements
+   * @param <T> the type of the elements
    * @param tx the transaction
    * @param mapper as for {@link #stream(Transaction, Range, ScanOrder, BiFunction)}
    */
@@ -181,11 +182,11 @@ public abstract sealed class RowRangeOperations permits RowTable, RowIndex {
    * another thread, throws {@link InvalidUseException}; the stream must not be made parallel.
    * Closing it, or reading it to its end, ends the scan.
    *
-   * @param <T> the elements
+   * @param <T> the type of the elements
    * @param tx the transaction
    * @param range the range of keys
    * @param order the direction
-   * @param mapper converts primary key and row, which the cursor reuses for the next record
+   * @param mapper converts the primary key and the row, which the cursor reuses for the next record
    * @return a new stream
    */
   public <T> Stream<T> stream(
@@ -225,16 +226,17 @@ public abstract sealed class RowRangeOperations permits RowTable, RowIndex {
   /**
    * Reads the next page of a range: see {@link Page} for the guarantees of its tokens.
    *
-   * @param <T> the items
+   * @param <T> the type of the items
    * @param tx the transaction; each page may be read in a different one
-   * @param range the range of keys, which holds whatever the token contains
+   * @param range the range of keys, enforced whatever the token contains
    * @param order the direction
    * @param after {@link Page#next} of the previous page; null for the first page
    * @param limit the maximum number of records in the page
-   * @param mapper converts primary key and row, which the cursor reuses for the next record
+   * @param mapper converts the primary key and the row, which the cursor reuses for the next record
    * @return the page
    * @throws IllegalArgumentException if the limit is not positive
-   * @throws InvalidUseException if the token is damaged, or of another table, index or order
+   * @throws InvalidUseException if the token is damaged, or belongs to another table, index or
+   *     order
    */
   public <T> Page<T> page(
       Transaction tx,

@@ -155,7 +155,7 @@ public final class RowTable extends RowRangeOperations {
    *
    * @param tx the transaction
    * @param key the complete key of the record
-   * @param out receives the fields, the others can't be used; void if there is no record
+   * @param out receives the fields (other fields can't be used); void if there is no record
    * @param fields the fields to read, of this table's layout
    * @return whether the record exists
    * @throws KeyTooLargeException if the key exceeds the maximum length for the table
@@ -441,8 +441,8 @@ public final class RowTable extends RowRangeOperations {
   }
 
   /**
-   * Deletes all records of a range and their index entries in one pass, which is faster than to
-   * scan and delete each of them. Phantoms are excluded: an insert into the range by another
+   * Deletes all records of a range and their index entries in one pass, which is faster than
+   * scanning and deleting each of them. Phantoms are excluded: an insert into the range by another
    * transaction is serialized before or after this one. Afterwards this transaction sees an empty
    * range, and may insert into it.
    *
@@ -462,9 +462,9 @@ public final class RowTable extends RowRangeOperations {
   }
 
   /**
-   * Deletes up to a number of records of a range, in key order, as {@link #deleteRange(Transaction,
-   * Range)} does. To delete a large range, repeat this in separate transactions until it deletes
-   * fewer.
+   * Deletes at most a given number of records of a range, in key order, as {@link
+   * #deleteRange(Transaction, Range)} does. To delete a large range, repeat this in separate
+   * transactions until it deletes fewer than {@code most}.
    *
    * @param tx the transaction
    * @param range the keys to delete
@@ -537,7 +537,7 @@ public final class RowTable extends RowRangeOperations {
    * @param tx the transaction
    * @param range the keys to scan
    * @param order the direction
-   * @return a cursor before the first record; close it, or the end of the transaction does
+   * @return a cursor before the first record; closed with the transaction at the latest
    */
   @Override
   public RowCursor scan(Transaction tx, Range range, ScanOrder order) {
@@ -558,9 +558,9 @@ public final class RowTable extends RowRangeOperations {
   /**
    * Estimates the number and size of the records in a range from the shape of the table's tree, in
    * microseconds if its pages are in memory. The result is exact if the range lies within one or
-   * two pages, and usually within a few percent for large ranges. It covers whatever other
-   * transactions have committed, and no writes of this one. The estimate is not part of the read
-   * set, so it causes no conflicts.
+   * two pages, and usually within a few percent for large ranges. It includes what other
+   * transactions have committed, but no writes of this transaction. The estimate is not part of the
+   * read set, so it causes no conflicts.
    *
    * <p>Use it for progress displays and to choose between access paths; for an exact number, count
    * in a scan. Source of the method: D. E. Knuth, Estimating the Efficiency of Backtrack Programs,
@@ -587,17 +587,17 @@ public final class RowTable extends RowRangeOperations {
   }
 
   /**
-   * Returns the number of records that committed transactions have left, as of one point during the
-   * call, in about a microsecond. It includes all commits before the call, and expired rows that
-   * the sweep has not removed yet. It is available right after a crash.
+   * Returns the number of committed records at one point during the call, in about a microsecond.
+   * The number includes all commits before the call, and expired rows that the sweep has not
+   * removed yet. The count is available right after a crash.
    *
    * <p>No transaction is needed. Within a transaction the result is the same: it excludes the
    * writes of the transaction, and is not part of its read set. For a count that is consistent with
    * other reads, use the table in a {@linkplain Database#snapshot snapshot}.
    *
-   * <p>A file written by an earlier version does not store the count, nor does one after a crash
-   * while its disk was full. The first call then counts the records, which takes as long as a scan
-   * and blocks no other thread; the next checkpoint or close stores the result.
+   * <p>A file does not store the count if an earlier version wrote it, or after a crash that
+   * happened while its disk was full. The first call then counts the records, which takes as long
+   * as a scan and blocks no other thread; the next checkpoint or close stores the result.
    *
    * @return the number of records
    * @throws InvalidUseException if the table was dropped, or if the records have to be counted
@@ -613,7 +613,7 @@ public final class RowTable extends RowRangeOperations {
    * Returns the total length of the keys and values of all records as stored, without free space in
    * pages and without indexes. Otherwise the same as {@link #count}.
    *
-   * @return bytes
+   * @return the length in bytes
    */
   public long dataBytes() {
     return counts().bytes();

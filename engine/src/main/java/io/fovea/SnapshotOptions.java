@@ -83,10 +83,10 @@ public final class SnapshotOptions {
   }
 
   /**
-   * Sets the maximum size of the file for such copies, which exists only while it is needed. It is
-   * next to the database file and has the suffix {@code .snap}. When it is full, the oldest
-   * snapshot is evicted; reading it throws {@link io.fovea.error.SnapshotTooOldException}. A
-   * database in memory has no such file.
+   * Sets the maximum size of the file for page copies beyond {@link #memoryBytes(long)}, which
+   * exists only while it is needed. It is next to the database file and has the suffix {@code
+   * .snap}. When it is full, the oldest snapshot is evicted; reading it throws {@link
+   * io.fovea.error.SnapshotTooOldException}. A database in memory has no such file.
    *
    * @param bytes the default is 16 GiB; 0 for no file
    * @return new options

@@ -8,7 +8,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Receives the stored form of a load's records. For the loading thread, until the source returns.
+ * Receives the stored form of a load's records. Used by the loading thread until the source
+ * returns.
  */
 final class StoredLoad implements AutoCloseable {
   private static final int STAGE_BYTES = 4096;

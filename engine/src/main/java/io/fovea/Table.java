@@ -34,8 +34,9 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@link KeyTooLargeException} if a key, bound or prefix is longer than the table allows, or
  *       the entry of a written record is too long for an index.
  *   <li>{@link ValueTooLargeException} if a written value is longer than any table allows.
- *   <li>{@link DuplicateKeyException} if an inserted key is present, or a unique index has the
- *       entry of a written record for another record; nothing is changed then.
+ *   <li>{@link DuplicateKeyException} if an inserted key is already present, or a unique index
+ *       already contains the entry of a written record for another record; nothing is changed in
+ *       that case.
  *   <li>{@link InvalidUseException} if a method with memory segments is called for a table of rows.
  * </ul>
  *
@@ -46,7 +47,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A nearest-key lookup is a one-record scan. It conflicts only with inserts between the key and
  * that record, and with changes of that record.
  *
- * <p>A handle that stays valid in every thread while the database is open.
+ * <p>A table is a handle, valid in every thread while the database is open.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
@@ -125,10 +126,10 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public abstract List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys);
 
   /**
-   * Reads a value as it is stored.
+   * Reads a value in its stored form.
    *
    * @param tx the transaction
-   * @param key its key, as it is stored
+   * @param key its key in stored form
    * @param out receives as much of the value as fits
    * @return the length of the whole value in bytes, or -1 if the key is absent
    */
@@ -141,14 +142,12 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
         "Table " + table().core().shown() + " contains rows: use RowTable for them.");
   }
 
-  /** {@return the number of records at a point between two commits: see {@link RowTable#count}} */
+  /** {@return the number of committed records: see {@link RowTable#count}} */
   public long count() {
     return table().count();
   }
 
-  /**
-   * {@return the bytes of all records at a point between commits: see {@link RowTable#dataBytes}}
-   */
+  /** {@return the bytes of all committed records: see {@link RowTable#dataBytes}} */
   public long dataBytes() {
     return table().dataBytes();
   }
@@ -163,7 +162,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public abstract Estimate estimate(Transaction tx, @Nullable K from, @Nullable K to);
 
   /**
-   * {@return an {@linkplain RowTable#estimate estimate} for a prefix, as of {@link #scanPrefix}}
+   * {@return an {@linkplain RowTable#estimate estimate} for a prefix, as in {@link #scanPrefix}}
    *
    * @param tx the transaction
    * @param prefix the prefix
@@ -182,7 +181,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public abstract void insert(Transaction tx, K key, V value);
 
   /**
-   * Adds a record, given as it is stored. Heap and native segments are treated equally.
+   * Adds a record given in its stored form. Heap and native segments are treated equally.
    *
    * @param tx the transaction
    * @param key its key
@@ -202,7 +201,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public abstract void put(Transaction tx, K key, V value);
 
   /**
-   * Adds or replaces a record, given as it is stored.
+   * Adds or replaces a record given in its stored form.
    *
    * @param tx the transaction
    * @param key its key
@@ -331,7 +330,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * Removes a record.
    *
    * @param tx the transaction
-   * @param key its key, as it is stored
+   * @param key its key in stored form
    * @return whether it was present
    */
   public boolean delete(Transaction tx, MemorySegment key) {
@@ -368,7 +367,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   abstract long deleteRange(Transaction tx, Interval<K> interval, long most);
 
   /**
-   * Removes all records whose keys begin with a prefix, as {@link #scanPrefix}.
+   * Removes all records whose keys begin with a prefix, as in {@link #scanPrefix}.
    *
    * @param tx the transaction
    * @param prefix the prefix
@@ -428,18 +427,18 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   /**
    * Returns a secondary index.
    *
-   * <p>For objects it is one declared by {@link ObjectSpec#index}. Its key class is that of the
+   * <p>For objects, the index is declared by {@link ObjectSpec#index}. Its key class is that of the
    * indexed component, or, for several components, a record class with the same components in order
    * and any names. A component that is a record may be replaced by its own components, and numbers
    * may be narrower. A class of only the first components serves for prefixes.
    *
-   * <p>For byte strings it is one declared by {@link io.fovea.schema.IndexSpec#bytes}; its keys are
-   * of class {@link Key}, made by {@link Index#key}.
+   * <p>For byte strings, the index is declared by {@link io.fovea.schema.IndexSpec#bytes}; its keys
+   * are of class {@link Key}, created by {@link Index#key}.
    *
    * @param <I> the class of its keys
    * @param name its name
    * @param keys the class of its keys
-   * @return the index; any thread
+   * @return the index, usable in any thread
    * @throws IllegalArgumentException if the table was opened without an index of that name, or the
    *     class does not fit; the message names the part
    * @throws InvalidUseException if this is a view with codecs, or the table or index was dropped
@@ -467,9 +466,10 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Opens a scan of all keys that begin with a prefix. For byte strings that is a prefix of the
-   * bytes. For objects and rows it is their first parts, the last of which may be a prefix itself
-   * if it is text or bytes: {@code new Address("Paris", "")} is a prefix of all addresses in Paris.
+   * Opens a scan of all keys that begin with a prefix. For byte strings, the prefix consists of the
+   * first bytes of a key. For objects and rows, it consists of the first parts, the last of which
+   * may itself be a prefix if it is text or bytes: {@code new Address("Paris", "")} is a prefix of
+   * all addresses in Paris.
    *
    * @param tx the transaction
    * @param prefix the prefix
@@ -485,7 +485,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param from the lower bound, or null
    * @param to the upper bound, or null
    * @param order the direction
-   * @param visitor receives key and value; returns false to stop
+   * @param visitor receives the key and the value; returns false to stop
    */
   public void scan(
       Transaction tx,
@@ -573,7 +573,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * Visits all records in ascending order.
    *
    * @param tx the transaction
-   * @param visitor receives key and value; may change and delete that record
+   * @param visitor receives the key and the value; may change or delete that record
    */
   public void forEach(Transaction tx, BiConsumer<? super K, ? super V> visitor) {
     forEach(tx, null, null, visitor);
@@ -585,7 +585,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @param tx the transaction
    * @param from the lower bound, or null
    * @param to the upper bound, or null
-   * @param visitor receives key and value; may change and delete that record
+   * @param visitor receives the key and the value; may change or delete that record
    */
   public void forEach(
       Transaction tx, @Nullable K from, @Nullable K to, BiConsumer<? super K, ? super V> visitor) {
@@ -607,7 +607,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * {@return a new stream of the records from a key on, in ascending order}
+   * {@return a new stream of the records at or above a key, in ascending order}
    *
    * @param tx the transaction
    * @param from the lower bound
@@ -637,7 +637,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * Reads the next page of a range: see {@link Page} for the guarantees of its tokens.
    *
    * @param tx the transaction; each page may be read in a different one
-   * @param from the lower bound, or null; the bounds hold whatever the token contains
+   * @param from the lower bound, or null; the bounds are enforced whatever the token contains
    * @param to the upper bound, or null
    * @param order the direction
    * @param after {@link Page#next} of the previous page; null for the first page
@@ -680,7 +680,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
     }
   }
 
-  /** {@return a view of the table as a map, each call of which is a transaction} */
+  /** {@return a view of the table as a map, on which each call is a transaction} */
   public TableMap<K, V> asMap() {
     return new TableMap<>(this);
   }

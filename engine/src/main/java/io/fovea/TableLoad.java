@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Receives the records of a load: {@link Table#load(LoadOptions, LoadSource)}.
  *
- * <p>Used by the loading thread until the source returns.
+ * <p>Use it only in the loading thread, until the source returns.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
@@ -33,9 +33,9 @@ public final class TableLoad<K, V> {
    *
    * @param key its key
    * @param value its value
-   * @throws InvalidUseException if the key is empty or less than the previous one in an {@link
-   *     LoadOptions#ascending} load, or the load has ended
-   * @throws DuplicateKeyException if the options require it
+   * @throws InvalidUseException if the key is empty, if it is less than the previous one in an
+   *     {@link LoadOptions#ascending} load, or if the load has ended
+   * @throws DuplicateKeyException if the options forbid a duplicate key
    * @throws KeyTooLargeException if the key is longer than the table allows
    * @throws ValueTooLargeException if the value is longer than any table allows
    */
@@ -44,7 +44,8 @@ public final class TableLoad<K, V> {
   }
 
   /**
-   * Adds a copy of a record as it is stored. Throws the exceptions of {@link #add(Object, Object)}.
+   * Adds a copy of a record given in its stored form. Throws the exceptions of {@link #add(Object,
+   * Object)}.
    *
    * @param key its key
    * @param value its value

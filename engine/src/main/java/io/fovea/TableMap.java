@@ -24,7 +24,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table as a JDK map, each call of which runs in its own transaction.
+ * A view of a table as a JDK map. Each call runs in its own transaction.
  *
  * <pre>{@code
  * ConcurrentNavigableMap<String, Account> accounts = table.asMap();
@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  *       returned by {@link #get} or an iterator is a copy; modifying it changes no record.
  *   <li>To make several calls atomic, use the {@link Table} in a transaction.
  *   <li>Iterators and streams read batches of records, each in its own transaction. They are weakly
- *       consistent, as those of a {@link java.util.concurrent.ConcurrentSkipListMap}: they return
+ *       consistent, like those of a {@link java.util.concurrent.ConcurrentSkipListMap}: they return
  *       each record at most once, in order, and every record that is present throughout. {@link
  *       #size} and {@link #clear} also run in batches. A map of a {@linkplain Database#snapshot
  *       snapshot}'s table sees a single state.
@@ -52,9 +52,9 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  *
  * <p>Any thread, while the database is open. Every call may throw the exceptions of {@link
- * TransactionRunner#run}: {@link TransactionAbortedException} if it exceeds the time or size limit,
- * {@link InvalidUseException} inside a body or when writing to a read-only table, and {@link
- * DatabaseClosedException}. It may also throw exceptions of the codecs, and {@link
+ * TransactionRunner#run}: {@link TransactionAbortedException} if a transaction exceeds the time or
+ * size limit, {@link InvalidUseException} inside a body or when writing to a read-only table, and
+ * {@link DatabaseClosedException}. It may also throw exceptions of the codecs, and {@link
  * ClassCastException} for objects of other classes.
  *
  * @param <K> the class of the keys
@@ -481,7 +481,8 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   }
 
   /**
-   * Requires that a new bound is within the old one; it may equal it even if the view excludes it.
+   * Requires that a new bound lies within the old one. The two may be equal even if the view
+   * excludes the old one.
    */
   private static void requireNoLess(int compared, boolean inclusive, boolean oldInclusive) {
     if (compared < 0 || compared == 0 && inclusive && !oldInclusive) {
@@ -527,13 +528,13 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     }
   }
 
-  /** Returns the first record from a key on, in this view's order or the reverse. */
+  /** Returns the record nearest to a key, in this view's order or the reverse. */
   private @Nullable Entry<K, V> nearest(@Nullable K from, boolean inclusive, boolean forward) {
     List<Entry<K, V>> found = database.read(tx -> batch(tx, from, inclusive, forward, 1));
     return found.isEmpty() ? null : found.getFirst();
   }
 
-  /** Returns an immutable list of records from a key, or from the beginning, on. */
+  /** Returns an immutable list of records that starts at a key or at the beginning. */
   private List<Entry<K, V>> batch(
       Transaction tx, @Nullable K from, boolean inclusive, boolean forward, int most) {
     boolean up = forward != descending;
@@ -558,7 +559,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     return found;
   }
 
-  /** Returns the part of the interval from a key on, upwards or downwards. */
+  /** Returns the part of the interval above or below a key, with or without the key. */
   private Table.Interval<K> remaining(K from, boolean inclusive, boolean up) {
     K end = up ? interval.lo() : interval.hi();
     boolean endInclusive = up ? interval.loInclusive() : interval.hiInclusive();

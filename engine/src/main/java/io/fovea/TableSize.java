@@ -5,13 +5,14 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 
 /**
- * The size of a table at some time, as {@link Database#tableSizes} returns it.
+ * The size of a table at one point in time, as {@link Database#tableSizes} returns it.
  *
  * @param records as {@link RowTable#count}; -1 if the file does not store it and no caller has
  *     requested it
- * @param bytes as {@link RowTable#dataBytes}; -1 likewise
- * @param indexEntries the sum over all its indexes, as {@link RowIndex#count}; -1 if one is unknown
- * @param indexBytes the sum of {@link RowIndex#dataBytes}; -1 likewise
+ * @param bytes as {@link RowTable#dataBytes}; -1 in the same case
+ * @param indexEntries the sum over all its indexes, as {@link RowIndex#count}; -1 if any of them is
+ *     unknown
+ * @param indexBytes the sum of {@link RowIndex#dataBytes}; -1 in the same case
  * @since 0.1.0
  */
 public record TableSize(long records, long bytes, long indexEntries, long indexBytes) {

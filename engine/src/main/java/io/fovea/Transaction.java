@@ -32,7 +32,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@link Database#run}, {@link Database#call} and {@link Database#read} pass one to the body,
  * commit it when the body returns, and retry the body after a conflict. A transaction of {@link
- * Database#begin()} is ended by its caller. Its changes are visible to others after its commit.
+ * Database#begin()} is ended by its caller. The changes of a transaction become visible to others
+ * when it commits.
  *
  * <p>A transaction belongs to the thread that began it. Operations throw {@link
  * InvalidUseException} in another thread or after the transaction has ended, and {@link
@@ -76,9 +77,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private State state = State.ACTIVE;
 
   /**
-   * Why it ended otherwise than its caller requested; null while active and after a successful end.
-   * A body may swallow what {@link #rollback} throws, so the retry loop checks this before it
-   * returns.
+   * Why the transaction ended other than as its caller requested; null while active and after a
+   * successful end. A body may swallow what {@link #rollback} throws, so the retry loop checks this
+   * before it returns.
    */
   private @Nullable Throwable failure;
 
@@ -169,7 +170,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return t;
   }
 
-  /** Handles the rare cases: a table is new, being dropped or gone, or shares its bit with one. */
+  /**
+   * Handles the rare cases: a table is new, being dropped or gone, or shares its bit with such a
+   * table.
+   */
   private void requireUsable(Tx t, TableCore core) {
     CatalogTransaction c = catalog;
     boolean mine = c != null && c.drops(core);
@@ -187,7 +191,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     throw refusal instanceof TransactionAbortedException e ? doom(e) : refusal;
   }
 
-  /** Replaces a pending deletion of the whole table by deletions of its single records. */
+  /** Replaces a pending deletion of the whole table with deletions of its individual records. */
   private void spread(Tx t, TableCore core, CatalogTransaction c) {
     boolean done = false;
     try {
@@ -320,8 +324,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * the same procedure can thus compare their results. The digest is stable across releases. It
    * detects mistakes; it does not protect against an attacker.
    *
-   * <p>A deleted range counts by its number of records. In a transaction that has deleted a range,
-   * single deletions do not count. Indexes, sequences and layout changes never count.
+   * <p>For a deleted range, the digest covers the number of deleted records. In a transaction that
+   * has deleted a range, individual deletions do not count. Indexes, sequences and layout changes
+   * never count.
    *
    * <p>The cost is a pass over all bytes written.
    *
@@ -402,14 +407,15 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /**
    * Commits a transaction of {@link Database#begin()}. A body of {@link Database#run} and its
-   * variants must return instead; its transaction commits then.
+   * variants must return instead; then its transaction commits.
    *
    * <p>With {@link Durability#SYNC} this returns when everything that the transaction has changed
    * or read is on stable storage. An interrupt does not end the wait; the flag stays set.
    *
    * @throws TransactionAbortedException if it was aborted, now or earlier; nothing was changed
    * @throws DurabilityLostException if the log could not be written or synced; {@link
-   *     DurabilityLostException#mayHaveCommitted} tells whether it may exist at the next open
+   *     DurabilityLostException#mayHaveCommitted} tells whether the commit may exist at the next
+   *     open
    * @throws StorageFullException if there is no space for the log; nothing was changed
    * @throws InvalidUseException if called in a body; the transaction stays active
    */
@@ -451,7 +457,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return commitForReceipt();
   }
 
-  /** Throws {@link InvalidUseException} for what only the retry loop may do. */
+  /**
+   * Throws {@link InvalidUseException} in a body, whose transaction only the retry loop may end.
+   */
   private void requireExplicit(String otherwise) {
     if (managed) {
       requireMine("The transaction can't be committed");
@@ -528,9 +536,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * Discards all changes and ends the transaction. In a body of {@link Database#run} and its
    * variants this is not an error: the body's result is returned, and nothing is committed.
    *
-   * @throws TransactionAbortedException in a body, if its reads belong to no single state of the
-   *     database, so that its decision to roll back is unfounded, or if an operation was aborted
-   *     before. The body is retried if that can help, whether it lets the exception pass or not
+   * @throws TransactionAbortedException in a body, if its reads do not belong to a single state of
+   *     the database, so that its decision to roll back is unfounded, or if an operation was
+   *     aborted earlier. The body is retried if that can help, whether or not it lets the exception
+   *     propagate
    * @throws DurabilityLostException in a body, if what it has read can't become durable any more
    */
   public void rollback() {
@@ -591,12 +600,12 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * Database#run} and its variants, or {@link #commit}, return. With {@link Durability#SYNC}
    * everything that the transaction has changed and read is on stable storage by then. Actions of
    * {@link Database#submit} run after the commit is durable, on the thread that completes the
-   * stage, and before it is complete. The process may die before an action: write a record for what
-   * must not be lost.
+   * stage, and before it is complete. The process may die before an action runs: if something must
+   * not be lost, store it in a record.
    *
-   * <p>The transaction has ended when its actions run. An action may begin another one, for example
-   * with {@link Database#run}. An exception of an action is logged as a warning; the other actions
-   * run, and the commit is not reported as failed.
+   * <p>The transaction has ended when its actions run. An action may begin another transaction, for
+   * example with {@link Database#run}. An exception of an action is logged as a warning; the other
+   * actions run, and the commit is not reported as failed.
    *
    * <p>A read-only transaction may have actions. The actions of a body that {@linkplain
    * TxOptions#joining joins} another transaction belong to that one. There is no limit on their
@@ -645,7 +654,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  // ------------------------------------------------------------------------ for the loop around
+  // ------------------------------------------------------------------------ for the retry loop
 
   /** Throws why the transaction did not end as requested; the body may have swallowed it. */
   void requireEndedWell() {
@@ -667,8 +676,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *       suppressed.
    *   <li>A retryable abort of any other origin is retried, unless the transaction has committed.
    *   <li>Any other exception propagates if all reads belong to one state and are durable. If the
-   *       database was closed meanwhile, so that neither can be established, it is suppressed in a
-   *       {@link DatabaseClosedException}.
+   *       database was closed in the meantime, so that neither can be established, it is suppressed
+   *       in a {@link DatabaseClosedException}.
    * </ol>
    *
    * @return why to retry the body; null if what was thrown propagates

@@ -19,12 +19,16 @@ import org.jspecify.annotations.Nullable;
  * The catalog operations of a {@link Transaction}: like those of {@link Catalog}, but as part of
  * the transaction, which commits all of them or none.
  *
- * <p>Used by the transaction's thread. Every method throws {@link TransactionAbortedException} with
- * cause {@link AbortCause#CATALOG} if another transaction changes the catalog, or another thread
- * does so for longer than a second; {@link OperationInterruptedException} if the thread is
- * interrupted while it waits for another that changes the catalog; {@link InvalidUseException} if a
- * read-only transaction would change the catalog; and {@link DatabaseClosedException} if the
- * database was closed.
+ * <p>Used by the transaction's thread. Every method may throw:
+ *
+ * <ul>
+ *   <li>{@link TransactionAbortedException} with cause {@link AbortCause#CATALOG} if another
+ *       transaction changes the catalog, or another thread does so for longer than a second.
+ *   <li>{@link OperationInterruptedException} if the thread is interrupted while it waits for
+ *       another thread that changes the catalog.
+ *   <li>{@link InvalidUseException} if a read-only transaction would change the catalog.
+ *   <li>{@link DatabaseClosedException} if the database was closed.
+ * </ul>
  *
  * @since 0.1.0
  */
@@ -74,9 +78,10 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Drops a table with its indexes. Others use the table until the commit. A transaction that has
-   * used it and commits later is aborted, and finds the table gone in its retry. This transaction
-   * may reuse the name for a new or {@linkplain #renameTable renamed} table.
+   * Drops a table with its indexes. Other transactions can use the table until the commit. A
+   * transaction that has used it and commits later is aborted, and finds the table gone in its
+   * retry. This transaction may reuse the name for a new or {@linkplain #renameTable renamed}
+   * table.
    *
    * <p>Pages become free as {@link Database#dropTable} describes.
    *
@@ -113,9 +118,9 @@ public abstract sealed class TransactionCatalog permits Transaction {
   }
 
   /**
-   * Opens a sequence, creating it if it does not exist. A new sequence is usable at once, by the
-   * body only. Others see it after the commit, and get higher values. Taking a value is {@linkplain
-   * Sequence not part of the transaction}.
+   * Opens a sequence, creating it if it does not exist. A new sequence is usable at once, but only
+   * by the body. Others see it after the commit, and get higher values. Taking a value is
+   * {@linkplain Sequence not part of the transaction}.
    *
    * @param spec the specification
    * @return the sequence, usable in all threads after the commit

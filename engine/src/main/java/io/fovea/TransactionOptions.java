@@ -54,13 +54,13 @@ public final class TransactionOptions {
   }
 
   /**
-   * Sets how many transactions may be active at a time. Others wait in order of arrival; one that
-   * waits longer than its timeout is aborted with the cause {@link
+   * Sets how many transactions may be active at a time. Others wait in order of arrival; a
+   * transaction that waits longer than its timeout is aborted with the cause {@link
    * io.fovea.error.AbortCause#ADMISSION}.
    *
    * @param n 1 to 4096
    * @return new options
-   * @throws IllegalArgumentException for another number
+   * @throws IllegalArgumentException if the number is out of range
    */
   public TransactionOptions maxActive(int n) {
     Options.check(n >= 1 && n <= 4096, "TransactionOptions.maxActive is 1 to 4096", n);
@@ -75,7 +75,7 @@ public final class TransactionOptions {
   /**
    * Sets how long an attempt of a transaction may take before it is aborted. {@link
    * TxOptions#timeout} overrides it for one transaction. A transaction that has written nothing
-   * blocks no other, and is not aborted for its time at its commit.
+   * blocks no other, and its commit is not aborted for exceeding the limit.
    *
    * @param timeout the limit; zero for none
    * @return new options
@@ -114,7 +114,7 @@ public final class TransactionOptions {
   /**
    * Sets after how many aborts in a row a retry runs <i>pessimistically</i>: it reserves what it
    * reads and writes, and other writers of the same records wait for it. {@link
-   * TxOptions#pessimisticAfterAborts(int)} has the details, and overrides it.
+   * TxOptions#pessimisticAfterAborts(int)} has the details, and overrides this option.
    *
    * @param n 0: pessimistic from the first attempt; {@link Integer#MAX_VALUE}: never
    * @return new options
@@ -131,9 +131,10 @@ public final class TransactionOptions {
   }
 
   /**
-   * Sets whether transactions are strictly serializable, that is, ordered like those in real time
-   * that do not overlap. Without it, a transaction may be ordered before another one that ended
-   * before it began. Strict serializability costs aborts.
+   * Sets whether transactions are strictly serializable, that is, whether transactions that do not
+   * overlap are ordered as they ran in real time. Without this guarantee, a transaction may be
+   * ordered before another one that ended before it began. Strict serializability causes more
+   * aborts.
    *
    * @param revalidate true to validate every read at commit; the default is false
    * @return new options
@@ -150,7 +151,7 @@ public final class TransactionOptions {
   /**
    * Sets how long {@link Database#close} waits for active transactions before it aborts them.
    *
-   * @param grace the wait; zero for none
+   * @param grace the maximum wait; zero for none
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */

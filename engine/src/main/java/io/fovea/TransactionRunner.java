@@ -118,7 +118,7 @@ public abstract sealed class TransactionRunner permits Catalog {
   /**
    * Runs work in a transaction, commits it and returns its result.
    *
-   * @param <R> the result
+   * @param <R> the type of the result
    * @param <X> the exception that the work throws
    * @param work the body
    * @return the result of the attempt that committed
@@ -131,7 +131,7 @@ public abstract sealed class TransactionRunner permits Catalog {
   /**
    * Runs work in a transaction with options, commits it and returns its result.
    *
-   * @param <R> the result
+   * @param <R> the type of the result
    * @param <X> the exception that the work throws
    * @param txOptions the options of the transaction
    * @param work the body
@@ -147,7 +147,7 @@ public abstract sealed class TransactionRunner permits Catalog {
   /**
    * Runs named work in a transaction, commits it and returns its result.
    *
-   * @param <R> the result
+   * @param <R> the type of the result
    * @param <X> the exception that the work throws
    * @param name the {@linkplain TxOptions#name name} of the work; on hot paths reuse options
    * @param work the body
@@ -163,7 +163,7 @@ public abstract sealed class TransactionRunner permits Catalog {
   /**
    * Runs named work in a read-only transaction and returns its result.
    *
-   * @param <R> the result
+   * @param <R> the type of the result
    * @param <X> the exception that the work throws
    * @param name the {@linkplain TxOptions#name name} of the work; on hot paths reuse options
    * @param work the body
@@ -180,7 +180,7 @@ public abstract sealed class TransactionRunner permits Catalog {
   /**
    * Runs work in a read-only transaction and returns its result.
    *
-   * @param <R> the result
+   * @param <R> the type of the result
    * @param <X> the exception that the work throws
    * @param work the body
    * @return a result that belongs to one state of the database
@@ -194,7 +194,7 @@ public abstract sealed class TransactionRunner permits Catalog {
   /**
    * Runs work in a transaction on a new virtual thread.
    *
-   * @param <R> the result
+   * @param <R> the type of the result
    * @param <X> the exception that the work throws
    * @param work the body
    * @return the stage of {@link #submit(TxOptions, Executor, Work)}
@@ -207,7 +207,7 @@ public abstract sealed class TransactionRunner permits Catalog {
   /**
    * Runs work in a transaction with options on a new virtual thread.
    *
-   * @param <R> the result
+   * @param <R> the type of the result
    * @param <X> the exception that the work throws
    * @param txOptions the options of the transaction
    * @param work the body
@@ -233,7 +233,7 @@ public abstract sealed class TransactionRunner permits Catalog {
    *
    * <p>A body must not wait for a stage: it may hold the transaction slot that the stage needs.
    *
-   * @param <R> the result
+   * @param <R> the type of the result
    * @param <X> the exception that the work throws
    * @param txOptions the options of the transaction
    * @param executor runs the body
@@ -347,7 +347,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       return nest.get()[CURRENT] != null;
     }
 
-    /** Returns the number of attempts other than first ones. */
+    /** Returns the number of retries. */
     long retries() {
       return retries.sum();
     }

@@ -102,10 +102,11 @@ public final class TxOptions {
    * Database#read} run the body <i>pessimistically</i>. Such an attempt reserves what it reads and
    * writes before using it: other writers of the same records are aborted and wait for it, and it
    * is not aborted because of them. Other transactions continue. Only one transaction of a database
-   * at a time is pessimistic; others wait for their ticket, and make ordinary attempts meanwhile.
+   * is pessimistic at a time; others that would be queue up, and make ordinary attempts until their
+   * turn comes.
    *
-   * <p>For a transaction of {@link Database#begin(TxOptions)}, 0 makes it pessimistic after waiting
-   * for its ticket; any other number has no effect.
+   * <p>For a transaction of {@link Database#begin(TxOptions)}, 0 makes it pessimistic, after a wait
+   * for its turn; any other number has no effect.
    *
    * @param aborts 0: pessimistic from the first attempt; {@link Integer#MAX_VALUE}: never
    * @return new options
@@ -129,7 +130,7 @@ public final class TxOptions {
 
   /**
    * Sets the maximum number of attempts of {@link Database#run}, {@link Database#call} or {@link
-   * Database#read}. After the last one they throw its {@link
+   * Database#read}. If the last attempt is aborted, they throw its {@link
    * io.fovea.error.TransactionAbortedException}.
    *
    * @param attempts 1: never retry; the default is {@link Integer#MAX_VALUE}
@@ -155,9 +156,9 @@ public final class TxOptions {
    * transaction and commits or fails with it, so that independent services can be composed.
    * Elsewhere it runs in a new transaction, as without this option.
    *
-   * <p>In an enclosing transaction all other options are ignored. If a joining body throws, nothing
-   * of the whole commits: a part can't be undone. An enclosing body that swallows the exception
-   * gets a {@link io.fovea.error.TransactionAbortedException} at its end.
+   * <p>In an enclosing transaction all other options are ignored. If a joining body throws, the
+   * whole transaction fails, since it can't be undone in part. An enclosing body that swallows the
+   * exception gets a {@link io.fovea.error.TransactionAbortedException} at its end.
    *
    * @return new options
    */
@@ -171,8 +172,8 @@ public final class TxOptions {
   }
 
   /**
-   * Sets the name in log warnings about repeated aborts and leaked transactions. Without one they
-   * show the body's class. {@link Database#run(String, Task)} and its variants are shorthands.
+   * Sets the name in log warnings about repeated aborts and leaked transactions. Without a name,
+   * they show the body's class. {@link Database#run(String, Task)} and its variants are shorthands.
    *
    * @param name the name of the work, such as {@code transfer}
    * @return new options

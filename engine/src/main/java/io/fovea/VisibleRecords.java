@@ -45,7 +45,7 @@ final class VisibleRecords {
     return expiry == null ? null : new VisibleRecords(tx, table, index, expiry);
   }
 
-  /** Whether a step must check the present record of the scan again instead of moving. */
+  /** Returns whether a step must check the present record of the scan again instead of moving. */
   boolean again(boolean back) {
     return unsure == (back ? Unsure.BACK : Unsure.ON);
   }
@@ -58,7 +58,7 @@ final class VisibleRecords {
   /**
    * Completes a move. Called within an operation.
    *
-   * @param s null for an empty scan
+   * @param s the scan, or null for an empty one
    * @param moved whether the scan has a current record
    * @param back the direction in which to skip
    * @return whether the scan has a current record that is visible
@@ -76,8 +76,8 @@ final class VisibleRecords {
   }
 
   /**
-   * Whether the record has expired. In a scan of an index, the record is read for that; if it is
-   * missing or has a wrong size, it is not hidden, and its reader reports it.
+   * Returns whether the record has expired. A scan of an index reads the record for this check; if
+   * the record is missing or has the wrong size, it is not hidden, and its reader reports it.
    */
   private boolean isHidden(TxScan s) {
     StatementContext statementContext = tx.statementContext();

@@ -3,7 +3,7 @@ package io.fovea;
 /**
  * The body of a transaction with a result. It may run more than once; the last result counts.
  *
- * @param <R> the result
+ * @param <R> the type of the result
  * @param <X> the exception that it throws
  * @since 0.1.0
  */

@@ -6,8 +6,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Removed components of a record class. Their values can no longer be read, and stay in the file
- * until their objects are next written.
+ * Names the removed components of a record class. Their values can no longer be read, and stay in
+ * the file until their objects are next written.
  *
  * @since 0.1.0
  */

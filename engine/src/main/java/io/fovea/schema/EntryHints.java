@@ -1,21 +1,21 @@
 package io.fovea.schema;
 
 /**
- * The physical addresses of records in the entries of a secondary index, in addition to primary
+ * The physical addresses of records in the entries of a secondary index, in addition to the primary
  * keys.
  *
  * <pre>
- *                      bytes an entry   skips                                       invalidated by
+ *                     bytes per entry   skips                                     invalidated by
  *   NONE                     0
- *   PAGE                     6          the descent of the table's tree             splits, merges
- *   PAGE_FRAME              10          and the translation of the page id          eviction
- *   PAGE_SLOT                8          and the search in the leaf                  inserts, deletes
+ *   PAGE                     6          the descent of the table's tree           splits, merges
+ *   PAGE_FRAME              10          and the translation of the page id        eviction
+ *   PAGE_SLOT                8          and the search in the leaf                inserts, deletes
  *   PAGE_FRAME_SLOT         12          all of these
  * </pre>
  *
- * <p>A hint is checked before it is used, and a wrong one is repaired in passing: all choices give
- * the same results. They differ in the time of a lookup and the size of the index. A frame or slot
- * needs a page.
+ * <p>A hint is checked before it is used, and repaired if it is wrong: all choices give the same
+ * results. They differ in the time of a lookup and the size of the index. A hint with a frame or a
+ * slot also contains the page.
  *
  * <p>Source: Otaki et al., Enhancing Transaction Processing through Indirection Skipping, PVLDB 18
  * (11), 2025, sections 3.2 and 4.2.
@@ -44,17 +44,17 @@ public enum EntryHints {
     this.slots = slots;
   }
 
-  /** {@return whether entries have the page} */
+  /** {@return whether entries contain the page} */
   public boolean pages() {
     return pages;
   }
 
-  /** {@return whether entries have the frame} */
+  /** {@return whether entries contain the frame} */
   public boolean frames() {
     return frames;
   }
 
-  /** {@return whether entries have the slot} */
+  /** {@return whether entries contain the slot} */
   public boolean slots() {
     return slots;
   }

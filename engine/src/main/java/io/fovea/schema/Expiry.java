@@ -15,7 +15,7 @@ import java.util.Objects;
  * @since 0.1.0
  */
 public sealed interface Expiry {
-  /** The name of the index by time that a specification adds. */
+  /** The name of the index on the time that a specification adds. */
   String INDEX = "expires";
 
   /**
@@ -28,7 +28,7 @@ public sealed interface Expiry {
   /**
    * The expiry of rows, by a field.
    *
-   * @param field an INSTANT field of the row, or an INT64 one in milliseconds
+   * @param field an INSTANT field of the row, or an INT64 field in milliseconds
    * @param after the duration from that time to the expiry, truncated to milliseconds
    * @since 0.1.0
    */
@@ -57,7 +57,7 @@ public sealed interface Expiry {
       after = checked("Rows", after);
     }
 
-    /** Returns a text such as {@code rows expire PT1H after at}. */
+    /** Returns text such as {@code rows expire PT1H after at}. */
     @Override
     public String toString() {
       return "rows expire " + after + " after " + field.name();
@@ -85,7 +85,7 @@ public sealed interface Expiry {
       after = checked("Objects", after);
     }
 
-    /** Returns a text such as {@code objects expire PT1H after at}. */
+    /** Returns text such as {@code objects expire PT1H after at}. */
     @Override
     public String toString() {
       return "objects expire " + after + " after " + component;
@@ -103,7 +103,7 @@ public sealed interface Expiry {
     /** The maximum offset. */
     public static final int OFFSET_MAX = 65_535;
 
-    /** The key of the index by time. */
+    /** The key of the index on the time. */
     public static final KeySpec KEY = KeySpec.builder().int64("time").build();
 
     /**
@@ -125,7 +125,7 @@ public sealed interface Expiry {
     }
 
     /**
-     * Returns the end of the bytes of the time.
+     * Returns the offset after the bytes of the time.
      *
      * @return the minimum length of a value
      */
@@ -133,7 +133,7 @@ public sealed interface Expiry {
       return offset + Long.BYTES;
     }
 
-    /** Returns a text such as {@code byte strings expire PT1H after the time at byte 8}. */
+    /** Returns text such as {@code byte strings expire PT1H after the time at byte 8}. */
     @Override
     public String toString() {
       return "byte strings expire " + after + " after the time at byte " + offset;

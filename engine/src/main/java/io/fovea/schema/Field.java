@@ -12,16 +12,16 @@ import java.util.Objects;
  *
  * @param name unique in its layout or key
  * @param type the type of its values
- * @param width the bytes of a value: those of the type, of a decimal's precision, or the limit of a
- *     text or byte string
+ * @param width the bytes of a value: fixed by the type or by a decimal's precision, or the maximum
+ *     length of a text or byte string
  * @param precision the number of digits of a decimal; 0 for other types
- * @param scale how many of these are after the point; 0 for other types
+ * @param scale how many of these digits are after the point; 0 for other types
  * @param nullable whether it may be null
  * @param variable whether a text or byte string takes only its actual length in the file; always
- *     false for parts of keys, which do anyway
- * @param offset of its value in a row in memory, in bytes; a nullable field has its null byte
- *     before it. For a part of a key, the offset in the encoded key, or -1 if it depends on the
- *     parts before it
+ *     false for parts of keys, which always take only their actual length
+ * @param offset the offset of its value in a row in memory, in bytes; a nullable field has its null
+ *     byte before it. For a part of a key, the offset in the encoded key, or -1 if it depends on
+ *     the parts before it
  * @param ordinal its position among the fields or parts, from 0
  * @param key whether it is a part of a key rather than a field of a row
  * @since 0.1.0
@@ -40,7 +40,7 @@ public record Field(
   /** The longest text or byte string, in bytes. */
   public static final int WIDTH_MAX = 65_535;
 
-  /** The most digits of a decimal. */
+  /** The maximum number of digits of a decimal. */
   public static final int PRECISION_MAX = 38;
 
   /**
@@ -96,7 +96,8 @@ public record Field(
   }
 
   /**
-   * Returns the bytes of a decimal: those of the largest number of its precision, with its sign.
+   * Returns the size of a decimal in bytes: enough for the largest number of its precision, with a
+   * sign.
    *
    * @param precision the number of digits, 1 to 38
    * @return 1 byte for 2 digits, 8 for 18, 16 for 38
@@ -147,7 +148,7 @@ public record Field(
     return (variable ? "VAR" : "") + type + of + (nullable ? " NULL" : "");
   }
 
-  /** Returns a text like {@code name TEXT(20)}. */
+  /** Returns text like {@code name TEXT(20)}. */
   @Override
   public String toString() {
     return name + ' ' + typeText();

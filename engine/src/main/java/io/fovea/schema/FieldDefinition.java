@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Collects fields: those of a row ({@link Layout.Definition}), or the parts of a key ({@link
+ * Collects fields: the fields of a row ({@link Layout.Definition}), or the parts of a key ({@link
  * KeySpec.Definition}). Not thread-safe.
  *
  * @since 0.1.0
@@ -67,10 +67,10 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
   }
 
   /**
-   * Adds a text.
+   * Adds a text field.
    *
    * @param name its name
-   * @param width the longest UTF-8 encoding, 1 to 65,535 bytes
+   * @param width the maximum length in UTF-8, 1 to 65,535 bytes
    * @return the field
    * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
@@ -79,12 +79,12 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
   }
 
   /**
-   * Adds a text of variable length: in the file it takes as many bytes as it has, and 2 for its
-   * length. In memory a row has room for the longest. In a key, where texts take no more than they
-   * have anyway, it is the same as {@link #text}.
+   * Adds a text field of variable length: in the file, a value takes its actual length plus 2 bytes
+   * for that length. In memory, a row has room for the longest value. In a key, where text always
+   * takes its actual length, this is the same as {@link #text}.
    *
    * @param name its name
-   * @param maxBytes the longest UTF-8 encoding, 1 to 65,535 bytes
+   * @param maxBytes the maximum length in UTF-8, 1 to 65,535 bytes
    * @return the field
    * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
@@ -189,8 +189,8 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
   }
 
   /**
-   * Adds a field that is as another one: of the same type and size, nullable if that is, and in a
-   * row of variable length if that is.
+   * Adds a field like another one: of the same type and size, nullable if the other field is, and,
+   * in a row, of variable length if the other field is.
    *
    * @param name its name
    * @param like a field of a row, or a part of a key
@@ -231,7 +231,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
   /**
    * Returns all fields.
    *
-   * @throws IllegalArgumentException if none follows {@link #nullable}
+   * @throws IllegalArgumentException if no field follows {@link #nullable}
    */
   List<Field> fields() {
     if (nullable) {

@@ -11,23 +11,22 @@ public enum FieldType {
   /** A 64-bit signed integer. */
   INT64(2, 8),
   /**
-   * Text of a limited length in UTF-8. A row has a length of 2 bytes before it. In the file it
-   * takes its full width, or its actual length if the field is {@linkplain Field#variable
-   * variable}.
+   * Text of limited length in UTF-8. In a row, a 2-byte length precedes it. In the file, it takes
+   * its full width, or its actual length if the field is {@linkplain Field#variable variable}.
    */
   TEXT(3, 0),
-  /** Bytes of a limited number, stored like texts. */
+  /** A byte string of limited length, stored like text. */
   BYTES(4, 0),
   /** False or true. False is below true. */
   BOOLEAN(5, 1),
   /**
-   * A {@code double}, in the order of {@link Double#compare}: -0.0 is below 0.0, and all NaN are
+   * A {@code double}, in the order of {@link Double#compare}: -0.0 is below 0.0, and all NaNs are
    * one value, above infinity.
    */
   FLOAT64(6, 8),
   /** A {@link java.util.UUID}, in the order of its 16 bytes, unsigned. */
   UUID(7, 16),
-  /** Any {@link java.time.Instant}, with nanoseconds, in order of time. */
+  /** Any {@link java.time.Instant}, with nanoseconds, in chronological order. */
   INSTANT(8, 12),
   /**
    * A {@link java.math.BigDecimal} with a fixed number of digits, some of them after the point,
@@ -49,7 +48,7 @@ public enum FieldType {
   }
 
   /**
-   * {@return whether all values of a field take the same number of bytes; false for texts and byte
+   * {@return whether all values of a field take the same number of bytes; false for text and byte
    * strings}
    */
   public boolean isFixed() {
@@ -58,7 +57,7 @@ public enum FieldType {
     return this != TEXT && this != BYTES;
   }
 
-  /** {@return the bytes of a value, or 0 for texts, byte strings and decimals} */
+  /** {@return the bytes of a value, or 0 for text, byte strings and decimals} */
   public int width() {
     return width;
   }

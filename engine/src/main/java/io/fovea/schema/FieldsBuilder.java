@@ -66,10 +66,10 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a text.
+   * Adds a text field.
    *
    * @param name its name
-   * @param width the longest UTF-8 encoding, 1 to 65,535 bytes
+   * @param width the maximum length in UTF-8, 1 to 65,535 bytes
    * @return this
    * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
@@ -79,10 +79,10 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a text of variable length, see {@link FieldDefinition#varText}.
+   * Adds a text field of variable length: see {@link FieldDefinition#varText}.
    *
    * @param name its name
-   * @param maxBytes the longest UTF-8 encoding, 1 to 65,535 bytes
+   * @param maxBytes the maximum length in UTF-8, 1 to 65,535 bytes
    * @return this
    * @throws IllegalArgumentException if the name is taken or the length is out of range
    */
@@ -92,7 +92,7 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a byte string of variable length, see {@link FieldDefinition#varBytes}.
+   * Adds a byte string of variable length: see {@link FieldDefinition#varBytes}.
    *
    * @param name its name
    * @param maxBytes the maximum length, 1 to 65,535 bytes
@@ -180,7 +180,7 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a field like another one, see {@link FieldDefinition#add(String, Field)}.
+   * Adds a field like another one: see {@link FieldDefinition#add(String, Field)}.
    *
    * @param name its name
    * @param like a field of a row, or a part of a key

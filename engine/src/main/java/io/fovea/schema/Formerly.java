@@ -6,7 +6,7 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The earlier names of a component in stored objects; it keeps their values.
+ * Gives the earlier names of a component. The component keeps the values stored under those names.
  *
  * @since 0.1.0
  */

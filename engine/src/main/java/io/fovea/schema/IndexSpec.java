@@ -19,8 +19,8 @@ public final class IndexSpec {
   /**
    * Computes the index entry of a record.
    *
-   * <p>Must depend on its arguments only, give the same entry for the same record in every run of
-   * the program, and be thread-safe. It may read records of transactions that will be aborted.
+   * <p>It must depend only on its arguments, give the same entry for the same record in every run
+   * of the program, and be thread-safe. It may read records of transactions that will be aborted.
    *
    * @since 0.1.0
    */
@@ -40,10 +40,10 @@ public final class IndexSpec {
   /**
    * Computes the index entry of a record in a table of byte strings.
    *
-   * <p>Must depend on its arguments only, give the same entry for the same record in every run of
-   * the program, and be thread-safe. It may read records of transactions that will be aborted. Its
-   * exceptions are thrown by the statement that changes the record, which then changes nothing, or
-   * by {@link io.fovea.Database#table} while the index is built.
+   * <p>It must depend only on its arguments, give the same entry for the same record in every run
+   * of the program, and be thread-safe. It may read records of transactions that will be aborted.
+   * Its exceptions are thrown by the statement that changes the record, which then changes nothing,
+   * or by {@link io.fovea.Database#table} while the index is built.
    *
    * @since 0.1.0
    */
@@ -68,7 +68,7 @@ public final class IndexSpec {
   private final @Nullable ByteExtractor byteExtractor;
   private final @Nullable EntryHints hints;
 
-  /** Of a table of objects; otherwise empty. */
+  /** The component paths in a table of objects; otherwise empty. */
   private final List<String> components;
 
   /** Whether only the stored form is known. */
@@ -102,8 +102,8 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by fields of the row and parts of the key. Records with equal values are in
-   * the order of their keys. Null is below all values.
+   * Returns an index on fields of the row and parts of the key. Records with equal values are
+   * ordered by their keys. Null is below all values.
    *
    * @param name unique in its table
    * @param fields in the order of comparison, at least one
@@ -116,7 +116,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns a unique index by fields of the row and parts of the key. A record in which one of the
+   * Returns a unique index on fields of the row and parts of the key. A record in which one of the
    * fields is null has no entry, because null equals nothing, as in SQL.
    *
    * @param name unique in its table
@@ -130,10 +130,10 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by a computed key.
+   * Returns an index on a computed key.
    *
-   * @param name unique in its table; it identifies the extractor in the file, so rename a changed
-   *     one
+   * @param name unique in its table; it identifies the extractor in the file, so a changed
+   *     extractor needs a new name
    * @param key the parts of the computed key
    * @param unique whether a key belongs to at most one record
    * @param extractor computes the key
@@ -154,10 +154,10 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index of a table of byte strings, by a key computed from key and value.
+   * Returns an index of a table of byte strings, on a key computed from the record's key and value.
    *
-   * @param name unique in its table; it identifies the extractor in the file, so rename a changed
-   *     one
+   * @param name unique in its table; it identifies the extractor in the file, so a changed
+   *     extractor needs a new name
    * @param key the parts of the computed key; for a byte string, one part of that type
    * @param unique whether a key belongs to at most one record
    * @param extractor computes the key
@@ -187,7 +187,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by a computed key without its extractor, as in {@link
+   * Returns an index on a computed key without its extractor, as in {@link
    * io.fovea.Database#describe}. It can open a table in a read-only database or a snapshot, or once
    * the extractor is known.
    *
@@ -211,7 +211,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by components of the objects of a table. Programs use {@link
+   * Returns an index on components of the objects of a table. Programs use {@link
    * io.fovea.ObjectSpec#index(String, String...)} instead.
    *
    * @param name unique in its table
@@ -226,7 +226,7 @@ public final class IndexSpec {
   }
 
   /**
-   * Returns an index by components as stored in the file, as in {@link io.fovea.Database#describe}.
+   * Returns an index on components as stored in the file, as in {@link io.fovea.Database#describe}.
    * It can open a table with objects of older versions, but not build the index.
    *
    * @param name unique in its table
@@ -333,7 +333,7 @@ public final class IndexSpec {
 
   /**
    * {@return the paths of components, as in {@code address.city}, an immutable list; empty unless
-   * the index is of a table of objects}
+   * the table contains objects}
    */
   public List<String> components() {
     return components;
@@ -344,7 +344,7 @@ public final class IndexSpec {
     return hints;
   }
 
-  /** {@return the parts of the computed key; null for an index by fields} */
+  /** {@return the parts of the computed key; null for an index on fields} */
   public @Nullable KeySpec extractedKey() {
     return extractedKey;
   }

@@ -6,8 +6,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The value of a component in objects stored before the class had it. An {@link java.util.Optional}
- * or a collection is empty without this.
+ * The value of a component in objects stored before the class had it. Without this annotation, an
+ * {@link java.util.Optional} or a collection is empty.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,8 @@ public @interface Initial {
    * The value as text in the form of the component's class: {@code "17"}, {@code "true"}, {@code
    * "2026-11-25"}, the name of a constant, bytes in hexadecimal digits.
    *
-   * @return the text; an empty one stands for 0, false or an empty text, and otherwise for null
+   * @return the text; empty text stands for 0, false or empty text, and for null if the type has
+   *     none of these
    */
   String value() default "";
 }

@@ -22,7 +22,7 @@ public interface KeyReader {
   boolean isComplete();
 
   /**
-   * Reads an integer of 4 bytes.
+   * Reads a 4-byte integer.
    *
    * @param part its position, from 0
    * @return its value
@@ -40,7 +40,7 @@ public interface KeyReader {
   long getLong(int part);
 
   /**
-   * Reads a text.
+   * Reads text.
    *
    * @param part its position, from 0
    * @return its value
@@ -49,7 +49,7 @@ public interface KeyReader {
   String getText(int part);
 
   /**
-   * Reads a byte string, or the UTF-8 of a text.
+   * Reads a byte string, or text as UTF-8 bytes.
    *
    * @param part its position, from 0
    * @return a new array
@@ -58,7 +58,7 @@ public interface KeyReader {
   byte[] getBytes(int part);
 
   /**
-   * Reads an integer of 4 bytes.
+   * Reads a 4-byte integer.
    *
    * @param part a part of this key's specification
    * @return its value
@@ -77,7 +77,7 @@ public interface KeyReader {
   long getLong(Field part);
 
   /**
-   * Reads a text.
+   * Reads text.
    *
    * @param part a part of this key's specification
    * @return its value

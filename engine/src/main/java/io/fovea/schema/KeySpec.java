@@ -6,10 +6,10 @@ import java.util.Objects;
 /**
  * The parts of a key, in order of comparison.
  *
- * <p>Keys are compared as byte strings whose order is that of the values: numbers and instants by
- * value, false before true, texts by code points (the order of UTF-8 bytes, which differs slightly
- * from {@link String#compareTo}), byte strings and UUIDs unsigned. A text or byte string precedes
- * those of which it is a prefix. {@link FieldType} has the details.
+ * <p>Keys are compared as byte strings, whose order is the order of the values: numbers and
+ * instants by value, false before true, text by code points (the order of UTF-8 bytes, which
+ * differs slightly from {@link String#compareTo}), byte strings and UUIDs unsigned. A text or byte
+ * string precedes those of which it is a prefix. {@link FieldType} has the details.
  *
  * <p>Immutable and thread-safe.
  *
@@ -37,9 +37,9 @@ public final class KeySpec {
   /**
    * Returns a key of unnamed parts.
    *
-   * @param types of a fixed width, at least one
+   * @param types types of a fixed width, at least one
    * @return the specification; the parts are called {@code k0}, {@code k1} and so on
-   * @throws IllegalArgumentException for types that need a width; see {@link #builder()}
+   * @throws IllegalArgumentException if a type needs a width; see {@link #builder()}
    */
   public static KeySpec of(FieldType... types) {
     Definition b = define();
@@ -68,7 +68,7 @@ public final class KeySpec {
   }
 
   /**
-   * Returns a key of one raw byte string, without an end mark and escapes.
+   * Returns a key of one raw byte string, without an end mark or escapes.
    *
    * @param width the longest key, 1 to 65,535 bytes
    * @return the specification
@@ -89,7 +89,7 @@ public final class KeySpec {
    *
    * @param name the name
    * @return the part
-   * @throws IllegalArgumentException if there is none of that name
+   * @throws IllegalArgumentException if no part has that name
    */
   public Field part(String name) {
     Objects.requireNonNull(name, "name");
@@ -177,7 +177,7 @@ public final class KeySpec {
         boolean mayBeNull,
         boolean variable,
         int i) {
-      // All texts and byte strings of a key take their actual length, so none is marked.
+      // All text and byte strings of a key take their actual length, so no part is marked.
       return new Field(name, type, width, precision, scale, mayBeNull, false, offset, i, true);
     }
 
@@ -191,7 +191,7 @@ public final class KeySpec {
      * Returns the specification.
      *
      * @return a specification of the parts added so far
-     * @throws IllegalArgumentException if there are none, or none follows {@link #nullable}
+     * @throws IllegalArgumentException if there are no parts, or no part follows {@link #nullable}
      */
     public KeySpec build() {
       List<Field> parts = fields();

@@ -5,7 +5,7 @@ import java.time.Instant;
 import java.util.UUID;
 
 /**
- * A key that is being made, part by part: {@code set(...)} begins a new key, the other methods
+ * A key that is being built, part by part: {@code set(...)} begins a new key, the other methods
  * append.
  *
  * <p>Not thread-safe. Only decimals allocate.
@@ -64,40 +64,42 @@ public interface KeyWriter {
   KeyWriter set(long a, long b);
 
   /**
-   * Sets a key of one text.
+   * Sets a key of one text part.
    *
    * @param a the first part
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the part is not a text
+   * @throws io.fovea.error.InvalidUseException if the part is not of type text
    * @throws io.fovea.error.ValueTooLargeException if the text is too long for the part
    */
   KeyWriter set(CharSequence a);
 
   /**
-   * Appends an integer of 4 bytes.
+   * Appends a 4-byte integer.
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all parts are
+   *     set
    */
   KeyWriter int32(int value);
 
   /**
-   * Appends an integer of 8 bytes.
+   * Appends an 8-byte integer.
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all parts are
+   *     set
    */
   KeyWriter int64(long value);
 
   /**
-   * Appends a text.
+   * Appends text.
    *
    * @param value its value
    * @return this
    * @throws io.fovea.error.InvalidUseException if the next part has another type, all parts are
-   *     set, or the text has an unpaired surrogate
+   *     set, or the text contains an unpaired surrogate
    * @throws io.fovea.error.ValueTooLargeException if its UTF-8 is too long for the part
    */
   KeyWriter text(CharSequence value);
@@ -107,7 +109,8 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all parts are
+   *     set
    * @throws io.fovea.error.ValueTooLargeException if it is too long for the part
    */
   KeyWriter bytes(byte[] value);
@@ -119,7 +122,8 @@ public interface KeyWriter {
    * @param offset the index of its first byte
    * @param len its number of bytes
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all parts are
+   *     set
    * @throws io.fovea.error.ValueTooLargeException if it is too long for the part
    * @throws IndexOutOfBoundsException if the array is too short
    */
@@ -130,7 +134,8 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all parts are
+   *     set
    */
   KeyWriter bool(boolean value);
 
@@ -139,7 +144,8 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all parts are
+   *     set
    */
   KeyWriter float64(double value);
 
@@ -148,7 +154,8 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all parts are
+   *     set
    */
   KeyWriter uuid(UUID value);
 
@@ -157,7 +164,8 @@ public interface KeyWriter {
    *
    * @param value its value
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part has another type or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part has another type or all parts are
+   *     set
    */
   KeyWriter instant(Instant value);
 
@@ -175,7 +183,8 @@ public interface KeyWriter {
    * Appends null, which is below all values.
    *
    * @return this
-   * @throws io.fovea.error.InvalidUseException if the next part is not nullable or all are set
+   * @throws io.fovea.error.InvalidUseException if the next part is not nullable or all parts are
+   *     set
    */
   KeyWriter nullValue();
 }

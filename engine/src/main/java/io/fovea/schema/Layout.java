@@ -9,13 +9,13 @@ import java.util.stream.Collectors;
  *
  * <p>Rows have a fixed size in memory: 4 or 8 bytes for an integer, 2 bytes of length and the full
  * width for text and bytes, 1 more byte for a nullable field. In the file they have the same size,
- * unless there are texts or byte strings of {@linkplain FieldDefinition#varText variable length},
+ * unless there are text or byte strings of {@linkplain FieldDefinition#varText variable length},
  * which take only their actual length there.
  *
- * <p>Declare fields that change together next to each other, and wide, rarely read ones last: then
- * an update writes one run of bytes, and a {@link io.fovea.Projection} copies less. Declare fields
- * of variable length last: a change of a field before the first of them writes only that field, any
- * other change the whole row.
+ * <p>Declare fields that change together next to each other, and wide, rarely read fields last:
+ * then an update writes one run of bytes, and a {@link io.fovea.Projection} copies less. Declare
+ * fields of variable length last: a change of a field before the first of them writes only that
+ * field, and any other change writes the whole row.
  *
  * <p>Immutable and thread-safe.
  *
@@ -63,7 +63,7 @@ public final class Layout {
    *
    * @param name the name
    * @return the field
-   * @throws IllegalArgumentException if there is none of that name
+   * @throws IllegalArgumentException if no field has that name
    */
   public Field field(String name) {
     Objects.requireNonNull(name, "name");
@@ -137,8 +137,8 @@ public final class Layout {
     }
 
     /**
-     * Makes the next field nullable: it takes 1 more byte in rows, and is null in a new row. As in
-     * {@code LAYOUT.nullable().text("email", 40)}.
+     * Makes the next field nullable: it takes 1 more byte in rows, and is null in a new row.
+     * Example: {@code LAYOUT.nullable().text("email", 40)}.
      *
      * @return this
      */

@@ -12,8 +12,8 @@ public final class NameText {
    * Formats a name.
    *
    * @param name any name
-   * @return the name, if it has only ASCII letters and digits and {@code _-.}; otherwise quoted,
-   *     with line breaks and invisible characters escaped as in Java
+   * @return the name, if it contains only ASCII letters and digits and {@code _-.}; otherwise
+   *     quoted, with line breaks and invisible characters escaped as in Java
    */
   public static String of(String name) {
     for (int i = 0; i < name.length(); i++) {

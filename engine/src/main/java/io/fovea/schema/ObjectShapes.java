@@ -16,7 +16,7 @@ public record ObjectShapes(Shape key, Shape.Composite value) {
     Objects.requireNonNull(value, "value");
   }
 
-  /** Returns a text like {@code INT64 → record(owner TEXT)}. */
+  /** Returns text like {@code INT64 → record(owner TEXT)}. */
   @Override
   public String toString() {
     return key + " → " + value;

@@ -17,17 +17,18 @@ public interface RowReader {
   Layout layout();
 
   /**
-   * Reads an integer of 4 bytes.
+   * Reads a 4-byte integer.
    *
    * @param field a field of the layout
    * @return its value
-   * @throws io.fovea.error.InvalidUseException if the field is of another layout or type, is null
-   *     or was not read, or the row's transaction has ended or belongs to another thread
+   * @throws io.fovea.error.InvalidUseException if the field belongs to another layout, has another
+   *     type, is null or was not read, or if the row's transaction has ended or belongs to another
+   *     thread
    */
   int getInt(Field field);
 
   /**
-   * Reads an integer of 8 bytes.
+   * Reads an 8-byte integer.
    *
    * @param field a field of the layout
    * @return its value
@@ -86,13 +87,13 @@ public interface RowReader {
    *
    * @param field a field of the layout, of any type
    * @return true if it is null; always false for a field that is not nullable
-   * @throws io.fovea.error.InvalidUseException if the field is of another layout or was not read,
-   *     or the row's transaction has ended or belongs to another thread
+   * @throws io.fovea.error.InvalidUseException if the field belongs to another layout or was not
+   *     read, or if the row's transaction has ended or belongs to another thread
    */
   boolean isNull(Field field);
 
   /**
-   * Reads a text.
+   * Reads a text field.
    *
    * @param field a field of the layout
    * @return a new string
@@ -101,7 +102,7 @@ public interface RowReader {
   String getText(Field field);
 
   /**
-   * Compares a text without allocating a string.
+   * Compares a text field with text, without allocating a string.
    *
    * @param field a field of the layout
    * @param value the text to compare with
@@ -114,13 +115,13 @@ public interface RowReader {
    * Returns the length of a text or byte string.
    *
    * @param field a field of the layout
-   * @return the bytes; those of a text in UTF-8
+   * @return the length in bytes; for text, the length of its UTF-8
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    */
   int length(Field field);
 
   /**
-   * Reads a byte string, or the UTF-8 of a text.
+   * Reads a byte string, or the UTF-8 bytes of a text field.
    *
    * @param field a field of the layout
    * @param out receives the bytes, from index 0
@@ -130,11 +131,11 @@ public interface RowReader {
   int getBytes(Field field, byte[] out);
 
   /**
-   * Reads a byte string, or the UTF-8 of a text.
+   * Reads a byte string, or the UTF-8 bytes of a text field.
    *
    * @param field a field of the layout
    * @param out receives the bytes
-   * @param offset the first index
+   * @param offset the index of the first byte in {@code out}
    * @return its length in bytes; only those that fit are copied
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    * @throws IndexOutOfBoundsException if the offset lies outside the array
@@ -142,11 +143,11 @@ public interface RowReader {
   int getBytes(Field field, byte[] out, int offset);
 
   /**
-   * Reads a byte string, or the UTF-8 of a text, without allocating.
+   * Reads a byte string, or the UTF-8 bytes of a text field, without allocating.
    *
    * @param field a field of the layout
    * @param out receives the bytes; any memory
-   * @param offset the first byte
+   * @param offset the offset of the first byte in {@code out}
    * @return its length in bytes; only those that fit are copied
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    * @throws IndexOutOfBoundsException if the offset lies outside the segment
@@ -154,7 +155,7 @@ public interface RowReader {
   int getBytes(Field field, MemorySegment out, long offset);
 
   /**
-   * Reads a byte string, or the UTF-8 of a text.
+   * Reads a byte string, or the UTF-8 bytes of a text field.
    *
    * @param field a field of the layout
    * @return a new array

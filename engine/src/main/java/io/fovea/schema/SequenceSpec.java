@@ -1,7 +1,7 @@
 package io.fovea.schema;
 
 /**
- * The values of a sequence: from a first to a last one, ascending by a step.
+ * The values of a sequence: from a first value to a last one, ascending by a step.
  *
  * <pre>{@code
  * SequenceSpec.of("orders").from(1_000).cached(10_000)

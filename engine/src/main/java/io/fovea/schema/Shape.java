@@ -48,7 +48,7 @@ public sealed interface Shape {
     FLOAT64,
     /** Text of any length in UTF-8. */
     TEXT,
-    /** Bytes of any number. */
+    /** A byte string of any length. */
     BYTES,
     /** An integer of any size. */
     INTEGER,
@@ -68,8 +68,8 @@ public sealed interface Shape {
     DURATION;
 
     /**
-     * Returns whether this scalar can hold all values of another without loss: narrower integers,
-     * and narrower IEEE 754 numbers.
+     * Returns whether this scalar can hold all values of another without loss, as with narrower
+     * integers and narrower IEEE 754 numbers.
      *
      * @param file the other scalar
      * @return true if it can
@@ -187,7 +187,8 @@ public sealed interface Shape {
      *
      * @param component a component of this shape
      * @param file the shape of stored records
-     * @return its index in the stored shape, by its name or else an earlier one; -1 if absent
+     * @return its index in the stored shape, found by its name, or otherwise by an earlier name; -1
+     *     if absent
      */
     public static int find(Component component, Composite file) {
       int at = place(component.name(), file);
@@ -201,7 +202,7 @@ public sealed interface Shape {
      * Returns the shape of a component.
      *
      * @param name its name
-     * @return its shape; null if there is none
+     * @return its shape; null if no component has that name
      */
     public @Nullable Shape component(String name) {
       int at = place(name, this);

@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A step from one version of a table to the next: a change of one field of its rows.
  *
- * <p>Steps use the names of fields at that version. Keep them in {@link TableSpec.Builder#version}
- * as long as there are files of the previous version. The order of fields is that of the newest
- * layout and needs no step.
+ * <p>Each step uses the field names that are current at its version. Keep them in {@link
+ * TableSpec.Builder#version} as long as there are files of the previous version. The order of
+ * fields is that of the newest layout and needs no step.
  *
  * <pre>{@code
  * TableSpec.builder("people", KEY, LAYOUT)
@@ -79,8 +79,8 @@ public final class Step {
   }
 
   /**
-   * Adds a field. In older rows it is null, or if not nullable 0, empty, false, the nil UUID or
-   * 1970-01-01T00:00Z.
+   * Adds a field. In older rows it is null or, if it is not nullable, 0, empty, false, the nil UUID
+   * or 1970-01-01T00:00Z.
    *
    * @param field its name
    * @return the step
@@ -102,7 +102,7 @@ public final class Step {
   }
 
   /**
-   * Adds a text.
+   * Adds a text field.
    *
    * @param field its name
    * @param value its value in older rows
@@ -224,7 +224,7 @@ public final class Step {
   /**
    * Renames a field, which keeps its values.
    *
-   * @param from its name before
+   * @param from its previous name
    * @param to its new name
    * @return the step
    */
@@ -234,9 +234,9 @@ public final class Step {
 
   /**
    * Widens a field: an integer from 4 to 8 bytes, a text or byte string to a larger width, a
-   * decimal to more digits before or after the point, any field to nullable. The newest layout has
-   * the result. Unless only a text or byte string gets wider, indexes on the field are rebuilt when
-   * the table is opened.
+   * decimal to more digits before or after the point, any field to nullable. The newest layout
+   * declares the result. Unless only a text or byte string gets wider, indexes on the field are
+   * rebuilt when the table is opened.
    *
    * @param field its name
    * @return the step
@@ -263,9 +263,10 @@ public final class Step {
   /**
    * Returns the value of an added field in older rows.
    *
-   * @return big-endian: an integer or the bits of a double in 8 bytes, a boolean in 1, a UUID in
-   *     16; an instant as seconds since 1970 in 8 and nanoseconds in 4; a decimal as its scale in 4
-   *     and its unscaled value in two's complement. A text in UTF-8. Empty without a default
+   * @return the bytes, big-endian: an integer or the bits of a double in 8 bytes, a boolean in 1, a
+   *     UUID in 16; an instant as seconds since 1970 in 8 and nanoseconds in 4; a decimal as its
+   *     scale in 4 and its unscaled value in two's complement; text in UTF-8. The array is empty
+   *     without a default
    */
   public byte[] value() {
     return value.clone();

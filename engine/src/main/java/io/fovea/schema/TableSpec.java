@@ -140,8 +140,8 @@ public final class TableSpec {
   /**
    * Adds a secondary index.
    *
-   * @param index over fields of this table's key and layout, or components of its objects; for a
-   *     table of byte strings {@link IndexSpec#bytes}, and for no other table
+   * @param index over fields of this table's key and layout, or components of its objects; indexes
+   *     from {@link IndexSpec#bytes} are for tables of byte strings, which accept no others
    * @return a new specification
    * @throws IllegalArgumentException if there is an index of that name, a field or component is not
    *     this table's, or the index is for another kind of table
@@ -200,7 +200,7 @@ public final class TableSpec {
     }
   }
 
-  /** Returns the shape of a component; null if there is none of that path. */
+  /** Returns the shape of a component; null if no component has that path. */
   private static @Nullable Shape shape(ObjectShapes objects, String path) {
     @Nullable Shape at = objects.value();
     for (String part : path.split("\\.", -1)) {
@@ -214,17 +214,16 @@ public final class TableSpec {
    * Makes rows expire: a row is hidden from readers {@code after} its time has passed, and deleted
    * later in the background. An insert over it behaves as if it did not exist.
    *
-   * <p>The table needs an index that begins with the field, by which expired rows are found. If the
-   * specification does not have one, this adds {@code "expires"}, which can be used like any other
-   * index.
+   * <p>Expired rows are found through an index that begins with the field. If the specification has
+   * no such index, this method adds {@code "expires"}, which can be used like any other index.
    *
-   * <p>Opening an existing table with another expiry changes it: expired rows are hidden from then
-   * on. No row is written. The change waits until no transaction is active, or is part of the
-   * {@linkplain Step steps} to a newer version. Only {@link io.fovea.Database#dropExpiry} removes
-   * the expiry; until then every specification of the table must have one, and the field cannot be
-   * dropped.
+   * <p>Opening an existing table with another expiry changes the table's expiry without rewriting
+   * rows; rows that have expired are then hidden. The change waits until no transaction is active,
+   * or is part of the {@linkplain Step steps} to a newer version. Only {@link
+   * io.fovea.Database#dropExpiry} removes the expiry; until then every specification of the table
+   * must have one, and the field cannot be dropped.
    *
-   * @param field an INSTANT field of the layout, or an INT64 one in milliseconds since
+   * @param field an INSTANT field of the layout, or an INT64 field in milliseconds since
    *     1970-01-01T00:00Z, as in {@link System#currentTimeMillis}. Null and values up to
    *     1970-01-01T00:00Z never expire
    * @param after the time from the field's value to the expiry, in whole milliseconds; may be zero
@@ -364,11 +363,11 @@ public final class TableSpec {
    * transaction. It then waits for memory twice, not once for each level of the tree. Use it for
    * tables with frequent point reads in random order; range reads do not change.
    *
-   * <p>The locations are in a cache in addition to the buffer, of at most {@code
-   * MemoryOptions.locationCacheBytes}, shared by all such tables and indexes of a database: 8 bytes
-   * for a record. They are hints: each is checked, a stale one costs time, and none is stored in
-   * the file. Caching begins when the table is first opened this way and lasts until the database
-   * is closed.
+   * <p>The locations are kept in a cache outside the buffer, limited to {@code
+   * MemoryOptions.locationCacheBytes} and shared by all such tables and indexes of a database. A
+   * record takes 8 bytes. Locations are hints: each is checked before use, a stale one only costs
+   * time, and none is stored in the file. Caching begins when the table is first opened this way
+   * and lasts until the database is closed.
    *
    * @return a new specification
    */
@@ -405,8 +404,8 @@ public final class TableSpec {
    * Checks a name of a table or index.
    *
    * @param name the name
-   * @throws IllegalArgumentException if it does not have 1 to 255 characters, or has an unpaired
-   *     surrogate
+   * @throws IllegalArgumentException if it does not have 1 to 255 characters, or contains an
+   *     unpaired surrogate
    */
   public static void requireName(String name) {
     checkName(name);
@@ -459,7 +458,7 @@ public final class TableSpec {
 
     /**
      * Specifies the steps to a version from the previous one. Versions are specified in ascending
-     * order. The version before the first is the oldest that files may have.
+     * order. The version before the first one specified is the oldest that files may have.
      *
      * @param version 2 to {@link #VERSION_MAX}
      * @param taken the steps, in this order; none if only the order of the fields changed
@@ -497,7 +496,7 @@ public final class TableSpec {
     }
 
     /**
-     * Caches the locations of keys, see {@link TableSpec#cacheLocations}.
+     * Caches the locations of keys: see {@link TableSpec#cacheLocations}.
      *
      * @return this
      */
