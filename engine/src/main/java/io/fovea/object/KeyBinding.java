@@ -12,7 +12,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * The stored form of keys: the {@link KeyParts} in sequence, those of a record in component order.
+ * The stored form of keys: the {@link KeyParts} in sequence, with a record's parts in component
+ * order.
  *
  * @param type the class of the key
  * @param shape its shape in the file
