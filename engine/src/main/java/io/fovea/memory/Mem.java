@@ -284,10 +284,10 @@ public final class Mem {
   // warehouse, one thread: 28.3 k/s with checks, 35.3 k/s without; manual checks cost as much).
   //
   // They are safe, and allowed, only under these conditions:
-  //   the segment is a NativeRegion's, which is never unmapped, or scratch memory with as much
-  // slack
-  //   the base was computed by the engine (a frame, a table slot): never torn, always inside
-  //   the offset added to it may be torn but has 16 bits, so it stays within the region's guard
+  //   1. The segment is a NativeRegion's, which is never unmapped, or scratch memory with as much
+  //      slack.
+  //   2. The base was computed by the engine (a frame, a table slot): never torn, always inside.
+  //   3. The offset added to the base may be torn, but has 16 bits, so it stays within the guard.
   // So a torn read finds meaningless bytes, which validation discards, and never the end of the
   // mapping. Writes, and lengths to copy or compare, always use the checked methods.
   //
