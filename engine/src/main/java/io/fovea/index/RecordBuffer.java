@@ -125,7 +125,7 @@ public final class RecordBuffer {
 
   /**
    * Returns the bytes before the first field of variable length, which are cleared as a block; the
-   * space of the others may be large.
+   * space of the other fields may be large.
    *
    * @throws io.fovea.error.InvalidUseException if the buffer is detached from its memory
    */

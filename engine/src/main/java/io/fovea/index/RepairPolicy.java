@@ -74,7 +74,7 @@ public final class RepairPolicy {
    */
   private final long[] cells = new long[(CELLS + 1) * STRIDE];
 
-  @SuppressWarnings("unused") // through SEEN
+  @SuppressWarnings("unused") // accessed through SEEN
   private volatile long seen;
 
   private volatile boolean on = true;

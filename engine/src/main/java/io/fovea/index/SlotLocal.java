@@ -16,7 +16,7 @@ public final class SlotLocal<T> {
   private volatile @Nullable Object[] values = new Object[0];
 
   /** Returns the element of a context, or null if it has none yet. */
-  @SuppressWarnings("unchecked") // only set puts anything in
+  @SuppressWarnings("unchecked") // only set stores elements
   public @Nullable T get(StatementContext statementContext) {
     int i = statementContext.number;
     if (i < 0) {

@@ -57,7 +57,7 @@ public final class StatementContext {
     }
   }
 
-  @SuppressWarnings("unused") // through CLAIMED
+  @SuppressWarnings("unused") // accessed through CLAIMED
   private volatile boolean claimed;
 
   private long operations;

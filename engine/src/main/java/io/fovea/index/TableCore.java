@@ -388,7 +388,7 @@ public final class TableCore {
   }
 
   /**
-   * Refuses statements from now on. Active transactions may have used the table before ({@link
+   * Refuses all further statements. Active transactions may have used the table before ({@link
    * io.fovea.txn.GracePeriod}).
    *
    * @param to the target, for example {@code version 2}

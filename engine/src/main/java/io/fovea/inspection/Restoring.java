@@ -31,7 +31,7 @@ import java.util.stream.Stream;
  * Restores a database from backups.
  *
  * <pre>
- *   backups ─copy──► FILE.restoring/ ──► verified as a whole ──► opened, which recovers it, and closed
+ *   backups ─copy──► FILE.restoring/ ──► verified as a whole ──► opened (recovery) and closed
  *                                    ──► a new identity ──► moved to FILE
  * </pre>
  *

@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *              take                                      give
- *   region ──cut──► block in use ──────────────────────────────────► kept, with its pages   up to KEPT
+ *   region ──cut──► block in use ──────────────────────────────────► kept with its pages, up to KEPT
  *                      ▲                                   │            │
- *                      │                                   └──────────► kept, without its pages
+ *                      │                                   └──────────► kept without its pages
  *                      └──────────────── take ◄───────────────────────────┘
  * </pre>
  *
@@ -69,7 +69,7 @@ public final class Blocks {
     }
   }
 
-  /** A list of all regions, for {@link #close}. */
+  /** A list of all regions, for {@link Blocks#close}. */
   record Held(NativeRegion region, @Nullable Held next) {}
 
   /** The free blocks of one size: a stack of those with pages, and one of those without. */
@@ -365,7 +365,7 @@ public final class Blocks {
 
   void lock() {
     for (int attempt = 0; lock != 0 || !LOCK.compareAndSet(this, 0, 1); attempt++) {
-      Waits.spin(attempt); // held for a few instructions
+      Waits.spin(attempt); // the lock is held for a few instructions
     }
   }
 
