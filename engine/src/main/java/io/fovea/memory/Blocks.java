@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *              take                                      give
- *   region ──cut──► block in use ──────────────────────────────────► kept with its pages, up to KEPT
+ *   region ──cut──► block in use ──────────────────────────────────► kept with pages, up to KEPT
  *                      ▲                                   │            │
- *                      │                                   └──────────► kept without its pages
+ *                      │                                   └──────────► kept without pages
  *                      └──────────────── take ◄───────────────────────────┘
  * </pre>
  *

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  *   access        order            alignment   for
  *   get, put      plain, native    none        page contents, validated afterwards by a version
  *   getLongBE     plain, big       none        key bytes: unsigned compare = memcmp order
- *   ...Opaque     opaque           8 or 4      counters, usage bytes: eventually visible, never torn
+ *   ...Opaque     opaque           8 or 4      counters, usage bytes: eventually visible, not torn
  *   ...Acquire    acquire          8 or 4      version words: earlier stores are visible
  *   ...Release    release          8 or 4      the partner of acquire
  *   ...Volatile   sequential       8 or 4      a store must not pass a later load
