@@ -38,8 +38,8 @@ public record RowHistory(
    *
    * @param id its number
    * @param value its value in rows that lack it, as {@link io.fovea.schema.Step#value} returns it;
-   *     empty for 0 or nothing. For a nullable field: empty for null, otherwise after the byte
-   *     1
+   *     empty for 0 or nothing. For a nullable field: empty for null, otherwise the byte 1 comes
+   *     first
    */
   public record Origin(int id, byte[] value) {}
 
