@@ -10,10 +10,11 @@ import java.math.BigInteger;
 /**
  * Decimals in native memory: the unscaled number in two's complement, big-endian, in as many bytes
  * as the precision needs ({@link Field#decimalBytes}). In a key the sign bit is flipped, so that
- * the order of the bytes is the order of the numbers.
+ * byte order is numeric order.
  *
  * <p><b>Nothing is rounded.</b> A value with more fraction digits than its field is rejected. A
- * value read equals the written one by {@link BigDecimal#compareTo}, and has the field's scale.
+ * value that is read equals the value written, by {@link BigDecimal#compareTo}, and has the field's
+ * scale.
  */
 public final class Decimals {
   /** The largest width that is processed as a {@code long}. */
@@ -27,7 +28,7 @@ public final class Decimals {
   /**
    * Converts a value to the scale of a field.
    *
-   * @param what the field in a message, as in {@code field price DECIMAL(10, 2)}
+   * @param what the field as named in messages, as in {@code field price DECIMAL(10, 2)}
    * @return an equal number of that scale
    * @throws InvalidUseException if the value does not fit the field
    */
@@ -52,7 +53,7 @@ public final class Decimals {
     if (more <= 0) {
       return value.setScale(scale);
     }
-    // If there are no more digits than must be removed, not all of these are zero.
+    // If the value has no more digits than must be removed, not all of them are zero.
     BigDecimal fits = more < value.precision() ? value.stripTrailingZeros() : value;
     if (fits.scale() > scale) {
       throw new InvalidUseException(
@@ -91,7 +92,7 @@ public final class Decimals {
     Mem.putBytes(seg, off + lead, bytes, 0, bytes.length);
   }
 
-  /** Writes a number of the field's scale into a row. Returns whether the row changed. */
+  /** Writes a number that has the field's scale into a row. Returns whether the row changed. */
   public static boolean putRow(MemorySegment seg, long off, int width, BigDecimal value) {
     if (get(seg, off, width, value.scale(), false).equals(value)) {
       return false;

@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 
-/** Encoded keys as text, for messages and debuggers: {@code (17, "text", ...)}. */
+/** Formats encoded keys for messages and debuggers: {@code (17, "text", ...)}. */
 public final class KeyText {
   private KeyText() {}
 
@@ -17,7 +17,7 @@ public final class KeyText {
    *
    * @param spec the parts of the key
    * @param key the memory with the key
-   * @param len its length; for a prefix, the complete parts are shown
+   * @param len its length; if the key is a prefix, its complete parts are shown
    */
   public static String of(KeySpec spec, MemorySegment key, long off, int len) {
     List<Field> parts = spec.parts();

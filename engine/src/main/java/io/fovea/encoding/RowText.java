@@ -4,7 +4,7 @@ import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
 import java.lang.foreign.MemorySegment;
 
-/** Rows as text, for messages and debuggers: {@code Row[name="text", size=17, ...]}. */
+/** Formats rows for messages and debuggers: {@code Row[name="text", size=17, ...]}. */
 public final class RowText {
   private RowText() {}
 
@@ -12,7 +12,8 @@ public final class RowText {
    * Returns a row as text.
    *
    * @param fields the fields of its layout
-   * @param limit the number of bytes available; for a projection, the fields within are shown
+   * @param limit the number of bytes available; for a projection, the fields within that limit are
+   *     shown
    */
   public static String of(Field[] fields, MemorySegment row, long base, int limit) {
     StringBuilder b = new StringBuilder("Row[");

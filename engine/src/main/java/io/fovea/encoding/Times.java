@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Instant;
 
 /**
- * Instants in native memory: in a row the seconds since 1970-01-01T00:00Z in 8 bytes, then the
+ * Instants in native memory: a row stores the seconds since 1970-01-01T00:00Z in 8 bytes, then the
  * nanoseconds of the second in 4.
  */
 public final class Times {
@@ -52,17 +52,17 @@ public final class Times {
   }
 
   /**
-   * Returns the milliseconds since 1970-01-01T00:00Z of an instant of a row, rounded up: at that
-   * time the instant has passed.
+   * Returns an instant in a row as milliseconds since 1970-01-01T00:00Z, rounded up: at that time
+   * the instant has passed.
    *
-   * @return {@link Long#MAX_VALUE} if it is too late for milliseconds, {@link Long#MIN_VALUE} if it
-   *     is too early
+   * @return {@link Long#MAX_VALUE} if it is too late to be expressed in milliseconds, {@link
+   *     Long#MIN_VALUE} if it is too early
    */
   public static long millis(MemorySegment seg, long off) {
     return millis(Mem.getLong(seg, off), Mem.getInt(seg, off + 8));
   }
 
-  /** Returns the milliseconds of an instant's seconds and nanoseconds, likewise. */
+  /** Returns an instant's seconds and nanoseconds as milliseconds, as above. */
   public static long millis(long seconds, int nanos) {
     if (seconds >= Long.MAX_VALUE / 1000 - 1) {
       return Long.MAX_VALUE;

@@ -23,15 +23,16 @@ import java.util.UUID;
  *   nullable       0x00 for null, without a value; otherwise 0x01, and the value
  * </pre>
  *
- * <p>Doubles have the order of {@link Double#compare}: the bits of a positive number grow with it,
- * those of a negative one with its distance from 0, so these are inverted. NaN is stored as one
- * value, which is above infinity.
+ * <p>Doubles have the order of {@link Double#compare}: the bits of a positive number grow with the
+ * number, but the bits of a negative number grow with its distance from 0, so they are inverted.
+ * Every NaN is stored as the same value, which is above infinity.
  *
  * <p><b>Why the end mark has two bytes.</b> With a single 0x00, the value {@code a} followed by a
  * part that begins with 0xFF would equal {@code a, 0x00}. The second byte of the mark, 0x01, is
- * below that of an escaped zero, so a string comes before every longer one that begins with it. No
- * encoded part is a proper prefix of another value of the same part: encoded tuples are
- * prefix-free, and a tuple of fewer parts is a prefix of exactly those that begin with its values.
+ * below the second byte of an escaped zero, so a string comes before every longer string that
+ * begins with it. No encoded part is a proper prefix of another value of the same part: encoded
+ * tuples are prefix-free, and a tuple of fewer parts is a prefix of exactly those tuples that begin
+ * with its values.
  *
  * <p>Nothing here allocates, except for exceptions and for reading objects.
  */
@@ -62,7 +63,7 @@ public final class Tuple {
   /** A decimal number of a fixed precision. */
   public static final int DECIMAL = 9;
 
-  /** Added to one of these: the value may be null. */
+  /** Added to one of the codes above if the value may be null. */
   public static final int NULLABLE = 0x80;
 
   private static final int CODE = 0x7F;
@@ -74,7 +75,7 @@ public final class Tuple {
   private static final int ZERO = 0xFF;
   private static final int END = 0x01;
 
-  /** The size of the mark that ends a text or byte string. */
+  /** The size of the mark that ends text or a byte string. */
   public static final int END_BYTES = 2;
 
   private Tuple() {}
@@ -175,7 +176,9 @@ public final class Tuple {
     return Times.of(getInt64(seg, off), Mem.getIntBE(seg, off + 8));
   }
 
-  /** Returns the milliseconds of an instant, as {@link Times#millis} does for one in a row. */
+  /**
+   * Returns the milliseconds of an instant, as {@link Times#millis} does for an instant in a row.
+   */
   public static long getInstantMillis(MemorySegment seg, int off) {
     return Times.millis(getInt64(seg, off), Mem.getIntBE(seg, off + 8));
   }
@@ -184,7 +187,7 @@ public final class Tuple {
    * Writes a decimal; returns the offset after it.
    *
    * @param width the width of its field
-   * @param value has the scale of its field, and fits it
+   * @param value a value that has the scale of its field and fits it
    */
   public static int putDecimal(MemorySegment seg, int off, int width, BigDecimal value) {
     Decimals.put(seg, off, width, value);
@@ -224,7 +227,7 @@ public final class Tuple {
     return at;
   }
 
-  /** Escapes bytes of the heap, without the end mark; returns the offset after them. */
+  /** Escapes bytes on the heap, without the end mark; returns the offset after them. */
   public static int escape(byte[] src, int srcOff, int len, MemorySegment dst, int dstOff) {
     int at = dstOff;
     for (int i = 0; i < len; i++) {
@@ -241,7 +244,7 @@ public final class Tuple {
    * Escapes text as UTF-8, without the end mark.
    *
    * @param maxBytes the maximum length of its UTF-8, before escaping
-   * @return the offset after it, or -1 - (length of its UTF-8) if it is longer
+   * @return the offset after it, or -1 - (length of its UTF-8) if that exceeds {@code maxBytes}
    * @throws InvalidUseException if the text has an unpaired surrogate
    */
   public static int escapeText(CharSequence text, int maxBytes, MemorySegment dst, int dstOff) {
@@ -272,7 +275,7 @@ public final class Tuple {
     return bytes <= maxBytes ? at : -1 - bytes;
   }
 
-  /** Ends a text or byte string; returns the offset after the mark. */
+  /** Ends text or a byte string; returns the offset after the mark. */
   public static int end(MemorySegment seg, int off) {
     Mem.putShortBE(seg, off, (short) END);
     return off + END_BYTES;
@@ -334,7 +337,7 @@ public final class Tuple {
   }
 
   /**
-   * Decodes a text or byte string.
+   * Decodes text or a byte string.
    *
    * @param off the start of the part
    * @param end the end of the part, after its mark
@@ -354,7 +357,7 @@ public final class Tuple {
   }
 
   /**
-   * Turns a key into the smallest byte string above all that begin with it.
+   * Turns a key into the smallest byte string above all byte strings that begin with the key.
    *
    * @param seg the memory with the key, which is changed
    * @return the new length; 0 if there is no such string, because all bytes are 0xFF

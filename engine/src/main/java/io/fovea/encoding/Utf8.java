@@ -10,7 +10,7 @@ public final class Utf8 {
   private Utf8() {}
 
   /**
-   * Returns the number of bytes of a text.
+   * Returns the number of bytes of text in UTF-8.
    *
    * @throws InvalidUseException if it has an unpaired surrogate
    */
@@ -30,7 +30,7 @@ public final class Utf8 {
   }
 
   /**
-   * Writes a text.
+   * Writes text as UTF-8.
    *
    * @param cap the maximum number of bytes
    * @return the number of bytes written, or -1 - (bytes of the text) if there are more than {@code
@@ -62,14 +62,14 @@ public final class Utf8 {
     return (int) (at - off);
   }
 
-  /** Reads a text; invalid UTF-8 becomes the replacement character. */
+  /** Reads text; invalid UTF-8 becomes the replacement character. */
   public static String get(MemorySegment src, long off, int len) {
     byte[] bytes = new byte[len];
     Mem.getBytes(src, off, bytes, 0, len);
     return new String(bytes, StandardCharsets.UTF_8);
   }
 
-  /** Returns whether the bytes are those of a text. */
+  /** Returns whether the bytes are the UTF-8 of the given text. */
   public static boolean equal(MemorySegment src, long off, int len, CharSequence text) {
     int at = 0;
     for (int i = 0; i < text.length(); i++) {

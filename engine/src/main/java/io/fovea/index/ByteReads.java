@@ -72,8 +72,8 @@ public final class ByteReads extends GroupedReads {
   }
 
   /**
-   * Reads the unexpired values of several keys at once, at most {@link #KEYS_MAX}. Each is put at
-   * the index of its key; null if there is none.
+   * Reads the unexpired values of several keys at once, at most {@link #KEYS_MAX}. Each value is
+   * stored at the index of its key, or null if there is none.
    */
   public static void readAll(
       Tx t,

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * scratch memory of a context, which the caller's transaction owns.
  */
 public final class ByteStage {
-  /** Returned instead of a length: no key is below this end. */
+  /** Returned in place of a length if no key is below the upper end. */
   public static final int EMPTY = -2;
 
   private final TableCore core;
@@ -27,8 +27,8 @@ public final class ByteStage {
   /**
    * Copies a key into {@link StatementContext#keyStage}.
    *
-   * @throws InvalidUseException if it is empty, or the table is gone
-   * @throws KeyTooLargeException if it exceeds the maximum length for the table
+   * @throws InvalidUseException if the key is empty, or the table is gone
+   * @throws KeyTooLargeException if the key exceeds the maximum length for the table
    */
   public MemorySegment key(StatementContext statementContext, byte[] key) {
     Objects.requireNonNull(key, "key");
@@ -38,7 +38,7 @@ public final class ByteStage {
     return stage;
   }
 
-  /** Copies a key in any memory into {@link StatementContext#keyStage}. */
+  /** Copies a key from any memory into {@link StatementContext#keyStage}. */
   public MemorySegment key(StatementContext statementContext, MemorySegment key) {
     Objects.requireNonNull(key, "key");
     requireKey(key.byteSize());
@@ -47,7 +47,7 @@ public final class ByteStage {
     return stage;
   }
 
-  /** Throws if a key of that length is not valid in the table. */
+  /** Throws if a key of the given length is not valid in the table. */
   public void requireKey(long bytes) {
     core.requireThere();
     if (bytes == 0) {
@@ -75,8 +75,8 @@ public final class ByteStage {
   }
 
   /**
-   * Writes a record and its index entries. The key is not longer than allowed; the value is at the
-   * start of native memory.
+   * Writes a record and its index entries. The key must not be longer than allowed; the value must
+   * be at the start of native memory.
    */
   public void write(
       StatementContext statementContext,
@@ -102,7 +102,8 @@ public final class ByteStage {
   }
 
   /**
-   * Removes a record, with a key as in {@link #write}, and its entries; returns whether it existed.
+   * Removes a record and its entries, with a key as in {@link #write}; returns whether the record
+   * existed.
    */
   public boolean delete(
       StatementContext statementContext, Tx t, IndexCore[] indexes, MemorySegment key) {
@@ -116,7 +117,9 @@ public final class ByteStage {
     }
   }
 
-  /** Copies a key, since {@link StatementContext#keyStage} is used for entries. */
+  /**
+   * Copies a key to separate memory, since {@link StatementContext#keyStage} is used for entries.
+   */
   private MemorySegment apart(StatementContext statementContext, MemorySegment key) {
     MemorySegment stage = statementContext.take(core.keyBytesMax);
     MemorySegment.copy(key, 0, stage, 0, key.byteSize());

@@ -52,8 +52,8 @@ public final class ClockGuard {
   }
 
   /**
-   * Returns the time up to which the sweep may act. {@code newest} is the time of the newest row,
-   * if {@link #isNew}; 0 if there is none.
+   * Returns the time up to which the sweep may act. If {@link #isNew}, {@code newest} is the time
+   * of the newest row, or 0 if there is no such row.
    */
   public long believed(long now, long newest, String table) {
     long t = nanos.getAsLong();

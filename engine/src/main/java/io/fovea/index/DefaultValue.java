@@ -19,7 +19,7 @@ import java.util.Arrays;
  *   UUID           16 bytes                             INSTANT   seconds (8), nanoseconds (4)
  *   DECIMAL        scale (4), unscaled value in two's complement, big-endian
  *   TEXT, BYTES    the bytes
- *   nullable       1 before one of these; nothing for null
+ *   nullable       the byte 1, then one of the above; empty for null
  * </pre>
  *
  * <p>A decimal includes its scale, so that it keeps its value when the precision of its field
@@ -67,7 +67,10 @@ public final class DefaultValue {
     return f.nullable() ? Arrays.copyOfRange(value, 1, value.length) : value;
   }
 
-  /** Returns the bytes of a row from the start of a field on; missing trailing bytes are 0. */
+  /**
+   * Returns the bytes that a row contains for a field, from its start; omitted trailing bytes are
+   * 0.
+   */
   static byte[] inRow(Field f, byte[] value) {
     if (value.length == 0) {
       return ZERO;

@@ -11,19 +11,19 @@ import java.util.stream.IntStream;
  *
  * <pre>
  *   entry of a unique index      key: the fields                                value: primary key
- *   entry of another             key: the fields, then those parts of the       value: primary key
+ *   entry of any other index     key: the fields, then those parts of the       value: primary key
  *                                     primary key that are not among them
  * </pre>
  *
- * <p>A null field is encoded as the single byte 0 and so sorts first. A unique index has no entry
+ * <p>A null field is encoded as the single byte 0, so it sorts first. A unique index has no entry
  * for a record with a null field: as in SQL, null does not equal null.
  *
  * <p>The rest of the primary key makes entries with equal fields distinct and orders them. The
  * value is the whole primary key nevertheless: a lookup needs it in one piece, and reassembling it
  * would cost more than its few bytes.
  *
- * <p>Records have the memory form of {@code Layout}: numbers in native byte order, text and bytes
- * after a length of 2 bytes. Immutable.
+ * <p>Records have the memory form of {@code Layout}: numbers are in native byte order, and text and
+ * bytes follow a 2-byte length. Immutable.
  */
 public final class EntryPlan {
   private final int[] types;
@@ -35,7 +35,9 @@ public final class EntryPlan {
   private final int fields;
   private final int sizeMax;
 
-  /** The offsets in a record at which a byte 0 means that it has no entry; empty unless unique. */
+  /**
+   * The offsets in a record at which a zero byte means no entry; empty unless the index is unique.
+   */
   private final int[] needed;
 
   /**
@@ -138,7 +140,7 @@ public final class EntryPlan {
     };
   }
 
-  /** Separate, so that the common path stays small. */
+  /** A separate method, so that the common path stays small. */
   private int other(
       int type, int i, MemorySegment record, long off, MemorySegment out, int outOff) {
     if (isNullable(type)) {

@@ -6,13 +6,14 @@ import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Adds entries to an index of rows or objects while it is built, in transactions: for records that
- * existed before, and for those that changed during the build.
+ * Adds entries, in transactions, to an index of rows or objects that is being built: entries of
+ * records that existed before the build, and of records that changed during it.
  *
- * <p><b>A unique index that is being built may have a stale entry</b>: its record has changed its
- * value, and the journal of that change is not applied yet. So a statement that meets an entry of
- * another record reads that record. If it has the value, the entry is a duplicate; otherwise the
- * entry is overwritten. docs/internals/schema.md explains why that loses nothing.
+ * <p><b>A unique index that is being built may have a stale entry</b>: the value of its record has
+ * changed, and the journal of that change has not been applied yet. So a statement that meets an
+ * entry of another record reads that record. If that record still contains the value, the entry is
+ * a duplicate; otherwise the entry is overwritten. docs/internals/schema.md explains why no entry
+ * is lost.
  *
  * <p>Confined to the thread of the transaction.
  */
@@ -50,7 +51,7 @@ public final class Filling {
     MemorySegment record = statementContext.record(0);
     RecordExpiry expiry = core.expiry();
     if (expiry != null && index.unique) {
-      // Two records may have one entry if one of them has expired.
+      // Two records may share an entry if one of them has expired.
       if (expiry.isExpired(statementContext, t, record, 0, n)) {
         IndexMaintenance.remove(
             statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, n);
@@ -81,8 +82,9 @@ public final class Filling {
   }
 
   /**
-   * Adds an entry to an index that is being built, or removes it, according to the current record.
-   * If another record has the same entry in a unique index, an expired one of the two is removed.
+   * Adds an entry to an index that is being built, or removes it, as the current record requires.
+   * If another record has the same entry in a unique index and either record has expired, the
+   * expired record is removed.
    *
    * @param from native memory with the entry and the key of the record
    * @throws DuplicateKeyException if neither has expired
@@ -125,7 +127,7 @@ public final class Filling {
 
   /**
    * Resolves an entry of a unique index that belongs to another record. Returns whether to
-   * overwrite it for this record; false if this record had expired and was removed.
+   * overwrite it for this record; returns false if this record had expired and was removed.
    *
    * @param entries not in the scratch memory of {@code statementContext}
    */
@@ -162,7 +164,7 @@ public final class Filling {
   }
 
   /**
-   * Checks an entry that exists in a unique index and that a record is to get.
+   * Checks an entry that a record is about to receive and that already exists in a unique index.
    *
    * @throws DuplicateKeyException if it belongs to a record, which is always the case unless the
    *     index is being built
@@ -191,7 +193,7 @@ public final class Filling {
     }
   }
 
-  /** Whether the record of a key exists and has an entry; the record may have expired. */
+  /** Whether the record of a key exists and has the given entry; the record may have expired. */
   private static boolean has(
       StatementContext statementContext,
       Tx t,
@@ -245,7 +247,10 @@ public final class Filling {
     }
   }
 
-  /** Journals a removed entry that may be in a tree being built, to be checked at its end. */
+  /**
+   * Journals the removal of an entry that may be in a tree being built, so that the end of the
+   * build checks it.
+   */
   static void note(
       StatementContext statementContext,
       Tx t,

@@ -17,8 +17,8 @@ public abstract class GroupedReads {
   protected abstract void add(Lookahead ahead, int i);
 
   /**
-   * Reads key {@code i} of the group; {@code expected} is its number in the lookahead for {@link
-   * Tx}.
+   * Reads key {@code i} of the group; {@code expected} is the key's number in the lookahead, for
+   * {@link Tx}.
    */
   protected abstract boolean get(Tx t, int expected, int i);
 

@@ -16,10 +16,10 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>Parts that an index does not keep are absent; 0 means unknown. Numbers are little-endian and
  * unaligned. A page id of five bytes covers 2^40 pages, or 4 PiB at 4 KiB per page (four bytes
- * would end at 16 TiB); a record of a page beyond that has no hint. The line is the 256th of the
- * page in which the record begins, used only to prefetch its bytes ({@link HintedLeaf}). The frame
- * is last, so that it can be removed from a stored value without knowledge of the other parts
- * ({@link LeafHints}).
+ * would end at 16 TiB); a record on a page beyond that limit has no hint. The line is the 1/256 of
+ * the page in which the record begins; it is used only to prefetch the record's bytes ({@link
+ * HintedLeaf}). The frame is last, so that it can be removed from a stored value without knowledge
+ * of the other parts ({@link LeafHints}).
  *
  * <p>Immutable.
  */
@@ -58,8 +58,8 @@ public final class HintCodec {
   }
 
   /**
-   * Reads a hint. Whatever the bytes are, the result is safe to use as a position, with a version
-   * that no page has. Its pid is 0 if nothing is known.
+   * Reads a hint. Whatever the bytes, the result is safe to use as a position: its version matches
+   * no page. Its pid is 0 if the location is unknown.
    */
   public void read(MemorySegment s, long at, Position p) {
     p.clear();

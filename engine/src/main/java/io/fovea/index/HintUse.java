@@ -26,8 +26,8 @@ public final class HintUse {
   }
 
   /**
-   * Whether a repair may make a page dirty. Not before the file is marked as in use: a hint does
-   * not justify the write of that mark, so a file that is only read stays unchanged.
+   * Whether a repair may make a page dirty. It may not until the file is marked as in use: a hint
+   * does not justify writing that mark, so a file that is only read stays unchanged.
    */
   boolean mayDirty() {
     return marked.getAsBoolean();

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *   value of an entry = primary key + hint; a unique index omits the parts in []
  * </pre>
  *
- * <p>A unique index by fields has no entry for a record in which one of them is null.
+ * <p>A unique index on fields has no entry for a record in which one of them is null.
  *
  * <p>Safe for use by any thread.
  */
@@ -41,10 +41,10 @@ public final class IndexCore {
   /** The indexed fields; empty for an extracted index. */
   public final List<Field> fields;
 
-  /** The parts that a user specifies in a search. */
+  /** The parts that a search specifies. */
   public final KeySpec key;
 
-  /** All parts of an entry's key; of byte strings, without the primary key, which has no parts. */
+  /** All parts of an entry's key, except the primary key of a byte string, which has no parts. */
   public final KeySpec entry;
 
   /** The extractor; null if its table was opened without its specification. */
@@ -55,10 +55,12 @@ public final class IndexCore {
 
   public final IndexStage stage;
 
-  /** Whether statements check for an existing entry before they add one: a unique index. */
+  /**
+   * Whether statements check for an existing entry before they add one: true for a unique index.
+   */
   final boolean looked;
 
-  /** Whether each entry belongs to a record: a unique index that is complete. */
+  /** Whether each entry belongs to a record: true for a complete unique index. */
   final boolean exact;
 
   /** Whether its tree holds a {@link UniqueBuildJournal} instead of entries. */
@@ -75,7 +77,7 @@ public final class IndexCore {
   private final long @Nullable [] dependsOn;
 
   /**
-   * Creates an index of rows or byte strings, with the key and layout of the extractor's author.
+   * Creates an index of rows or byte strings, with the key and layout that the extractor declares.
    */
   public IndexCore(
       String name,
@@ -120,7 +122,7 @@ public final class IndexCore {
       this.dependsOn = bits;
       this.entryBytesMax = entry.maxBytes();
     } else if (tableLayout == null) {
-      // The primary key behind it is raw and has no part with an end.
+      // The primary key that follows is raw and has no part with an end mark.
       this.key = extractedKey;
       this.entry = extractedKey;
       this.entryBytesMax = extractedKey.maxBytes() + (unique ? 0 : tableKey.maxBytes());
@@ -233,7 +235,7 @@ public final class IndexCore {
     return entryBytesMax;
   }
 
-  /** Whether the changes of a record can change its entry. */
+  /** Whether the changes to a record can change its entry. */
   public boolean dependsOn(RecordBuffer record) {
     return dependsOn == null || record.changed(dependsOn);
   }

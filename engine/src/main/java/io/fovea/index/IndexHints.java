@@ -24,12 +24,12 @@ import java.util.Arrays;
  *                               frame, line: does not                   allows it
  * </pre>
  *
- * <p><b>Why hints are set by the statement and not at the install.</b> The statement has the
+ * <p><b>Why hints are set by the statement and not at install time.</b> The statement has the
  * location for free: it has just read the record, or found it absent. Before the install, a split
  * may move half of the page or another insert may shift the slot; then the first lookup repairs the
  * hint like any other wrong one. In return the commit needs no knowledge of hints: a hint is part
  * of the value in the write set and in the log, and replay restores it as it was logged. No record
- * is written because of a hint, and only entries are longer.
+ * is written because of a hint; hints lengthen only entries.
  *
  * <p>Safe for use by any thread, each with its own transaction.
  */
@@ -195,8 +195,8 @@ public final class IndexHints {
     boolean place = !codec.slots() || there.slot == p.slot;
     boolean frame = !use.frames || !codec.frames() || there.frame == p.frame;
     boolean line = there.line == p.line;
-    // An entry of a bulk build has no hint yet. That is not a miss for the policy; otherwise the
-    // first lookups of all entries would disable repairs.
+    // An entry from a bulk build has no hint yet. The policy does not count that as a miss;
+    // otherwise the first lookups of all entries would disable repairs.
     boolean unset = p.pid == 0;
     if (RepairPolicy.probes(item) && !unset) {
       int context = t.context();
@@ -246,7 +246,7 @@ public final class IndexHints {
     return valueLength - codec.bytes();
   }
 
-  /** Copies a primary key into memory with space for a hint after it. */
+  /** Copies a primary key into memory that has space for a hint after the key. */
   MemorySegment staged(StatementContext statementContext, MemorySegment pk, long pkOff, int pkLen) {
     MemorySegment stage = statementContext.keyStage(pkLen + (long) codec.bytes());
     Mem.copy(pk, pkOff, stage, 0, pkLen);

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   1. read the old record, if there is one           (own changes included)
- *   2. build entries before and after, for each index keys too long are refused here
+ *   2. build old and new entries for each index        keys that are too long are refused here
  *   3. unique indexes: does the new entry exist?      duplicates are refused here
  *   4. write the record
  *   5. write the entries that differ
@@ -387,8 +387,8 @@ public final class IndexMaintenance {
 
   /**
    * Removes up to {@code most} records of a new scan of the table with their entries, and closes
-   * the scan; returns the number removed. A failure after the first removal makes the transaction
-   * roll back only. Expired records are left to the sweep.
+   * the scan; returns the number of records removed. A failure after the first removal marks the
+   * transaction rollback-only. Expired records are left to the sweep.
    */
   public static long deleteRange(
       StatementContext statementContext,
@@ -533,7 +533,7 @@ public final class IndexMaintenance {
     return size;
   }
 
-  /** An object of an older version may have its components anywhere. */
+  /** In an object of an older version, the components may be at any offset. */
   private static int readWhole(
       StatementContext statementContext,
       Tx t,
@@ -551,8 +551,9 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Does the same into memory {@linkplain StatementContext#take taken} from the context, which the
-   * caller returns in every case. The length is in {@link StatementContext#lengthApart}.
+   * Reads a record like {@link #read}, but into memory {@linkplain StatementContext#take taken}
+   * from the context, which the caller must return in every case. The length is in {@link
+   * StatementContext#lengthApart}.
    */
   static MemorySegment readApart(
       StatementContext statementContext,
@@ -661,8 +662,9 @@ public final class IndexMaintenance {
   }
 
   /**
-   * Builds the entry of an old record. If that fails and the index is not readable yet, there is
-   * none: the index build reports such a record, not the statement that removes it.
+   * Builds the entry of an old record. If that fails and the index is not readable yet, the record
+   * counts as having no entry: the index build reports such a record, not the statement that
+   * removes it.
    */
   private static int oldEntry(
       StatementContext statementContext,
@@ -739,13 +741,15 @@ public final class IndexMaintenance {
       t.delete(index.tree, entries, at, len);
       return;
     }
-    // The build may not have reached this record yet, and another one may own the entry.
+    // The build may not have reached this record yet, and another record may own the entry.
     if (isOf(statementContext, t, index, entries, at, len, key, keyOff, keyLen) > 0) {
       t.delete(index.tree, entries, at, len);
     }
   }
 
-  /** Returns 1 if the entry exists and belongs to the record, 0 if to another one, -1 if absent. */
+  /**
+   * Returns 1 if the entry belongs to the record, 0 if it belongs to another, -1 if it is absent.
+   */
   static int isOf(
       StatementContext statementContext,
       Tx t,
@@ -807,8 +811,9 @@ public final class IndexMaintenance {
     if (index.exact) {
       t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else if (!index.noted) {
-      // No other transaction can add this entry: it contains the primary key, whose item is ours.
-      // Or the index is unique and being built, and an entry found here is stale.
+      // No other transaction can add this entry: it contains the primary key, whose item this
+      // transaction owns. Otherwise, the index is unique and being built, and an entry found here
+      // is stale.
       t.put(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else {
       UniqueBuildJournal.put(statementContext, t, index, entries, at, len, key, keyOff, keyLen);

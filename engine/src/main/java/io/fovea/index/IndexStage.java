@@ -1,9 +1,10 @@
 package io.fovea.index;
 
 /**
- * The stages of an index while it is built or dropped. A change takes one step at a time, after all
- * transactions have ended that may still act on the stage before the present one ({@link
- * io.fovea.txn.GracePeriod}). So at any time transactions act on at most two adjacent stages.
+ * The stages of an index while it is built or dropped. A change takes one step at a time. Each step
+ * waits for the end of all transactions that may still act on the stage before the present one
+ * ({@link io.fovea.txn.GracePeriod}). So at any time transactions act on at most two adjacent
+ * stages.
  *
  * <pre>
  *                      entry of a new value   of an old value    unique     lookups
@@ -18,8 +19,8 @@ package io.fovea.index;
  * </pre>
  *
  * <p>A build begins with DELETE_ONLY if all sort files are in use, otherwise with NOTING. So an
- * entry exists only if a record has its value, either from the first entry on or once the journal
- * has been applied: see docs/internals/schema.md. The steps are those of Rae et al., Online,
+ * entry exists only if a record has its value, either throughout the build or once the journal has
+ * been applied: see docs/internals/schema.md. The steps are those of Rae et al., Online,
  * Asynchronous Schema Change in F1, VLDB 2013.
  */
 public enum IndexStage {
@@ -32,8 +33,9 @@ public enum IndexStage {
    */
   NOTING,
   /**
-   * Transactions maintain the entries of records they change, while all other records are visited
-   * or the journal is applied. A statement that meets an entry of a unique index reads its record.
+   * Transactions maintain the entries of the records that they change, while all other records are
+   * visited or the journal is applied. A statement that meets an entry of a unique index reads its
+   * record.
    */
   BUILDING,
   /** Complete, and in use. */
@@ -41,7 +43,7 @@ public enum IndexStage {
   /** Complete, but not used by new transactions. */
   LEAVING;
 
-  /** Whether it has all entries and is in the catalog. */
+  /** Whether the index has all its entries and is in the catalog. */
   public boolean isComplete() {
     return this == READABLE || this == LEAVING;
   }

@@ -42,7 +42,7 @@ public final class LegacyRowReader {
   private final int size;
   private final Recipe[] recipes;
 
-  /** The format of rows of variable length; null if they have one length. */
+  /** The format of rows of variable length; null if all rows have the same length. */
   final @Nullable PackedRows packed;
 
   private final RowHistory.Part[] newest;
@@ -53,7 +53,7 @@ public final class LegacyRowReader {
    *
    * @param parts each field of the new layout in the old row; null if absent
    * @param from the offset of its value in the old row, after the null byte
-   * @param values the bytes of the new row for an absent field, from its start on
+   * @param values the bytes that the new row contains for each absent field, from its start
    * @param target the position of each old field in the new layout; negative if absent
    */
   private record Recipe(
@@ -112,7 +112,7 @@ public final class LegacyRowReader {
     return r;
   }
 
-  /** Returns the conversion of rows of a length, if the length identifies one. */
+  /** Returns the conversion of rows of the given length, if the length identifies a layout. */
   private @Nullable Recipe recipe(int length) {
     int n = packed == null ? recipes.length : history.fixed();
     for (int i = 0; i < n; i++) {
@@ -190,7 +190,7 @@ public final class LegacyRowReader {
     return at < length;
   }
 
-  /** Returns the end of a field at an offset of a packed row; -1 if outside of the row. */
+  /** Returns the end of a field at an offset of a packed row; -1 if it is outside the row. */
   private static int next(RowHistory.Part p, MemorySegment row, long off, int at, int length) {
     int end = length - 1; // the last byte is the number of the layout
     if (!p.variable()) {
@@ -210,8 +210,8 @@ public final class LegacyRowReader {
   }
 
   /**
-   * Returns the time by which a complete row expires, in milliseconds since 1970. Returns 0 if no
-   * layout has such rows. {@code field} is a position in the newest layout.
+   * Returns the time in a complete row that determines its expiry, in milliseconds since 1970.
+   * Returns 0 if the row matches no layout. {@code field} is a position in the newest layout.
    */
   public long millis(int length, MemorySegment row, long off, int field) {
     Recipe r = recipe(length);
@@ -309,7 +309,7 @@ public final class LegacyRowReader {
         statementContext, t, core, key, keyOff, keyLen, n, out, outOff, core.recordBytes());
   }
 
-  /** Does the same for a record of which at most {@code bytes} bytes were read. */
+  /** Converts a record of which at most {@code bytes} bytes were read, like the overload above. */
   public static int settle(
       StatementContext statementContext,
       Tx t,
@@ -349,14 +349,16 @@ public final class LegacyRowReader {
     return form;
   }
 
-  /** Whether rows of a length have their fields at their offsets in memory, up to an end. */
+  /**
+   * Whether rows of the given length have the fields up to {@code end} at their in-memory offsets.
+   */
   boolean isInPlace(int length, int end) {
     return packed == null
         ? length == size
         : recipes.length == 0 && length > end && end <= packed.prefix();
   }
 
-  /** Whether a record of some length may have the newest layout, packed, or an older one. */
+  /** Whether a record of the given length may have the packed newest layout or an older layout. */
   public boolean knows(int length) {
     return packed != null || recipe(length) != null;
   }

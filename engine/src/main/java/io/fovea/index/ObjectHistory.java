@@ -24,7 +24,7 @@ public record ObjectHistory(Shape key, List<Shape.Composite> versions) {
     }
   }
 
-  /** Returns the history of a new table; null unless it holds objects. */
+  /** Returns the history of a new table; null unless the table contains objects. */
   public static @Nullable ObjectHistory first(@Nullable ObjectShapes shapes) {
     return shapes == null ? null : new ObjectHistory(shapes.key(), List.of(shapes.value()));
   }

@@ -17,7 +17,8 @@ import java.lang.foreign.MemorySegment;
  *   any other entry                        key: the parts, the primary key      value: primary key
  * </pre>
  *
- * <p>So null never equals null: a unique index has one such entry per object.
+ * <p>So null never equals null: a unique index contains a separate entry for each object with a
+ * null part.
  *
  * <p>Safe for use by any thread. {@link #extend} precedes the first object of a new version: a
  * handle that writes the version is published by the thread that called it.
@@ -44,7 +45,10 @@ public final class ObjectPlan {
     entries = more;
   }
 
-  /** Returns the maximum length of an entry's key, given those of a primary key and of the tree. */
+  /**
+   * Returns the maximum length of an entry's key, given the limits of a primary key and of the
+   * tree.
+   */
   int maxBytes(int keyBytesMax, int treeKeyMax) {
     int parts = entries.maxBytes();
     return parts < 0 ? treeKeyMax : Math.min(treeKeyMax, parts + keyBytesMax);
@@ -107,7 +111,7 @@ public final class ObjectPlan {
 
   /**
    * Returns the time in the first part of an object, an INSTANT or an INT64, in milliseconds since
-   * 1970. Returns 0 for null, and if the bytes are not an object.
+   * 1970. Returns 0 if the part is null or the bytes are not an object.
    */
   long millis(
       StatementContext statementContext,

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * into which it was read: no field has a lower offset there than in the tree.
  *
  * <p><b>Fields of the prefix are patched</b> in place, whatever the lengths after them, except in a
- * row with overflow pages, which is rewritten like every long value. A change of another field
+ * row with overflow pages, which is rewritten like every long value. A change to any other field
  * writes the whole row, since another row object of the same transaction may have changed the
  * lengths before it.
  *
@@ -45,7 +45,7 @@ public final class PackedRows {
   private final int rowBytes;
   private final byte number;
 
-  /** The row lengths of the layouts before the first with such a field. */
+  /** The row lengths of the layouts that precede the first layout with such a field. */
   private final int[] fixed;
 
   private PackedRows(RowHistory history, Layout layout) {
@@ -64,7 +64,7 @@ public final class PackedRows {
     return history.isPacked(layout) ? new PackedRows(history, layout) : null;
   }
 
-  /** Returns by how many bytes a row may be longer in the tree than in memory. */
+  /** Returns the number of bytes by which a row may be longer in the tree than in memory. */
   public static int bytesMore(int fixed) {
     return fixed + 1;
   }
@@ -83,7 +83,7 @@ public final class PackedRows {
     return firstOrdinal;
   }
 
-  /** Whether rows of a length have a fixed-length layout. */
+  /** Whether rows of the given length have a fixed-length layout. */
   boolean isFixed(int length) {
     for (int of : fixed) {
       if (of == length) {
@@ -148,7 +148,8 @@ public final class PackedRows {
    * there to its offset. No byte is overwritten before it is read: the bytes not yet read lie at
    * the end, and need no more space in the tree than in memory.
    *
-   * @param bytes the number of bytes that were read of it, and that are needed in memory
+   * @param bytes the number of bytes of the row that were read, which is also the number needed in
+   *     memory
    */
   boolean unpack(MemorySegment row, long off, int length, int bytes) {
     int have = Math.min(length, bytes);
@@ -173,7 +174,7 @@ public final class PackedRows {
 
   /**
    * Moves {@code bytes} bytes of fields to their offsets, up to {@code limit}. Returns the number
-   * of bytes used, or -1 if more than available.
+   * of bytes used, or -1 if more are needed than are available.
    */
   private int scatter(
       MemorySegment in, long off, int bytes, MemorySegment out, long outOff, int limit) {

@@ -15,11 +15,11 @@ import java.lang.foreign.MemorySegment;
  *   | fields, as Layout    | key, encoded           |
  * </pre>
  *
- * <p>This is the form in which the lower layers see a row of the API. Ownership and permitted use
- * are checked above. Used by one thread at a time.
+ * <p>This is the form in which the lower layers see a row of the API. The layers above check
+ * ownership and permitted use. Used by one thread at a time.
  */
 public final class RecordBuffer {
-  /** No field has ever changed, as in a row of a scan. Never written. */
+  /** Means that no field has changed, as in a row of a scan. Never written. */
   private static final long[] NEVER = {};
 
   private final Field[] fields;
@@ -118,14 +118,14 @@ public final class RecordBuffer {
     return form;
   }
 
-  /** Whether each field can be changed in place. */
+  /** Whether every field can be changed in place. */
   public boolean isPlain() {
     return form == LegacyRowReader.AS_IT_IS;
   }
 
   /**
    * Returns the bytes before the first field of variable length, which are cleared as a block; the
-   * space of the others may be large.
+   * space of the other fields may be large.
    *
    * @throws io.fovea.error.InvalidUseException if the buffer is detached from its memory
    */
@@ -183,7 +183,7 @@ public final class RecordBuffer {
     return changed;
   }
 
-  /** Returns the first changed field from one on, or -1. */
+  /** Returns the first changed field at or after {@code from}, or -1. */
   public int nextChanged(int from) {
     int word = from >>> 6;
     if (word >= dirty.length) {
@@ -214,7 +214,7 @@ public final class RecordBuffer {
     return starts[field];
   }
 
-  /** Returns the end of a field's value; text and bytes have their present length. */
+  /** Returns the end of a field's value; text and bytes have their current length. */
   public int end(int field) {
     Field f = fields[field];
     return f.type().isFixed()

@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>One time per transaction.</b> A transaction reads the clock when it meets the first record
- * of such a table, and {@link StatementContext} keeps the result until its end, so a record does
- * not expire between two statements. A retry reads the clock again.
+ * of a table with expiry, and {@link StatementContext} keeps the result until the transaction ends,
+ * so a record does not expire between two statements. A retry reads the clock again.
  *
  * <p><b>Why it is serializable.</b> Visibility is a function of the record and of the transaction's
  * time, and that time is an input of the transaction, like a parameter of its body. A hidden row
@@ -42,11 +42,11 @@ import org.jspecify.annotations.Nullable;
  * concurrent transactions, the later one in that order may have the earlier time, and see a row
  * that the other did not see. A transaction with an early time may also miss a row that a
  * concurrent sweep has removed, because the sweep precedes it in the order. So no transaction
- * misses a row before the row's time on the clock, and one that needs a row throughout reads it
- * first.
+ * misses a row before the row's time on the clock, and a transaction that needs a row throughout
+ * should read it first.
  *
  * <p><b>Rows of older layouts</b> expire by the field in the newest layout: by its stored value, or
- * by its default if they lack it. They are read through {@link LegacyRowReader}.
+ * by its default if the row lacks it. They are read through {@link LegacyRowReader}.
  *
  * <p>Safe for use by any thread; methods with a transaction are called by its thread.
  */
@@ -157,7 +157,7 @@ public final class RecordExpiry {
     }
   }
 
-  /** Adds a version of objects, before the first object of it is written. */
+  /** Adds a version of the table's objects, before the first object of that version is written. */
   public void extend(ObjectEntries byTime) {
     Objects.requireNonNull(component).extend(byTime.first());
   }
@@ -292,7 +292,7 @@ public final class RecordExpiry {
     return is;
   }
 
-  /** Returns the end of the time in a row: a shorter projection lacks the time. */
+  /** Returns the offset at which the time in a row ends: a shorter projection lacks the time. */
   int end() {
     return end;
   }
@@ -341,9 +341,9 @@ public final class RecordExpiry {
   // ---------------------------------------------------------------------------- records in the way
 
   /**
-   * Removes hidden records with the entry of a record in a unique index and, if {@code over}, with
-   * its key. The statement that follows then behaves as if they had been swept. Call it before the
-   * statement begins, because it uses the scratch memory.
+   * Removes hidden records that have the same entry as a record in a unique index and, if {@code
+   * over}, the hidden record with the same key. The statement that follows then behaves as if they
+   * had been swept. Call it before the statement begins, because it uses the scratch memory.
    */
   static void makeWay(
       StatementContext statementContext,
@@ -399,7 +399,7 @@ public final class RecordExpiry {
 
   /**
    * Removes the record of a key and its entries, if it is hidden; returns whether it was. Only the
-   * record itself decides, never an entry. The key is not in scratch memory of {@code
+   * record itself decides, never an entry. The key must not be in the scratch memory of {@code
    * statementContext}, except in memory taken from it.
    */
   public static boolean removeHidden(

@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * Decides whether wrong hints of an index are worth a repair. They are not if they become wrong
- * again before they are used.
+ * Decides whether the wrong hints of an index are worth repairing. They are not if they become
+ * wrong again before they are used.
  *
  * <pre>
  *   all entries ──┬── 15 of 16 ──► repaired while repairs are on
@@ -23,14 +23,14 @@ import java.lang.invoke.VarHandle;
  *
  * <p><b>Why 30 and 50.</b> A repair costs about as much as one hit saves: an exclusive latch for a
  * few stores against a descent. So it pays if more than about every third use is a hit. Below that,
- * the paper also sees repairs lose (figure 6b: with more than 60 % of wrong pages). The gap between
- * the rates keeps an index at the border from flipping.
+ * the paper also finds that repairs do not pay (figure 6b: with more than 60 % wrong pages). The
+ * gap between the rates keeps an index at the border from flipping.
  *
  * <p><b>Why uses instead of seconds.</b> The paper suggests windows of ten seconds. The value of a
  * repair depends on the uses between two changes, not on time. A window of uses needs no clock and
  * keeps its state while the index is idle.
  *
- * <p>A cache line is written by two threads only once in 32 uses of probes, or 512 lookups. Cells
+ * <p>Two threads write the same cache line only once per 32 uses of probes, or 512 lookups. Cells
  * are written with opaque stores; if there are more contexts than cells, a use may be lost, which
  * only changes the sample.
  *
@@ -74,19 +74,22 @@ public final class RepairPolicy {
    */
   private final long[] cells = new long[(CELLS + 1) * STRIDE];
 
-  @SuppressWarnings("unused") // through SEEN
+  @SuppressWarnings("unused") // accessed through SEEN
   private volatile long seen;
 
   private volatile boolean on = true;
 
   public RepairPolicy() {}
 
-  /** Whether a key's entry belongs to the probe, by a good hash; then its uses must be reported. */
+  /**
+   * Whether a key's entry belongs to the probe, given a good hash of the key. If so, the uses of
+   * its hint must be reported.
+   */
   public static boolean probes(long hash) {
     return (hash & PROBE_MASK) == 0;
   }
 
-  /** Whether to repair a wrong hint, by a good hash of the record's key. */
+  /** Whether to repair a wrong hint, given a good hash of the record's key. */
   public boolean repairs(long hash) {
     return on || probes(hash);
   }

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 public final class RowFields {
   final Field[] all;
 
-  /** The same, with null in place of each nullable field. */
+  /** The fields of the layout, with null in place of each nullable field. */
   final @Nullable Field[] plain;
 
   final int[] starts;

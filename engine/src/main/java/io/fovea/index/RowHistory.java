@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * have the same row length: a layout that would repeat an older length is padded with zero bytes.
  *
  * <p><b>A row of variable length stores its layout</b> in its last byte: {@link PackedRows}. So do
- * all rows since the first layout of the table with such a field, and none of them has the length
- * of an earlier layout's rows.
+ * all rows of later layouts, even without such a field, and none of these rows has the length of an
+ * earlier layout's rows.
  *
  * <p><b>Fields have numbers</b> that are never reused: a field of an old row is the field of a new
  * row with the same number, whatever its name. A field that was dropped and added again has another
@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param version the version of the table
  * @param nextId the number of the next new field
- * @param fields one for each field of the layout
+ * @param fields the origin of each field of the layout
  * @param length the length of a row of the layout in memory, and in the tree unless rows have a
  *     variable length; then the maximum there
  * @param old older layouts, the oldest first
@@ -38,7 +38,8 @@ public record RowHistory(
    *
    * @param id its number
    * @param value its value in rows that lack it, as {@link io.fovea.schema.Step#value} returns it;
-   *     empty for 0 or nothing. Of a nullable field: empty for null, otherwise after a byte 1
+   *     empty for 0 or nothing. For a nullable field: empty for null, otherwise the byte 1 comes
+   *     first
    */
   public record Origin(int id, byte[] value) {}
 
@@ -57,10 +58,10 @@ public record RowHistory(
    * @param id its number
    * @param type its type
    * @param width the length of its values, as {@link Field#width}
-   * @param precision of a decimal
-   * @param scale of a decimal
+   * @param precision the precision of a decimal
+   * @param scale the scale of a decimal
    * @param nullable whether a null byte precedes the value
-   * @param variable whether a text or byte string occupies only its present length
+   * @param variable whether text or a byte string occupies only its current length
    */
   public record Part(
       int id,
@@ -75,12 +76,12 @@ public record RowHistory(
           id, f.type(), f.width(), f.precision(), f.scale(), f.nullable(), f.variable());
     }
 
-    /** Returns the same, without the maximum length if the stored length does not depend on it. */
+    /** Returns this part, without the maximum length if the stored length does not depend on it. */
     private Part stored() {
       return variable ? new Part(id, type, 0, precision, scale, nullable, true) : this;
     }
 
-    /** Returns its length in a row; of variable length, the maximum. */
+    /** Returns the length of the field in a row; the maximum if the length is variable. */
     public int rowBytes() {
       return (type.isFixed() ? width : 2 + width) + (nullable ? 1 : 0);
     }

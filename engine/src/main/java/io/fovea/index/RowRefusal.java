@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Exceptions for a row of the API, or a field of it, that can't be read or set. */
 public final class RowRefusal {
-  /** The limit of a row that holds nothing. */
+  /** The limit of a row without contents. */
   public static final int VOID = -1;
 
   private RowRefusal() {}
@@ -32,13 +32,16 @@ public final class RowRefusal {
         "Field " + field.name() + " is null: ask isNull first, or set it.");
   }
 
-  /** Returns the exception for setting a field to null that is not nullable. */
+  /** Returns the exception for setting a non-nullable field to null. */
   public static InvalidUseException notNullable(Field field) {
     return new InvalidUseException(
         "Field " + field + " can't be null: its layout does not declare it nullable().");
   }
 
-  /** Returns the exception for a field that can't be used with any row; null if it can. */
+  /**
+   * Returns the exception for a field that can't be used with any row; null if the field can be
+   * used.
+   */
   public static @Nullable InvalidUseException ofField(Layout layout, Field field, FieldType type) {
     int i = field.ordinal();
     if (i >= layout.fields().size() || layout.fields().get(i) != field) {
@@ -56,7 +59,7 @@ public final class RowRefusal {
    * Returns the exception for contents that are not available, in a row that is not detached.
    *
    * @param field the field; null for the whole row
-   * @param limit the number of bytes from the start that hold something, or {@link #VOID}
+   * @param limit the number of bytes from the start that are available, or {@link #VOID}
    * @param size the length of a whole row
    */
   public static InvalidUseException ofContents(@Nullable Field field, int limit, int size) {

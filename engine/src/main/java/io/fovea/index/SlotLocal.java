@@ -4,8 +4,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Scratch objects of a table or an index, one per context, created once and reused. The table or
- * index owns them and not the context, because contexts live as long as their database and tables
- * do not.
+ * index owns them, not the context, because contexts live as long as their database, but tables do
+ * not.
  *
  * <p>An element belongs to the owner of the context; the claim of the context orders its users. The
  * array is allocated for all contexts at the first use.
@@ -16,7 +16,7 @@ public final class SlotLocal<T> {
   private volatile @Nullable Object[] values = new Object[0];
 
   /** Returns the element of a context, or null if it has none yet. */
-  @SuppressWarnings("unchecked") // only set puts anything in
+  @SuppressWarnings("unchecked") // only set stores elements
   public @Nullable T get(StatementContext statementContext) {
     int i = statementContext.number;
     if (i < 0) {

@@ -33,8 +33,8 @@ import org.jspecify.annotations.Nullable;
  * and why an operation needs no processor fence.
  *
  * <p>Each step sets the parity, whatever it was before: an error of the JVM, such as a stack
- * overflow, may cut an operation off before its end, and must not invert the meaning for all later
- * ones. The end of the transaction ends such an operation.
+ * overflow, may interrupt an operation before its end, and must not invert the meaning for all
+ * later operations. The end of the transaction ends such an operation.
  *
  * <p>Confined to the thread of the transaction, except for these two words.
  */
@@ -57,13 +57,13 @@ public final class StatementContext {
     }
   }
 
-  @SuppressWarnings("unused") // through CLAIMED
+  @SuppressWarnings("unused") // accessed through CLAIMED
   private volatile boolean claimed;
 
   private long operations;
   private boolean refused;
 
-  /** The id of the owner's thread, or 0; see {@code TxLife} for why an id. */
+  /** The id of the owner's thread, or 0; {@code TxLife} explains why it is an id. */
   private long owner;
 
   /** The reason why the transaction can only roll back, or null. */
@@ -97,7 +97,7 @@ public final class StatementContext {
   private final MemorySegment[] spare = new MemorySegment[8];
   private int spares;
 
-  /** The number of this context and the count of them in the database; -1 and 0 if private. */
+  /** The number of this context, and the count of contexts in the database; -1 and 0 if private. */
   final int number;
 
   final int count;
@@ -157,7 +157,7 @@ public final class StatementContext {
   public boolean enter() {
     assert isLent() : "the context has been released";
     OPERATIONS.setOpaque(this, operations + 1 | 1);
-    AsymmetricFence.light(); // partner: the heavy one in Closing.quiesce
+    AsymmetricFence.light(); // partner: the heavy fence in Closing.quiesce
     if (busy() && !(boolean) REFUSED.getOpaque(this)) { // busy is F2: true
       return true;
     }
@@ -165,7 +165,9 @@ public final class StatementContext {
     return false;
   }
 
-  /** Ends an operation. A thread that observes the end also sees its writes to memory. */
+  /**
+   * Ends an operation. A thread that observes the end also sees the operation's writes to memory.
+   */
   public void exit() {
     OPERATIONS.setRelease(this, operations + 1 & ~1L);
   }
@@ -181,8 +183,8 @@ public final class StatementContext {
   }
 
   /**
-   * Makes the transaction roll back only, whatever the program does with the exception: an
-   * operation was aborted, or a statement failed partway.
+   * Marks the transaction rollback-only, whatever the program does with the exception: an operation
+   * was aborted, or a statement failed partway.
    */
   public void markRollbackOnly(Throwable cause) {
     if (broken == null
@@ -272,7 +274,8 @@ public final class StatementContext {
   }
 
   /**
-   * Returns a block that came from {@link #take}. It is freed if it is large or enough are kept.
+   * Returns a block that came from {@link #take}. The block is freed if it is large or if enough
+   * blocks are kept.
    */
   public void give(MemorySegment block) {
     assert isLent() && !isSpare(block) : "memory is returned twice, or too late";

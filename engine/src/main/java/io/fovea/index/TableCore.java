@@ -51,7 +51,9 @@ public final class TableCore {
    */
   private @Nullable RecordExpiry expiry;
 
-  /** The versions of objects, to which versions are only added; null if the table holds none. */
+  /**
+   * The versions of the table's objects, which only grow; null if the table contains no objects.
+   */
   private volatile @Nullable ObjectHistory objects;
 
   /** In order of creation. */
@@ -84,7 +86,7 @@ public final class TableCore {
   /** Identifies the table in {@link Tx#use}; several tables may share a bit. */
   public final long bit;
 
-  /** The version that the table evolves or has evolved to, in words. */
+  /** The version to which the table evolves or has evolved, as text for messages. */
   private volatile String evolving = "";
 
   /** A load merges the records with others, so they must not change. */
@@ -248,7 +250,7 @@ public final class TableCore {
     indexes = all;
   }
 
-  /** Removes the index with a tree. Later statements do not see it. */
+  /** Removes the index that has the given tree. Later statements do not see it. */
   public synchronized void remove(BTree of) {
     indexes = Arrays.stream(indexes).filter(i -> i.tree != of).toArray(IndexCore[]::new);
   }
@@ -281,7 +283,9 @@ public final class TableCore {
     return damaged("length of a key of table " + shown(), page, maxBytes, bytes);
   }
 
-  /** Returns the exception for an impossible value in a page of the table or an index of it. */
+  /**
+   * Returns the exception for an impossible value in a page of the table or of one of its indexes.
+   */
   public CorruptionException damaged(String what, long page, long expected, long found) {
     long offset = page < 0 ? -1 : page * tree.pool().pageSize();
     return new CorruptionException(what, page, offset, expected, found);
@@ -293,9 +297,9 @@ public final class TableCore {
    * Registers the use of the table by a statement.
    *
    * <p>Order: the transaction first records the use, then reads the state. A transaction that drops
-   * the table first sets the state, then asks the others for their uses, from a point in the commit
-   * order on ({@link io.fovea.txn.CommitGate}). So a transaction that still found the table and is
-   * decided after that point is asked.
+   * the table first sets the state, then asks the others, starting at a point in the commit order,
+   * for their uses ({@link io.fovea.txn.CommitGate}). So every transaction that still found the
+   * table and is decided after that point is asked.
    *
    * @return whether the statement may use the table; if not, {@link #refusal} returns the reason
    */
@@ -351,7 +355,7 @@ public final class TableCore {
                 : " was dropped."));
   }
 
-  /** Reserves the table for the transaction that creates it, until that commits. */
+  /** Reserves the table for the transaction that creates it, until that transaction commits. */
   public void madeBy(Tx t) {
     maker = t;
     makerEpoch = t.epoch();
@@ -384,7 +388,7 @@ public final class TableCore {
   }
 
   /**
-   * Refuses statements from now on. Active transactions may have used the table before ({@link
+   * Refuses all further statements. Active transactions may have used the table before ({@link
    * io.fovea.txn.GracePeriod}).
    *
    * @param to the target, for example {@code version 2}
@@ -398,7 +402,7 @@ public final class TableCore {
     state = State.THERE;
   }
 
-  /** Ends an evolution: another {@code TableCore} has the tree. */
+  /** Ends an evolution: another {@code TableCore} now has the tree. */
   public void evolved() {
     state = State.EVOLVED;
   }

@@ -72,8 +72,8 @@ public final class UniqueBuildJournal {
   }
 
   /**
-   * Returns the length of the entry in a note of {@code n} bytes, followed by the record's key. The
-   * note is the key in the tree if the value is empty, otherwise the value.
+   * Returns the length of the entry in a note of {@code n} bytes; the record's key follows the
+   * entry. The note is the key in the tree if the value is empty, otherwise the value.
    */
   public static int entryLength(MemorySegment note, long off, int n) {
     return Mem.getUnsignedShort(note, off + n - LENGTH_BYTES);

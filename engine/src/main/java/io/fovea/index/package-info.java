@@ -18,8 +18,8 @@
  * </pre>
  *
  * <p>Contract: a statement takes effect entirely or not at all; otherwise the transaction can only
- * roll back. Records and keys are passed as memory and offsets; their owner and permitted use are
- * checked above.
+ * roll back. Records and keys are passed as memory and offsets; the layers above check their owner
+ * and permitted use.
  *
  * <p>May import: error, schema, object, memory, buffer, btree, encoding, txn. Threading: plans,
  * cores and hints are safe for any thread; a context belongs to the thread of its transaction.

@@ -22,30 +22,30 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A full backup and incremental ones, as the files of one database.
+ * A full backup and its incremental backups, as the files of one database.
  *
  * <pre>
  *   full          pages 0 .. n                    log R0 .. E0
- *   increment 1   those beyond R0, replacing      log R1 .. E1  replaces it
- *   increment 2   those beyond R1, replacing      log R2 .. E2  replaces it
+ *   increment 1   pages newer than R0, replacing  log R1 .. E1  replaces it
+ *   increment 2   pages newer than R1, replacing  log R2 .. E2  replaces it
  *                 ─────────────────────────────   ────────────
- *                 each page has all from before R2; none is newer than E2: recovery does the rest
+ *                 pages contain every change before R2 and none after E2; recovery does the rest
  * </pre>
  *
- * <p>Each backup is copied next to the others, checked against its manifest (every byte by its
- * checksum, and that it applies to the previous ones: {@link BackupManifest#whyNotOnto}), applied,
- * and removed. A full backup without a manifest is treated as the files of a database, to which
- * nothing can be applied.
+ * <p>Each backup is copied next to the others, checked against its manifest, applied, and removed.
+ * The check covers the checksums of all bytes, and whether the backup applies to the previous ones
+ * ({@link BackupManifest#whyNotOnto}). A full backup without a manifest is treated as the files of
+ * a database, to which nothing can be applied.
  *
  * <p>Immutable; one thread copies.
  */
 public final class BackupChain {
-  /** The chain without backups. */
+  /** The empty chain. */
   public static final BackupChain EMPTY = new BackupChain(List.of());
 
   private static final int BUFFER_BYTES = 1 << 20;
 
-  /** As in {@code Backup}: "FOVBKP1" and a zero. */
+  /** The same as in {@code Backup}: "FOVBKP1" and a zero. */
   private static final long PAGES_MAGIC = 0x0031504B42564F46L;
 
   private static final int PAGES_HEADER = 32;
@@ -90,7 +90,7 @@ public final class BackupChain {
   /**
    * Returns the position of a backup.
    *
-   * @throws InvalidUseException if it is without a position
+   * @throws InvalidUseException if the backup has no position
    */
   public static BackupPoint position(Path backup) {
     BackupManifest manifest;
@@ -119,7 +119,7 @@ public final class BackupChain {
    *
    * @param file the path of the data file; others next to it are created and removed
    * @throws InvalidUseException if the backups do not follow each other
-   * @throws CorruptionException if one of them was altered or cut short
+   * @throws CorruptionException if a backup was altered or cut short
    */
   void copyTo(Path file) throws IOException {
     BackupManifest there = null;

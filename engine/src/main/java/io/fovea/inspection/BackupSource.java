@@ -21,21 +21,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The location of a backup: a data file, or a file of changed pages, with its log and its manifest
- * next to it; the directory of these files; or a tar archive of them. The contents of an archive
- * are identified by the suffixes of their names, which are not used otherwise.
+ * next to it; the directory of these files; or a tar archive of them. In an archive, the suffix of
+ * a file's name identifies its contents; the rest of the name is ignored.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 @FunctionalInterface
 interface BackupSource {
-  /** The suffixes of files that belong to a database that was closed or has crashed. */
+  /** The suffixes of the files next to the data file of a closed or crashed database. */
   List<String> BESIDE =
       List.of(Storage.LOG, Storage.DOUBLE_WRITE, BackupManifest.SUFFIX, BackupManifest.PAGES);
 
   /**
    * Copies the files.
    *
-   * @param file the path of the data file; the others get that name and their suffix
+   * @param file the path of the data file; the names of the others are that path and their suffix
    * @throws InvalidUseException if there is no backup
    * @throws EOFException if an archive was cut short
    */
@@ -86,7 +86,7 @@ interface BackupSource {
     return Files.exists(manifest) ? manifestBytes(manifest) : null;
   }
 
-  /** Reads a manifest, or the first bytes of a file that is not one. */
+  /** Reads a manifest, or the first bytes of a file that is not a manifest. */
   static byte[] manifestBytes(Path manifest) throws IOException {
     try (InputStream in = Files.newInputStream(manifest)) {
       return in.readNBytes(BackupManifest.BYTES_MAX);
@@ -132,7 +132,8 @@ interface BackupSource {
   }
 
   /**
-   * Returns the only data file of a directory, or the name it would have next to its changed pages.
+   * Returns the only data file in a directory, or the name that it would have next to its changed
+   * pages.
    */
   private static Path dataFile(Path directory) throws IOException {
     List<Path> found;
@@ -159,7 +160,7 @@ interface BackupSource {
     return name.endsWith(suffix) ? name.substring(0, name.length() - suffix.length()) : name;
   }
 
-  /** Returns whether a file may hold pages: all of them, or those that were changed. */
+  /** Returns whether a file may contain pages, either all of them or only the changed ones. */
   private static boolean mayBePages(String name) {
     return Stream.of(
             Storage.LOG,
@@ -204,7 +205,7 @@ interface BackupSource {
     };
   }
 
-  /** Reads what {@code TarTarget} writes: plain files of ustar archives. */
+  /** Reads the archives that {@code TarTarget} writes: plain files in ustar format. */
   final class Tar {
     static final int BLOCK = 512;
     private static final int MAGIC_AT = 257;
@@ -222,7 +223,7 @@ interface BackupSource {
       this.in = in;
     }
 
-    /** Returns whether this is the header of a file, by its magic and its checksum. */
+    /** Returns whether the bytes are the header of a file, by their magic and checksum. */
     static boolean isHeader(byte[] h) {
       if (h.length < BLOCK
           || !new String(h, MAGIC_AT, 5, StandardCharsets.US_ASCII).equals("ustar")) {
@@ -270,7 +271,7 @@ interface BackupSource {
       return mode | 0600;
     }
 
-    /** Copies the file, and moves to its end. */
+    /** Copies the file and moves to its end. */
     void copyTo(OutputStream out) throws IOException {
       byte[] buffer = new byte[1 << 16];
       for (long left = bytes; left > 0; ) {
@@ -307,7 +308,7 @@ interface BackupSource {
       return true;
     }
 
-    /** Parses an octal number; returns -1 if it is not one. */
+    /** Parses an octal number; returns -1 if the bytes are not an octal number. */
     private static long octal(byte[] h, int at, int length) {
       long number = 0;
       for (int i = at; i < at + length && h[i] != 0 && h[i] != ' '; i++) {

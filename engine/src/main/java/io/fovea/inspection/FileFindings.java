@@ -12,15 +12,15 @@ import java.util.List;
  * @param dataBytes the size of the data file
  * @param logBytes the size of the log file
  * @param doubleWriteBytes the size of the double-write area's file
- * @param logEnd the end of the log, 0 if not known
- * @param logRecords the number of records from the redo point to there
- * @param logCommits the number of commits among them
+ * @param logEnd the end of the log; 0 if unknown
+ * @param logRecords the number of log records from the redo point to that end
+ * @param logCommits the number of commits among these records
  * @param trees the space used by each tree
  * @param freePages the number of free pages
- * @param unwrittenPages the number of pages that are zeros: allocated and never written, or free
- *     and punched out of the file
+ * @param unwrittenPages the number of pages of zeros: allocated but never written, or free and
+ *     punched out of the file
  * @param records the number of records of all tables, if everything was checked
- * @param problems problems, in words
+ * @param problems the problems found, as text
  */
 public record FileFindings(
     Superblock superblock,
@@ -39,7 +39,7 @@ public record FileFindings(
   /**
    * A tree.
    *
-   * @param table its table; empty for the catalog, a question mark if not known
+   * @param table its table; empty for the catalog, a question mark if unknown
    * @param index its index; empty for a table
    * @param treeId its id
    * @param rootPid its root

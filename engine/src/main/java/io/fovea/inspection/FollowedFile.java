@@ -29,30 +29,31 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Commits of a database that another process may have open, read from its files.
+ * Reads the commits of a database that another process may have open, from the database's files.
  *
  * <pre>
  *   fill   1. commits from the log, in batches         {@link ForeignLog}: damage and reuse
- *          2. the superblock: is the log that 1        if not, they are lost, and none is delivered
- *             started at still retained?
- *          3. they are delivered
+ *          2. the superblock: is the log at which     if not, the commits are lost, and none
+ *             step 1 started still retained?          is delivered
+ *          3. the commits are delivered
  * </pre>
  *
- * <p><b>Completeness.</b> From the LSN that the superblock names, the log was written for change
- * subscribers, and its segments have no gaps. The superblock names a later LSN, or none, before a
- * segment is reused, and before a process without change retention writes to the log. It is read
- * after the log, so everything read is from such a range. If a superblock is read during its write,
- * the other one is used, which was valid while the log was read, or is newer.
+ * <p><b>Completeness.</b> Starting at the LSN that the superblock names, the log was written for
+ * change subscribers and its segments have no gaps. The superblock names a later LSN, or none,
+ * before a segment is reused, and before a process without change retention writes to the log. The
+ * superblock is read after the log, so all log records read are from such a range. If one
+ * superblock is read while it is being written, the other is used; it was valid while the log was
+ * read, or is newer.
  *
- * <p><b>Damage</b> may be a segment that was reused. So everything is read again, several times,
- * from the last delivered commit, and the superblock is checked before damage is reported. Damage
- * in the last segment looks like the log's end, until the writer begins another segment, or a
- * superblock has a later durable position.
+ * <p><b>Apparent damage</b> may be a segment that was reused. So the log is read again, several
+ * times, from the last delivered commit, and the superblock is checked before damage is reported.
+ * Damage in the last segment looks like the log's end, until the writer begins another segment or a
+ * superblock contains a later durable position.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class FollowedFile implements AutoCloseable {
-  /** How often damaged data is read. */
+  /** The number of times that damaged data is read. */
   private static final int TRIES = 20;
 
   /** Limits repeated updates: a busy writer always has another group. */
@@ -74,13 +75,13 @@ public final class FollowedFile implements AutoCloseable {
 
   private @Nullable ChangeReader reader;
 
-  /** The position after the last delivered commit; null if {@link #reader} has it. */
+  /** The position after the last delivered commit; null if {@link #reader} keeps it. */
   private @Nullable ChangePoint delivered;
 
   /** The end of the valid part of what {@link #reader} has read; null if all of it is valid. */
   private @Nullable ChangePoint unread;
 
-  /** Why there are no more commits. */
+  /** The reason why there are no more commits. */
   private @Nullable ChangesLostException lost;
 
   private boolean closed;
@@ -104,7 +105,7 @@ public final class FollowedFile implements AutoCloseable {
    * Opens the files of a database.
    *
    * @param file the data file
-   * @throws IncompatibleFormatException if there is no such file, or it is not a database
+   * @throws IncompatibleFormatException if there is no such file or it is not a database
    * @throws InvalidUseException if its log has no commits to follow
    */
   public static FollowedFile open(Path file) {
@@ -129,13 +130,13 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Follows a database on devices, which are closed with it.
+   * Follows a database on devices, which are closed together with the result.
    *
    * @param name the database's name, for messages
    * @param data its pages
    * @param log its log
    * @param sync syncs the log, and returns whether that was possible
-   * @throws IncompatibleFormatException if it is not a database
+   * @throws IncompatibleFormatException if the devices do not contain a database
    * @throws InvalidUseException if its log has no commits to follow
    */
   public static FollowedFile of(
@@ -165,7 +166,7 @@ public final class FollowedFile implements AutoCloseable {
     again(false, null, () -> begin(at));
   }
 
-  /** Moves after the first list of tables that is retained, or after the last commit. */
+  /** Moves to the position after the first retained list of tables, or after the last commit. */
   public void from(boolean start) {
     again(
         false,
@@ -192,7 +193,9 @@ public final class FollowedFile implements AutoCloseable {
     }
   }
 
-  /** Updates the log until a position is known, or there is no more, including the last group. */
+  /**
+   * Updates the log until a position is known or there is no more log, including the last group.
+   */
   private void update(long lsn) {
     long before;
     int n = 0;
@@ -216,11 +219,11 @@ public final class FollowedFile implements AutoCloseable {
   /**
    * Returns the next commit that has changed tables.
    *
-   * @return null if no more is durable now
+   * @return null if no further commit is durable yet
    * @throws InvalidUseException if this was closed
-   * @throws ChangesLostException if the log no longer has it
+   * @throws ChangesLostException if the log no longer contains the commit
    * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it cannot be read
+   * @throws StorageException if the log cannot be read
    * @throws OperationInterruptedException if the thread is interrupted
    */
   public @Nullable LoggedCommit next() {
@@ -290,8 +293,8 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Returns the position after the last delivered commit, or farther if later commits have changed
-   * no table. May be called after the close.
+   * Returns the position after the last delivered commit, or a later position if the commits in
+   * between have changed no table. May be called after {@link #close}.
    */
   public ChangePoint position() {
     if (unread != null) {
@@ -311,15 +314,16 @@ public final class FollowedFile implements AutoCloseable {
     return s;
   }
 
-  /** Returns how far the log must be whole in later reads. */
+  /** Returns the position up to which the log must be intact in later reads. */
   private long durable() {
     Superblock s = superblock();
     return s.state() == Superblock.LOGGED ? s.durable().lsn() : 0;
   }
 
   /**
-   * Returns the start of the retained log according to the superblock; {@link Long#MAX_VALUE} for
-   * none. A missing segment proves nothing: its header may have been read during its write.
+   * Returns the start of the retained log according to the superblock, or {@link Long#MAX_VALUE} if
+   * no log is retained. A missing segment proves nothing: its header may have been read while it
+   * was being written.
    */
   private long kept() {
     Superblock s = superblock();

@@ -42,14 +42,14 @@ import org.jspecify.annotations.Nullable;
  *   files ──► as they are: every page on its own, every record of the log, the double-write area
  *     │
  *     └─► overlay in memory ──► opened, and recovered if necessary ──► verified as a whole
- *                           ──► closed ──► its pages added up
+ *                           ──► closed ──► its pages totaled
  * </pre>
  *
- * <p>The pages on disk of a file that needs recovery may be of different ages, but each of them
- * must be whole (or have a whole copy in the double-write area), and none may be newer than the
- * log. Only the recovered copy can be checked for consistency between pages.
+ * <p>In a file that needs recovery, the pages on disk may be of different ages. But each of them
+ * must be whole, or have a whole copy in the double-write area, and none may be newer than the log.
+ * Only the recovered copy can be checked for consistency between pages.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class Inspection implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -86,7 +86,7 @@ public final class Inspection implements AutoCloseable {
     this.storage = new OverlayStorage(file);
   }
 
-  /** Locks the file if possible. Others may read it at the same time. */
+  /** Locks the file if possible. Other processes may read it at the same time. */
   private static @Nullable FileLock lock(Path file) {
     try {
       return FileLock.acquireShared(file);
@@ -101,7 +101,7 @@ public final class Inspection implements AutoCloseable {
   /**
    * Inspects a file.
    *
-   * @param whole whether to check everything, or only add up pages
+   * @param whole whether to check everything or only compute page totals
    */
   public static FileFindings run(Path file, StoreConfig config, boolean whole) {
     try (Inspection i = new Inspection(file, config)) {
@@ -155,7 +155,7 @@ public final class Inspection implements AutoCloseable {
                   data,
                   found.pageSize(),
                   highWater,
-                  // After a recovery the log has continued beyond this.
+                  // After a recovery, the log continues beyond this position.
                   found.clean() && logEnd > 0 ? logEnd : Long.MAX_VALUE,
                   this::problem)
               .run();
@@ -190,7 +190,7 @@ public final class Inspection implements AutoCloseable {
   }
 
   private void log(Superblock superblock) {
-    logEnd = Long.MAX_VALUE; // not known yet: no page is compared with it
+    logEnd = Long.MAX_VALUE; // unknown: no page is compared with it
     if (!storage.exists(Storage.LOG)) {
       problem("the log is missing, and the file was not closed");
       return;
@@ -209,15 +209,15 @@ public final class Inspection implements AutoCloseable {
   }
 
   /**
-   * Checks the pages on disk of a file that was not closed for pages newer than the log. Damaged
-   * pages are reported after recovery, which restores torn ones and rebuilds others from images.
+   * Checks a file that was not closed for pages on disk that are newer than the log. Damaged pages
+   * are reported after recovery, which restores torn ones and rebuilds others from images.
    */
   private void raw(BlockDevice data, Superblock superblock) {
     long pages = data.size() / superblock.pageSize();
     new PageScan(data, superblock.pageSize(), pages, logEnd, text -> {}, this::problem).run();
   }
 
-  /** Opens a copy, which recovers it, and inspects it as a whole. */
+  /** Opens a copy, which recovers it, and inspects the copy as a whole. */
   private boolean recovered(Superblock superblock, boolean whole) {
     if (superblock.state() == Superblock.IN_USE) {
       problem(
@@ -238,7 +238,7 @@ public final class Inspection implements AutoCloseable {
     }
   }
 
-  /** Inspects a copy that is open, and closes it. */
+  /** Inspects an open copy and closes it. */
   private void opened(Store store, boolean whole) {
     Schema schema = null;
     boolean done = false;

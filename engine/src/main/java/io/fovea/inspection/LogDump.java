@@ -26,7 +26,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Log records as structured text. One thread. */
+/** Formats log records as structured text. Used by one thread. */
 final class LogDump {
   private final int pageSize;
   private final boolean all;

@@ -27,10 +27,10 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Read-only access to the files of a database as bytes on disk. It takes no lock, so pages of a
- * database in use can be inspected: such a page may be torn, which is then shown.
+ * Read-only access to the files of a database as bytes on disk. No lock is taken, so the pages of a
+ * database in use can be inspected. Such a page may be torn, and is then shown as torn.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class OpenFile implements AutoCloseable {
   /** The maximum number of attempts at a copy. */
@@ -49,7 +49,7 @@ public final class OpenFile implements AutoCloseable {
   /**
    * Opens a file.
    *
-   * @throws IncompatibleFormatException if there is no such file, or it is not a database
+   * @throws IncompatibleFormatException if there is no such file or it is not a database
    */
   public static OpenFile open(Path file) {
     if (!Files.isRegularFile(file)) {
@@ -89,7 +89,8 @@ public final class OpenFile implements AutoCloseable {
    *
    * @param file the data file
    * @param begin begins a backup; called for each attempt
-   * @throws StorageException if its process writes superblocks faster than it can be copied
+   * @throws StorageException if the other process writes superblocks faster than the file can be
+   *     copied
    */
   public static Backup.Result copy(Path file, Supplier<Backup> begin) {
     Path name = file.getFileName();
@@ -140,8 +141,8 @@ public final class OpenFile implements AutoCloseable {
   }
 
   /**
-   * Returns a page in decoded form. For a page that is not whole, {@code whole} is false, or there
-   * is {@code damaged}.
+   * Returns a page in decoded form. If the page is not whole, {@code whole} is false or {@code
+   * damaged} is present.
    */
   public Map<String, @Nullable Object> page(long pid) {
     try (Arena arena = Arena.ofShared()) {
@@ -190,7 +191,8 @@ public final class OpenFile implements AutoCloseable {
   /**
    * Visits log records in decoded form.
    *
-   * @param from shows records that begin here or later; negative for where recovery begins
+   * @param from shows records that begin here or later; negative for the point at which recovery
+   *     begins
    * @param to shows no records that begin here or later
    * @param bodies whether to include the bytes of each record
    * @throws InvalidUseException if there is no log

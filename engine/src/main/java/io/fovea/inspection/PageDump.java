@@ -22,10 +22,10 @@ final class PageDump {
   }
 
   /**
-   * Decodes a page, whole or not.
+   * Decodes a page, which need not be whole.
    *
    * @param page its bytes
-   * @param pid the page id that it was read from
+   * @param pid the page id from which it was read
    */
   static Map<String, @Nullable Object> of(MemorySegment page, int pageSize, long pid) {
     PageDump dump = new PageDump(page, pageSize);

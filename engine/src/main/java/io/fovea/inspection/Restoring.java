@@ -31,14 +31,14 @@ import java.util.stream.Stream;
  * Restores a database from backups.
  *
  * <pre>
- *   backups ─copy──► FILE.restoring/ ──► verified as a whole ──► opened, which recovers it, and closed
+ *   backups ─copy──► FILE.restoring/ ──► verified as a whole ──► opened (recovery) and closed
  *                                    ──► a new identity ──► moved to FILE
  * </pre>
  *
- * <p>So a file with its final name is whole, was verified, and needs no log. A failure or a crash
- * leaves no FILE; a crash leaves the folder.
+ * <p>So a file with its final name is whole, has been verified, and needs no log. Neither a failure
+ * nor a crash leaves a FILE, but a crash leaves the directory.
  *
- * <p>One thread.
+ * <p>Used by one thread.
  */
 public final class Restoring {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -57,7 +57,7 @@ public final class Restoring {
   /**
    * Restores backups.
    *
-   * @param backups a full backup, and incremental ones
+   * @param backups a full backup and any incremental backups
    * @param file the path of the database
    */
   public static FileFindings run(BackupChain backups, Path file, StoreConfig config) {
@@ -100,7 +100,7 @@ public final class Restoring {
     return String.valueOf(e.getMessage());
   }
 
-  /** Opens and closes the copy: from then on it needs no log. */
+  /** Opens and closes the copy, which afterwards needs no log. */
   private void recover(Path copy, Superblock found) {
     StoreConfig how =
         config.toLookAt("restore " + file.getFileName(), found.pageSize(), found.clean());
@@ -130,7 +130,9 @@ public final class Restoring {
     schema.closing(alone -> store.close(quiet && alone));
   }
 
-  /** Gives the copy a new database id: it and the original are different databases from here on. */
+  /**
+   * Gives the copy a new database id: the copy and the original are different databases afterwards.
+   */
   private void renew(Path copy) {
     try (BlockDevice data = new FileStorage(copy, config.devices()).open(Storage.DATA)) {
       SuperblockFile superblocks = new SuperblockFile(data, copy.toString());

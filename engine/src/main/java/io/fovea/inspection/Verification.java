@@ -24,7 +24,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Verifies a quiescent database: its pages by {@link PageAudit}, the size of its records, its
+ * Verifies a quiescent database: its pages by {@link PageAudit}, the sizes of its records, its
  * indexes against their tables, and its counts against the actual numbers.
  */
 public final class Verification {
@@ -44,7 +44,7 @@ public final class Verification {
    * @param freePages the number of free pages
    * @param trees the number of trees
    * @param records the number of records of all tables
-   * @param problems problems, in words
+   * @param problems the problems found, as text
    */
   public record Result(
       long pages, long freePages, int trees, long records, List<String> problems) {}
@@ -62,9 +62,11 @@ public final class Verification {
     for (TableCore t : schema.tables()) {
       v.table(t);
     }
-    // In a snapshot the pages of a dropped tree may already be freed, or in the process.
+    // In a snapshot, the pages of a dropped tree may already be free or in the process of being
+    // freed.
     if (!store.isSnapshot()) {
-      // Drops in the catalog, and those without a record there because they were never in use.
+      // Drops in the catalog, and drops without a record there because their trees were never in
+      // use.
       DeferredDrops.Visitor deferred =
           (id, root, from, to) -> v.census.deferred("a dropped tree", id, root);
       DeferredDrops.forEach(store.catalog(), deferred);
@@ -168,7 +170,7 @@ public final class Verification {
               if (!index.isExtracted()) {
                 throw e;
               }
-              // An error of the program's extractor: the expected entry is not known.
+              // An error in the program's extractor: the expected entry is unknown.
               if (failures[i] == null) {
                 failures[i] = new Failure(KeyText.of(table.key, k, kOff, kLen), e);
               }

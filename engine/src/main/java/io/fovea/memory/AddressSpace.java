@@ -5,12 +5,12 @@ import io.fovea.bindings.MemoryCalls;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Address space that regions are cut from and that is never unmapped.
+ * Address space from which regions are cut and which is never unmapped.
  *
  * <pre>
  *   a chunk
  *   | region | guard |·······| guard | region | guard |···| guard |      not used yet      |
- *                            ^ so that the next region begins at a multiple of 2 MiB, as a huge
+ *                            ^ the next region begins at a multiple of 2 MiB, as a huge
  *                              page requires
  * </pre>
  *
@@ -28,7 +28,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *       two per chunk remain.
  * </ul>
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  */
 final class AddressSpace {
   private static final long CHUNK_BYTES = 16L << 30;
@@ -43,7 +43,7 @@ final class AddressSpace {
     final long start;
     final long limit;
 
-    /** The start of the unused rest. */
+    /** The start of the unused remainder. */
     long next;
 
     /** The number of regions cut and not released. */
@@ -104,7 +104,7 @@ final class AddressSpace {
    * Cuts a region.
    *
    * @param length the number of bytes, a multiple of a page
-   * @param name what it is for, for messages
+   * @param name the purpose of the region, for messages
    * @throws OutOfMemoryError if there is not enough address space
    */
   static Place take(long length, String name) {
@@ -119,14 +119,14 @@ final class AddressSpace {
           done = current.isDone() ? current : null;
           current = from;
         } else {
-          from.usedUp = true; // larger than a chunk: it gets one to itself
+          from.usedUp = true; // larger than a chunk: the region gets its own
         }
       }
       long start = from.nextStart();
       long end = start + length + NativeRegion.GUARD_BYTES;
       from.next = end;
       from.regions++;
-      // No other region begins before the next huge page, so the rest up to there is unused.
+      // No other region begins before the next huge page, so the space up to there is unused.
       long ownEnd = Math.min(roundUp(end, NativeRegion.HUGE_PAGE_BYTES), from.limit);
       place = new Place(from, start, ownEnd);
     }
@@ -143,7 +143,8 @@ final class AddressSpace {
       chunk.regions--;
       done = chunk.isDone();
     }
-    // Without the lock: no region is cut from it any more, so no other thread uses its range.
+    // Without the lock: no region is cut from it any more, so no other thread uses the chunk's
+    // range.
     if (done) {
       replace(chunk.start, chunk.limit);
     }
@@ -152,8 +153,7 @@ final class AddressSpace {
   private static Chunk map(long length, String name) {
     long needed = length + NativeRegion.HUGE_PAGE_BYTES + 2 * NativeRegion.GUARD_BYTES;
     long bytes = Math.max(needed, CHUNK_BYTES);
-    // Just below the previous chunk, if the kernel has that range free: the two are then one
-    // mapping.
+    // Place it just below the previous chunk, if that range is free: the two are then one mapping.
     long raw = map(Math.max(0, current.start - bytes), bytes, 0);
     if (raw < 0 && bytes > needed) {
       bytes = needed; // address space is limited

@@ -7,7 +7,7 @@ import java.lang.invoke.VarHandle;
 
 /**
  * A fence between a store and a later load, for two threads that each store one variable and read
- * the other's. One thread does so frequently, the other rarely; the rare one pays for both.
+ * the other's. One thread does so frequently, the other rarely; the rare side pays for both.
  *
  * <pre>
  *   frequent                              rare
@@ -17,7 +17,7 @@ import java.lang.invoke.VarHandle;
  *     (F3) read y              opaque
  * </pre>
  *
- * <p><b>Claim.</b> F3 reads what R1 has stored, or R2 what F1 has stored. <i>Forbidden</i>: both
+ * <p><b>Claim.</b> F3 reads what R1 stored, or R2 reads what F1 stored. <i>Forbidden</i>: both
  * threads miss each other's store.
  *
  * <p><b>If the kernel has no membarrier</b>, or the JVM may not call it, both calls are {@link
@@ -29,7 +29,7 @@ import java.lang.invoke.VarHandle;
  * <ol>
  *   <li><i>F1 comes before F3 in the instructions that are executed.</i> The Java memory model has
  *       no compiler-only fence that orders a store before a load of another variable. It does keep
- *       F1 before F2, which access one variable in a coherent mode, and F2 before F3, since F2
+ *       F1 before F2, since both access one variable in a coherent mode, and F2 before F3, since F2
  *       acquires. So F3 cannot be moved before F1. The processor may still hold F1 back in its
  *       store buffer and answer F2 from there.
  *   <li><i>The kernel.</i> Between the call and the return of {@code membarrier} each thread of the
@@ -40,19 +40,19 @@ import java.lang.invoke.VarHandle;
  *
  * <p>F2 is therefore part of the protocol, and its result must be used: a load whose value is
  * unused may be eliminated. A virtual thread that changes its carrier between F1 and F3 takes F1
- * along, like everything it has done.
+ * along, like all its earlier actions.
  *
  * <p><b>Alternatives considered.</b>
  *
  * <ul>
  *   <li>A full fence in every operation: a cached point read takes up to 9 % longer, a transaction
  *       of one read up to 5 %.
- *   <li>A pause of the rare side that is longer than any store takes to become visible: no memory
- *       model promises such a time.
- *   <li>A read-write lock or a shared counter: a cache line that all threads write.
+ *   <li>A pause on the rare side that is longer than any store takes to become visible: no memory
+ *       model guarantees such a bound.
+ *   <li>A read-write lock or a shared counter: all threads would write one cache line.
  * </ul>
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */
@@ -75,8 +75,8 @@ public final class AsymmetricFence {
   /**
    * Orders the rare side's store before its read. Takes microseconds.
    *
-   * @return whether there was a fence; false only if the kernel now refuses what it granted before,
-   *     for example under a seccomp filter that the program installed since
+   * @return whether there was a fence; false only if the kernel now refuses a call that it allowed
+   *     before, for example because the program has since installed a seccomp filter
    */
   public static boolean heavy() {
     VarHandle.fullFence();

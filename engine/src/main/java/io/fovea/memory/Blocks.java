@@ -9,13 +9,13 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Working memory of one database: blocks that are taken, explicitly returned, and reused.
+ * The working memory of one database: blocks that are taken, explicitly returned, and reused.
  *
  * <pre>
  *              take                                      give
- *   region ──cut──► block in use ──────────────────────────────────► kept, with its pages   up to KEPT
+ *   region ──cut──► block in use ──────────────────────────────────► kept with pages, up to KEPT
  *                      ▲                                   │            │
- *                      │                                   └──────────► kept, without its pages
+ *                      │                                   └──────────► kept without pages
  *                      └──────────────── take ◄───────────────────────────┘
  * </pre>
  *
@@ -33,10 +33,10 @@ import org.jspecify.annotations.Nullable;
  *   <li>The contents of a block are undefined.
  * </ul>
  *
- * <p>{@link #COLLECTED} allocates from the JVM and leaves reclamation to the garbage collector: for
- * memory owned by the program that uses the database, and for maintenance.
+ * <p>{@link #COLLECTED} allocates from the JVM and leaves reclamation to the garbage collector: it
+ * is for memory owned by the program that uses the database, and for maintenance.
  *
- * <p>Any thread; a lock that is held for a few instructions.
+ * <p>Safe for use by any thread: a lock is held for a few instructions.
  */
 public final class Blocks {
   /** An empty block, for fields that have no memory yet. */
@@ -45,7 +45,7 @@ public final class Blocks {
   /** Blocks of the JVM's direct memory, which the garbage collector reclaims. */
   public static final Blocks COLLECTED = new Blocks("");
 
-  /** How many bytes of free blocks keep their pages. */
+  /** The number of bytes of free blocks that keep their pages. */
   static final long KEPT_BYTES = 8 << 20;
 
   static final long CHUNK_BYTES = 4 << 20;
@@ -69,7 +69,7 @@ public final class Blocks {
     }
   }
 
-  /** A list of all regions, for the close. */
+  /** A list of all regions, for {@link Blocks#close}. */
   record Held(NativeRegion region, @Nullable Held next) {}
 
   /** The free blocks of one size: a stack of those with pages, and one of those without. */
@@ -122,7 +122,7 @@ public final class Blocks {
   /**
    * Creates an empty pool of blocks.
    *
-   * @param name what they are for, for messages
+   * @param name the purpose of the blocks, for messages
    */
   public Blocks(String name) {
     this.name = name;
@@ -161,7 +161,7 @@ public final class Blocks {
   }
 
   /**
-   * Returns a block. No thread may use it any more.
+   * Returns a block, which no thread may use any more.
    *
    * @param block a result of {@link #take}, or {@link #NONE}
    */
@@ -178,7 +178,7 @@ public final class Blocks {
     lock();
     try {
       if (closed) {
-        return; // closed since the check above: everything is released, and there are no lists
+        return; // closed after the check above: everything is released, and there are no lists
       }
       Free f = free[sizeOf(bytes)];
       if (f == null) {
@@ -236,7 +236,7 @@ public final class Blocks {
   }
 
   /**
-   * Fills a free block with a pattern that no reader mistakes for its own data. For assertions.
+   * Fills a free block with a pattern that no reader mistakes for its own data. Used in assertions.
    *
    * @return true
    */
@@ -331,7 +331,7 @@ public final class Blocks {
         unlock();
       }
       // Without the lock, since this calls the operating system. If another thread was faster, the
-      // reservation is discarded, which costs address space and no memory.
+      // reservation is discarded, which costs address space but no memory.
       next = NativeRegion.reserve(CHUNK_BYTES, false, name);
       if (chunk != empty) {
         next = null;
@@ -365,7 +365,7 @@ public final class Blocks {
 
   void lock() {
     for (int attempt = 0; lock != 0 || !LOCK.compareAndSet(this, 0, 1); attempt++) {
-      Waits.spin(attempt); // held for a few instructions
+      Waits.spin(attempt); // the lock is held for a few instructions
     }
   }
 

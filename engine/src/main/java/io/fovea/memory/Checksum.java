@@ -13,8 +13,8 @@ import java.util.zip.CRC32C;
  * <p>The JDK's class computes about ten bytes per nanosecond and takes direct buffers without a
  * copy, at the cost of two short-lived objects per call.
  *
- * <p>The location of a page or log record is part of its sum, by the prefix, so that it does not
- * verify anywhere else.
+ * <p>The prefix makes the location of a page or log record part of its checksum, so that the page
+ * or record does not verify anywhere else.
  *
  * @since 0.1.0
  */
@@ -77,7 +77,10 @@ public final class Checksum {
     }
   }
 
-  /** Checksums of many ranges of one segment, computed without allocation. One thread at a time. */
+  /**
+   * Computes checksums of many ranges of one segment without allocation. Used by one thread at a
+   * time.
+   */
   public static final class Reusable {
     private static final VarHandle LONG =
         MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -99,8 +102,8 @@ public final class Checksum {
      * Computes the checksum of three numbers followed by a range.
      *
      * @param a counts as eight bytes in little-endian order
-     * @param b the same
-     * @param c the same
+     * @param b counts likewise
+     * @param c counts likewise
      * @param off the offset of the range
      * @param len its length in bytes
      * @return the CRC32C of all four

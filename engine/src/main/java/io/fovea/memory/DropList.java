@@ -9,7 +9,8 @@ import java.util.Objects;
 
 /**
  * A list of ranges of a region whose memory is returned to the system together: with one system
- * call if the system has one for many ranges (Linux 6.13 and later), otherwise with one per range.
+ * call if the kernel has a call for many ranges (Linux 6.13 and later), otherwise with one call per
+ * range.
  *
  * <pre>
  *   add, add, add ...     a range that follows its predecessor in memory extends it
@@ -20,8 +21,8 @@ import java.util.Objects;
  * </pre>
  *
  * <p>A call makes the cores that run the process flush the pages from their TLBs: an interrupt and
- * a wait for its end, which is most expensive in a virtual machine. One call for many ranges takes
- * one interrupt for all of them (Linux 6.16 and later).
+ * a wait for its completion, which are most expensive in a virtual machine. One call for many
+ * ranges takes one interrupt for all of them (Linux 6.16 and later).
  *
  * <p>Created once and reused: 16 bytes of native memory per range. Owned by one thread at a time.
  *
@@ -88,8 +89,8 @@ public final class DropList {
    *
    * @param region the region; its memory is released page by page ({@link NativeRegion#forgets})
    * @param most the maximum number of ranges, 1 to 1,024
-   * @throws IllegalArgumentException if the region's memory is not released page by page, or for
-   *     another number of ranges
+   * @throws IllegalArgumentException if the region's memory is not released page by page, or if
+   *     {@code most} is out of range
    */
   public DropList(NativeRegion region, int most) {
     this(region, most, true);
@@ -101,14 +102,14 @@ public final class DropList {
    *
    * @param region as above
    * @param most as above
-   * @param together false for a call for each range
+   * @param together false to use one call per range
    * @throws IllegalArgumentException as above
    */
   public DropList(NativeRegion region, int most, boolean together) {
     this(region, most, together ? LINUX : ONE_BY_ONE);
   }
 
-  /** Creates a list with other system calls, for tests. */
+  /** Creates a list that uses the given system calls, for tests. */
   DropList(NativeRegion region, int most, Kernel kernel) {
     if (most < 1 || most > 1024) {
       throw new IllegalArgumentException(
@@ -127,9 +128,9 @@ public final class DropList {
   }
 
   /**
-   * Returns whether a whole list takes one system call on this system.
+   * Returns whether releasing a whole list takes one system call on this system.
    *
-   * @return false if each range takes one
+   * @return false if each range takes its own call
    */
   public boolean together() {
     return together;
@@ -156,8 +157,8 @@ public final class DropList {
   }
 
   /**
-   * Returns the memory of all ranges to the operating system and clears the list. The ranges read
-   * as zeros from now on and may be written again.
+   * Returns the memory of all ranges to the operating system and clears the list. Afterwards the
+   * ranges read as zeros and may be written again.
    *
    * @return the number of system calls
    */
@@ -182,7 +183,7 @@ public final class DropList {
     return calls;
   }
 
-  /** Returns the first range with memory left, after a number of bytes was released. */
+  /** Returns the first range with memory left after the given number of bytes was released. */
   private int after(int range, long done) {
     int i = range;
     long left = done;

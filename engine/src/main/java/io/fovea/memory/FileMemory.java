@@ -17,9 +17,9 @@ import java.nio.file.Path;
  *                                                              created by the first write
  * </pre>
  *
- * <p>Writes never reach the file. Unlike an allocation of the JVM, pages appear when they are used,
- * and -XX:MaxDirectMemorySize, which defaults to the size of the heap, does not count them. If a
- * file cannot be created or mapped, such an allocation is used nevertheless.
+ * <p>Writes never reach the file. Unlike in an allocation of the JVM, pages appear when they are
+ * used, and -XX:MaxDirectMemorySize, which defaults to the size of the heap, does not count them.
+ * If a file cannot be created or mapped, an allocation of the JVM is used instead.
  *
  * <p>The memory is freed when the garbage collector finds the segment unreachable, since late
  * readers must not fail.

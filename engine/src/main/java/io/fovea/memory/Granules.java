@@ -23,19 +23,20 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *   <li><b>The file has its full length from the beginning</b>, and memory only for {@linkplain
  *       #populate populated} granules. So no address in a view is beyond the end of the file, where
  *       an access would raise a signal (SIGBUS).
- *   <li><b>Granules that were not populated must not be accessed.</b> The access would allocate
- *       memory and raise a signal if there is none. {@link #populate} reports that by its result.
+ *   <li><b>Granules that were not populated must not be accessed.</b> An access would allocate
+ *       memory, and raise a signal if there is none. The result of {@link #populate} reports a lack
+ *       of memory.
  *   <li><b>{@link #close} releases the memory and keeps the addresses</b>, as {@link
  *       NativeRegion#release} does: a late reader finds zeros.
  *   <li>Pages have the smallest size (4 KiB on x86-64), since Linux gives file memory no huge pages
  *       by default. Memory mapped twice counts twice in the resident size of a process (RssShmem),
  *       but not in its proportional size (Pss).
- *   <li>Core dumps include it, and forked children map it: {@code madvise} would keep neighbours of
- *       a {@link Rewiring} from being one mapping.
+ *   <li>Core dumps include the memory, and forked children map it: excluding it by {@code madvise}
+ *       would keep adjacent slots of a {@link Rewiring} from sharing one mapping.
  * </ul>
  *
- * <p>Any thread; a range that one thread populates or punches must not be used by others at that
- * time.
+ * <p>Safe for use by any thread, but while one thread populates or punches a range, no other may
+ * use the range.
  *
  * @since 0.1.0
  */
@@ -69,11 +70,12 @@ public final class Granules {
   /**
    * Creates granules, none of which has memory.
    *
-   * @param name what they are for: in messages, and in {@code /proc/self/maps}
-   * @param granuleBytes the size of one: a power of two, a multiple of the machine's pages
-   * @param max the maximum number: address space
+   * @param name their purpose, for messages and {@code /proc/self/maps}
+   * @param granuleBytes the size of a granule: a power of two, and a multiple of the machine's page
+   *     size
+   * @param max the maximum number of granules, which determines the address space used
    * @return the granules
-   * @throws RefusedException if the kernel or the JVM does not allow it
+   * @throws RefusedException if the kernel or the JVM does not allow granules
    * @throws OutOfMemoryError if there is not enough address space
    */
   public static Granules make(String name, int granuleBytes, int max) throws RefusedException {
@@ -81,9 +83,9 @@ public final class Granules {
   }
 
   /**
-   * Creates granules with other system calls.
+   * Creates granules that use the given system calls.
    *
-   * @param files the calls: for tests
+   * @param files the system calls, which tests replace
    */
   public static Granules make(String name, int granuleBytes, int max, MemoryFiles files)
       throws RefusedException {
@@ -167,7 +169,7 @@ public final class Granules {
   }
 
   /**
-   * Allocates memory of zeros for granules and fills the view's page table. Existing contents stay.
+   * Allocates zeroed memory for granules and fills the view's page table. Existing contents stay.
    *
    * @param first the first granule
    * @param n the number of granules
@@ -195,7 +197,7 @@ public final class Granules {
    */
   public void punch(int first, int n) {
     Objects.checkFromIndexSize(first, n, max);
-    // If the kernel refuses, the memory is kept until the close.
+    // If the kernel refuses, the memory is kept until {@code close}.
     files.punch(fd, (long) first * granuleBytes, (long) n * granuleBytes);
   }
 
@@ -236,7 +238,7 @@ public final class Granules {
     /**
      * Creates an exception.
      *
-     * @param reason what the kernel or the JVM does not allow: a sentence
+     * @param reason a sentence that says what the kernel or the JVM does not allow
      */
     public RefusedException(String reason) {
       super(reason);

@@ -12,8 +12,8 @@ import java.util.Objects;
  * loads, two multiplications and no loop.
  *
  * <p><b>Purpose.</b> Transactions treat two keys with the same hash as one item, which is coarser
- * and still correct, so a collision costs a needless conflict and no more. The hash is therefore
- * not hardened against attackers and is not written to files: it may change with any release.
+ * and still correct, so a collision costs only a needless conflict. The hash is therefore not
+ * hardened against attackers and is not written to files: it may change with any release.
  *
  * <p>Zero is never returned, so that zero can mean "no item" in tables of hashes.
  *
@@ -75,7 +75,7 @@ public final class Hash {
   }
 
   /**
-   * Spreads a number over all 64 bits, one to one: Stafford's variant 13 of MurmurHash3's
+   * Spreads a number over all 64 bits, one to one, by Stafford's variant 13 of MurmurHash3's
    * finalizer.
    */
   public static long spread(long value) {
@@ -139,12 +139,12 @@ public final class Hash {
   }
 
   /**
-   * Returns the slot at which the calling thread starts, so that threads spread over slots and each
-   * returns to its own. Uses two multiplications, since a remainder would be a division in each
-   * begin of a transaction.
+   * Returns the slot at which the calling thread starts, so that threads spread over the slots and
+   * each thread returns to its own slot. Uses two multiplications, since a remainder would cost a
+   * division at the beginning of each transaction.
    *
    * @param places the number of slots; positive
-   * @return from 0 up to less than {@code places}
+   * @return a slot from 0 to {@code places - 1}
    */
   public static int ofThread(int places) {
     long spread = Thread.currentThread().threadId() * 0x9E37_79B9_7F4A_7C15L >>> 32;

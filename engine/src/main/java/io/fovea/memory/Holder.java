@@ -1,12 +1,12 @@
 package io.fovea.memory;
 
 /**
- * The operation and thread that hold something others wait for, for messages.
+ * The operation and thread that hold a resource for which others wait, for messages.
  *
  * @param what the operation, as in {@code load table people}
  * @param threadId the id of its thread
  * @param threadName the name of its thread
- * @param since when it began to hold it, by {@link System#nanoTime}
+ * @param since when the thread began to hold the resource, by {@link System#nanoTime}
  */
 public record Holder(String what, long threadId, String threadName, long since) {
   /** Returns a holder for the calling thread, beginning now. */

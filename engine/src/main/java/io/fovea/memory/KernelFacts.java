@@ -34,8 +34,8 @@ public final class KernelFacts {
   private KernelFacts() {}
 
   /**
-   * Returns how many mappings a process may have: {@code vm.max_map_count}. A JVM that needs one
-   * more terminates.
+   * Returns how many mappings a process may have: {@code vm.max_map_count}. A JVM that needs
+   * another terminates.
    *
    * @return mappings; 65,530 if not known
    */
@@ -54,7 +54,7 @@ public final class KernelFacts {
   }
 
   /**
-   * Returns how many mappings this process has now.
+   * Returns how many mappings this process currently has.
    *
    * @return mappings; 0 if not known
    */
@@ -108,7 +108,7 @@ public final class KernelFacts {
   }
 
   /**
-   * Returns the memory that is available now without evicting anything.
+   * Returns the memory that is currently available without evicting anything.
    *
    * @return bytes; empty if not known
    */

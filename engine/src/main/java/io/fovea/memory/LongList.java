@@ -2,7 +2,7 @@ package io.fovea.memory;
 
 import java.util.Arrays;
 
-/** Longs in insertion order. One thread. */
+/** Longs in insertion order. Used by one thread at a time. */
 public final class LongList {
   private long[] values = new long[16];
   private int size;

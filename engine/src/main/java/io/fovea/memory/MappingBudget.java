@@ -5,7 +5,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * A limit on the mappings used for {@link Rewiring}. The kernel limits the mappings of a process
  * ({@link KernelFacts#mappingsMax}), and a JVM that cannot get one for a stack or its heap
- * terminates. So rewiring stays far below, and is skipped where it would exceed its budget.
+ * terminates. So rewiring stays far below that limit, and is skipped where it would exceed its
+ * budget.
  *
  * <p>Any thread.
  *
@@ -15,7 +16,7 @@ public final class MappingBudget {
   /** The limit, even if the kernel allows more. */
   static final int LIMIT = 50_000;
 
-  /** The divisor of the kernel's limit that gives the share of this process's databases. */
+  /** The kernel's limit divided by this is the share of this process's databases. */
   private static final int SHARE_ONE_IN = 4;
 
   private final int limit;
@@ -36,9 +37,9 @@ public final class MappingBudget {
 
   /**
    * Returns the budget that all databases of this process share: a quarter of the number that the
-   * kernel allows, and 50,000 at most.
+   * kernel allows, but at most 50,000.
    *
-   * @return the same each time
+   * @return the same budget each time
    */
   public static MappingBudget ofProcess() {
     return Process.BUDGET;

@@ -21,10 +21,10 @@ import org.jspecify.annotations.Nullable;
  *   access        order            alignment   for
  *   get, put      plain, native    none        page contents, validated afterwards by a version
  *   getLongBE     plain, big       none        key bytes: unsigned compare = memcmp order
- *   ...Opaque     opaque           8 or 4      counters and usage bytes: visible eventually, never torn
+ *   ...Opaque     opaque           8 or 4      counters, usage bytes: eventually visible, not torn
  *   ...Acquire    acquire          8 or 4      version words: earlier stores are visible
  *   ...Release    release          8 or 4      the partner of acquire
- *   ...Volatile   sequential       8 or 4      where a store must not pass a later load
+ *   ...Volatile   sequential       8 or 4      a store must not pass a later load
  *   cas, getAnd   sequential       8 or 4      latches, locks, tickets
  * </pre>
  *
@@ -36,10 +36,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Rule.</b> Pass native segments only. A call site that meets both heap and native segments
  * costs 11 to 13 ns, and the whole JVM shares the profile of these methods. This is not checked
- * here; data of users is staged in native memory first.
+ * here; user data is staged in native memory first.
  *
  * <p>The atomic accesses need an aligned address (segment base + offset); they throw {@link
- * IllegalArgumentException} otherwise. All others take any offset.
+ * IllegalArgumentException} otherwise. All other accesses take any offset.
  *
  * <p>All methods are small enough to be inlined (below 325 bytecodes each, most below 35).
  *
@@ -63,8 +63,8 @@ public final class Mem {
   private static final VarHandle ATOMIC_LONG = JAVA_LONG.varHandle().withInvokeExactBehavior();
 
   /**
-   * From this many bytes on, {@link MemorySegment#mismatch}, {@code copy} and {@code fill} are
-   * faster than the loops here.
+   * The number of bytes from which {@link MemorySegment#mismatch}, {@code copy} and {@code fill}
+   * are faster than the loops here.
    */
   private static final int LONG_BYTES;
 
@@ -77,7 +77,7 @@ public final class Mem {
   private static final boolean RAW = EVERYTHING != null;
 
   static {
-    // Without that segment every string takes the slower path, which the JDK checks.
+    // Without that segment every string takes the slower path, on which the JDK checks bounds.
     LONG_BYTES = RAW ? 32 : 0;
   }
 
@@ -94,7 +94,7 @@ public final class Mem {
 
   /**
    * Returns whether the JVM allows the engine and its bindings to use native memory and native
-   * code. Otherwise everything in this class works, somewhat slower.
+   * code. If not, this class still works, but is somewhat slower.
    */
   public static boolean isRaw() {
     return RAW;
@@ -103,7 +103,7 @@ public final class Mem {
   /**
    * Returns the flag that grants native access to the engine and its bindings.
    *
-   * @return the flag as written on the command line of java
+   * @return the flag, as written on the {@code java} command line
    */
   public static String nativeAccessFlag() {
     Module engine = Mem.class.getModule();
@@ -218,7 +218,7 @@ public final class Mem {
     ATOMIC_INT.setVolatile(seg, off, value);
   }
 
-  /** Replaces an aligned int if it has the expected value; returns whether it had. */
+  /** Replaces an aligned int if it has the expected value; returns whether it was replaced. */
   public static boolean casInt(MemorySegment seg, long off, int expect, int update) {
     return ATOMIC_INT.compareAndSet(seg, off, expect, update);
   }
@@ -257,7 +257,7 @@ public final class Mem {
     ATOMIC_LONG.setVolatile(seg, off, value);
   }
 
-  /** Replaces an aligned long if it has the expected value; returns whether it had. */
+  /** Replaces an aligned long if it has the expected value; returns whether it was replaced. */
   public static boolean casLong(MemorySegment seg, long off, long expect, long update) {
     return ATOMIC_LONG.compareAndSet(seg, off, expect, update);
   }
@@ -284,10 +284,10 @@ public final class Mem {
   // warehouse, one thread: 28.3 k/s with checks, 35.3 k/s without; manual checks cost as much).
   //
   // They are safe, and allowed, only under these conditions:
-  //   the segment is a NativeRegion's, which is never unmapped, or scratch memory with as much
-  // slack
-  //   the base was computed by the engine (a frame, a table slot): never torn, always inside
-  //   the offset added to it may be torn but has 16 bits, so it stays within the region's guard
+  //   1. The segment is a NativeRegion's, which is never unmapped, or scratch memory with as much
+  //      slack.
+  //   2. The base was computed by the engine (a frame, a table slot): never torn, always inside.
+  //   3. The offset added to the base may be torn, but has 16 bits, so it stays within the guard.
   // So a torn read finds meaningless bytes, which validation discards, and never the end of the
   // mapping. Writes, and lengths to copy or compare, always use the checked methods.
   //
@@ -372,7 +372,8 @@ public final class Mem {
 
   // --------------------------------------------------------------------------------- byte strings
 
-  // One check for a whole string, then as for peeks: these run for every key and value.
+  // The whole string is checked once and then read like a peek: these methods run for every key and
+  // value.
 
   /** Returns the address of a range after checking that it lies within a segment. */
   private static long range(MemorySegment seg, long off, long len) {
@@ -397,8 +398,8 @@ public final class Mem {
   }
 
   /**
-   * Compares two byte strings as {@code memcmp} does: byte by byte, unsigned, with a prefix before
-   * its extensions.
+   * Compares two byte strings as {@code memcmp} does: byte by byte, unsigned, with a prefix ordered
+   * before its extensions.
    *
    * @return a negative number, 0 or a positive number
    */
@@ -572,7 +573,7 @@ public final class Mem {
     }
   }
 
-  /** Returns whether all bytes of a range are zero, as in a page that was never written. */
+  /** Returns whether all bytes of a range are zero, as in a page that has never been written. */
   public static boolean isZero(MemorySegment seg, long off, long len) {
     long i = 0;
     for (; i + 8 <= len; i += 8) {

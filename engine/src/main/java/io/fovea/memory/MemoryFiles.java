@@ -8,7 +8,8 @@ import io.fovea.bindings.MemoryCalls;
  * The system calls used by {@link Granules} and {@link Rewiring}. An interface so that tests can
  * make each of them fail; {@link #KERNEL} is the only other implementation.
  *
- * <p>Each method returns a negated error number on failure and does not throw. Any thread.
+ * <p>Each method returns a negated error number on failure and does not throw. Safe for use by any
+ * thread.
  *
  * @since 0.1.0
  */
@@ -53,7 +54,7 @@ public interface MemoryFiles {
 
   /**
    * Fills the page table of a range, so that no access to it faults. Before Linux 5.14 this is not
-   * supported, and the first access does it.
+   * supported, and the first access fills the page table.
    */
   default int populate(long address, long len, boolean write) {
     int result =

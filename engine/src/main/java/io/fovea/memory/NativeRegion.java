@@ -12,26 +12,28 @@ import org.jspecify.annotations.Nullable;
  * A large range of native memory: the frames of a buffer pool, a table of timestamps.
  *
  * <ul>
- *   <li>Pages are allocated, as zeros, when they are first touched: a region costs address space,
- *       not memory (MAP_NORESERVE). {@link #populate} allocates them ahead of use.
- *   <li>Huge pages are advised, not required (MADV_HUGEPAGE): a pool of 4 KiB pages misses the TLB
- *       nearly every time.
- *   <li>Forked children do not inherit it (MADV_DONTFORK), so starting a process does not copy its
- *       page tables; core dumps exclude it (MADV_DONTDUMP).
+ *   <li>Pages are allocated, zeroed, when they are first touched: a region costs address space, not
+ *       memory (MAP_NORESERVE). {@link #populate} allocates them ahead of use.
+ *   <li>Huge pages are advised, not required (MADV_HUGEPAGE), because a pool of 4 KiB pages misses
+ *       the TLB on nearly every access.
+ *   <li>Forked children do not inherit the region (MADV_DONTFORK), so starting a process does not
+ *       copy its page tables. Core dumps exclude it (MADV_DONTDUMP).
  *   <li><b>{@link #release} returns the pages and keeps the range permanently.</b> A late reader,
  *       or a caller that kept a segment, then reads zeros instead of crashing the JVM. Address
  *       space is 128 TiB; a process that opens a thousand databases of 1 GiB in turn uses one TiB.
  *       Unused ranges have no advice and were never touched, so the kernel keeps those of a chunk
- *       as one mapping: a process may have about 65,000, and a JVM that cannot get one terminates.
+ *       as one mapping: a process may have about 65,000 mappings, and a JVM that cannot get one
+ *       terminates.
  * </ul>
  *
  * <p>The segment has global scope, which saves the liveness check of every access.
  *
- * <p>Without a libc that the engine knows, it is an ordinary allocation: neither lazy nor huge, and
- * kept after the release. If the JVM denies native access, it is a private mapping of a sparse file
- * ({@link FileMemory}), which is lazy too and is freed once the segment is unreachable.
+ * <p>Without a libc that the engine knows, the region is an ordinary allocation: its pages are
+ * neither lazy nor huge, and they are kept after the release. If the JVM denies native access, the
+ * region is a private mapping of a sparse file ({@link FileMemory}), which is lazy too and is freed
+ * once the segment is unreachable.
  *
- * <p>Any thread.
+ * <p>Safe for use by any thread.
  *
  * @since 0.1.0
  */
@@ -51,7 +53,7 @@ public final class NativeRegion {
 
   private final MemorySegment segment;
 
-  /** Its location; null if nothing is mapped. */
+  /** The region's location; null if nothing is mapped. */
   private final AddressSpace.@Nullable Place place;
 
   private final String name;
@@ -129,7 +131,7 @@ public final class NativeRegion {
   /**
    * Returns the region's name.
    *
-   * @return the name that it was reserved with
+   * @return the name with which it was reserved
    */
   public String name() {
     return name;
@@ -141,7 +143,7 @@ public final class NativeRegion {
    *
    * @param off the offset of the range, in bytes
    * @param len its length in bytes
-   * @return whether the kernel did it; otherwise pages are allocated at their first use
+   * @return whether the kernel allocated them; if not, pages are allocated at their first use
    */
   public boolean populate(long off, long len) {
     Objects.checkFromIndexSize(off, len, segment.byteSize());
@@ -160,8 +162,8 @@ public final class NativeRegion {
   }
 
   /**
-   * Returns the pages of a part to the operating system: it reads as zeros from now on and may be
-   * written again. Does nothing unless {@link #forgets}.
+   * Returns the pages of a part to the operating system. Afterwards the part reads as zeros and may
+   * be written again. Does nothing unless {@link #forgets}.
    *
    * @param off the offset of the part, a multiple of a page
    * @param len its length in bytes, a multiple of a page
@@ -173,8 +175,8 @@ public final class NativeRegion {
   }
 
   /**
-   * Returns all pages to the operating system and keeps the range: it reads as zeros from now on
-   * and may be written again.
+   * Returns all pages to the operating system and keeps the range. Afterwards the range reads as
+   * zeros and may be written again.
    */
   public void release() {
     if (place != null) {
@@ -199,7 +201,7 @@ public final class NativeRegion {
    * Returns the pages of a part of a region to the operating system; the part may be used again,
    * with undefined contents.
    *
-   * @param part begins and ends at a page, and lies in a region
+   * @param part a part of a region that begins and ends at a page boundary
    */
   static void forget(MemorySegment part) {
     if (MAPPED) {

@@ -11,12 +11,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A lock of maintenance operations that may be held for long: by a load, an index build, a
- * verification. It knows its holder. A waiter runs a check, which ends the wait when the database
- * closes or the thread's transaction times out; there is a warning after a minute and a limit of an
- * hour, both naming the holder.
+ * A lock for maintenance operations that may be held for a long time, such as a load, an index
+ * build or a verification. The lock knows its holder. A waiter runs a check, which ends the wait
+ * when the database closes or the thread's transaction times out; a wait causes a warning after a
+ * minute and fails after an hour, and both messages name the holder.
  *
- * <p>Reentrant. Any thread. The order of these locks is in docs/internals/concurrency.md.
+ * <p>Reentrant. Safe for use by any thread. The order of these locks is in
+ * docs/internals/concurrency.md.
  */
 public class OperationLock {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -175,7 +176,7 @@ public class OperationLock {
     return free;
   }
 
-  /** Takes the lock if it is free; returns whether it was. */
+  /** Takes the lock if it is free; returns whether it was taken. */
   public boolean tryLock(String what) {
     boolean mine = lock.tryLock();
     if (mine) {
@@ -184,7 +185,7 @@ public class OperationLock {
     return mine;
   }
 
-  /** Takes the lock if it is released within a timeout; returns whether it was. */
+  /** Takes the lock if it is released within a timeout; returns whether it was taken. */
   public boolean tryLock(String what, long nanos) throws InterruptedException {
     boolean mine = lock.tryLock(nanos, TimeUnit.NANOSECONDS);
     if (mine) {
@@ -203,7 +204,7 @@ public class OperationLock {
       done = true;
     } finally {
       if (!done) {
-        lock.unlock(); // after an error the caller does not know that it holds the lock
+        lock.unlock(); // after an error, the caller does not know that it holds the lock
       }
     }
   }

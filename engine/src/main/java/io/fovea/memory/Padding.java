@@ -2,8 +2,8 @@ package io.fovea.memory;
 
 /**
  * Separates the fields of a subclass from neighbours on the heap by 128 bytes: cache lines are
- * fetched in pairs, and fields of a superclass come first. For objects that are frequently written
- * by one thread each.
+ * fetched in pairs, and the fields of a superclass come first. Used for objects that are each
+ * frequently written by one thread.
  *
  * @since 0.1.0
  */

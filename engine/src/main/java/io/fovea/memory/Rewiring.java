@@ -16,18 +16,21 @@ import java.util.Objects;
  *
  * <ul>
  *   <li><b>Slots are mapped in runs</b>: adjacent slots that show adjacent granules are one
- *       mapping, whether mapped together or one by one, since the kernel merges them. Their number
- *       is counted here, and taken from the {@link MappingBudget} before it grows.
+ *       mapping, whether mapped together or one by one, since the kernel merges them. This class
+ *       counts the mappings, and takes them from the {@link MappingBudget} before their number
+ *       grows.
  *   <li><b>Readers need no protocol.</b> The kernel replaces a mapping under the lock that page
- *       faults take: an access finds the old granule or the new one. A reader that learns of {@link
- *       #show} after it returned finds the new one: the TLBs of other cores were flushed before.
- *   <li><b>A slot that shows nothing</b> reads as zeros and keeps writes.
+ *       faults take, so an access finds the old granule or the new one. A reader that learns that
+ *       {@link #show} has returned finds the new one, because the TLBs of other cores were flushed
+ *       before the return.
+ *   <li><b>A slot that shows nothing</b> reads as zeros and retains writes.
  * </ul>
  *
- * <p><b>Cost.</b> {@link #show} takes microseconds, blocks every page fault of the process
- * meanwhile, and interrupts every core that runs one of its threads. Use a separate thread for it.
+ * <p><b>Cost.</b> {@link #show} takes microseconds, blocks all page faults of the process
+ * meanwhile, and interrupts every core that runs one of the process's threads. Use a separate
+ * thread for it.
  *
- * <p>One thread at a time changes an area; any thread reads it.
+ * <p>Only one thread at a time may change an area; any thread may read it.
  *
  * @since 0.1.0
  */
@@ -70,8 +73,8 @@ public final class Rewiring {
    * Reserves an area whose slots show nothing.
    *
    * @param granules the granules that its slots may show
-   * @param slots the number of slots: address space, and an int of the heap each
-   * @param budget the mappings that it may use, shared with others
+   * @param slots the number of slots, each of which takes address space and an int on the heap
+   * @param budget the budget for its mappings, shared with other areas
    * @return the area
    * @throws Granules.RefusedException if the budget has no mapping left
    * @throws OutOfMemoryError if there is not enough address space
@@ -123,10 +126,10 @@ public final class Rewiring {
   }
 
   /**
-   * Returns what a slot shows. To be called by the thread that changes the area.
+   * Returns the granule that a slot shows. Must be called by the thread that changes the area.
    *
    * @param slot the slot
-   * @return the granule; -1 for none
+   * @return the granule; -1 if the slot shows none
    */
   public int shown(int slot) {
     return shown[slot];
@@ -199,7 +202,7 @@ public final class Rewiring {
    *
    * @param slot the first slot
    * @param n the number of slots
-   * @return whether the kernel did it; otherwise the first access to each page does
+   * @return whether the kernel filled it; if not, the first access to each page does
    */
   public boolean populate(int slot, int n) {
     Objects.checkFromIndexSize(slot, n, shown.length);
@@ -208,8 +211,8 @@ public final class Rewiring {
   }
 
   /**
-   * Removes all mappings and keeps the addresses, which read as zeros. Idempotent. To be called by
-   * the thread that changes the area, or after it has stopped.
+   * Removes all mappings and keeps the addresses, which read as zeros. Idempotent. Must be called
+   * by the thread that changes the area, or after that thread has stopped.
    */
   public void close() {
     if (!closed) {

@@ -8,11 +8,11 @@ import java.lang.foreign.ValueLayout;
 
 /**
  * Whether this process can release many ranges of its memory with one system call ({@code
- * process_madvise}), and how it names itself in that call.
+ * process_madvise}), and how it identifies itself in that call.
  *
  * <p>The kernel and the libc are probed, on three pages mapped for the purpose, rather than judged
- * by their versions: seccomp filters and container sandboxes refuse calls that a kernel has. Probed
- * once per JVM, at the first use.
+ * by their versions: seccomp filters and container sandboxes refuse calls that the kernel supports.
+ * The probe runs once per JVM, at the first use.
  *
  * <pre>
  *   Linux 5.10          the call                                    refuses MADV_DONTNEED
@@ -24,7 +24,8 @@ import java.lang.foreign.ValueLayout;
  * <p>{@code -Dfovea.onePageACall=true} disables it, for comparisons and tests.
  *
  * <p>A descriptor, if needed, stays open until the JVM exits. If it were closed with a database,
- * its number would soon belong to another file, and a late thread would pass that to the kernel.
+ * its number would soon belong to another file, and a late thread would pass that number to the
+ * kernel.
  */
 final class SelfAdvice {
   /** The process of the calling thread. Descriptors are never negative. */
@@ -44,9 +45,10 @@ final class SelfAdvice {
   /**
    * Releases ranges of memory, in order.
    *
-   * @param vector the address of the ranges: an address and a length each, as longs
+   * @param vector the address of the ranges, each given as an address and a length, both longs
    * @param count the number of ranges
-   * @return the number of bytes released, from the first on; a negated error number if none were
+   * @return the number of bytes released, counted from the start of the first range; a negated
+   *     error number if none were released
    */
   static long forget(long vector, int count) {
     return MemoryCalls.processMadvise(SELF, vector, count, MemoryCalls.MADV_DONTNEED);
@@ -70,7 +72,7 @@ final class SelfAdvice {
     return NONE;
   }
 
-  /** Writes three pages, releases the two outer ones by one call, and checks all three. */
+  /** Writes three pages, releases the two outer ones with one call, and checks all three. */
   private static boolean tried(int self) {
     int page = Libc.pageSize();
     long address =

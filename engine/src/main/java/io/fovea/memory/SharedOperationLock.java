@@ -13,10 +13,10 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An {@link OperationLock} that operations hold shared or exclusively. New sharers let a thread
- * that waits for exclusive access go first.
+ * An {@link OperationLock} that operations hold shared or exclusively. New sharers yield to a
+ * thread that waits for exclusive access.
  *
- * <p>Reentrant for sharing. Any thread.
+ * <p>Reentrant for sharing. Safe for use by any thread.
  */
 public class SharedOperationLock {
   private final String name;
@@ -53,12 +53,12 @@ public class SharedOperationLock {
       done = true;
     } finally {
       if (!done) {
-        lock.readLock().unlock(); // after an error the caller does not know that it holds the lock
+        lock.readLock().unlock(); // after an error, the caller does not know that it holds the lock
       }
     }
   }
 
-  /** Releases {@link #lockShared}. */
+  /** Releases the lock taken by {@link #lockShared}. */
   public void unlockShared() {
     for (Holder holder : sharing) {
       if (holder.isMe() && sharing.remove(holder)) {
@@ -100,7 +100,7 @@ public class SharedOperationLock {
     }
   }
 
-  /** Releases {@link #lockAlone}. */
+  /** Releases the lock taken by {@link #lockAlone}. */
   public void unlockAlone() {
     alone = null;
     lock.writeLock().unlock();

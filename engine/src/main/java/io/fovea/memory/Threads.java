@@ -10,12 +10,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>A start may fail.</b> If the system has no memory for another thread or allows no more,
  * {@link Thread#start} throws an {@link OutOfMemoryError}. So a thread is recorded as running only
- * after its start, when {@link #start} returns it. Otherwise no other would be started, and threads
- * that need its work would wait forever.
+ * after its start, when {@link #start} returns it. Otherwise no other thread would be started, and
+ * threads that need its work would wait forever.
  *
  * <p><b>An iteration may fail.</b> A thread that serves others while a database is open survives
- * all exceptions of an iteration of its loop, since it would not be replaced. So a whole iteration
- * is within a {@code try}, from {@link #turn} on, and its handler logs by {@link #tell}.
+ * all exceptions of an iteration of its loop, since it would not be replaced. So a whole iteration,
+ * beginning with {@link #turn}, is within a {@code try}, whose handler logs with {@link #tell}.
  *
  * <p>Any thread.
  *
@@ -35,8 +35,8 @@ public final class Threads {
    *
    * @param name its name
    * @param body what it does
-   * @return the thread, which has begun
-   * @throws Refused if the system allows no more threads; nothing has begun then
+   * @return the thread, which has started
+   * @throws Refused if the system allows no more threads; nothing has been started then
    */
   public static Thread start(String name, Runnable body) {
     Thread thread = unstarted(name, body);
@@ -45,12 +45,12 @@ public final class Threads {
   }
 
   /**
-   * Creates a thread that the caller starts, for a thread that others know before it begins. The
-   * caller must make sure that no thread waits for it if its start fails.
+   * Creates a thread that the caller starts, used for threads that must be known to others before
+   * they start. The caller must make sure that no thread waits for it if its start fails.
    *
    * @param name its name
    * @param body what it does
-   * @return the thread, not started
+   * @return the thread, not yet started
    */
   public static Thread unstarted(String name, Runnable body) {
     return new EngineThread(name, body);
@@ -106,8 +106,8 @@ public final class Threads {
   /**
    * Returns a factory of threads for a pool, which starts them.
    *
-   * @param prefix of their names; a number follows
-   * @return a factory; any thread
+   * @param prefix the prefix of their names; a number follows
+   * @return a factory that any thread may use
    */
   public static ThreadFactory factory(String prefix) {
     ThreadFactory made = Thread.ofPlatform().daemon().name(prefix, 0).factory();
@@ -119,8 +119,8 @@ public final class Threads {
   }
 
   /**
-   * For tests: observes each start of a thread created here. The observer may throw what the system
-   * would. Applies to the whole process.
+   * For tests: observes each start of a thread created here. The observer may throw the errors that
+   * the system would throw. Applies to the whole process.
    *
    * @param observer receives the thread's name; null for none
    */
@@ -140,8 +140,8 @@ public final class Threads {
   }
 
   /**
-   * Logs a failure where a failing logger must not keep others waiting. Does not throw; the text is
-   * concatenated within this method for that reason.
+   * Logs a failure at a point where a failing logger must not keep other threads waiting. Does not
+   * throw; the text is concatenated within this method for that reason.
    *
    * @param logger the logger
    * @param level the level

@@ -6,17 +6,18 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Polling waits for what another thread is about to write, without wake-ups.
+ * Polling waits for a value that another thread is about to write, without wake-ups.
  *
  * <p><b>Virtual threads.</b> The awaited thread may be a virtual thread that has parked, perhaps
- * for a page of a device, and needs a carrier to continue. A virtual thread that yields is resumed
- * before those that were woken; one that spins keeps its carrier. So as many waiters as there are
- * carriers could keep the awaited thread from running forever. A virtual thread that waits longer
- * than a few rounds therefore parks.
+ * for a page from a device, and needs a carrier to continue. A virtual thread that yields is
+ * resumed before threads that were woken; a virtual thread that spins keeps its carrier. So as many
+ * waiters as there are carriers could keep the awaited thread from ever running. A virtual thread
+ * that waits longer than a few rounds therefore parks.
  *
  * <p><b>Interrupts.</b> An interrupted thread does not park: {@link LockSupport#parkNanos} returns
- * at once, and once more for the permit that comes with an interrupt. So it sleeps with its flag
- * cleared and sets it again afterwards. An interrupt never ends a wait and is never lost.
+ * at once, and does so again because of the permit that comes with an interrupt. So the thread
+ * sleeps with its flag cleared and sets it again afterwards. An interrupt never ends a wait and is
+ * never lost.
  */
 public final class Waits {
   /** The number of spins before the processor is yielded. */
@@ -38,11 +39,11 @@ public final class Waits {
     void goOn(Supplier<String> waitsFor);
 
     /**
-     * Returns how long {@link #goOn} will not throw because of time: a thread that sleeps checks
-     * again after that.
+     * Returns the time for which {@link #goOn} will not throw because of a time limit. A sleeping
+     * thread checks again after that time.
      *
-     * @return nanoseconds, more than 0 if goOn has just returned; {@link Long#MAX_VALUE} if time
-     *     does not end the wait
+     * @return nanoseconds, more than 0 if {@code goOn} has just returned; {@link Long#MAX_VALUE} if
+     *     time does not end the wait
      */
     default long nanosLeft() {
       return Long.MAX_VALUE;
@@ -53,7 +54,7 @@ public final class Waits {
 
   /**
    * Converts a time limit to nanoseconds for arithmetic with {@link System#nanoTime}. Limits over a
-   * hundred years, by which a program means "forever", count as a hundred years.
+   * hundred years, which mean "forever", count as a hundred years.
    *
    * @param limit not negative
    */
@@ -67,7 +68,7 @@ public final class Waits {
    * @param attempt the number of rounds so far
    */
   public static void spin(int attempt) {
-    // The holder may be descheduled: then spinning is what keeps it from running.
+    // The holder may be descheduled, and then spinning may be what keeps it from running.
     if (attempt < SPINS) {
       Thread.onSpinWait();
     } else {
@@ -87,7 +88,7 @@ public final class Waits {
   /**
    * Waits for a thread to end. An interrupt does not end the wait; the flag is kept.
    *
-   * @param thread null for none; a thread that was not started counts as ended
+   * @param thread null for none; a thread that has not been started counts as ended
    */
   public static void join(@Nullable Thread thread) {
     boolean interrupted = false;

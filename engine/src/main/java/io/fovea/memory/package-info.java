@@ -2,7 +2,7 @@
  * Native memory: access by offset, comparison and copying, hashing, checksums, reserved regions.
  * Also polling waits and the creation of threads.
  *
- * <p>Purpose: the one place where bytes outside the Java heap are read and written. Everything
+ * <p>Purpose: the only place where bytes outside the Java heap are read and written. Everything
  * above passes a {@link java.lang.foreign.MemorySegment} and an offset; nothing above holds an
  * address.
  *

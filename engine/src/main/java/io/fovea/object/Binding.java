@@ -35,10 +35,10 @@ abstract sealed class Binding
   /** Returns a decoder of values that were stored with another, compatible shape. */
   abstract Decoder decoder(Shape file);
 
-  /** Returns the value of a component, given as text, in records that were written without it. */
+  /** Returns the value, given as text, of a component in records that were written without it. */
   abstract @Nullable Object initial(String text);
 
-  /** Whether older records may lack a component without an annotation. */
+  /** Whether older records may lack a component that has no annotation. */
   boolean hasInitial() {
     return false;
   }

@@ -40,7 +40,7 @@ final class Bindings {
   /**
    * Creates an instance.
    *
-   * @param lookup has access to classes that are not open to this module; null for none
+   * @param lookup a lookup with access to classes that are not open to this module; null for none
    */
   Bindings(MethodHandles.@Nullable Lookup lookup) {
     this.lookup = lookup;
@@ -236,7 +236,7 @@ final class Bindings {
     return new IllegalArgumentException(place + ' ' + what + '.');
   }
 
-  /** A generic type with its arguments, equal to any other with the same. */
+  /** A generic type with its arguments, equal to any other with the same class and arguments. */
   private record Generic(Class<?> raw, List<Type> arguments) implements ParameterizedType {
     static Generic of(ParameterizedType type, Map<TypeVariable<?>, Type> variables) {
       List<Type> arguments = new ArrayList<>();

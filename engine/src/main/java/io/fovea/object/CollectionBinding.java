@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * elements in iteration order. They are read as unmodifiable collections in the same order.
  */
 final class CollectionBinding extends Binding {
-  /** Reads no keys, for lists and sets. */
+  /** Reads nothing: lists and sets have no keys. */
   private static final Decoder NOTHING = in -> null;
 
   private final @Nullable Binding key;

@@ -2,7 +2,7 @@ package io.fovea.object;
 
 import org.jspecify.annotations.Nullable;
 
-/** Reads values of an older stored form and converts them to the present one. */
+/** Reads values of an older stored form and converts them to the current form. */
 @FunctionalInterface
 interface Decoder {
   /** Reads one value, or null if it is null. */

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes keys of a class for lookups in an index by components: the {@link EntryParts} in sequence,
- * those of a record in component order. Safe for use by any thread.
+ * with a record's parts in component order. Safe for use by any thread.
  */
 public final class EntryKey {
   /** A part of a key: how to access it, and its type. */
@@ -57,7 +57,7 @@ public final class EntryKey {
     return leaves.size();
   }
 
-  /** Explains why it is not a key or a prefix of keys of an index; null if it is. */
+  /** Explains why this is not a key of an index, nor a prefix of its keys; null if it is. */
   public @Nullable String difference(ObjectEntries index) {
     List<Shape> types = index.types();
     if (leaves.size() > types.size()) {
@@ -82,7 +82,7 @@ public final class EntryKey {
     return null;
   }
 
-  /** Whether an enum is an older version of the same class. */
+  /** Whether an enum is an older version of another with the same class. */
   static boolean isBeginning(Shape here, Shape there) {
     return here instanceof Enumeration h
         && there instanceof Enumeration t
@@ -93,7 +93,7 @@ public final class EntryKey {
   /**
    * Writes a key.
    *
-   * @return whether no part of it is null
+   * @return whether no part of the key is null
    */
   public boolean write(ObjectWriter out, Object key) {
     boolean whole = true;

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *   anything else               0x01 · part of a key
  *     INT8, INT16, INT32, INT64   as INT64
  *     FLOAT32, FLOAT64            as FLOAT64
- *     enum                        the number of the constant in the newest class (2)
+ *     enum                        the constant's number in the newest class (2)
  * </pre>
  *
  * <p>So a component that is widened or becomes optional keeps its entries, and the index need not
@@ -70,7 +70,7 @@ final class EntryParts {
 
   // ------------------------------------------------------------------------------- from an object
 
-  /** Writes a Java value; an enum by its ordinal. */
+  /** Writes a Java value; an enum constant by its ordinal. */
   static void put(ObjectWriter out, Shape type, @Nullable Object given) {
     Object value = given instanceof Optional<?> o ? o.orElse(null) : given;
     if (value == null) {
@@ -128,7 +128,7 @@ final class EntryParts {
     /** Whether integers of an older version have become floating-point numbers. */
     private final boolean asDouble;
 
-    /** Of an enum, the ordinal in the newest class of each stored constant. */
+    /** For an enum, each stored constant's ordinal in the newest class. */
     private final short[] numbers;
 
     Leaf(Shape file, Shape type) {

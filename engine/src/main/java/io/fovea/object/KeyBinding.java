@@ -12,12 +12,13 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * The stored form of keys: the {@link KeyParts} in sequence, those of a record in component order.
+ * The stored form of keys: the {@link KeyParts} in sequence, with a record's parts in component
+ * order.
  *
  * @param type the class of the key
  * @param shape its shape in the file
- * @param writer takes a writer and a key
- * @param reader takes a reader and returns a key
+ * @param writer a handle that takes a writer and a key
+ * @param reader a handle that takes a reader and returns a key
  */
 record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle reader) {
   static KeyBinding of(Binding binding, String place) {

@@ -53,8 +53,9 @@ public final class ObjectCodec {
   /**
    * Creates the codec of a class.
    *
-   * @param lookup has access to the classes; null for none
-   * @throws IllegalArgumentException if they can't be stored; the message names the component
+   * @param lookup a lookup with access to the classes; null for none
+   * @throws IllegalArgumentException if the records can't be stored; the message names the
+   *     component
    */
   public static ObjectCodec of(
       Class<?> keyType, Class<?> type, MethodHandles.@Nullable Lookup lookup) {
@@ -110,7 +111,7 @@ public final class ObjectCodec {
   }
 
   /**
-   * Returns the form of a class of keys for lookups in an index by components.
+   * Returns the form of the keys of a class for lookups in an index by components.
    *
    * @throws IllegalArgumentException if the byte order of the class is undefined
    */
@@ -120,9 +121,10 @@ public final class ObjectCodec {
   }
 
   /**
-   * Returns the components of an index that is declared on a path: itself, or those of a record.
+   * Returns the components of an index that is declared on a path: the path itself, or the
+   * components of the record there.
    *
-   * @throws IllegalArgumentException if it does not exist, or its byte order is undefined
+   * @throws IllegalArgumentException if the component does not exist or its byte order is undefined
    */
   public List<String> components(String path) {
     for (RecordBinding.Part p : value.parts()) {
@@ -147,8 +149,8 @@ public final class ObjectCodec {
   }
 
   /**
-   * Returns the prefix of all keys that continue the last text or bytes of a key: the key without
-   * its terminator.
+   * Returns the common prefix of all keys that extend the last part of a key, text or bytes: the
+   * key without its terminator.
    */
   public byte[] prefixOfKeys(byte[] key) {
     return Arrays.copyOf(key, key.length - KeyParts.endBytes(keyShape()));
@@ -175,7 +177,7 @@ public final class ObjectCodec {
     values.write(out, Objects.requireNonNull(object, "value"));
   }
 
-  /** Reads a record of the present shape. */
+  /** Reads a record of the current shape. */
   public Object read(ObjectReader in) {
     return Objects.requireNonNull(values.read(in));
   }

@@ -12,20 +12,20 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Builds the keys of index entries from stored objects, from bytes to bytes, by the shapes in the
- * file and without the class. So any program that opens a file can change the table, verify its
- * indexes and build one.
+ * Builds the keys of index entries from stored objects, bytes to bytes, by the shapes in the file
+ * and without the class. So any program that opens a file can change the table, and verify and
+ * build its indexes.
  *
  * <pre>
  *   stored object   version (1) · components           entry   {@link EntryParts} of the components
  *                      │                                       that the index is declared by
- *                      └─► of that version: where each part is, or its value in all its objects
+ *                      └─► of that version: where each part is, or its value in all objects
  * </pre>
  *
  * <p>The position of a part in older versions is determined when a class is first used with the
  * table, by names and by {@link io.fovea.schema.Formerly} and {@link io.fovea.schema.Initial}. The
  * result is stored in the catalog. A class that describes an older version differently is refused,
- * since its program would read other values than the index contains.
+ * since its program would read values that differ from those in the index.
  *
  * <p>Immutable.
  */
@@ -95,9 +95,9 @@ public final class ObjectEntries {
   /**
    * Creates the entries that a class defines.
    *
-   * @param shapes of the versions that the objects have had
-   * @param here the class, with its annotations for older versions, which {@link Shapes} has
-   *     accepted
+   * @param shapes the shapes of the versions that the objects have had
+   * @param here the shape of the class, with its annotations for older versions, accepted by {@link
+   *     Shapes}
    * @param paths the components, as {@link #components} returns them
    * @throws IllegalArgumentException if a component does not exist, or its byte order is undefined
    */
@@ -148,7 +148,7 @@ public final class ObjectEntries {
     for (Component step : steps) {
       int place = at instanceof Composite c ? Composite.find(step, c) : -1;
       if (place < 0) {
-        // All parts of a missing record are null, since it can only be null.
+        // All parts of a missing record are null, since the record can only be null.
         boolean last = step == steps.getLast();
         String text = step.initial();
         if (text == null) {
@@ -184,11 +184,11 @@ public final class ObjectEntries {
   }
 
   /**
-   * Returns the components without parts that a component consists of.
+   * Returns the indivisible components that a component consists of.
    *
    * @param path its name, after those of the enclosing records, separated by dots
-   * @return paths: that one, or those of the components of a record
-   * @throws IllegalArgumentException if it does not exist, or a byte order is undefined
+   * @return paths: the given one, or those of the record's components
+   * @throws IllegalArgumentException if the component does not exist or a byte order is undefined
    */
   public static List<String> components(Composite shape, String path) {
     List<String> all = new ArrayList<>();
@@ -251,7 +251,7 @@ public final class ObjectEntries {
    * Explains how another definition differs.
    *
    * @param here the definition of a class; it may have one more version
-   * @return null if it has the same entries for the same objects
+   * @return null if it defines the same entries for the same objects
    */
   public @Nullable String difference(ObjectEntries here) {
     if (parts.size() != here.parts.size()) {
@@ -321,11 +321,11 @@ public final class ObjectEntries {
   // --------------------------------------------------------------------------------------- making
 
   /**
-   * Writes the parts of a stored object, all that {@code in} contains; returns whether none is
-   * null.
+   * Writes the parts of a stored object, which takes up all of {@code in}; returns whether no part
+   * is null.
    *
    * @param places scratch memory, one element per part
-   * @throws IllegalArgumentException if it is not an object of a known version
+   * @throws IllegalArgumentException if the bytes are not an object of a known version
    * @throws IndexOutOfBoundsException likewise
    */
   public boolean write(ObjectReader in, ObjectWriter out, int[] places) {

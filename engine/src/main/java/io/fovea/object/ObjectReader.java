@@ -17,11 +17,11 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what an {@link ObjectWriter} wrote, in the same order.
+ * Reads the values that an {@link ObjectWriter} wrote, in the same order.
  *
- * <p>Other bytes give wrong values, an {@link IndexOutOfBoundsException} or an {@link
- * IllegalArgumentException}, and never use more memory than there are bytes. Used by one thread at
- * a time.
+ * <p>Other bytes lead to wrong values, an {@link IndexOutOfBoundsException} or an {@link
+ * IllegalArgumentException}, but never to the use of more memory than there are bytes. Used by one
+ * thread at a time.
  */
 public final class ObjectReader {
   private static final VarHandle SHORT =
@@ -48,7 +48,7 @@ public final class ObjectReader {
     return bytes;
   }
 
-  /** Returns a buffer of at least some length, as {@link #buffer} does. */
+  /** Returns a buffer of at least the given length, as {@link #buffer()} does. */
   public byte[] buffer(int length) {
     if (bytes.length < length) {
       bytes = new byte[length];
@@ -74,7 +74,7 @@ public final class ObjectReader {
     key = of;
   }
 
-  /** Whether everything was read. */
+  /** Whether all bytes have been read. */
   public boolean isAtEnd() {
     return at == end;
   }

@@ -28,7 +28,7 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and writes objects and keys without their class, by their shapes in the file.
+ * Reads and writes objects and keys without their classes, by their shapes in the file.
  *
  * <pre>
  *   shape            value                      part of a key, as text
@@ -39,11 +39,11 @@ import org.jspecify.annotations.Nullable;
  *   DECIMAL          BigDecimal                 -
  *   CHAR, TEXT       Character, String          unchanged
  *   BYTES            byte[]                     hexadecimal digits
- *   UUID, times      UUID, Instant, Duration,   as from their toString
+ *   UUID, times      UUID, Instant, Duration,   the result of toString
  *                    LocalDate, and so on
  *   enum             the constant's name        its name
  *   list, set        List                       -
- *   map              Map by the text of the keys, or a List of {key, value}
+ *   map              Map keyed by the keys' text, or a List of {key, value}
  *   record           Map by components          its parts in sequence
  * </pre>
  *
@@ -171,9 +171,9 @@ public final class ObjectText {
   }
 
   /**
-   * Writes an object of the newest version, without its class and constructor. The values are as
-   * {@link #object(List, byte[])} returns them; a scalar may be given as text, and a missing one is
-   * null.
+   * Writes an object of the newest version, without its class and constructor. The values have the
+   * form that {@link #object(List, byte[])} returns; a scalar may be given as text, and a missing
+   * value is null.
    *
    * @throws IllegalArgumentException if a name is not a component, or a value does not fit
    */
@@ -419,7 +419,7 @@ public final class ObjectText {
   }
 
   /**
-   * Creates a prefix of the keys of an index's entries from text; null elements stand for null.
+   * Creates a prefix of the entry keys of an index from text; null elements stand for null.
    *
    * @throws IllegalArgumentException if there are too many, or one is not a value of its part
    */

@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  *   DECIMAL                     presence (1) · scale (4) · as INTEGER
  *   UUID                        presence (1) · most significant (8) · least significant (8)
  *   INSTANT, DURATION           presence (1) · seconds (8) · nanoseconds (4)
- *   DATE, TIME, DATETIME        presence (1) · days (8) and, or, nanoseconds of the day (8)
- *   count                       7 bits per byte, low bits first; all but the last have the high bit
+ *   DATE, TIME, DATETIME        presence (1) · days (8), nanoseconds of the day (8), or both
+ *   count                       7 bits per byte, low bits first; bit 7 is set in all but the last
  * </pre>
  *
  * <p>Used by one thread at a time.
@@ -211,7 +211,7 @@ public final class ObjectWriter {
     }
     int n = value.length();
     if (n < 0x7F) {
-      // Most texts are short and ASCII: then the length is known and takes one byte.
+      // Most text is short ASCII: its encoded length is known in advance and takes one byte.
       int from = room(1 + n);
       byte[] to = bytes;
       int i = 0;

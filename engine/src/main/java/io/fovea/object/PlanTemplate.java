@@ -24,8 +24,8 @@ final class PlanTemplate implements Plan {
   /**
    * Creates a plan.
    *
-   * @param write takes a writer and an object
-   * @param read takes a reader and returns an object
+   * @param write a handle that takes a writer and an object
+   * @param read a handle that takes a reader and returns an object
    */
   static Plan of(MethodHandle write, MethodHandle read) {
     MethodHandles.Lookup lookup = MethodHandles.lookup();

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * Java records: a presence byte (except for the record that is a table's value), then the
  * components in declaration order.
  *
- * <p>Writer and reader are one method handle each, composed from those of the components. The
- * canonical constructor receives its arguments in order; its exceptions propagate.
+ * <p>The writer and the reader are one method handle each, composed from those of the components.
+ * The canonical constructor receives its arguments in order; its exceptions propagate.
  */
 final class RecordBinding extends Binding {
   /**

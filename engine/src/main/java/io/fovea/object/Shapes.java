@@ -37,7 +37,7 @@ public final class Shapes {
    * </pre>
    *
    * @param text the result of {@link Object#toString}
-   * @throws IllegalArgumentException if it is not a shape
+   * @throws IllegalArgumentException if the text is not a shape
    */
   public static Shape parse(String text) {
     Shapes parser = new Shapes(text);

@@ -12,7 +12,7 @@
  *   Decoder, Skip    objects of older shapes
  *   Shapes           parses and compares shapes
  *   ObjectEntries    entries of indexes by components, from the bytes of objects
- *   EntryKey         keys for lookups in them
+ *   EntryKey         keys for lookups in these indexes
  * </pre>
  *
  * <p>May import: error, schema. Threading: codecs and plans are safe for any thread; writers and
