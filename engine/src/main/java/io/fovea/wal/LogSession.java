@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  * begins at s:
  *
  * <ul>
- *   <li>C2 sees S1: the slot is a tail from before S2, so it is at most s, and holds back the
- *       redo point.
+ *   <li>C2 sees S1: the slot is a tail from before S2, so it is at most s, and holds back the redo
+ *       point.
  *   <li>C2 misses S1, because it comes before it: then C1 comes before S2 too, and T ≤ s.
  *   <li>C2 sees S4: then C3 sees S3, and the frames' recLsn hold back the redo point.
  * </ul>
