@@ -11,8 +11,8 @@ import java.io.IOException;
  * Encodes fields of rows and parts of keys in catalog entries.
  *
  * <pre>
- *   type (1): {@link FieldType#code}; 10 for a variable-length string, 11 for a variable-length byte
- *     string; plus 128 if nullable
+ *   type (1): {@link FieldType#code}; 10 for a variable-length string, 11 for a
+ *     variable-length byte string; plus 128 if nullable
  *   size (4): of a decimal, 256 times its precision plus its scale; otherwise {@link Field#width}
  * </pre>
  *

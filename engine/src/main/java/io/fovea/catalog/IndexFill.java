@@ -96,7 +96,7 @@ final class IndexFill implements Loads.Work {
   private boolean ended;
 
   /**
-   * @param the waits of the same build
+   * @param waits the waits of the same build
    * @param session used exclusively by this build
    * @param file used exclusively by this build, which closes it
    */
