@@ -256,8 +256,8 @@ public final class DeferredDrops {
    * recovery that starts before their creation finds their pages. The redo point is therefore held
    * back until the pages are free. A close before that leaves the file to recovery.
    *
-   * @param hold has held back the redo point since before the trees were created; this object takes
-   *     ownership
+   * @param hold a session that has held back the redo point since before the trees were created;
+   *     this object takes ownership of it
    */
   void addUnknown(List<BTree> trees, LogSession hold) {
     RedoHold unknown = new RedoHold(hold, trees.size());

@@ -56,7 +56,7 @@ final class FreshTrees {
   private boolean known;
 
   /**
-   * @param session begun before the first page of the trees was allocated
+   * @param session a session that began before the first page of the trees was allocated
    * @param step runs an action that touches pages, or throws if the build is abandoned
    */
   FreshTrees(

@@ -46,7 +46,8 @@ public final class OrphanPages {
     try {
       trees.forEach(this::strays);
     } catch (StorageFullException e) {
-      // Even the log has no space. A checkpoint may free some, so it must not wait for space.
+      // Even the log has no space. A checkpoint may free some, so the checkpoint must not wait for
+      // it.
     }
   }
 

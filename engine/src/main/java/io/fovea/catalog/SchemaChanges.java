@@ -110,8 +110,8 @@ final class SchemaChanges {
   /**
    * Runs the rest of a close under the lock.
    *
-   * @param rest receives whether the lock was obtained, which fails if an operation does not end
-   *     within a minute
+   * @param rest receives whether the lock was obtained: false if an operation does not end within a
+   *     minute
    */
   void closing(Consumer<Boolean> rest) {
     boolean mine = lock.lockFirmly("close the database", CLOSING_NANOS);

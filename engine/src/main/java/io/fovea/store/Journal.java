@@ -518,7 +518,7 @@ public final class Journal {
   }
 
   /**
-   * Closes a clean file that was not written since it was opened.
+   * Finishes without writing, for a clean file that was not written since it was opened.
    *
    * @throws io.fovea.error.DurabilityLostException if marking the file failed, so that its state is
    *     unknown

@@ -138,7 +138,7 @@ public final class Store {
         // After recovery, whose counts may come from the catalog, which the next close changes.
         journal.counts();
         journal.noteTables();
-        journal.begin(); // not earlier: a checkpoint without counts would lose them
+        journal.begin(); // not earlier: a checkpoint without counts makes them unknown
       }
     }
   }
