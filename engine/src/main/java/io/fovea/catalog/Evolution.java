@@ -40,7 +40,7 @@ final class Evolution {
     final @Nullable Field before;
 
     /**
-     * The value for rows without the field, as {@link DefaultValue} encodes it for {@link #before}.
+     * The value for rows without the field, as {@link DefaultValue} encodes it for {@code before}.
      */
     final byte[] value;
 
