@@ -5,7 +5,7 @@ import java.util.function.LongSupplier;
 
 /**
  * Limits background work so that concurrent transactions keep their commit rate. Work and rest
- * alternate, and the commits of others are counted in both.
+ * alternate, and concurrent commits are counted in both phases.
  *
  * <pre>
  *   work 5 ms │ rest │ work 5 ms │ rest │ ...
@@ -14,15 +14,15 @@ import java.util.function.LongSupplier;
  *
  * <p>Without concurrent commits there is no rest. Confined to one thread.
  *
- * <p>Rejected: a fixed share, too large on two processors and too small on many; a lower thread
- * priority, which the JVM ignores by default.
+ * <p>Rejected: a fixed share, which is too large on two processors and too small on many; and a
+ * lower thread priority, which the JVM ignores by default.
  */
 final class BackgroundThrottle {
   private static final long WORK_NANOS = 5_000_000;
   private static final long REST_MIN_NANOS = 250_000;
   private static final long REST_MAX_NANOS = 100_000_000;
 
-  /** The largest acceptable loss of the commit rate of others. */
+  /** The largest acceptable loss of the concurrent commit rate, as a fraction. */
   private static final double LOSS_MAX = 0.1;
 
   private static final double SHARE_MIN = 0.1;
@@ -56,7 +56,7 @@ final class BackgroundThrottle {
     begin(SHARE_MIN);
   }
 
-  /** Begins work that others may have to wait for; its share is at least one half. */
+  /** Begins work that other threads may wait for; its share is at least one half. */
   void beginQuickly() {
     begin(SHARE_MIN_QUICKLY);
   }
@@ -103,7 +103,7 @@ final class BackgroundThrottle {
   }
 
   /**
-   * Returns the share of time for the work, from the commit rates of others at rest and during
+   * Returns the share of time for the work, given the concurrent commit rates at rest and during
    * work.
    */
   static double share(double alone, double beside) {

@@ -7,11 +7,13 @@ import io.fovea.store.Store;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 
-/** Makes a backup of a database: online if it has a log, exclusively without one. */
+/** Backs up a database: online if it has a log, otherwise with exclusive access. */
 public final class BackupRun {
   private BackupRun() {}
 
-  /** Returns the file name for the copy: the original's, or a default for a database in memory. */
+  /**
+   * Returns the file name of the copy: the original name, or a default for an in-memory database.
+   */
   public static String fileName(Store store) {
     String name = store.fileName();
     try {
@@ -25,7 +27,7 @@ public final class BackupRun {
   /**
    * Runs a backup.
    *
-   * @param backup the target; closed at the end
+   * @param backup the target; closed before this method returns
    */
   public static Backup.Result run(Store store, Schema schema, Backup backup) {
     try (backup) {
@@ -42,9 +44,9 @@ public final class BackupRun {
     }
   }
 
-  /** Copies pages while nothing changes; everything written is the complete database. */
+  /** Copies all pages while nothing changes, so the copy is complete without a log. */
   private static Backup.Result cold(Store store, Schema schema, Backup backup) {
-    // If the file is unchanged since its last close, the catalog has the counts.
+    // If the file is unchanged since its last close, the catalog already contains the counts.
     long counted = store.isMarked() ? schema.saveCounts() : store.countsNumber();
     store.pool().flushAll();
     Superblock clean = store.complete().counted(counted);

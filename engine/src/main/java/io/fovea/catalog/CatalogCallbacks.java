@@ -12,7 +12,7 @@ public interface CatalogCallbacks {
   /** One part of a larger operation, run in a transaction. */
   @FunctionalInterface
   interface Piece {
-    /** Runs the part; {@code attempt} is 1 at first, and higher after a conflict. */
+    /** Runs the part; {@code attempt} starts at 1 and increases after each conflict. */
     void run(StatementContext statementContext, Tx tx, int attempt);
   }
 

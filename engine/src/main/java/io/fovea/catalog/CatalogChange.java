@@ -30,12 +30,12 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   long values to chains ─► SCHEMA record ─► the catalog's tree ─► old chains freed
  *                            │
- *      before: nothing has happened    after: it has, whatever fails
+ *      before: no effect    after: in effect, whatever fails
  * </pre>
  *
- * <p>After the record nothing may fail: pages for splits are reserved in advance, lack of frames is
- * waited out, and failed reads are retried. Any other failure stops the database, and recovery
- * applies the record.
+ * <p>Nothing may fail once the record is appended: pages for splits are reserved in advance, the
+ * change waits for free frames, and failed reads are retried. Any other failure stops the database,
+ * and recovery applies the record.
  *
  * <p>As part of a commit ({@link CatalogTransaction}), the steps are called one by one: {@link
  * #stage}, {@link #append}, {@link #install}, {@link #release}; or {@link #undo}.
@@ -45,10 +45,10 @@ import org.jspecify.annotations.Nullable;
 public final class CatalogChange {
   private static final long PAUSE_NANOS = 1_000_000;
 
-  /** How many reads of a catalog page may fail before the database stops. */
+  /** The number of failed reads of a catalog page after which the database stops. */
   private static final int READS_MAX = 32;
 
-  /** Null during recovery: then nothing is waited for. */
+  /** Null during recovery, when nothing waits. */
   private final @Nullable TxEngine engine;
 
   private final BTree catalog;
@@ -72,8 +72,8 @@ public final class CatalogChange {
   boolean happened;
 
   /**
-   * Whether the change is complete, in memory too. If not, its session holds back the redo point
-   * for good.
+   * Whether the change is complete, including in memory. If not, its session holds back the redo
+   * point permanently.
    */
   boolean whole;
 
@@ -87,13 +87,13 @@ public final class CatalogChange {
     this.session = session;
   }
 
-  /** Adds a tree to those that the catalog knows. */
+  /** Adds a tree to the catalog. */
   CatalogChange publishes(BTree tree) {
     published.add(tree);
     return this;
   }
 
-  /** Removes a tree from those that the catalog knows. */
+  /** Removes a tree from the catalog. */
   CatalogChange drops(BTree tree) {
     dropped.add(tree);
     return this;
@@ -145,7 +145,7 @@ public final class CatalogChange {
   /**
    * Applies the change atomically.
    *
-   * @param follows the update in memory. If it fails, memory and catalog differ, so the database
+   * @param follows the in-memory update; if it fails, memory and catalog differ, so the database
    *     stops
    * @return the LSN up to which the log must be durable; 0 without a log
    * @throws io.fovea.error.DatabaseClosedException if an earlier failure stopped the database
@@ -179,7 +179,7 @@ public final class CatalogChange {
               catalog.freeChain(adopted, session);
             }
           } finally {
-            // An incomplete change holds back the redo point for good.
+            // An incomplete change holds back the redo point permanently.
             if (whole || !happened) {
               session.end();
               catalog.pool().promises().release(session, 0);
@@ -226,7 +226,7 @@ public final class CatalogChange {
 
   // ------------------------------------------------------------------------ as a part of a commit
 
-  /** Writes long values with the commit's session, which later steps use too. */
+  /** Writes long values with the commit's session, which the later steps also use. */
   void stage(LogSession own, Arena arena) {
     session = own;
     copy(arena);
@@ -265,7 +265,9 @@ public final class CatalogChange {
     return session.recordStart();
   }
 
-  /** Installs the records; the commit is in the log, and the session's position is its record. */
+  /**
+   * Installs the records. The commit is in the log, and the session is positioned at its record.
+   */
   void install() {
     for (Operation o : operations) {
       install(o);
@@ -277,14 +279,14 @@ public final class CatalogChange {
     catalog.freeChain(released, session);
   }
 
-  /** Frees the new long values: the commit is not in the log. */
+  /** Frees the new long values, because the commit is not in the log. */
   void undo() {
     catalog.freeChain(adopted, session);
   }
 
   // ------------------------------------------------------------------------------------- its steps
 
-  /** Returns an upper limit for the records that are added or grow. */
+  /** Returns an upper bound on the number of records that are added or grow. */
   int inserts() {
     int n = 0;
     for (Operation o : operations) {
@@ -293,7 +295,7 @@ public final class CatalogChange {
     return n;
   }
 
-  /** Returns the bytes of the records in {@link #inserts}. */
+  /** Returns the size in bytes of the records that {@link #inserts} counts. */
   long bytes() {
     long sum = 0;
     for (Operation o : operations) {

@@ -74,10 +74,10 @@ public record CatalogEntry(
     Extras extras) {
   private static final int VERSION = 5;
 
-  /** The newest version without fields of variable length. */
+  /** The newest version without variable-length fields. */
   private static final int VERSION_WITHOUT_VARIABLE = 4;
 
-  /** The newest version with only integers, texts and byte strings, none of them nullable. */
+  /** The newest version whose fields are only non-nullable integers, strings and byte strings. */
   private static final int VERSION_WITHOUT_TYPES = 3;
 
   /** The newest version without extension fields. */
@@ -91,9 +91,9 @@ public record CatalogEntry(
   private static final int HINTS_SHIFT = 2;
 
   /**
-   * Optional properties. Each is a separate extension field, absent if the table does not have it.
-   * A new one needs a component here, a number in {@link ExtensionFields}, and a place in the page
-   * of the file format.
+   * Optional properties. Each is a separate extension field, absent if the table lacks the
+   * property. A new property needs a component here, a number in {@link ExtensionFields}, and an
+   * entry in the file format document.
    *
    * @param history the versions of its rows; null if there has been only one
    * @param expiry how records expire; null if they do not
@@ -117,7 +117,9 @@ public record CatalogEntry(
       return new Extras(history, other, objects);
     }
 
-    /** Returns a copy with other object versions, in which the time may have another name. */
+    /**
+     * Returns a copy with other object versions, in which the time component may have a new name.
+     */
     Extras with(ObjectHistory others, @Nullable Expiry other) {
       return new Extras(history, other, others);
     }
@@ -147,7 +149,7 @@ public record CatalogEntry(
       }
     }
 
-    /** Whether objects or byte strings that have expired are found by an index. */
+    /** Returns whether the sweep finds expired objects or byte strings by this index. */
     boolean isByTime(IndexEntry index) {
       return expiry instanceof Expiry.OfObjects by
           ? index.objects != null && index.objects.paths().getFirst().equals(by.component())
@@ -215,7 +217,7 @@ public record CatalogEntry(
    * @param extractedKey the key of an extracted index, else null
    * @param fields the fields of an index that is not extracted
    * @param hints the hints in its entries
-   * @param objects how entries are made from components of objects; null for other indexes
+   * @param objects how entries are built from components of objects; null for other indexes
    */
   public record IndexEntry(
       String name,
@@ -268,7 +270,7 @@ public record CatalogEntry(
           i.objects == null ? null : i.objects.entries());
     }
 
-    /** Returns this index with its fields as they are named now. */
+    /** Returns this index with the current names of its fields. */
     IndexEntry by(List<Field> others) {
       return new IndexEntry(name, unique, treeId, rootPid, extractedKey, others, hints, objects);
     }
@@ -576,7 +578,7 @@ public record CatalogEntry(
     return extras.expiry != null && spec.expiry() == null ? unsaid(extras.expiry) : null;
   }
 
-  /** Describes an expiry that a specification lacks. */
+  /** Describes an expiry that is missing from a specification. */
   static String unsaid(Expiry expiry) {
     return "its "
         + expiry

@@ -12,10 +12,11 @@ import java.util.HexFormat;
  *
  * <pre>
  *   "t" · name in UTF-8                         if the name has 1 to 255 bytes
- *   "t" · FF · SHA-256 of the name in UTF-8     otherwise: the record has the name as an {@linkplain ExtensionFields extension field}
+ *   "t" · FF · SHA-256 of the name in UTF-8     otherwise; the record then contains the
+ *                                               name in its {@link ExtensionFields}
  * </pre>
  *
- * <p>A name of 255 characters may have 765 bytes, but a key in a page of 4 KiB at most 512. FF does
+ * <p>A name of 255 characters may take 765 bytes, but a key in a 4 KiB page at most 512. FF does
  * not occur in UTF-8, so keys of short and long names differ. Hash collisions are assumed not to
  * occur.
  */

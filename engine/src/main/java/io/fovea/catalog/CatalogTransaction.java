@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   body     table(spec)        creates trees, durably marked for release ("d") ─► a private table
  *            dropTable, rename  recorded in memory
- *   commit   locks: tables to drop or rename, then the schema; are all lookups still valid?
+ *   commit   locks: tables to drop or rename, then the schema; lookups validated
  *            pages reserved, items locked
  *            tables to drop: GOING ─► quiescent point: decides, alone
  *            CATALOG · RANGE* · COMMIT_PART* · COMMIT in the log       committed
@@ -44,26 +44,26 @@ import org.jspecify.annotations.Nullable;
  *   abort    new trees released: their pages are freed
  * </pre>
  *
- * <p><b>Atomicity.</b> The CATALOG record takes effect only if the COMMIT behind it is present. New
- * trees are deferred in the catalog from their first page on. The commit turns them into tables;
- * after an abort or a crash {@link DeferredDrops} frees them.
+ * <p><b>Atomicity.</b> The CATALOG record takes effect only if the COMMIT behind it is present. The
+ * catalog lists each new tree as deferred as soon as its first page is allocated. The commit turns
+ * the trees into tables; after an abort or a crash {@link DeferredDrops} frees them.
  *
  * <p><b>Serializability.</b> A body takes no lock that outlasts a call. It remembers its name
  * lookups, and the commit compares them. Let C be a commit that changes the catalog. It decides at
- * a quiescent point, so it lies between transactions A that have decided before, and transactions B
- * that decide later on new reads, under every protocol ({@link io.fovea.txn.CommitGate}).
+ * a quiescent point, so under every protocol it lies between transactions A that decided earlier
+ * and transactions B that decide later, on new reads ({@link io.fovea.txn.CommitGate}).
  *
  * <ul>
  *   <li><i>Lookups by C</i> are compared under the schema lock, which C holds until everything is
  *       published.
- *   <li><i>Lookups by others</i> that write are compared when these decide, inside the gate ({@link
- *       #catalogReadsValid}). A has seen nothing of C. B either meets {@link Schema#isChanging},
- *       which is stored before the quiescent point and cleared when C is published, and is aborted;
- *       or it finds the tables as C left them.
+ *   <li><i>Lookups by other writing transactions</i> are compared when those decide, inside the
+ *       gate ({@link #catalogReadsValid}). A has seen no effect of C. B either meets {@link
+ *       Schema#isChanging}, which is set before the quiescent point and cleared when C is
+ *       published, and is aborted, or it finds the tables as C left them.
  *   <li><i>Uses of a table that C drops.</i> If B used it earlier, B is aborted, because the drop
- *       is recorded before the quiescent point. If B comes later, it finds GOING, also stored
- *       before that point, and is aborted; or it finds the table dropped and fails, or is aborted
- *       if it has looked the table up.
+ *       is recorded before the quiescent point. If B uses it later, it either finds GOING, which is
+ *       also stored before that point, and is aborted; or it finds the table dropped and fails, or
+ *       is aborted if it had already looked the table up.
  *   <li><i>Uses of a table that C creates</i> come after C is published, by B.
  * </ul>
  *
@@ -74,18 +74,20 @@ import org.jspecify.annotations.Nullable;
  * schema lock, items, the gate. The holder of the schema lock never waits for a context or for log
  * space: a load that holds back the redo point may be waiting for the lock. Under two-phase locking
  * a transaction holds items when it requests the schema lock, whose holder may be a pessimistic
- * commit that waits for these items; so it waits a second at most and then aborts. Table locks may
- * be held for a whole index build, so they are only tried. A thread that opens a snapshot holds the
- * schema lock when it closes the gate, and no item. docs/internals/concurrency.md has the whole
- * order.
+ * commit that waits for these items; so it waits at most one second and then aborts. A table lock
+ * may be held for a whole index build, so the wait for it is short. A thread that opens a snapshot
+ * holds the schema lock when it closes the gate, and no item. docs/internals/concurrency.md lists
+ * the complete order.
  *
  * <p>Confined to the transaction's thread, except {@link #ended}.
  */
 public final class CatalogTransaction implements CatalogPart {
-  /** How long a table lock is waited for. An index build gives up when its table is dropped. */
+  /**
+   * How long a commit waits for a table lock. An index build gives up when its table is dropped.
+   */
   private static final long CHANGING_NANOS = 200_000_000;
 
-  /** How often a lookup checks whether another commit has published. */
+  /** The maximum number of times a lookup checks whether another commit has published. */
   private static final int LOOKS_MAX = 1_000;
 
   private static final long LOOK_NANOS = 100_000;
@@ -101,7 +103,7 @@ public final class CatalogTransaction implements CatalogPart {
   /** All tables, if the transaction has listed them. */
   private @Nullable Map<String, TableCore> seenAll;
 
-  /** Changes relative to {@link #seen}; a null value is a dropped name. */
+  /** Changes relative to {@link #seen}; a null value marks a dropped name. */
   private final Map<String, @Nullable TableCore> now = new TreeMap<>();
 
   private final SequenceReads sequences;
@@ -374,7 +376,7 @@ public final class CatalogTransaction implements CatalogPart {
   /**
    * Visits the changes of table names, and the tables that the transaction creates.
    *
-   * @param name receives each changed name in order, and whether a table has that name now
+   * @param name receives each changed name, in order, and whether a table now has that name
    * @param made receives each created table
    */
   public void forEachChange(BiConsumer<String, Boolean> name, Consumer<TableCore> made) {
@@ -411,7 +413,7 @@ public final class CatalogTransaction implements CatalogPart {
     return cuts.forget(core);
   }
 
-  /** Returns the exception for a range whose records differ from those counted. */
+  /** Returns the exception for a range that no longer matches its count. */
   public RuntimeException changed(TableCore core) {
     return conflict(
         "records in a range that it deletes from table " + core.shown() + " have changed");
@@ -420,7 +422,7 @@ public final class CatalogTransaction implements CatalogPart {
   // --------------------------------------------------------------------------------------- commit
 
   /**
-   * Takes the locks and validates all lookups. {@link #unlock} must follow in any case.
+   * Takes the locks and validates all lookups. {@link #unlock} must follow, even after a failure.
    *
    * @throws io.fovea.error.TransactionAbortedException if a lookup is invalid or a lock is not
    *     available
@@ -431,7 +433,8 @@ public final class CatalogTransaction implements CatalogPart {
     }
     String what = "commit changes of the catalog";
     store.willWrite();
-    store.engine().awaitRoom(); // before the locks: the holder of the redo point may want them
+    // Before the locks: the thread that holds back the redo point may need them.
+    store.engine().awaitRoom();
     for (TableCore core : touched()) {
       lock(core, what);
     }
@@ -452,7 +455,7 @@ public final class CatalogTransaction implements CatalogPart {
     change = change();
   }
 
-  /** Returns the tables, other than new ones, that are dropped, renamed or lose a range. */
+  /** Returns the existing tables that are dropped, are renamed or lose a range. */
   private Set<TableCore> touched() {
     Set<TableCore> all = Collections.newSetFromMap(new IdentityHashMap<>());
     all.addAll(dropped);
@@ -609,7 +612,7 @@ public final class CatalogTransaction implements CatalogPart {
     mine().install();
     cuts.install(session);
     List<TableCore> stay = made.stream().filter(now::containsValue).toList();
-    stay.forEach(TableCore::made); // before other threads can find it
+    stay.forEach(TableCore::made); // before other threads can find the tables
     long lsn = session.logging() ? session.recordEnd() : 0;
     schema.publish(now, lsn);
     sequences.publish(lsn);

@@ -26,13 +26,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   drops   pages of dropped tables are freed if no transaction uses them
- *   find    is there a node in a high page?              under the schema lock
+ *   find    search for a node in a high page             under the schema lock
  *   raise   low free pages to the top of the free list
  *   piece   pages allocated ─► nodes moved there         under the schema lock, separate session
  *                             {@link TreeCompaction}
  *   pause   as the bandwidth limit requires
- *   roots   the same with roots of trees                 {@link RootMoves}
- *   values  the same with pages of long values           {@link LongValueMoves}
+ *   roots   likewise for roots of trees                  {@link RootMoves}
+ *   values  likewise for pages of long values             {@link LongValueMoves}
  *   end     free pages at the end truncated ─► checkpoint: the file is shorter
  *   punch   sorted runs of free pages ─► checkpoint ─► holes punched, in pieces
  * </pre>
@@ -40,13 +40,13 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Low</b> pages are those below what the high-water mark would be without free pages.
  *
  * <p><b>The schema lock</b> keeps the set of trees constant during a piece. Trees that no table or
- * complete index owns are skipped. Walks along the free list may take long and run without that
- * lock, because a checkpoint also makes them; verification excludes them.
+ * complete index owns are skipped. Traversals of the free list may take long and run without that
+ * lock, because a checkpoint also performs them; verification excludes them.
  *
  * <p>Thread-safe; one run at a time.
  */
 public final class Compaction {
-  /** The most pages that a piece moves. */
+  /** The maximum number of pages that a piece moves. */
   private static final int PIECE_PAGES = 256;
 
   private static final int PIECE_NODES = 256;
@@ -54,7 +54,9 @@ public final class Compaction {
   /** Spare pages take at most this fraction of the frames. */
   private static final int FRAMES_PART = 16;
 
-  /** How many searches for low free pages in a row may fail because others took them. */
+  /**
+   * How many consecutive searches for low free pages may fail because other threads took the pages.
+   */
   private static final int RAISES = 16;
 
   private static final long PAUSE_NANOS = 20_000_000;
@@ -65,20 +67,20 @@ public final class Compaction {
   /** How many high pages are examined between two progress reports. */
   private static final int LOOKED_PAGES = 1 << 16;
 
-  /** How often the end is truncated; each attempt stops at busy pages. */
+  /** How many times truncation is attempted; each attempt stops at a busy page. */
   private static final int CUTS = 16;
 
   /** The size of the first punch, which shows whether the file system supports it. */
   private static final int FIRST_PUNCH_PAGES = 1024;
 
-  /** How many checkpoints are made to get past the gathered pages. */
+  /** How many checkpoints to make so that the redo point passes the gathered pages. */
   private static final int CHECKPOINTS = 4;
 
   private enum Look {
     FOUND,
     /** None so far. */
     NOTHING_YET,
-    /** The tree has no more, or is no longer live. */
+    /** The tree has no more high nodes, or is no longer live. */
     DONE
   }
 
@@ -88,7 +90,7 @@ public final class Compaction {
    * @param moved pages moved so far
    * @param before pages of the file at the beginning
    * @param now pages of the file now
-   * @param needed pages that the file would have without free ones
+   * @param needed pages that the file would have without free pages
    * @param punched free pages whose space was returned to the file system
    */
   public record State(long moved, long before, long now, long needed, long punched) {}
@@ -127,7 +129,7 @@ public final class Compaction {
   /**
    * Runs a compaction.
    *
-   * @param bytesPerSecond the limit on moved bytes; 0 for none
+   * @param bytesPerSecond the limit on bytes moved per second; 0 for none
    * @param punch whether to punch holes for the free pages that remain
    * @param progress receives the state after each piece and step; an exception ends the compaction
    */
@@ -176,7 +178,7 @@ public final class Compaction {
 
   /**
    * Waits for the current run to end, once the store is closing. A run that does not end in time is
-   * in user code, and changes no more pages.
+   * in user code and changes no further pages.
    */
   void end() {
     lock.awaitRelease("close the database", SchemaChanges.CLOSING_NANOS);
@@ -275,7 +277,7 @@ public final class Compaction {
     }
   }
 
-  /** Raises low free pages to the top of the list; returns 0 if others took them. */
+  /** Raises low free pages to the top of the list; returns 0 if other threads took them. */
   private int raise(int pages, String what, Consumer<State> progress) {
     int raised;
     while ((raised = space().raise(session(), low(), pages, this::stops)) == PoolSpace.GOES_ON) {
@@ -297,8 +299,8 @@ public final class Compaction {
   }
 
   /**
-   * Returns whether a table or complete index has the tree, which cannot change under the schema
-   * lock.
+   * Returns whether the tree belongs to a table or complete index. The answer cannot change under
+   * the schema lock.
    */
   private boolean isLive(BTree tree) {
     return trees().contains(tree);
@@ -357,9 +359,7 @@ public final class Compaction {
 
   // ---------------------------------------------------------------------------------- long values
 
-  /**
-   * Moves high pages of long values, in trees that have any according to a scan of all high pages.
-   */
+  /** Moves high pages of long values, in the trees in which a scan of all high pages found any. */
   private void moveLongValues(String what, long bytesPerSecond, Consumer<State> progress) {
     Map<Integer, Long> high = new HashMap<>();
     int[] looked = {0};
@@ -484,7 +484,7 @@ public final class Compaction {
       punched += pages;
       progress.accept(state());
       if (more < max || pages == 0) {
-        break; // none left; or the file system can't, a backup runs, or others have used them
+        break; // no pages left, holes unsupported, a backup in progress, or the pages were reused
       }
       pace(bytesPerSecond, what);
     }

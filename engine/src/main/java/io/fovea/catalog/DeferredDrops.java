@@ -38,38 +38,40 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <ol>
- *   <li>The catalog has them until their last page is free, so neither the redo point nor a close
- *       has to wait, and the next opening continues.
+ *   <li>The catalog lists the trees until their last page is free, so neither the redo point nor a
+ *       close has to wait, and the next opening continues.
  *   <li>No transaction waits. Transactions that were active when the catalog changed may still
- *       descend the tree: its pages stay until they have ended ({@link GracePeriod}).
- *   <li>Only during a piece is the redo point held back, or a thread kept waiting for a page. The
- *       background thread pauses after each piece for as long as it took.
+ *       descend the tree, so its pages stay until those transactions have ended ({@link
+ *       GracePeriod}).
+ *   <li>The redo point is held back, and other threads may wait for a page, only during a piece.
+ *       The background thread pauses after each piece for as long as the piece took.
  *   <li>The thread that dropped a small, unused tree frees it directly.
  * </ol>
  *
- * <p>Thread-safe; {@link #work} is held for each piece. Lock order: the schema lock, then this.
+ * <p>Thread-safe; {@link #work} is held for each piece. Lock order: the schema lock, then {@code
+ * work}.
  */
 public final class DeferredDrops {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** The first byte of their keys in the catalog. */
+  /** The first byte of the trees' keys in the catalog. */
   static final char KEY = 'd';
 
   private static final int VERSION = 1;
 
-  /** A record that names the part of the log with the allocations of the tree's pages. */
+  /** A record that names the part of the log that contains the allocations of the tree's pages. */
   private static final int BUILT = 2;
 
   static final int PIECE_PAGES = 64;
 
-  /** How many pieces the dropping thread frees itself. */
+  /** The number of pieces that the dropping thread frees itself. */
   private static final int OWN_PIECES = 4;
 
   private static final long PAUSE_MIN_NANOS = 1_000_000;
   private static final long PAUSE_MAX_NANOS = 50_000_000;
   private static final long FAILED_NANOS = 500_000_000;
 
-  /** How many rounds of {@link #finish} in a row may free nothing. */
+  /** How many consecutive rounds of {@link #finish} may free nothing. */
   private static final int LOOKS_MAX = 100;
 
   private enum Piece {
@@ -83,10 +85,10 @@ public final class DeferredDrops {
     final int treeId;
     final long rootPid;
 
-    /** Null for a tree of an earlier opening, whose root may already be free. */
+    /** Null for a tree left by an earlier opening, whose root may already be free. */
     final @Nullable BTree tree;
 
-    /** Runs after a grace period; then another one begins. */
+    /** Runs after a grace period; then another grace period begins. */
     @Nullable Runnable then;
 
     /** The grace period to wait for; null once it is over. */
@@ -96,10 +98,10 @@ public final class DeferredDrops {
     boolean pagesFree;
     boolean told;
 
-    /** Whether a transaction creates the tree, and may still commit it as a table's. */
+    /** Whether a transaction created the tree and may still commit it as part of a table. */
     volatile boolean held;
 
-    /** Holds back the redo point for a tree that the catalog does not have; else null. */
+    /** Holds back the redo point for a tree that the catalog does not list; otherwise null. */
     @Nullable RedoHold unknown;
 
     Drop(BTree tree, GracePeriod gracePeriod, @Nullable Runnable then) {
@@ -117,7 +119,7 @@ public final class DeferredDrops {
       this.unknown = unknown;
     }
 
-    /** Creates the drop of a tree that a transaction creates. */
+    /** Creates the drop of a tree that a transaction is creating. */
     Drop(BTree tree) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
@@ -125,7 +127,7 @@ public final class DeferredDrops {
       this.held = true;
     }
 
-    /** Creates the drop of a tree that an earlier opening freed incompletely. */
+    /** Creates the drop of a tree that an earlier opening did not free completely. */
     Drop(int treeId, long rootPid) {
       this.treeId = treeId;
       this.rootPid = rootPid;
@@ -223,7 +225,7 @@ public final class DeferredDrops {
 
   // ---------------------------------------------------------------------------------------- trees
 
-  /** Returns the trees of this opening that are not completely free. Any thread. */
+  /** Returns the trees dropped during this opening that are not completely free. Any thread. */
   List<BTree> trees() {
     List<BTree> trees = new ArrayList<>();
     for (Drop drop : drops) {
@@ -242,18 +244,20 @@ public final class DeferredDrops {
   /**
    * Adds a deferred tree that only active transactions use.
    *
-   * @param then runs when these have ended; others may use the tree until then. Null for nothing
+   * @param then runs when those transactions have ended; until then others may use the tree; null
+   *     for none
    */
   void add(BTree tree, @Nullable Runnable then) {
     drops.add(new Drop(tree, store.engine().gracePeriod(), then));
   }
 
   /**
-   * Adds trees of a table or index that was not created. The catalog does not have them, so only a
-   * recovery from before their creation finds their pages: the redo point is held back until they
-   * are free. A close before that leaves the file to recovery.
+   * Adds trees of a table or index whose creation failed. The catalog does not list them, so only a
+   * recovery that starts before their creation finds their pages. The redo point is therefore held
+   * back until the pages are free. A close before that leaves the file to recovery.
    *
-   * @param hold has held back the redo point since before their creation; owned by this from now on
+   * @param hold a session that has held back the redo point since before the trees were created;
+   *     this object takes ownership of it
    */
   void addUnknown(List<BTree> trees, LogSession hold) {
     RedoHold unknown = new RedoHold(hold, trees.size());
@@ -265,7 +269,7 @@ public final class DeferredDrops {
     drops.add(new Drop(tree));
   }
 
-  /** Releases a tree whose transaction did not make it a table's. Does not wait. */
+  /** Releases a tree that its transaction did not commit as part of a table. Does not wait. */
   void letGo(BTree tree) {
     for (Drop drop : drops) {
       if (drop.tree == tree) {
@@ -274,7 +278,7 @@ public final class DeferredDrops {
     }
   }
 
-  /** Removes a tree that a commit has made a table's. */
+  /** Removes a tree that a commit has made part of a table. */
   void keep(BTree tree) {
     drops.removeIf(d -> d.tree == tree);
   }
@@ -294,8 +298,8 @@ public final class DeferredDrops {
   }
 
   /**
-   * Frees small, unused trees, and leaves the rest to the background thread. An interrupt ends it
-   * early. The caller must not hold the schema lock.
+   * Frees small, unused trees and leaves the rest to the background thread. An interrupt ends the
+   * call early. The caller must not hold the schema lock.
    */
   void run() {
     if (isIdle() || stopped) {
@@ -355,14 +359,14 @@ public final class DeferredDrops {
 
   private Piece piece(Drop drop) {
     if (!work.tryLock("free pages of a dropped tree")) {
-      return Piece.LATER; // its holder may wait for a page: do not wait with it
+      return Piece.LATER; // its holder may be waiting for a page: do not wait too
     }
     try {
       if (stopped) {
         return Piece.LATER; // under the lock, which join awaits
       }
-      // A failed change of the catalog may still be in the log: then the tree that was taken back
-      // here belongs to a table or index. Such a failure stops the engine first.
+      // A failed catalog change may still be in the log; the tree added here then belongs to a
+      // table or index. Such a failure stops the engine first.
       store.engine().checkUsable(false);
       if (!isUnused(drop)) {
         return Piece.LATER;
@@ -417,8 +421,8 @@ public final class DeferredDrops {
       gracePeriod = null;
       if (then != null) {
         // Cleared only after both succeed: if it were cleared first and the action failed, the
-        // pages would be freed without the second grace period. It may run twice, which is safe: it
-        // removes from a list.
+        // pages would be freed without the second grace period. The action may run twice, which is
+        // safe: it removes an element from a list.
         then.run();
         gracePeriod = store.engine().gracePeriod();
       }
@@ -441,7 +445,7 @@ public final class DeferredDrops {
     own.begin(drop.unknown == null ? AllocatorRecord.FREE_SPACE : 0);
     try {
       if (drop.unknown != null) {
-        own.undoes(); // it holds back the redo point: log space might never suffice
+        own.undoes(); // it holds back the redo point, so there might never be enough log space
       }
       return pages.step(PIECE_PAGES);
     } catch (CorruptionException e) {
@@ -513,7 +517,7 @@ public final class DeferredDrops {
     }
   }
 
-  /** Frees a piece of each tree; returns how long to wait, 0 to end. */
+  /** Frees a piece of each tree; returns how long to wait, or 0 to end the thread. */
   private long turn(long pause) {
     if (stopped || store.engine().poison() != null || ends()) {
       return 0;
@@ -563,8 +567,8 @@ public final class DeferredDrops {
   }
 
   /**
-   * Waits, after {@link #cancel}, for the thread and for pieces of other threads to end. No page is
-   * freed afterwards, so what a close writes stays valid. An interrupt does not end the wait.
+   * After {@link #cancel}, waits for the thread, and for pieces on other threads, to end. No page
+   * is freed afterwards, so what a close writes stays valid. An interrupt does not end the wait.
    */
   void join() {
     Thread t;

@@ -25,11 +25,11 @@ import org.jspecify.annotations.Nullable;
  * The plan of a table's evolution to a newer version. A plan changes nothing.
  *
  * <pre>
- *   fields of the file ── steps, by name ──► fields of the specification, or a refusal
+ *   fields in the file ── steps, by name ──► fields in the specification, or a refusal
  *   index by fields    stays; rebuilt if a field was widened or made nullable; refused if dropped
- *   expiry             by a field that stays, or another one; refused if it was dropped
+ *   expiry             by a field that stays, or by another; refused if dropped
  *   extracted index    stays if only names have changed; otherwise rebuilt, because the extractor
- *                      reads other rows than before
+ *                      would read different rows
  * </pre>
  */
 final class Evolution {
@@ -40,11 +40,11 @@ final class Evolution {
     final @Nullable Field before;
 
     /**
-     * The value in rows without the field, encoded for the field before by {@link DefaultValue}.
+     * The value for rows without the field, as {@link DefaultValue} encodes it for {@code before}.
      */
     final byte[] value;
 
-    /** Whether an added field has a default; a nullable one without is null. */
+    /** Whether an added field has a default; a nullable field without a default is null. */
     final boolean given;
 
     boolean widened;
@@ -71,7 +71,7 @@ final class Evolution {
   private final TableSpec spec;
   private final RowHistory history;
 
-  /** The new fields by the ordinal in the file; null if dropped. */
+  /** The new fields by their ordinals in the file; null if dropped. */
   private final @Nullable Field[] now;
 
   /**
@@ -235,10 +235,10 @@ final class Evolution {
   }
 
   /**
-   * Returns the specification of an index that stays, or null for one to be rebuilt.
+   * Returns the specification of an index that stays, or null if the index must be rebuilt.
    *
-   * @throws IncompatibleSchemaException if the specification has a different index of that name or
-   *     none
+   * @throws IncompatibleSchemaException if the specification has no index of that name, or a
+   *     different one
    */
   @Nullable IndexSpec index(IndexCore index) {
     IndexSpec s = SpecCheck.named(store, core, spec, index);

@@ -11,20 +11,20 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Evolves a table to a newer version while transactions run, by one catalog record and without
- * changing a page of the table.
+ * Evolves a table to a newer version while transactions run. An evolution writes one catalog record
+ * and changes no page of the table.
  *
  * <pre>
- *   plan ─► handles of the old version are refused ─► transactions that may have used one have ended
+ *   plan ─► old handles refused ─► transactions that may have used one end
  *        ─► catalog: layout, row versions; indexes that cannot stay become deferred
  *        ─► another {@link TableCore} over the same tree; missing indexes are built
  * </pre>
  *
- * <p><b>No statement meets an unknown layout.</b> A statement of the old version either is refused,
- * or its transaction was active when {@link TableCore#evolve} returned and is waited for ({@link
- * io.fovea.txn.GracePeriod}). So its rows have its own version or an older one, and are written or
- * aborted before the first handle of the new version exists. From then on only rows of the new
- * version are written.
+ * <p><b>No statement meets an unknown layout.</b> A statement of the old version is refused unless
+ * its transaction was active when {@link TableCore#evolve} returned; the evolution waits for those
+ * transactions ({@link io.fovea.txn.GracePeriod}). Their rows have the old version or an earlier
+ * one, and are written or aborted before the first handle of the new version exists. After that
+ * only rows of the new version are written.
  *
  * <p>Until its index by time is rebuilt, rows that expire are hidden but not swept. After a failure
  * before the catalog record, old handles work again. Evolutions exclude index changes, renames and
@@ -57,7 +57,10 @@ final class Evolutions {
     core.changing.unlock();
   }
 
-  /** Evolves a table, unless another thread has changed it. Only indexes that can stay remain. */
+  /**
+   * Evolves a table, unless another thread has changed it. Afterwards the table has only the
+   * indexes that can stay.
+   */
   void evolve(TableCore core, TableSpec spec) {
     String what =
         "evolve table "

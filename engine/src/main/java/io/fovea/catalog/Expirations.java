@@ -53,12 +53,12 @@ import org.jspecify.annotations.Nullable;
  * them: see {@link io.fovea.index.ClockGuard}. An explicitly requested sweep does.
  *
  * <p><b>A piece uses its table</b> as a statement does ({@link TableCore#use}), so a drop or an
- * evolution needs no knowledge of sweeps. While the table is being loaded, a piece does nothing;
- * the load waits for a piece that started before.
+ * evolution need not know about sweeps. While the table is being loaded, a piece does nothing; the
+ * load waits for a piece that started earlier.
  *
- * <p><b>A change of the expiry</b> is one catalog record, written while no transaction is active,
- * or part of an evolution after which no transaction uses the old table. So no transaction sees two
- * rules.
+ * <p><b>A change of the expiry</b> is either one catalog record, written while no transaction is
+ * active, or part of an evolution, after which no transaction uses the old table. So no transaction
+ * sees two rules.
  *
  * <p>Safe for use by any thread; {@link #work} is held during the sweep of a table.
  */
@@ -90,7 +90,9 @@ public final class Expirations {
    * @param intervalNanos the interval
    */
   public record Timing(InstantSource clock, long intervalNanos) {
-    /** For a store opened for inspection: no transactions run, and no row is hidden or removed. */
+    /**
+     * For a store opened for inspection, where no transactions run and no row is hidden or removed.
+     */
     public static final Timing NONE = new Timing(InstantSource.system(), 0);
   }
 
@@ -109,19 +111,22 @@ public final class Expirations {
 
   // ---------------------------------------------------------------------------------- the option
 
-  /** Sets the expiry of a table that is created, or found in the catalog; returns the table. */
+  /**
+   * Sets the expiry of a table that is being created or was found in the catalog; returns the
+   * table.
+   */
   TableCore expire(TableCore core, @Nullable Expiry expiry) {
     core.expire(expiry == null ? null : new RecordExpiry(core, expiry, timing.clock, passed));
     return core;
   }
 
-  /** Whether a table already has the expiry of a specification. */
+  /** Returns whether a table already has the expiry of a specification. */
   static boolean isAs(TableCore core, TableSpec spec) {
     RecordExpiry known = core.expiry();
     return known == null ? spec.expiry() == null : known.is(spec.expiry(), core, spec.objects());
   }
 
-  /** Sets the expiry of a table to that of a specification. Its index by time exists. */
+  /** Sets the expiry of a table to that of a specification. The index by time must exist. */
   void adapt(TableCore core, TableSpec spec) {
     if (core.isDropped() || isAs(core, spec)) {
       return;
@@ -314,7 +319,10 @@ public final class Expirations {
       }
     }
 
-    /** Returns the time up to which to remove rows, limited by the trust in the clock. */
+    /**
+     * Returns the time up to which rows may be removed, limited by how far {@link
+     * io.fovea.index.ClockGuard} trusts the clock.
+     */
     private long believed(
         StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
       long now = expiry.moment(statementContext, t);
@@ -342,12 +350,12 @@ public final class Expirations {
     private boolean mayChange(Tx t) {
       RuntimeException refusal = core.use(t) ? null : core.refusal(t, false);
       if (refusal instanceof TransactionAbortedException) {
-        throw refusal; // it is not being dropped
+        throw refusal; // the table is not being dropped
       }
       return refusal == null && !core.isLoading();
     }
 
-    /** Removes the records of some entries; returns true if there may be more. */
+    /** Removes the records of some entries; returns whether there may be more. */
     private boolean remove(
         StatementContext statementContext,
         Tx t,
@@ -384,7 +392,10 @@ public final class Expirations {
 
   // -------------------------------------------------------------------------------- background
 
-  /** Starts the thread if it is needed and does not run, after a table may have got an expiry. */
+  /**
+   * Starts the thread if it is needed and not running. Called when a table may have gained an
+   * expiry.
+   */
   synchronized void begin() {
     if (thread != null
         || stopped
@@ -396,7 +407,7 @@ public final class Expirations {
     try {
       thread = Threads.start("fovea-sweep " + store.name(), this::background);
     } catch (OutOfMemoryError none) {
-      // Expired rows are hidden even so.
+      // Expired rows are still hidden.
       Threads.tell(
           LOG,
           Level.WARNING,
@@ -408,8 +419,8 @@ public final class Expirations {
   }
 
   /**
-   * Whether the thread has nothing left to do. A table is registered before {@link #begin}: so
-   * either begin finds no thread, or this finds the table.
+   * Returns whether the thread has nothing left to do. A table is registered before {@link #begin}
+   * is called, so either {@code begin} finds no thread, or this method finds the table.
    */
   private synchronized boolean isOver() {
     if (stopped || !expiring.get().isEmpty()) {
@@ -432,8 +443,8 @@ public final class Expirations {
       } catch (DurabilityLostException | DatabaseClosedException e) {
         return; // the next opening continues
       } catch (Throwable t) {
-        // Catches exceptions of extractors too. The thread must survive: it is registered, so no
-        // other would be started.
+        // Catches exceptions of extractors too. The thread must survive: while it is registered, no
+        // other thread is started.
         failures.incrementAndGet();
         if (!told) {
           told = true;
@@ -462,7 +473,7 @@ public final class Expirations {
     LockSupport.unpark(t);
   }
 
-  /** Waits for the thread to end, after {@link #cancel}. An interrupt does not end the wait. */
+  /** After {@link #cancel}, waits for the thread to end. An interrupt does not end the wait. */
   void join() {
     Thread t;
     synchronized (this) {
@@ -482,7 +493,7 @@ public final class Expirations {
     return pieces.get();
   }
 
-  /** Returns the number of times readers have skipped an expired row. */
+  /** Returns how many times readers have skipped an expired row. */
   public long passed() {
     return passed.sum();
   }

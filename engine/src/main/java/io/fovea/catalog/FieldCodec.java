@@ -11,18 +11,18 @@ import java.io.IOException;
  * Encodes fields of rows and parts of keys in catalog entries.
  *
  * <pre>
- *   type (1): {@link FieldType#code}; 10 for a text and 11 for a byte string of variable length; plus
- *     128 if nullable
+ *   type (1): {@link FieldType#code}; 10 for a variable-length string, 11 for a
+ *     variable-length byte string; plus 128 if nullable
  *   size (4): of a decimal, 256 times its precision plus its scale; otherwise {@link Field#width}
  * </pre>
  *
- * <p>Every version of Fovea knows non-nullable fields with types up to BYTES. Entries with other
+ * <p>Every version of Fovea can read non-nullable fields with types up to BYTES. Entries with other
  * fields have a higher version ({@link CatalogEntry}).
  */
 final class FieldCodec {
   private static final int NULLABLE = 0x80;
 
-  /** Added to the code of a type if the field has a variable length. */
+  /** Added to the type code of a variable-length field. */
   private static final int VARIABLE = 7;
 
   private static final int PRECISION_SHIFT = 8;
@@ -30,7 +30,7 @@ final class FieldCodec {
 
   private FieldCodec() {}
 
-  /** Returns whether every version of Fovea knows fields of this type. */
+  /** Returns whether every version of Fovea can read fields of this type. */
   static boolean isPlain(FieldType type, boolean nullable) {
     return type.code() <= FieldType.BYTES.code() && !nullable;
   }

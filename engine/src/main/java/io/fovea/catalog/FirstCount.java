@@ -12,9 +12,9 @@ import io.fovea.store.Store;
 import java.time.Duration;
 
 /**
- * Counts the records of a tree if the file does not store their number. A snapshot counts them all;
- * subtracting the changes that commits had added since the opening gives the base. Nothing waits
- * for it. Thread-safe.
+ * Counts the records of a tree if the file does not store their number. The records are counted in
+ * a snapshot. The count, less the changes that commits made between the opening and the snapshot,
+ * is the base. Transactions do not wait for the count. Thread-safe.
  */
 public final class FirstCount {
   private final Store store;
@@ -58,7 +58,7 @@ public final class FirstCount {
       tree.counts().base(all[0], all[1]);
       return;
     }
-    long[] root = new long[1]; // as of the snapshot: the root may move later
+    long[] root = new long[1]; // the root at the time of the snapshot: it may move later
     snapshots.open(
         opening ->
             schema.whileNothingChanges(
@@ -95,7 +95,7 @@ public final class FirstCount {
     snapshots.requireOpen();
   }
 
-  /** Waits for a running count to end; the store is already closing. */
+  /** Waits for a running count to end, once the store is closing. */
   public void end() {
     lock.awaitRelease("close the database", Long.MAX_VALUE); // the count reads pages of its pool
   }

@@ -19,16 +19,16 @@ import java.util.function.Consumer;
  *
  * <ol>
  *   <li><b>A crash before the catalog has them.</b> The session has held back the redo point, so
- *       recovery sees that each of their pages was allocated and has no owner, and frees it
- *       whatever its bytes are. Afterwards they are freed like any dropped tree. The redo point may
- *       pass only some of the ALLOCATE records, if another session or an older page holds it back.
- *       So the catalog names the part of the log that contains them; if recovery begins within it,
- *       it leaves all pages to the drop.
+ *       recovery sees that each of their pages was allocated and has no owner, and frees the page
+ *       whatever it contains. <b>A crash afterwards:</b> the trees are freed like any dropped tree.
+ *       The redo point may pass only some of the ALLOCATE records, if another session or an older
+ *       page holds it back. So the catalog names the part of the log that contains them; a recovery
+ *       that begins within that part leaves all pages to the drop.
  *   <li><b>The redo point.</b> An ALLOCATE record without an image of its page means that the page
  *       has no owner. So a checkpoint must move the redo point past these records before the trees
  *       are used.
  *   <li><b>Backups</b> are restored by recovery, each from its own redo point. A backup that began
- *       before the redo point had passed the trees must end first: its log has the ALLOCATE
+ *       before the redo point had passed the trees must end first: its log contains the ALLOCATE
  *       records, and it may have copied earlier contents of the pages.
  * </ol>
  *
@@ -40,7 +40,7 @@ final class FreshTrees {
 
   private static final long PAUSE_NANOS = 1_000_000;
 
-  /** A checkpoint by log bytes is waited for if it is expected within this time. */
+  /** Wait for a checkpoint triggered by log bytes if it is expected within this time. */
   private static final long PATIENCE_NANOS = 20_000_000_000L;
 
   private static final long FIRST_LOOK_NANOS = 5_000_000;
@@ -52,11 +52,11 @@ final class FreshTrees {
   private final String what;
   private final Consumer<Runnable> step;
 
-  /** Whether the catalog has them. */
+  /** Whether the catalog lists the trees. */
   private boolean known;
 
   /**
-   * @param session has begun before the first of their pages was allocated
+   * @param session a session that began before the first page of the trees was allocated
    * @param step runs an action that touches pages, or throws if the build is abandoned
    */
   FreshTrees(
@@ -77,7 +77,7 @@ final class FreshTrees {
   }
 
   /**
-   * Makes all pages durable, and waits until the trees may be used. Ends the session.
+   * Makes all pages durable and waits until the trees may be used. Ends the session.
    *
    * @param flush writes all pages
    */
@@ -96,13 +96,14 @@ final class FreshTrees {
    * Waits until all backups have ended whose redo point may precede the trees.
    *
    * <p>The set of backups is read after {@link #awaitRedo}: another load may hold back the redo
-   * point for long, and the log of a backup that begins meanwhile starts there. In that log the
-   * pages are allocated without images, and uses of the trees would come before its end.
+   * point for a long time, and the log of a backup that begins meanwhile starts at that redo point.
+   * That log would contain the allocations of the pages without images, followed by uses of the
+   * trees.
    *
-   * <p>A backup is in the concurrent set before it requests its checkpoint, and the redo point of
+   * <p>A backup enters the concurrent set before it requests its checkpoint, and the redo point of
    * the newest superblock never moves back. So a backup that is not in the set when it is read here
-   * makes a later checkpoint, with a redo point after the trees. A backup in the set has ended, and
-   * its log too, before any record that uses the trees is appended.
+   * makes a later checkpoint, with a redo point after the trees. A backup that is in the set ends,
+   * as does its log, before any record that uses the trees is appended.
    */
   private void awaitBackups() {
     Set<Object> backups = new HashSet<>(store.backups());
@@ -112,7 +113,7 @@ final class FreshTrees {
     }
   }
 
-  /** Enters the trees in the catalog as deferred; ends the session. */
+  /** Records the trees in the catalog as deferred; ends the session. */
   void announce(List<BTree> trees) {
     changes.locked(
         what,
@@ -134,11 +135,11 @@ final class FreshTrees {
   }
 
   /**
-   * Waits until recovery no longer needs any record that is in the log now.
+   * Waits until recovery no longer needs any record that is now in the log.
    *
-   * <p>A checkpoint on demand writes every dirty page, while others may have to wait for log space.
-   * If the log grows fast enough, a checkpoint by log bytes is awaited instead: it writes only
-   * pages older than half of the log.
+   * <p>A checkpoint on demand writes every dirty page, while other threads may have to wait for log
+   * space. If the log grows fast enough, this method waits instead for a checkpoint triggered by
+   * log bytes, which writes only pages older than half of the log.
    */
   private void awaitRedo() {
     long lsn = store.logTail();
@@ -177,8 +178,8 @@ final class FreshTrees {
   }
 
   /**
-   * Ends the session, unless an incomplete change has stopped the engine: then the redo point is
-   * held back for good.
+   * Ends the session, unless an incomplete change has stopped the engine; the redo point is then
+   * held back permanently.
    */
   void end() {
     if (store.engine().poison() == null) {

@@ -17,8 +17,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Waits for transactions to end while an index is built, and builds an index by transactions if
- * {@link Loads} has no file left. (Other builds: {@link IndexFill}.)
+ * Waits for transactions to end while an index is built. Also builds an index by transactions if
+ * {@link Loads} has no file left; otherwise {@link IndexFill} builds it.
  *
  * <pre>
  *   DELETE_ONLY ─ grace ─► BUILDING ─ grace ─► pieces ─ grace ─► catalog, READABLE
@@ -29,13 +29,13 @@ import java.util.concurrent.locks.LockSupport;
  * <p><b>Pieces are ordinary transactions</b>, so serializability makes them correct: a piece reads
  * a record and adds its entry; a transaction that changes the record removes the old entry and adds
  * the new one. In either order the entry matches the record. Keys are found by a leaf scan outside
- * the transaction: it meets every key that is present throughout, and new keys get entries from the
- * transactions that insert them.
+ * the transaction. The scan finds every key that is present throughout; new keys get entries from
+ * the transactions that insert them.
  *
- * <p>A piece halves after each conflict. Confined to one thread.
+ * <p>The piece size is halved after each conflict. Confined to one thread.
  */
 public final class IndexBuild {
-  /** The records of a piece, before it is halved. */
+  /** The number of records in a piece, before it is halved. */
   public static final int PIECE_RECORDS = 128;
 
   private static final long GRACE_NANOS = 60_000_000_000L;
@@ -70,11 +70,11 @@ public final class IndexBuild {
       throw new InvalidUseException("Can't " + what + ": the table is being dropped.");
     }
     store.requireOpen();
-    // An incomplete commit holds back the redo point, which a load would wait for.
+    // An incomplete commit holds back the redo point, for which a load would wait.
     store.engine().checkUsable(false);
   }
 
-  /** Waits for all transactions that are active now to end. */
+  /** Waits for all currently active transactions to end. */
   void awaitOthers() {
     GracePeriod gracePeriod = store.engine().gracePeriod();
     long deadline = System.nanoTime() + GRACE_NANOS;
@@ -124,7 +124,10 @@ public final class IndexBuild {
     }
   }
 
-  /** Fills a piece; returns the length of its last key, or MIN_VALUE at the end. */
+  /**
+   * Fills a piece; returns the length of its last key, or {@code MIN_VALUE} at the end of the
+   * table.
+   */
   private int piece(
       StatementContext scratch,
       Tx tx,

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *   drop    LEAVING ─► out of the catalog, its tree deferred ─► DELETE_ONLY
  * </pre>
  *
- * <p>{@link TableCore#changing} excludes concurrent changes of one table; it is taken before the
+ * <p>{@link TableCore#changing} excludes concurrent changes of one table and is taken before the
  * schema lock. The calling thread must not have a transaction.
  */
 final class IndexChanges {
@@ -74,7 +74,7 @@ final class IndexChanges {
             fill.giveUp();
           }
         },
-        () -> build(core, spec, indexSpec, what, build, null)); // takes longer
+        () -> build(core, spec, indexSpec, what, build, null)); // slower, but needs no file
   }
 
   private boolean build(
@@ -93,7 +93,8 @@ final class IndexChanges {
       } else {
         fill(core, b, build, fill);
       }
-      // Readers of the index begin after it is complete, under multi-version protocols too.
+      // Under every protocol, including multi-version ones, readers of the index begin after it is
+      // complete.
       build.awaitOthers();
       IndexCore readable = b.now.at(IndexStage.READABLE);
       long end = changes.locked(what, () -> publish(core, b.now, readable));
@@ -112,7 +113,7 @@ final class IndexChanges {
     return true;
   }
 
-  /** The current stage of an index being built, and a tree to free at the end. */
+  /** The current stage of an index being built, and a tree to free after the build. */
   private static final class Building {
     IndexCore now;
     @Nullable BTree notes;
@@ -150,7 +151,7 @@ final class IndexChanges {
     build.fill(building);
   }
 
-  /** Builds a sorted tree, then settles concurrent changes. */
+  /** Builds the tree from sorted entries, then settles concurrent changes. */
   private void fill(TableCore core, Building b, IndexBuild build, IndexFill fill) {
     IndexCore noting = b.now;
     build.awaitOthers();
@@ -176,15 +177,15 @@ final class IndexChanges {
         .run(() -> core.replace(stage, readable));
   }
 
-  /** Removes an index from statements, then frees its deferred tree. */
+  /** Hides an index from statements, then frees its deferred tree. */
   private void retire(TableCore core, IndexCore stage) {
     core.replace(stage, stage.at(IndexStage.DELETE_ONLY));
     changes.drops.add(stage.tree, () -> core.remove(stage.tree));
   }
 
   /**
-   * Drops the index by time of byte strings that remains when a table did not get its expiry: which
-   * bytes it is by is unknown, or not what a specification says.
+   * Drops a leftover index by time of a table of byte strings whose expiry was never set. The bytes
+   * that the index uses are unknown, or differ from the specification.
    */
   void dropLeftByTime(TableCore core, TableSpec spec) {
     if (!store.isReadOnly() && isLeftByTime(core, spec)) {

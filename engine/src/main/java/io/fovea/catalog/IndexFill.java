@@ -20,30 +20,31 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Bulk-builds the tree of an index while transactions change the table. (Without a file for the
- * sort, transactions add the entries: {@link IndexBuild#fill}.)
+ * Bulk-builds the tree of an index while transactions change the table. If there is no file for the
+ * sort, transactions add the entries instead ({@link IndexBuild#fill}).
  *
  * <pre>
  *   stage NOTING     table, leaf by leaf ─► entries, sorted ─► new tree ─► written, in the catalog
- *                    transactions ─► notes: entries that came or went
+ *                    transactions ─► notes: entries added or removed
  *   ─ grace ─
- *   stage BUILDING   each note and each leftover entry ─► transactions: as the record says
+ *   stage BUILDING   each note and each leftover entry ─► transactions: made to match the record
  *                    transactions ─► new tree
  * </pre>
  *
  * <ol>
  *   <li><b>The table is read without a transaction</b>, each leaf at a different time. If a
  *       transaction has changed an entry since its leaf was copied, it has noted the entry or
- *       changed the new tree. So checking the noted entries is enough: docs/internals/schema.md.
+ *       changed the new tree. So checking the noted entries is enough; docs/internals/schema.md
+ *       explains why.
  *   <li><b>No transaction uses the new tree</b> before its pages are written and the redo point is
  *       past them ({@link FreshTrees}).
  *   <li><b>The redo point stays</b> while the tree is written. If the log grows too much meanwhile,
- *       the tree ends early, and transactions add the remaining entries.
- *   <li><b>Ties.</b> Several records read may have the same entry of a unique index: duplicates, or
- *       a value that moved from one record to another. The first is in the new tree; the others are
- *       settled like notes, which decides. No transaction can decide earlier, because it might wait
- *       for log space behind the redo point. With too many ties the tree ends early: most likely
- *       they are duplicates.
+ *       the bulk build ends early, and transactions add the remaining entries.
+ *   <li><b>Ties.</b> Several of the records read may have the same entry in a unique index: they
+ *       are duplicates, or a value moved from one record to another. The first entry goes into the
+ *       new tree; the others are settled like notes, which shows whether they are duplicates. No
+ *       transaction can settle them earlier, because it might wait for log space behind the redo
+ *       point. With too many ties, which are most likely duplicates, the bulk build ends early.
  * </ol>
  *
  * <p>Confined to the building thread, except {@link #giveUp}, which a close calls. Access to
@@ -52,13 +53,13 @@ import org.jspecify.annotations.Nullable;
 final class IndexFill implements Loads.Work {
   private static final int STEP_RECORDS = 256;
 
-  /** How many pages are built before they are written, in a large buffer. */
+  /** How many pages are built before they are written, if the buffer is large. */
   private static final int FLUSH_PAGES = 256;
 
   private static final long SORT_BYTES_MAX = 64 << 20;
   private static final long SORT_BYTES_MIN = 1 << 20;
 
-  /** The number of ties at which the tree ends. */
+  /** The number of ties at which the bulk build ends early. */
   private static final int TIES_MAX = 1 << 16;
 
   private final CatalogCallbacks catalogCallbacks;
@@ -75,7 +76,7 @@ final class IndexFill implements Loads.Work {
   private final int flushPages;
   private final ReentrantLock step = new ReentrantLock();
 
-  /** Allocated from only within steps, because a close may release it. */
+  /** Used for allocation only within steps, because a close may release it. */
   private final Arena arena = Arena.ofShared();
 
   private @Nullable MemorySegment entry;
@@ -88,16 +89,16 @@ final class IndexFill implements Loads.Work {
   private long records;
   private long bytes;
 
-  /** Whether the tree is the index's. */
+  /** Whether the tree belongs to the index. */
   private boolean taken;
 
-  /** Guarded by {@link #step}: no more work is done. */
+  /** Whether the work has ended; guarded by {@link #step}. */
   private boolean ended;
 
   /**
-   * @param waits of the same build
-   * @param session used by this build alone
-   * @param file used by this build alone, and closed by it
+   * @param waits the waits of the same build
+   * @param session used exclusively by this build
+   * @param file used exclusively by this build, which closes it
    */
   IndexFill(
       CatalogCallbacks catalogCallbacks,
@@ -130,7 +131,7 @@ final class IndexFill implements Loads.Work {
     }
   }
 
-  /** Called within long steps of the sort; a close may have to wait for a pause. */
+  /** Called within long steps of the sort, so that a close need not wait for the whole step. */
   private void withinStep() {
     check();
     backgroundThrottle.pause();
@@ -157,7 +158,7 @@ final class IndexFill implements Loads.Work {
 
   @FunctionalInterface
   private interface Step {
-    /** Does some work; returns false at the end. */
+    /** Does some work; returns false when there is none left. */
     boolean run();
   }
 
@@ -229,7 +230,7 @@ final class IndexFill implements Loads.Work {
   // ----------------------------------------------------------------------------------------- tree
 
   /**
-   * Builds a tree from the sorted entries, or from as many as the log has space for.
+   * Builds a tree from the sorted entries, or from as many of them as the log has space for.
    *
    * @param loads excludes operations that need every page to have an owner
    * @return the tree, deferred in the catalog
@@ -303,12 +304,12 @@ final class IndexFill implements Loads.Work {
     return true;
   }
 
-  /** Logs the counts of the tree, and runs an action that makes it the index's. */
+  /** Logs the counts of the tree, and runs an action that makes it the tree of the index. */
   void take(Runnable then) {
     step(
         () -> {
-          // A checkpoint in between would have a redo point after LOADED, without the tree's
-          // counts.
+          // Otherwise a checkpoint in between would have a redo point after LOADED, without the
+          // tree's counts.
           session.begin(0);
           if (session.logging()) {
             LoadedRecord.append(session, made(tree).treeId(), records, bytes);
@@ -322,8 +323,8 @@ final class IndexFill implements Loads.Work {
   // ----------------------------------------------------------------------------------- settlement
 
   /**
-   * Makes the index agree with the records for each tie, leftover and noted entry. Ties come first,
-   * so that duplicates are found early.
+   * Makes the index match the records for each tie, leftover entry and noted entry. Ties come
+   * first, so that duplicates are found early.
    *
    * @param notes no longer changed by transactions
    */
@@ -394,7 +395,8 @@ final class IndexFill implements Loads.Work {
   }
 
   /**
-   * Settles entries in one transaction, fewer after a conflict; returns the index of the next one.
+   * Settles entries in one transaction, with fewer entries after a conflict; returns the index of
+   * the next entry.
    */
   private int settle(IndexCore index, EntryBatch batch, int from) {
     int[] to = {from};
@@ -423,7 +425,7 @@ final class IndexFill implements Loads.Work {
     return fresh.areKnown() && !taken;
   }
 
-  /** Stops the build and frees a tree that is not the index's. Thread-safe. */
+  /** Stops the build and frees the tree unless the index owns it. Thread-safe. */
   @Override
   public void giveUp() {
     step.lock();

@@ -3,15 +3,15 @@ package io.fovea.catalog;
 import io.fovea.btree.BulkLoader;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Counters of loads and bulk builds of indexes since the opening. Thread-safe. */
+/** Counters of loads and bulk index builds since the database was opened. Thread-safe. */
 public final class LoadCounters {
-  /** Records taken from sources of loads. */
+  /** Records received from the sources of loads. */
   public final LongAdder records = new LongAdder();
 
   /** Records read by index builds. */
   public final LongAdder indexed = new LongAdder();
 
-  /** Pages of new trees written. */
+  /** Pages written for new trees. */
   public final LongAdder pages = new LongAdder();
 
   /** Sorted runs written to files. */

@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The new trees of a table during a load. Records arrive in key order and are merged with the
- * table's records into a new tree. Their entries are sorted, and written to the indexes' trees at
- * the end.
+ * table's records into a new tree. Their entries are sorted and finally written to the trees of the
+ * indexes.
  *
  * <pre>
  *   source ─ ascending ─► pending ─► merge ─► table's tree
@@ -34,11 +34,11 @@ import org.jspecify.annotations.Nullable;
  *                          old tree ───┘
  * </pre>
  *
- * <p>Rows that have expired at the start are left out; one from the source still replaces another
- * first. Confined to one thread at a time.
+ * <p>Rows that have expired when the load begins are omitted. An expired row from the source still
+ * replaces an existing row before it is omitted. Confined to one thread at a time.
  */
 final class LoadTrees implements AutoCloseable {
-  /** How many pages a tree builds before they are written, in a large buffer. */
+  /** How many pages of a tree are built before they are written, if the buffer is large. */
   private static final int FLUSH_PAGES = 2048;
 
   private static final class IndexTree {
@@ -74,7 +74,7 @@ final class LoadTrees implements AutoCloseable {
   /** Rows with expiry times up to this one have expired. */
   private final long expiredUpTo;
 
-  /** The last record of the source, which the next one may replace. */
+  /** Holds the last record of the source, which the next one may replace. */
   private Arena arena = Arena.ofShared();
 
   private MemorySegment pending = MemorySegment.NULL;
@@ -86,7 +86,7 @@ final class LoadTrees implements AutoCloseable {
   private MemorySegment entry = MemorySegment.NULL;
   private MemorySegment entryValue = MemorySegment.NULL;
 
-  /** An unpacked row, if rows have a variable length. */
+  /** An unpacked row, if rows are of variable length. */
   private MemorySegment unpacked = MemorySegment.NULL;
 
   long added;
@@ -99,7 +99,8 @@ final class LoadTrees implements AutoCloseable {
   /**
    * Creates empty trees.
    *
-   * @param log has begun, and holds back the redo point until the catalog has the trees
+   * @param log a session that has begun; it holds back the redo point until the catalog lists the
+   *     trees
    * @param file for sorting entries
    * @param check called regularly; may throw
    */
@@ -160,12 +161,12 @@ final class LoadTrees implements AutoCloseable {
     }
   }
 
-  /** Returns the table's tree, then those of its readable indexes in order. */
+  /** Returns the table's tree, followed by the trees of its readable indexes in order. */
   List<BTree> trees() {
     return trees;
   }
 
-  /** Returns the pages of all trees, without roots. */
+  /** Returns the number of pages of all trees, excluding the roots. */
   long pages() {
     long n = loader.pages();
     for (IndexTree i : indexes) {
@@ -176,7 +177,7 @@ final class LoadTrees implements AutoCloseable {
 
   // --------------------------------------------------------------------------------------- source
 
-  /** Takes a record of the source; keys must not descend. */
+  /** Receives a record from the source; keys must not descend. */
   void source(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     if (pendingKey >= 0) {
       int c = Mem.compare(pending, 0, pendingKey, key, off, len);
@@ -236,7 +237,7 @@ final class LoadTrees implements AutoCloseable {
         break;
       }
       if (c == 0 && isExpired(old.valueLength(), old.value(), old.valueOffset())) {
-        putOld(); // leaves it out
+        putOld(); // omits the pending record
         break;
       }
       if (c == 0) {
@@ -377,7 +378,7 @@ final class LoadTrees implements AutoCloseable {
       }
       MemorySegment s = from.segment();
       int length = from.keyLength();
-      // Entries of non-unique indexes contain the primary key, so they differ.
+      // Entries of non-unique indexes contain the primary key, so they never collide.
       if (to.loader.endsWith(s, from.keyOffset(), length)) {
         throw IndexMaintenance.duplicate(core, to.index, s, from.keyOffset(), length, false);
       }
@@ -400,7 +401,7 @@ final class LoadTrees implements AutoCloseable {
     }
   }
 
-  /** Logs the counts, before the record that makes the trees the table's. */
+  /** Logs the counts, before the record that makes these the trees of the table. */
   void logCounts() {
     if (logging) {
       LoadedRecord.append(log, tree.treeId(), records, bytes);

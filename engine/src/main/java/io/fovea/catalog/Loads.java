@@ -18,7 +18,7 @@ import java.util.function.Supplier;
  * The loads and bulk builds of a database. Operations that exclude them wait until none is running
  * ({@link #none}); a close ends them ({@link #end}).
  *
- * <p>Lock order: {@link TableCore#changing}, {@link #running}, the load's step lock, the schema
+ * <p>Lock order: {@link TableCore#changing}, {@link #running}, the step lock of a load, the schema
  * lock. Thread-safe.
  */
 final class Loads {
@@ -29,7 +29,9 @@ final class Loads {
 
   @FunctionalInterface
   interface Maker<W extends Work> {
-    /** Creates the work with an exclusive log session and file for sorted runs. */
+    /**
+     * Creates the work, given a log session and a file for sorted runs that it uses exclusively.
+     */
     W make(LogSession session, SortFile file);
   }
 
@@ -53,7 +55,7 @@ final class Loads {
   /** Reusable log sessions, guarded by this deque. */
   private final Deque<LogSession> sessions = new ArrayDeque<>();
 
-  /** A bit for each file of runs in use. Guarded by {@link #sessions}. */
+  /** One bit for each run file in use. Guarded by {@link #sessions}. */
   private int files;
 
   Loads(
@@ -113,9 +115,9 @@ final class Loads {
   }
 
   /**
-   * Runs work that a close ends, with an exclusive session and file.
+   * Runs work, which a close can end, with an exclusive session and file.
    *
-   * @param full runs instead if no file is left
+   * @param full run instead if no file is left
    */
   <W extends Work, R, X extends Exception> R with(
       Maker<W> maker, Task<W, R, X> task, Supplier<R> full) throws X {
@@ -138,7 +140,7 @@ final class Loads {
     }
   }
 
-  /** Announces pages without an owner, until {@link #leave}. */
+  /** Announces that there may be pages without an owner, until {@link #leave}. */
   void enter(String what) {
     running.lockShared(what, store::checkWaiting);
   }
@@ -185,7 +187,7 @@ final class Loads {
       if (file >= 0) {
         files &= ~(1 << file);
       }
-      // An incomplete operation holds back the redo point for good.
+      // An incomplete operation holds back the redo point permanently.
       if (store.engine().poison() == null) {
         assert !session.begun() : "a log session is released before its end";
         assert !sessions.contains(session) || !session.logging()
@@ -213,7 +215,7 @@ final class Loads {
     }
   }
 
-  /** Ends all loads and frees their unpublished pages; the store is already closing. */
+  /** Ends all loads and frees their unpublished pages, once the store is closing. */
   void end() {
     List<Work> all = List.copyOf(active);
     Store.closeAll(all.size(), i -> all.get(i).giveUp());

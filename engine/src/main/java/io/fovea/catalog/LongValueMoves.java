@@ -21,12 +21,12 @@ import org.jspecify.annotations.Nullable;
  * a transaction that locks its record without changing it. A long catalog record is rewritten
  * instead.
  *
- * <p>A concurrent transaction that has read the record and writes another one may be aborted and
- * retried, as by any commit that writes the record. After a limited number of conflicts the value
- * is skipped.
+ * <p>A concurrent transaction that has read the record and writes a different one may be aborted
+ * and retried, as after any commit that writes the record. After a limited number of conflicts the
+ * value is skipped.
  */
 final class LongValueMoves {
-  /** The most leaves and long-value pages visited in a piece. */
+  /** The maximum number of leaves and long-value pages visited in a piece. */
   static final int PIECE = 512;
 
   /** Limits of the attempts to move a value. */
@@ -43,7 +43,7 @@ final class LongValueMoves {
   /**
    * Moves values under the schema lock.
    *
-   * @param walk is at a value with high pages
+   * @param walk positioned at a value with high pages
    * @param low the first high page
    * @param most the limit on pages
    * @param log an idle session
@@ -61,12 +61,12 @@ final class LongValueMoves {
     boolean settled = false;
     try {
       Compaction.allocate(nodes, spare, most, low, log);
-      // Values with conflicts are left to the next run.
+      // Values with conflicts are left for the next run.
       for (boolean more = true; more && !move.isOver(); ) {
         more = moveValue(tree, walk, move) && !move.isOver() && walk.find(low, PIECE);
       }
       if (move.isOver()) {
-        walk.again(); // its last pages may remain
+        walk.again(); // its last pages may not have been moved
       }
       move.settle();
       settled = true;
@@ -86,8 +86,8 @@ final class LongValueMoves {
   /**
    * Moves the pages of a value while there are low free pages.
    *
-   * @return false if no transaction could begin: end the piece, because the other transactions may
-   *     wait for its locks
+   * @return false if no transaction could begin. The caller must then end the piece, because the
+   *     other transactions may be waiting for its locks
    */
   private boolean moveValue(BTree tree, ChainWalk walk, ChainMove move) {
     for (int attempt = 0; attempt < ATTEMPTS && !move.isOver(); attempt++) {

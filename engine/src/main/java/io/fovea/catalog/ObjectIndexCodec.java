@@ -21,13 +21,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Encodes the components of indexes of a table of objects, as an {@linkplain ExtensionFields
- * extension field} of its catalog entry. Absent if there are no indexes.
+ * extension field} of its catalog entry. The field is absent if the table has no indexes.
  *
  * <pre>
  *   for each index, in the order of the entry: number of parts (1)
  *     · for each part: length (2) · its type, as {@link Shape} writes it in UTF-8
  *       · for each version of the objects: number of positions (1), each 2 bytes;
- *         if 0: length (2) · the constant part of all objects of the version
+ *         if 0: length (2) · the part, which is the same in all objects of the version
  * </pre>
  */
 final class ObjectIndexCodec {
@@ -73,7 +73,7 @@ final class ObjectIndexCodec {
   }
 
   /**
-   * Decodes the output of {@link #encode} and returns the indexes with it.
+   * Decodes the output of {@link #encode} and returns the indexes with their components.
    *
    * @throws IOException if the bytes are invalid
    * @throws IllegalArgumentException likewise

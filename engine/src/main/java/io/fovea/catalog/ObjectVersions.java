@@ -30,17 +30,17 @@ import org.jspecify.annotations.Nullable;
 /**
  * Evolves tables of objects whose class has changed.
  *
- * <p>Each object stores its version number, and the catalog has the shape of each version. So a new
- * version is one catalog record, and no object is rewritten. The record is durable, and the shape
- * in memory, before the first handle of the version exists: a reader of an object always finds its
- * shape. Older handles keep working and refuse newer objects.
+ * <p>Each object stores its version number, and the catalog stores the shape of each version. So
+ * adding a version writes one catalog record and rewrites no object. The record is durable, and the
+ * shape is in memory, before the first handle of the version exists, so a reader of an object
+ * always finds its shape. Older handles keep working and refuse newer objects.
  *
- * <p>The same record has the components of the new version in indexes. Index entries do not change;
- * a class that would change them is refused.
+ * <p>The same record lists the components of the new version that are in indexes. Index entries do
+ * not change; a class that would change them is refused.
  *
  * <pre>
- *   extension field OBJECTS   key: text · number of versions (1) · each: text
- *   text                      length (4) · UTF-8
+ *   extension field OBJECTS   key: string · number of versions (1) · each: string
+ *   string                    length (4) · UTF-8
  * </pre>
  */
 final class ObjectVersions {
@@ -63,7 +63,8 @@ final class ObjectVersions {
   /**
    * Adds a version to a table if its objects have changed.
    *
-   * @throws IncompatibleSchemaException if its objects cannot be read as the specified class
+   * @throws IncompatibleSchemaException if the table's objects cannot be read as the specified
+   *     class
    */
   void adapt(TableCore core, TableSpec spec) {
     ObjectHistory before = core.objects();
@@ -212,8 +213,8 @@ final class ObjectVersions {
   }
 
   /**
-   * Describes a new component that has the name of a removed one, whose values it would show; else
-   * null.
+   * Describes a new component that has the name of a removed one and would therefore show the
+   * removed component's values; otherwise returns null.
    */
   private static @Nullable String again(ObjectHistory file, Shape.Composite here) {
     for (Shape.Component c : here.components()) {

@@ -12,9 +12,9 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Iterates over the records of a table, or the notes in a tree, in key order. If others change the
- * table, each record is as it was at some time since the start, and every key present throughout is
- * met. Confined to one thread.
+ * Iterates over the records of a table, or the notes in a tree, in key order. If other threads
+ * change the table, each record is returned as it was at some time since the start, and every key
+ * present throughout is returned. Confined to one thread.
  */
 final class OldRecords implements AutoCloseable {
   private final BTree tree;
@@ -33,10 +33,10 @@ final class OldRecords implements AutoCloseable {
 
   private final boolean changing;
 
-  /** An unpacked row of the newest layout. */
+  /** An unpacked row in the newest layout. */
   private MemorySegment renewed = MemorySegment.NULL;
 
-  /** A packed row of the newest layout. */
+  /** A packed row in the newest layout. */
   private MemorySegment packed = MemorySegment.NULL;
 
   /** Iterates over a table that does not change. */
@@ -153,7 +153,7 @@ final class OldRecords implements AutoCloseable {
     return form;
   }
 
-  /** Converts a row of an older layout to the newest one, as the tree stores it. */
+  /** Converts a row in an older layout to the newest layout, in the form that the tree stores. */
   void renewStored(TableCore core) {
     PackedRows packedRows = core.packed();
     MemorySegment was = value;

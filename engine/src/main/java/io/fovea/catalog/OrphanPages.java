@@ -10,8 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Retries to free <i>strays</i>: released pages of long values that could not be freed because one
- * could not be read or had no frame. Their trees list them.
+ * Retries freeing <i>strays</i>: released pages of long values that could not be freed because one
+ * of them could not be read or no frame was available. Each tree lists its strays.
  *
  * <pre>
  *   with a log:   redo point found ─► {@link #free} ─► superblock      by each checkpoint
@@ -19,11 +19,11 @@ import org.jspecify.annotations.Nullable;
  *   of a tree whose pages are freed:                                   by {@link DeferredDrops} too
  * </pre>
  *
- * <p><b>Why after the redo point was found.</b> A thread that releases pages holds back the redo
- * point until they are free or listed as strays. So when the new redo point has been found, all
- * strays that it would lose are listed, and their FREE records come after it. The rest stay listed;
- * they are lost only if the machine fails before a later attempt succeeds. A page that can never be
- * read must not prevent the log from being recycled.
+ * <p><b>Why after the redo point is found.</b> A thread that releases pages holds back the redo
+ * point until they are free or listed as strays. So once the new redo point is found, every stray
+ * that it would lose is listed, and the FREE record of a freed stray comes after it. Strays that
+ * cannot be freed stay listed; they are lost only if the machine fails before a later attempt
+ * succeeds. A page that can never be read must not prevent the log from being recycled.
  *
  * <p>Thread-safe.
  */
@@ -46,7 +46,8 @@ public final class OrphanPages {
     try {
       trees.forEach(this::strays);
     } catch (StorageFullException e) {
-      // Not even the log has space. A checkpoint may change that, and must not wait for it.
+      // Even the log has no space. A checkpoint may free some, so the checkpoint must not wait for
+      // it.
     }
   }
 

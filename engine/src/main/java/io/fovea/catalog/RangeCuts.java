@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   body      deleteRange: counts the records by leaves, and records (table, range, count)
  *             any other statement on the table: {@link #forget}, and records are deleted one by one
- *   commit    locks of the tables and of the schema: same trees, still without indexes?
+ *   commit    locks of the tables and of the schema; trees and lack of indexes checked
  *             table GOING ─► quiescent point: decides, alone
- *             records and bytes counted again: as many as before?                 otherwise aborted
- *             log space for changes of leaves and parents                         otherwise refused
+ *             records and bytes counted again                    aborted if either differs
+ *             log space for changes of leaves and parents        refused if there is too little
  *             CATALOG · RANGE* · COMMIT_PART* · COMMIT in the log                 committed
  *             leaves cut out and freed ({@link RangeCut}) ─► table usable again
  * </pre>
@@ -38,29 +38,29 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li><i>A comes before C.</i> Its writes are in the tree when C counts, because no other commit
- *       is inside the gate. It has read nothing of C.
+ *       is inside the gate. A has seen no effect of C.
  *   <li><i>B comes after C.</i> If B used the table before the quiescent point, it is aborted, as
- *       by a drop. If it comes while C is being installed, it finds GOING and is aborted. So a B
- *       that commits has read the range after C, and no B changes the table between the quiescent
- *       point and the end of C.
- *   <li><i>C itself.</i> Its reads by items are validated. All that it knows of the range is a
- *       record count, which it compares at the quiescent point.
- *   <li><i>Timestamps.</i> The items of the keys keep theirs. They order no two transactions with C
- *       between them: every A comes before every B, whatever its timestamp ({@link
- *       io.fovea.txn.CommitGate}). Under multi-version order, a B that began before C may read an
- *       older version of a key; it is validated again and aborted.
+ *       by a drop. If B uses the table while C is being installed, it finds GOING and is aborted.
+ *       So a B that commits has read the range after C, and no B changes the table between the
+ *       quiescent point and the end of C.
+ *   <li><i>C itself.</i> Its reads of items are validated. It knows only the record count of the
+ *       range, which it compares at the quiescent point.
+ *   <li><i>Timestamps.</i> The items of the keys keep their timestamps. No two transactions with C
+ *       between them are ordered by timestamps: every A comes before every B, whatever its
+ *       timestamp ({@link io.fovea.txn.CommitGate}). Under multi-version order, a B that began
+ *       before C may read an older version of a key; it is validated again and aborted.
  * </ul>
  *
- * <p><b>Exceptions</b> that leave a body which does not commit rest on a count. They may leave if
- * the count is the same now, no leaf changes meanwhile, and all items read are unchanged: then all
- * of it held at one time in between.
+ * <p><b>Exceptions.</b> An exception thrown by the body of a transaction that does not commit may
+ * depend on a count. It may propagate if the count is still the same, no leaf changes meanwhile,
+ * and all items read are unchanged: then everything the body read held at one point in time.
  *
  * <p>Confined to the transaction's thread.
  */
 final class RangeCuts {
   private static final long PAUSE_NANOS = 50_000;
 
-  /** How many reads of a page may fail before the engine stops. */
+  /** The number of failed reads of a page after which the engine stops. */
   private static final int READS_MAX = 32;
 
   private static final class Cut {
@@ -69,7 +69,7 @@ final class RangeCuts {
     final KeyRange range;
     final long records;
 
-    /** Whether the transaction has dropped the table since: then the range is only counted. */
+    /** Whether the transaction has since dropped the table; the range is then only counted. */
     boolean dropped;
 
     long bytes;
@@ -138,7 +138,7 @@ final class RangeCuts {
     return cut.range;
   }
 
-  /** Records that the transaction drops a table; the count of its range must still be right. */
+  /** Records that the transaction drops a table. The count of its range must still be correct. */
   void dropped(TableCore core) {
     Cut cut = of(core);
     if (cut != null) {
@@ -160,7 +160,7 @@ final class RangeCuts {
 
   // ------------------------------------------------------------------------------------ validation
 
-  /** Returns whether the ranges have as many records as counted. */
+  /** Returns whether the ranges still contain as many records as counted. */
   boolean hold() {
     for (Cut cut : cuts) {
       RangeCount count = cut.count(false, store.engine()::checkWaiting);
@@ -184,7 +184,10 @@ final class RangeCuts {
 
   // --------------------------------------------------------------------------------- the commit
 
-  /** Returns a table that has changed since its range was counted, or null. Requires the locks. */
+  /**
+   * Returns a table that has changed since its range was counted, or null. Requires the table and
+   * schema locks.
+   */
   @Nullable TableCore changed() {
     for (Cut cut : cuts) {
       TableCore core = cut.core;
@@ -200,7 +203,7 @@ final class RangeCuts {
   }
 
   /**
-   * Counts again, while the tables cannot change.
+   * Counts the records again, while the tables cannot change.
    *
    * @return a table whose range differs from the first count, or null
    */

@@ -13,31 +13,32 @@ import java.util.function.Supplier;
 /**
  * Deletes the records of a range, within an operation.
  *
- * <p><b>One by one</b>, by a scan that deletes each record it meets. The scan reads the items of
+ * <p><b>One by one</b>, by a scan that deletes each record it finds. The scan reads the items of
  * all keys of the range and of the first key above it, which cover every possible insert ({@link
  * TxScan}). The commit locks the items of the deleted keys and of each next key. So it is
  * serializable under every protocol.
  *
- * <p><b>As a whole</b>, if many leaves contain only records of the range: the body only counts the
+ * <p><b>As a whole</b>, if many leaves contain only records in the range: the body only counts the
  * records, and the commit cuts the leaves out, alone at its quiescent point ({@link
  * CatalogTransaction}). Records are still deleted one by one if
  *
  * <ul>
- *   <li>the table has indexes, because each entry must be computed from its record; or expiry,
- *       because some records are hidden;
+ *   <li>the table has indexes, because each entry must be computed from its record;
+ *   <li>the records of the table expire, because some of them are hidden;
  *   <li>the change feed is enabled, because the log must list the records;
  *   <li>the range has long values, whose pages must be found to be freed;
- *   <li>the transaction has written to the table, has a scan open, or creates the table: its writes
- *       are in no leaf;
- *   <li>the transaction is pessimistic and the range is not too large: reserved items guarantee
- *       that it commits eventually, and a count cannot be reserved.
+ *   <li>the transaction has written to the table, has a scan open on it, or creates it: its writes
+ *       are not yet in any leaf;
+ *   <li>the transaction is pessimistic and the range is not too large: reserving items guarantees
+ *       that it eventually commits, whereas a count cannot be reserved.
  * </ul>
  *
- * <p>A later statement of the same transaction on the table first deletes the records one by one
- * ({@link #spread}). Other transactions pay nothing: the check shares the bit for dropped tables.
+ * <p>A later statement on the table in the same transaction first deletes the records one by one
+ * ({@link #spread}). Other transactions incur no cost, because the check shares the bit for dropped
+ * tables.
  */
 public final class RangeDeletion {
-  /** The most records that a pessimistic transaction deletes one by one. */
+  /** The maximum number of records that a pessimistic transaction deletes one by one. */
   private static final long PESSIMISTIC_MAX = 1_000_000;
 
   private RangeDeletion() {}
@@ -45,7 +46,7 @@ public final class RangeDeletion {
   /**
    * Deletes the records in the scan's range, and closes the scan.
    *
-   * @param scan of the table's tree, before its first record
+   * @param scan a scan of the table's tree, positioned before its first record
    * @param most the limit on records
    * @param leaves the minimum number of leaves for a cut
    * @param catalog the transaction's catalog

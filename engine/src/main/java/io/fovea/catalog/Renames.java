@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * Renames tables and indexes by one catalog record.
  *
  * <p>Handles stay valid, because they hold the {@link TableCore}, whose name changes. So statements
- * need no check. {@link TableCore#changing} excludes drops and index builds of the table, and the
- * schema lock all other writes of its record.
+ * need no check. {@link TableCore#changing} excludes drops and index builds of the table; the
+ * schema lock excludes all other writes of its record.
  */
 final class Renames {
   private final Store store;

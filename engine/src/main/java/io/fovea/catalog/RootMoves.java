@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Moves the roots of tables and complete indexes for {@link Compaction}. The root of an index being
- * built has a deferred record instead, and stays.
+ * Moves the roots of tables and complete indexes for {@link Compaction}. An index being built has a
+ * deferred record instead, and its root is not moved.
  */
 final class RootMoves {
   private final Store store;
@@ -44,7 +44,7 @@ final class RootMoves {
   }
 
   /**
-   * Moves roots under the schema lock. Pages are allocated for all of them first, because the freed
+   * Moves roots under the schema lock. Pages are allocated for all roots first; otherwise the freed
    * high pages would be allocated next.
    *
    * @param low the first high page
@@ -82,7 +82,8 @@ final class RootMoves {
   }
 
   /**
-   * Moves the content of a root to a low page; returns false if there is none, or on a conflict.
+   * Moves the content of a root to a low page; returns false if no low page is free, or on a
+   * conflict.
    */
   private static boolean lower(BTree tree, RootMove move, long low, LogSession log) {
     TreeCompaction nodes = new TreeCompaction(tree);

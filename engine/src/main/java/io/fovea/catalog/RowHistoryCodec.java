@@ -21,12 +21,12 @@ import java.util.Set;
 
 /**
  * Encodes the row versions of a table, as an {@linkplain ExtensionFields extension field} of its
- * catalog entry. Absent in version 1.
+ * catalog entry. The field is absent from a table of version 1.
  *
  * <pre>
- *   version (1) · next field number (4) · bytes of a row (4), unpacked if of variable length
+ *   version (1) · next field number (4) · bytes of a row (4), unpacked if variable-length
  *   · for each field of the layout: its number (4) · length of its default (4) · default
- *   · number of older layouts (1), each: last version that had it (1) · bytes of a row (4)
+ *   · number of older layouts (1), each: last version with it (1) · bytes of a row (4)
  *     · number of fields (2), each: number (4) · type (1) · size (4), see {@link FieldCodec}
  * </pre>
  */

@@ -38,12 +38,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * The tables of a database.
  *
- * <p>Schema changes are complete when they return; only {@link CatalogTransaction} makes them part
- * of a transaction. Changes of the catalog exclude one another ({@link SchemaChanges#locked}), and
- * so do changes of one table ({@link TableCore#changing}, taken first). Transactions run
- * concurrently: the next statement on a dropped table is refused, and its pages stay until no
- * transaction can use them ({@link DeferredDrops}); an index comes and goes by stages ({@link
- * IndexChanges}).
+ * <p>A schema change is complete when its method returns; only {@link CatalogTransaction} makes
+ * schema changes part of a transaction. Changes of the catalog exclude one another ({@link
+ * SchemaChanges#locked}), as do changes of one table ({@link TableCore#changing}, which is taken
+ * first). Transactions run concurrently: the next statement on a dropped table is refused, and its
+ * pages stay until no transaction can use them ({@link DeferredDrops}); an index is created and
+ * dropped in stages ({@link IndexChanges}).
  */
 public final class Schema {
   /** The catalog's operations for recovery. */
@@ -61,7 +61,7 @@ public final class Schema {
         }
       };
 
-  /** How often a read of all tables is retried while their names change. */
+  /** The maximum number of retries of a read of all tables while their names change. */
   private static final int LOOKS_MAX = 10_000;
 
   private final Store store;
@@ -89,8 +89,8 @@ public final class Schema {
    * Opens the tables of a store.
    *
    * @param hintUse how hints in entries are used
-   * @param entryHints the hints of new indexes whose specification does not choose any
-   * @param timing of expiry
+   * @param entryHints the hints of new indexes whose specifications do not choose any
+   * @param timing the clock and sweep interval for expiry
    */
   public Schema(
       CatalogCallbacks catalogCallbacks,
@@ -112,7 +112,7 @@ public final class Schema {
     this.indexChanges = new IndexChanges(catalogCallbacks, store, changes, loads);
     this.compaction = new Compaction(store, this, changes, drops);
     this.sequences = new Sequences(store, changes);
-    // Repairs dirty pages, which a store opened for reading cannot write.
+    // Repairs make pages dirty, and a read-only store cannot write them.
     hintUse.repairs = !store.isReadOnly();
     RecoveredRowCounts counts = StoredCounts.of(store);
     CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
@@ -154,7 +154,8 @@ public final class Schema {
   /** Continues interrupted drops and starts background work. */
   public void begin() {
     if (store.isMarked() && !store.isReadOnly()) {
-      drops.run(); // otherwise with the first change: a file that is only read does not change
+      // In an unmarked file the first change does this: a file that is only read stays unchanged.
+      drops.run();
     }
     expirations.begin();
   }
@@ -203,7 +204,7 @@ public final class Schema {
     return compaction;
   }
 
-  /** Runs the opening of a snapshot while the schema does not change. */
+  /** Runs an action that opens a snapshot, while the schema does not change. */
   public void whileNothingChanges(Runnable opening) {
     changes.whileNothingChanges("open a snapshot", opening);
   }
@@ -211,21 +212,21 @@ public final class Schema {
   /**
    * Runs the rest of a close under the schema lock.
    *
-   * @param rest receives whether the lock was obtained; an operation may fail to end in time
+   * @param rest receives whether the lock was obtained: false if an operation does not end in time
    */
   public void closing(Consumer<Boolean> rest) {
     changes.closing(rest);
   }
 
   /**
-   * Runs an action while nothing changes: neither schema nor records, and no pages are freed or
-   * truncated. Waits until no load is running and no transaction is active, and admits none
-   * meanwhile.
+   * Runs an action while nothing changes: neither the schema nor any record changes, and no pages
+   * are freed or truncated. Waits until no load is running and no transaction is active, and admits
+   * none during the action.
    *
-   * <p>The schema lock is taken last: an active transaction may want it, or wait for log space that
-   * its holder prevents.
+   * <p>The schema lock is taken last: an active transaction may need it, or may be waiting for log
+   * space that the holder of the lock keeps from being freed.
    *
-   * @throws InvalidUseException at once, within a transaction or a load of the thread
+   * @throws InvalidUseException immediately, if the thread is in a transaction or a load
    */
   public void whileAllIsStill(String what, Runnable work) {
     store.requireOpen();
@@ -253,17 +254,17 @@ public final class Schema {
   }
 
   /**
-   * Returns all trees whose records are counted, at any stage, including those being created or
+   * Returns all trees whose records are counted, in any stage, including those being created or
    * dropped. Thread-safe.
    */
   private List<BTree> counted() {
     List<BTree> all =
-        drops.trees(); // first: a created tree enters the tables before it leaves these
+        drops.trees(); // first: a new tree is added to the tables before it is removed here
     all.addAll(live());
     return all;
   }
 
-  /** Returns the trees of tables and indexes at any stage. Thread-safe. */
+  /** Returns the trees of tables and of indexes in any stage. Thread-safe. */
   private List<BTree> live() {
     return whileStill(
         () -> {
@@ -283,7 +284,7 @@ public final class Schema {
     for (int attempt = 0; ; attempt++) {
       long before = publications;
       T seen = look.get();
-      // An error may have ended the publishing thread: then the engine has stopped.
+      // If an error ended the publishing thread, the number stays odd, but the engine has stopped.
       if ((before & 1) == 0 && publications == before || attempt == LOOKS_MAX) {
         return seen;
       }
@@ -314,7 +315,7 @@ public final class Schema {
     return StoredCounts.save(store, live());
   }
 
-  /** Saves counts and the unused values of sequences, which are already closed. */
+  /** Saves the counts and the unused values of sequences, which are already closed. */
   private long saveAtClose() {
     sequences.save();
     return saveCounts();
@@ -376,7 +377,7 @@ public final class Schema {
     List<IndexCore> indexes = new ArrayList<>();
     for (CatalogEntry.IndexEntry i : e.indexes()) {
       IndexHints hints = new IndexHints(i.hints(), hintUse);
-      // Values are primary keys with hints, which are short.
+      // Values are primary keys with hints, which are never long values.
       BTree tree =
           tree(i.treeId(), i.rootPid(), (long) catalog.maxKeySize() + hints.bytes(), counts);
       ObjectEntries objects = i.objects();
@@ -445,8 +446,8 @@ public final class Schema {
   }
 
   /**
-   * Returns whether a commit is changing the catalog. Stored before its quiescent point, and
-   * cleared once the tables in memory agree with the catalog.
+   * Returns whether a commit is changing the catalog. The flag is set before the quiescent point of
+   * the commit, and cleared once the tables in memory match the catalog.
    */
   boolean isChanging() {
     return changing;
@@ -464,7 +465,7 @@ public final class Schema {
   /**
    * Publishes names atomically. Requires the schema lock.
    *
-   * @param names each with its table; null for none
+   * @param names each with its table, or null if the name is no longer used
    * @param lsn the end of the log record
    */
   void publish(Map<String, @Nullable TableCore> names, long lsn) {
@@ -488,7 +489,7 @@ public final class Schema {
       evolutions.evolve(core, spec); // refused in a transaction
     }
     SpecCheck.check(store, core, spec);
-    objectVersions.adapt(core, spec); // likewise; before indexes by its components
+    objectVersions.adapt(core, spec); // likewise; before the indexes, which may use new components
     indexChanges.dropLeftByTime(core, spec); // likewise
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.lockedIn(tx, "open table " + core.shown(), () -> adoptExtractors(core, spec));
@@ -504,8 +505,8 @@ public final class Schema {
   /** Opens a table, creating it or its missing indexes. */
   public TableCore table(TableSpec spec) {
     while (true) {
-      // No lock if nothing is to be done: a transaction may open its tables while a lock holder
-      // waits for it to end.
+      // Take no lock if there is nothing to do: a transaction may open tables while the holder of
+      // the lock waits for it to end.
       TableCore there = tables.get(spec.name());
       if (there != null && SpecCheck.isOpenedAs(store, there, spec)) {
         store.requireServing();
@@ -615,7 +616,7 @@ public final class Schema {
     expirations.begin();
   }
 
-  /** Sets the extractors of indexes, which are unknown after an opening. */
+  /** Sets the extractors of indexes, which are unknown after the database is opened. */
   private boolean adoptExtractors(TableCore core, TableSpec spec) {
     for (IndexCore i : core.readable()) {
       IndexSpec s = SpecCheck.spec(spec, i.name);
@@ -668,7 +669,8 @@ public final class Schema {
         change -> change.delete(CatalogKey.of(core.name)).isGone(core.tree),
         () -> {
           core.drop();
-          // Transactions that have used it precede the drop, and so transactions that see the drop.
+          // Transactions that have used the table precede the drop, and therefore also precede
+          // transactions that see the drop.
           store.engine().dropping(core.bit);
           trees.forEach(t -> drops.add(t, null));
           tables.remove(core.name);
@@ -714,8 +716,8 @@ public final class Schema {
   }
 
   /**
-   * Applies a change to a table, and again if the table has evolved; returns false if there is
-   * none.
+   * Applies a change to a table, retrying if the table has evolved; returns false if there is no
+   * such table.
    */
   private boolean of(String name, Predicate<TableCore> change) {
     while (true) {

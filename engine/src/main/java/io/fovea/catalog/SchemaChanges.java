@@ -38,13 +38,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * Changes the catalog: creates and publishes trees, or removes them.
  *
- * <p>A lock, held for one record at a time ({@link #locked}), excludes other changes. All methods
- * require it except those that take it.
+ * <p>A lock ({@link #locked}), held for one catalog record at a time, excludes other changes. All
+ * methods require the lock except those that take it.
  *
- * <p><b>With a log</b> a change is one record ({@link CatalogChange}). New trees exist from that
- * record on, dropped ones until then. A session holds back the redo point from before the first
- * page of a new tree until that record, so recovery always sees the allocations. A dropped tree
- * stays in the catalog, deferred, until all its pages are free.
+ * <p><b>With a log</b> a change is one record ({@link CatalogChange}). A new tree exists once that
+ * record is appended, and a dropped tree until then. A session holds back the redo point from
+ * before the first page of a new tree is allocated until that record is appended, so recovery
+ * always sees the allocations. A dropped tree stays in the catalog, deferred, until all its pages
+ * are free.
  */
 final class SchemaChanges {
   final DeferredDrops drops;
@@ -109,8 +110,8 @@ final class SchemaChanges {
   /**
    * Runs the rest of a close under the lock.
    *
-   * @param rest receives whether the lock was obtained, which fails if an operation does not end in
-   *     a minute
+   * @param rest receives whether the lock was obtained: false if an operation does not end within a
+   *     minute
    */
   void closing(Consumer<Boolean> rest) {
     boolean mine = lock.lockFirmly("close the database", CLOSING_NANOS);
@@ -161,7 +162,8 @@ final class SchemaChanges {
    * limited time, and is then aborted and retried.
    *
    * @param which the lock; null for the schema lock
-   * @throws TransactionAbortedException if the lock is held too long, and there is a transaction
+   * @throws TransactionAbortedException if the thread has a transaction and the lock is held too
+   *     long
    */
   void lockGivingWay(@Nullable OperationLock which, String what) {
     lockGivingWay(
@@ -187,8 +189,7 @@ final class SchemaChanges {
   }
 
   /**
-   * Runs an action under the lock, which is taken as by {@link #lockGivingWay}, while the store
-   * serves.
+   * Runs an action under the lock, taken as in {@link #lockGivingWay}, while the store is serving.
    */
   <T> T lockedGivingWay(String what, Supplier<T> work) {
     lockGivingWay(null, what);
@@ -200,7 +201,10 @@ final class SchemaChanges {
     }
   }
 
-  /** Runs an action if the lock is free; returns false if it is not, else the action's result. */
+  /**
+   * Runs an action if the lock is free. Returns the result of the action, or false if the lock is
+   * taken.
+   */
   boolean tryLocked(String what, BooleanSupplier work) {
     if (!lock.tryLock(what)) {
       return false;
@@ -227,10 +231,10 @@ final class SchemaChanges {
   // ------------------------------------------------------------------------------- making trees
 
   /**
-   * Creates trees and publishes them. After a failure they are dropped; after a crash recovery
+   * Creates trees and publishes them. After a failure the trees are dropped; after a crash recovery
    * drops them, because the redo point is held back.
    *
-   * @param work creates trees, adds them to the list and describes the change
+   * @param work creates trees, adds them to the list and fills in the change
    * @param then the update in memory
    */
   void making(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
@@ -249,7 +253,8 @@ final class SchemaChanges {
       work.accept(change, made);
       end = change.run(then);
     } finally {
-      // An incomplete change holds back the redo point for good. Field reads only: a call may fail.
+      // An incomplete change holds back the redo point permanently. This reads only fields, because
+      // a call may fail.
       if (change.happened ? change.whole : dropAll(made)) {
         hold.end();
       }
@@ -260,8 +265,8 @@ final class SchemaChanges {
   /**
    * Frees the pages of unpublished trees.
    *
-   * @return whether the redo point may advance: false if pages are still to be freed, or recovery
-   *     must free them
+   * @return whether the redo point may advance; false if pages must still be freed, later or by
+   *     recovery
    */
   private boolean dropAll(List<BTree> trees) {
     List<BTree> rest = new ArrayList<>();
@@ -283,7 +288,7 @@ final class SchemaChanges {
   /**
    * Creates an index with its tree.
    *
-   * @param objects the table's object versions; null in other tables
+   * @param objects the table's object versions; null for a table without objects
    */
   IndexCore newIndex(
       TableSpec table,
@@ -365,8 +370,8 @@ final class SchemaChanges {
   }
 
   /**
-   * Returns what makes the entries of the index by which expired byte strings are found; null for
-   * another index.
+   * Returns the entry maker of the index by which expired byte strings are found; null for any
+   * other index.
    */
   static @Nullable EntryMaker byTime(
       @Nullable Expiry expiry, String name, @Nullable KeySpec extractedKey) {
@@ -399,7 +404,7 @@ final class SchemaChanges {
   /**
    * Saves a table with new trees.
    *
-   * @param trees the table's, then those of its readable indexes in order
+   * @param trees the table's tree, followed by those of its readable indexes in order
    */
   static void treesSwapped(TableCore core, List<BTree> trees, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
@@ -416,7 +421,7 @@ final class SchemaChanges {
   static void moved(TableCore core, BTree tree, RootMove move, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         Arrays.stream(core.indexes())
-            .filter(i -> i.stage.isComplete()) // includes an index that is about to be dropped
+            .filter(i -> i.stage.isComplete()) // includes any index that is about to be dropped
             .map(
                 i -> {
                   CatalogEntry.IndexEntry e = CatalogEntry.IndexEntry.of(i);
@@ -435,7 +440,7 @@ final class SchemaChanges {
     return entry(core, core.name, indexes);
   }
 
-  /** Puts a table into the catalog whose records expire in another way, or no longer. */
+  /** Saves a table with a different expiry, or with none. */
   static void expiring(
       TableCore core, @Nullable Expiry expiry, List<IndexCore> indexes, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =

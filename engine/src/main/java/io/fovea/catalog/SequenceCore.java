@@ -25,17 +25,18 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Values are numbered from 0: value = first + number * step. A thread takes a number by one
- * atomic addition; a number that it may not use is skipped. The catalog has {@link #reserved}:
+ * atomic addition; a number that it may not use is skipped. The catalog stores {@link #reserved}:
  * numbers below it are not used again after a crash, so a number may be used once the record that
- * reserves it is durable. In the second half of a block one thread appends the record of the next
- * one without waiting; usually it is durable before its first value is needed.
+ * reserves it is durable. In the second half of a block, one thread appends the record of the next
+ * block without waiting; usually the record is durable before the first value of that block is
+ * needed.
  *
  * <p><b>The end.</b> {@link #readyLimit} is set to 0 before the unused numbers are counted and
  * returned to the catalog. Both are volatile. A thread that takes a number after the count sees 0
  * and is refused; one that took it before is counted.
  *
- * <p>Thread-safe. Lock order: {@link #filling}, the schema lock, the monitor, under which nothing
- * waits.
+ * <p>Thread-safe. Lock order: {@link #filling}, the schema lock, the monitor. No thread waits while
+ * it holds the monitor.
  */
 public final class SequenceCore {
   private enum State {
@@ -69,16 +70,18 @@ public final class SequenceCore {
   /** The specification, with the latest cache size. */
   private volatile SequenceSpec spec;
 
-  /** Numbers taken; exceeds the count if threads found no more. */
+  /**
+   * The quantity of numbers taken; exceeds the count if threads asked for more after the last one.
+   */
   private volatile long given;
 
   /** Numbers below it need no check. */
   private volatile long readyLimit;
 
-  /** Set before {@link #readyLimit} is 0 for good; null if not altered. */
+  /** Set before {@link #readyLimit} becomes 0 permanently; null if not altered. */
   private volatile @Nullable SequenceCore successor;
 
-  /** Held by a thread that reserves numbers until that is durable. */
+  /** Held by a thread that reserves numbers, until the reservation is durable. */
   private final OperationLock filling = new OperationLock("the lock of a sequence");
 
   // Guarded by the monitor.
@@ -186,8 +189,8 @@ public final class SequenceCore {
   }
 
   /**
-   * Returns the number of values below one that is above the first; unsigned, because ranges are
-   * large.
+   * Returns the number of values below the given value, which is above the first; unsigned, because
+   * ranges may be large.
    */
   private long placesBelow(long value) {
     long n = Long.divideUnsigned(value - first - 1, step);
@@ -320,14 +323,17 @@ public final class SequenceCore {
     }
   }
 
-  /** Sets readyLimit to some numbers before the end of the usable ones. Requires the monitor. */
+  /**
+   * Sets {@link #readyLimit} to the given distance before the end of the usable numbers. Requires
+   * the monitor.
+   */
   private void setCalm(int before) {
     readyLimit = reserved > usable || usable == count ? usable : usable - Math.min(usable, before);
   }
 
   /**
-   * Reserves the next block unless another thread does; a failure is left to the thread that needs
-   * it.
+   * Reserves the next block unless another thread is doing so. A failure is left to the thread that
+   * needs the block.
    */
   private void fillAhead() {
     if (!filling.tryLock("reserve values of a sequence")) {
@@ -400,7 +406,10 @@ public final class SequenceCore {
     }
   }
 
-  /** Returns the catalog record for the commit of the transaction that created the sequence. */
+  /**
+   * Fixes the reserved numbers; returns the catalog record for the commit of the transaction that
+   * created the sequence.
+   */
   byte[] freeze() {
     synchronized (this) {
       frozen = true;
@@ -452,8 +461,9 @@ public final class SequenceCore {
   }
 
   /**
-   * Returns the record that gives unused values back to the catalog, or null if there are none.
-   * Only after {@link #close}, under the schema lock: an open sequence could still use them.
+   * Returns the record that returns unused values to the catalog, or null if there are none. Call
+   * this only after {@link #close}, under the schema lock: an open sequence could still use the
+   * values.
    */
   byte @Nullable [] rest() {
     long places = Math.min(given, count);

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A transaction's lookups and changes of sequences, like those of tables in {@link
  * CatalogTransaction}. Values are not transactional, so uses of a dropped sequence are not checked.
- * Same thread as the transaction.
+ * Confined to the transaction's thread.
  */
 final class SequenceReads {
   private final Sequences sequences;
@@ -24,7 +24,7 @@ final class SequenceReads {
 
   private final List<SequenceCore> made = new ArrayList<>();
 
-  /** Altered sequences of others, and their successors. */
+  /** Altered sequences that other transactions created, and their successors. */
   private final Map<SequenceCore, SequenceCore> altered = new IdentityHashMap<>();
 
   SequenceReads(Sequences sequences) {

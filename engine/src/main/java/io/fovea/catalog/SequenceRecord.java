@@ -21,7 +21,7 @@ import java.io.IOException;
  *           · {@link ExtensionFields}: a name too long for the key
  * </pre>
  *
- * @param spec its specification
+ * @param spec the specification of the sequence
  * @param reserved the number of reserved values, which later openings do not use
  */
 record SequenceRecord(SequenceSpec spec, long reserved) {

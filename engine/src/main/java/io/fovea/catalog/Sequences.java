@@ -20,8 +20,9 @@ import org.jspecify.annotations.Nullable;
  * The sequences of a database. Each is a catalog record ({@link SequenceRecord}) and a core that
  * threads share ({@link SequenceCore}).
  *
- * <p>Reserving a block of values changes only that record, outside transactions: it conflicts with
- * none and is not rolled back. A close saves the next values, so that none are skipped.
+ * <p>Reserving a block of values changes only that record, outside transactions, so it conflicts
+ * with no transaction and is never rolled back. A close saves the next values, so no values are
+ * skipped.
  *
  * <p>Thread-safe; changes are under the schema lock.
  */
@@ -46,7 +47,7 @@ public final class Sequences {
     return all.get(name);
   }
 
-  /** Returns the names, in order. */
+  /** Returns the names of the sequences, in order. */
   public List<String> names() {
     store.requireServing();
     return List.copyOf(all.keySet());
@@ -55,7 +56,7 @@ public final class Sequences {
   /**
    * Opens a sequence, creating it if there is none.
    *
-   * @param adopts whether an existing one must match the specification
+   * @param adopts whether an existing sequence must match the specification
    */
   public SequenceCore open(SequenceSpec spec, boolean adopts) {
     store.requireServing();
@@ -222,10 +223,11 @@ public final class Sequences {
   }
 
   /**
-   * Publishes names with their sequences, null for none. Requires the schema lock.
+   * Publishes names with their sequences; null marks a name that is no longer used. Requires the
+   * schema lock.
    *
-   * @param made the new ones
-   * @param altered the ones that get a successor
+   * @param made the new sequences
+   * @param altered the altered sequences, which have successors
    */
   void publish(
       Map<String, @Nullable SequenceCore> names,
@@ -268,7 +270,7 @@ public final class Sequences {
       change.run();
     } catch (FoveaException e) {
       if (change.happened) {
-        throw e; // only a recovery completes it
+        throw e; // only recovery can complete the change
       }
       LOG.log(
           Level.DEBUG,

@@ -8,9 +8,9 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A temporary file for the sorted runs of a load: created with the first run, written sequentially,
- * deleted by {@link #close}. It is memory if the database has no files. The next opening deletes
- * what a crash leaves. Confined to one thread.
+ * A temporary file for the sorted runs of a load. It is created with the first run, written
+ * sequentially and deleted by {@link #close}. If the database has no files, the runs stay in
+ * memory. After a crash the next opening deletes the file. Confined to one thread.
  */
 final class SortFile implements AutoCloseable {
   private final @Nullable Storage storage;
@@ -32,7 +32,7 @@ final class SortFile implements AutoCloseable {
 
   private BlockDevice device() {
     if (closed) {
-      // Its name may already belong to another load's file.
+      // Another load's file may already have its name.
       throw new IllegalStateException("The file of sorted runs is closed.");
     }
     BlockDevice d = device;
@@ -43,7 +43,7 @@ final class SortFile implements AutoCloseable {
     return d;
   }
 
-  /** Appends a multiple of {@link SortedRuns#BLOCK} bytes; returns their position. */
+  /** Appends bytes, a multiple of {@link SortedRuns#BLOCK}; returns their position. */
   long append(MemorySegment from, int bytes) {
     long at = end;
     device().write(at, from, 0, bytes);

@@ -8,19 +8,19 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Sorts records by key in limited memory. Full memory is sorted and written as a run; at the end
- * all runs are merged.
+ * Sorts records by key in limited memory. When memory is full, its records are sorted and written
+ * as a run; finally all runs are merged, each through its own buffer.
  *
  * <pre>
- *   add ─► memory ─ full ─► sorted ─► run 1, run 2, ... of the file ─► merged, a buffer a run ─► next
- *                 ─ all fits ──────────────────────────────────────────────────────────────► next
+ *   add ─► memory ─ full ─► sorted ─► run 1, run 2, ... of the file ─► merged ─► next
+ *                 ─ all fits ─────────────────────────────────────────────► next
  *
  *   record, in memory and in runs:  key length (4) · value length (4) · key · value
  * </pre>
  *
- * <p>The sort is stable: a merge sort, in which the older of two runs comes first. If memory has
- * too few buffers for all runs, the oldest are merged first. Memory grows for a larger record.
- * Confined to one thread.
+ * <p>The sort is a stable merge sort: of two equal keys, the one in the older run comes first. If
+ * memory has too few buffers for all runs, the oldest runs are merged first. Memory grows to fit a
+ * record that exceeds it. Confined to one thread.
  */
 final class SortedRuns implements AutoCloseable {
   /** The size of a run in bytes is a multiple of this. */
@@ -77,7 +77,7 @@ final class SortedRuns implements AutoCloseable {
   /** Copies and adds a record. */
   void add(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     long bytes = HEADER + (long) len + vLen;
-    // Two longs for each record, and two for the sort.
+    // Each record needs two longs, and two more for the sort.
     if (used + bytes + 32L * (size + 1) > memoryBytes && size > 0) {
       spill();
     }
@@ -223,8 +223,8 @@ final class SortedRuns implements AutoCloseable {
   // ------------------------------------------------------------------------------------- merged
 
   /**
-   * Returns the sorted records. Nothing may be added later, and the sorter must be closed after the
-   * result.
+   * Returns the sorted records. No records may be added afterwards. Close the result before this
+   * sorter.
    */
   Merged merged() {
     if (runs.isEmpty()) {
@@ -239,7 +239,7 @@ final class SortedRuns implements AutoCloseable {
     data = MemorySegment.NULL;
     int most = Math.clamp(memoryBytes / READ_MIN, 2, 4096);
     while (runs.size() > most) {
-      // As many as save one round; the oldest, to keep equal keys in order.
+      // As many runs as save one round; the oldest, to keep equal keys in order.
       int n = Math.min(most, runs.size() - most + 1);
       List<Run> oldest = runs.subList(0, n);
       try (Merged m = new Merged(List.copyOf(oldest));
@@ -332,7 +332,7 @@ final class SortedRuns implements AutoCloseable {
 
   /** All records in order. The current record is valid until {@link #next}. */
   final class Merged implements AutoCloseable {
-    /** A heap ordered by (prefix, key, number); empty if all is in memory. */
+    /** A heap ordered by (prefix, key, run number); empty if all records are in memory. */
     private Reader[] heap = new Reader[0];
 
     private int[] number = new int[0];

@@ -118,8 +118,8 @@ final class SpecCheck {
   }
 
   /**
-   * Returns whether an index needs an extractor; not for a described specification in a read-only
-   * store.
+   * Returns whether an index lacks an extractor that it needs. A read-only store needs none for a
+   * specification from {@link Description}.
    */
   static boolean lacksMaker(Store store, IndexCore i, IndexSpec spec) {
     return i.isExtracted() && i.maker == null && !(spec.isDescribed() && store.isReadOnly());
@@ -147,8 +147,8 @@ final class SpecCheck {
   /**
    * Checks that keys and rows fit into a node.
    *
-   * @throws KeyTooLargeException if a key does not
-   * @throws ValueTooLargeException if a row of a fixed layout does not
+   * @throws KeyTooLargeException if a key does not fit
+   * @throws ValueTooLargeException if a row of a fixed layout does not fit
    */
   static void checkSizes(BTree catalog, TableSpec spec) {
     int keyMax = catalog.maxKeySize();

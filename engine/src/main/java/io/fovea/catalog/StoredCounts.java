@@ -31,10 +31,10 @@ import org.jspecify.annotations.Nullable;
  *   "c" · tree id   version (1) · records (8) · bytes (8)
  * </pre>
  *
- * <p>They are valid if the superblock has the same number: a close writes the changed counts, the
- * number, then the superblock. If it cannot write them for lack of space, the superblock's number
- * is 0. While the database is open they are stale, and the log has newer ones ({@link
- * io.fovea.recovery.CountsRecord}). Requires the schema lock.
+ * <p>The counts are valid if the superblock contains the same number: a close writes the changed
+ * counts, then the number, then the superblock. If it cannot write them for lack of space, the
+ * number in the superblock is 0. While the database is open these counts are stale, and the log
+ * contains newer ones ({@link io.fovea.recovery.CountsRecord}). Requires the schema lock.
  */
 final class StoredCounts {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -44,7 +44,7 @@ final class StoredCounts {
   private static final int NUMBER_BYTES = 9;
   private static final int COUNTS_BYTES = 17;
 
-  /** The catalog records of one change. */
+  /** The maximum number of catalog records in one change. */
   private static final int PIECE = 64;
 
   private final @Nullable TxEngine engine;
@@ -116,7 +116,7 @@ final class StoredCounts {
     }
   }
 
-  /** Returns the known counts of an opened store. */
+  /** Returns the known counts of an open store. */
   static RecoveredRowCounts of(Store store) {
     RecoveredRowCounts known = store.recoveredRowCounts();
     if (known != null) {
@@ -151,7 +151,7 @@ final class StoredCounts {
     return s.trySave(trees.stream().map(BTree::treeId).toList(), known, store.countsNumber());
   }
 
-  /** Writes the counts of a file that is closed right after recovery. */
+  /** Writes the counts of a file that is closed immediately after recovery. */
   static long save(BTree catalog, LogSession session, long number, RecoveredRowCounts known) {
     List<Integer> trees = new ArrayList<>();
     Schema.trees(catalog, (id, root) -> trees.add(id));
@@ -163,7 +163,7 @@ final class StoredCounts {
       return save(trees, known, before);
     } catch (FoveaException | OutOfMemoryError e) {
       if (halfway) {
-        throw e; // only a recovery completes it
+        throw e; // only recovery can complete the change
       }
       LOG.log(
           Level.DEBUG,
@@ -230,7 +230,7 @@ final class StoredCounts {
         halfway = change.happened && !change.whole;
       }
     } else {
-      // Each write is atomic, and none is valid before the superblock.
+      // Each write is atomic, and no count is valid before the superblock is written.
       try (Arena arena = Arena.ofConfined()) {
         Position place = new Position();
         todo.forEach((k, v) -> write(arena, k, v, place));

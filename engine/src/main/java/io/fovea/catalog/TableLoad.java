@@ -29,27 +29,28 @@ import org.jspecify.annotations.Nullable;
  * <ol>
  *   <li><b>The table does not change</b> after the grace period, so it is read without a
  *       transaction. Readers see the old tree until the switch.
- *   <li><b>A crash</b> before the catalog has the new trees as the table's leaves the table
- *       unchanged, see {@link FreshTrees}.
- *   <li><b>The switch</b> is at a quiescent point ({@code CommitGate}), after the catalog record. A
- *       commit in between has read the old tree and precedes the load in the serial order; if it is
- *       logged after the catalog record and lost in a crash, it was never acknowledged. A commit
- *       that has seen the new tree is logged after the catalog record, and durable only with it.
- *       Old trees are freed when all transactions that were active at the switch have ended.
+ *   <li><b>A crash</b> before the catalog lists the new trees as the table's leaves the table
+ *       unchanged; see {@link FreshTrees}.
+ *   <li><b>The switch</b> takes place at a quiescent point ({@code CommitGate}), after the catalog
+ *       record. A commit in between has read the old tree and precedes the load in the serial
+ *       order; if it is logged after the catalog record and lost in a crash, it was never
+ *       acknowledged. A commit that has seen the new tree is logged after the catalog record, and
+ *       durable only with it. Old trees are freed when all transactions that were active at the
+ *       switch have ended.
  * </ol>
  *
  * <p>Confined to the loading thread, except {@link #giveUp}, which a close calls. Each access to
- * pages is under {@link #step}, the source's code is not: a close waits for a step, but never for a
- * source.
+ * pages is under {@link #step}, but the source's code is not: a close waits for a step, but never
+ * for a source.
  */
 final class TableLoad implements Loads.Work {
-  /** The records or entries of a step. */
+  /** The number of records or entries in a step. */
   private static final int STEP_RECORDS = 1024;
 
-  /** How many records of the source are counted at once. */
+  /** How many records of the source are added to the counters at once. */
   private static final int COUNT_RECORDS = 1 << 8;
 
-  /** The records of the source between two progress reports. */
+  /** The number of source records between two progress reports. */
   private static final int TELL_RECORDS = 1 << 16;
 
   private final Store store;
@@ -71,7 +72,7 @@ final class TableLoad implements Loads.Work {
   private long read;
   private @Nullable Throwable failure;
 
-  /** Guarded by {@link #step}: no more work is done. */
+  /** Whether the work has ended; guarded by {@link #step}. */
   private boolean ended;
 
   private final FreshTrees fresh;
@@ -80,8 +81,8 @@ final class TableLoad implements Loads.Work {
   private @Nullable CatalogChange publication;
 
   /**
-   * @param session used by this load alone
-   * @param file used by this load alone, and closed by it
+   * @param session used exclusively by this load
+   * @param file used exclusively by this load, which closes it
    */
   TableLoad(
       CatalogCallbacks catalogCallbacks,
@@ -173,7 +174,7 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  /** Holds back the redo point from here on, not while a source is sorted. */
+  /** Begins the build. The redo point is held back only from here, not while a source is sorted. */
   private void build() {
     session.hold(what);
     trees = new LoadTrees(store, core, how, session, file, counters, expiredUpTo, this::check);
@@ -215,7 +216,7 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  /** Fails again if the source has caught an exception of its sink. */
+  /** Rethrows an exception of the sink if the source has caught it. */
   private void rethrow() {
     Throwable t = failure;
     if (t instanceof RuntimeException e) {
@@ -323,7 +324,7 @@ final class TableLoad implements Loads.Work {
     drop(change, core.tree);
     indexes.forEach(i -> drop(change, i.tree));
     SchemaChanges.treesSwapped(core, built, change);
-    publication = change; // before it runs: cleanup must see whether it has happened
+    publication = change; // before the change runs: cleanup must see whether it took effect
     return change.run(() -> exchange(indexes, built));
   }
 

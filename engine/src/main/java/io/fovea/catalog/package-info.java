@@ -4,7 +4,7 @@
  * <pre>
  *   Schema          the tables of an open database             SpecCheck      tables as specified
  *   SchemaChanges   creates and publishes trees                CatalogChange  one change, with the log
- *   IndexChanges    indexes come and go while in use           IndexBuild     builds by transactions
+ *   IndexChanges    indexes created and dropped while in use   IndexBuild     builds by transactions
  *   IndexFill       bulk-builds an index                       BackgroundThrottle  of long work
  *   TableLoad       bulk loads                                 FreshTrees     pages without images
  *   DeferredDrops   frees dropped trees in pieces              OrphanPages    of long values

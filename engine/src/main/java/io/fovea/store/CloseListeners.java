@@ -12,7 +12,7 @@ public final class CloseListeners {
   private final Store store;
   private final List<Runnable> actions = new ArrayList<>();
 
-  /** Set when the listeners are called: one added later would never be called. */
+  /** Set when the listeners are called, because a listener added later would never be called. */
   private boolean told;
 
   /** Creates an empty list for a store. */

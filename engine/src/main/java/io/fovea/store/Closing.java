@@ -17,11 +17,11 @@ import java.util.function.IntConsumer;
  *
  * <pre>
  *   {@link #quiesce}    admission stops ─► grace ─► operations refused ─► running ones awaited
- *   {@link #finish}     pages written and synced ─► superblock: clean
+ *   {@link #finish}     pages written and synced ─► superblock marked clean
  *   {@link #giveBack}   threads end ─► pool ─► transactions ─► files ─► lock
  * </pre>
  *
- * <p>{@link #giveBack} follows in any case, even if writing fails. One thread.
+ * <p>{@link #giveBack} always follows, even if writing fails. Confined to one thread.
  */
 final class Closing {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -29,7 +29,7 @@ final class Closing {
   /** The interval between checks for active transactions. */
   private static final long QUIESCE_NANOS = 200_000;
 
-  /** How long a close searches for free pages at the end of the file. */
+  /** How long a close may spend truncating free pages at the end of the file. */
   private static final long CUT_NANOS = 500_000_000;
 
   /** How long a close waits for a running operation. */
@@ -40,11 +40,11 @@ final class Closing {
   /**
    * Runs all steps in order, even if some fail.
    *
-   * <p>One function of the step's number, and not a list of functions: each would be a class that
-   * the JVM generates at the first close.
+   * <p>The steps are one function of the step number rather than a list of functions, because the
+   * JVM would generate a class for each function at the first close.
    *
-   * @param step gets 0 up to {@code count - 1}
-   * @throws RuntimeException the first failure, of any type, with the others suppressed
+   * @param step receives the numbers from 0 to {@code count - 1}
+   * @throws RuntimeException the first failure, of any type, with later failures suppressed
    */
   static void all(int count, IntConsumer step) {
     Throwable first = null;
@@ -72,12 +72,12 @@ final class Closing {
   /**
    * Lets transactions end, then refuses their operations.
    *
-   * @return whether no operation is running
+   * @return whether all operations have ended
    */
   static boolean quiesce(StoreComponents storeComponents, Slots slots, Duration grace) {
     TxEngine engine = storeComponents.engine();
     engine.stopAdmission();
-    int own = slots.mine(); // they cannot end while their thread is here
+    int own = slots.mine(); // the thread's own transactions cannot end while it is here
     long deadline = System.nanoTime() + Waits.nanos(grace);
     while (engine.active() > own && System.nanoTime() < deadline) {
       Waits.sleep(QUIESCE_NANOS);
@@ -88,9 +88,9 @@ final class Closing {
       journal.abortWaits();
     }
     slots.refuse();
-    engine.refuse(); // also operations that wait for a page
+    engine.refuse(); // including operations that wait for a page
     // Partner: the light fence of StatementContext.enter. A thread within an operation is seen
-    // below, and one that has claimed a context is counted; any other is refused.
+    // below, and a thread that has claimed a context is counted; any other thread is refused.
     boolean fenced = AsymmetricFence.heavy();
     if (fenced && engine.active() == 0) {
       return true;
@@ -172,10 +172,10 @@ final class Closing {
   }
 
   /**
-   * Releases all resources without writing. Every step is taken even if one before it fails: memory
-   * may leak, but the files are free.
+   * Releases all resources without writing. Every step runs even if an earlier one fails: memory
+   * may leak, but the files are released.
    *
-   * @param hooks of the schema, whose threads were asked to end
+   * @param hooks the hooks of the schema, whose threads have been asked to end
    */
   static void giveBack(StoreComponents storeComponents, SchemaHooks hooks) {
     all(9, step -> giveBack(storeComponents, hooks, step));

@@ -15,21 +15,24 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   data file       log                                           double-write area
- *   to be created   has no valid record, or is closed             has no copies
- *   closed          the same, or is of the session that closed    has no copies of another database
+ *   to be created   no valid record, or closed                    no copies
+ *   closed          the same, or from the session that closed     no copies of another database
  *   not closed      continues the session that the file names     the same
  * </pre>
  *
- * <p>{@link LogIdentity} has the rules for sessions.
+ * <p>{@link LogIdentity} describes the rules for sessions.
  *
- * <p>Temporary files have no identity: a leftover of a crash is deleted or overwritten, unless it
- * is a database. So a copy of {@code shop.fovea} that a user has named {@code shop.fovea.snap}
+ * <p>Temporary files have no identity: a file left by a crash is deleted or overwritten, unless it
+ * is a database. So a copy of {@code shop.fovea} that a user named {@code shop.fovea.snap}
  * survives.
  */
 public final class Companions {
   private Companions() {}
 
-  /** Checks the names of temporary files, before a database is created or opened for writing. */
+  /**
+   * Checks that no temporary file is a database, before a database is created or opened for
+   * writing.
+   */
   static void requireNoDatabase(Storage storage) {
     requireNoDatabase(storage, Storage.TIMESTAMPS);
     requireNoDatabase(storage, Storage.SNAPSHOTS);
@@ -67,7 +70,7 @@ public final class Companions {
     return storage.open(suffix);
   }
 
-  /** Checks that there is no log or double-write area in use, before a database is created. */
+  /** Checks that no log or double-write area is in use, before a database is created. */
   static void requireNone(Storage storage) {
     String file = storage.name();
     String found = null;
@@ -97,7 +100,9 @@ public final class Companions {
     }
   }
 
-  /** Checks that log and double-write area belong to an existing database, before it is opened. */
+  /**
+   * Checks that the log and double-write area belong to an existing database, before it is opened.
+   */
   static void requireOwn(Storage storage, Superblock superblock, boolean writable) {
     if (storage.exists(Storage.LOG)) {
       boolean foreign;
@@ -111,7 +116,7 @@ public final class Companions {
         foreign = superblock.clean() && identity.isForeign(superblock.id());
       }
       if (foreign && writable) {
-        storage.delete(Storage.LOG); // it has no valid record
+        storage.delete(Storage.LOG); // the log contains no valid record
       }
     }
     if (storage.exists(Storage.DOUBLE_WRITE)) {
@@ -133,9 +138,9 @@ public final class Companions {
   }
 
   /**
-   * Durably marks the log of a closed file as closed, before the file is changed without it. The
-   * file gets a new session, and a log restored by a crash must not be mistaken for one with newer
-   * commits.
+   * Durably marks the log of a closed file as closed, before the file is changed without a log. The
+   * file gets a new session, and if a crash restores the old log, that log must not appear to
+   * contain newer commits.
    */
   static void closeLog(Storage storage, Superblock superblock) {
     if (storage.exists(Storage.LOG)) {

@@ -10,34 +10,35 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides whether an opening creates a database, and removes the created files if it fails.
+ * Decides whether an opening creates a database, and removes the created files if the opening
+ * fails.
  *
  * <pre>
  *   data file               is
  *   missing                 created; removed with its companions if the opening fails
  *   has a superblock        opened
  *   empty                   created, if there is a sign of an interrupted opening: a lock note of a
- *                           dead process, or a log; otherwise refused, because it may be another
- *                           program's
+ *                           dead process, or a log; otherwise refused, because the file may belong
+ *                           to another program
  *   zeros, no longer than a superblock       created: the first write was interrupted
  * </pre>
  *
- * <p>Existing logs and double-write areas are never taken for parts of the new database, see {@link
- * Companions}. Close this after the devices and before the lock.
+ * <p>Existing logs and double-write areas are never mistaken for parts of the new database; see
+ * {@link Companions}. Close this object after the devices and before the lock.
  */
 public final class DatabaseCreation implements AutoCloseable {
   private final Storage storage;
   private final boolean there;
   private final boolean cutShort;
 
-  /** Whether the companions are this opening's. */
+  /** Whether the companions belong to this opening. */
   private boolean begun;
 
   /**
-   * Creates the state of an opening that has opened at most the lock.
+   * Creates the state of an opening that has so far opened at most the lock.
    *
-   * @param there whether there was a data file before; if another opening held the lock since,
-   *     whether it has content
+   * @param there whether a data file existed before; if another opening has held the lock since,
+   *     whether the data file has content
    * @param cutShort whether there is a sign of an interrupted opening
    */
   DatabaseCreation(Storage storage, boolean there, boolean cutShort) {
@@ -80,7 +81,7 @@ public final class DatabaseCreation implements AutoCloseable {
       try {
         storage.delete(suffix);
       } catch (RuntimeException e) {
-        // The next opening handles it like a leftover of a crash.
+        // The next opening handles the file as it would after a crash.
         System.getLogger("io.fovea").log(Level.DEBUG, "while giving up opening", e);
       }
     }

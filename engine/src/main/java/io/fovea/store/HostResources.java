@@ -8,10 +8,10 @@ import java.util.List;
 
 /** The resources that the machine or container grants this process. */
 public final class HostResources {
-  /** The least memory at which defaults are as documented. */
+  /** The least memory, in bytes, with which defaults have their documented values. */
   private static final long ROOMY_BYTES = 2L << 30;
 
-  /** The memory at class initialization. */
+  /** The memory in bytes, at class initialization. */
   private static final long MEMORY_BYTES = memoryBytes();
 
   private HostResources() {}
@@ -20,7 +20,7 @@ public final class HostResources {
    * Returns a default size, scaled down on small machines so that all defaults and the JVM's heap
    * fit together.
    *
-   * @param usual the default in bytes, with enough memory
+   * @param usual the default in bytes if there is enough memory
    */
   public static long defaultBytes(long usual) {
     return defaultBytes(usual, MEMORY_BYTES);
@@ -62,7 +62,7 @@ public final class HostResources {
     return limit;
   }
 
-  /** Returns the least limit of a group and its ancestors. */
+  /** Returns the lowest limit of a group and its ancestors. */
   private static long above(String root, String path, String file) {
     long limit = Long.MAX_VALUE;
     Path base = Path.of(root);
@@ -87,7 +87,7 @@ public final class HostResources {
     }
   }
 
-  /** The lines of a file; none where it can't be read. */
+  /** Returns the lines of a file, or an empty list if it cannot be read. */
   private static List<String> lines(String file) {
     try {
       return Files.readAllLines(Path.of(file));

@@ -37,8 +37,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   state of the file     what is done
- *   none                  superblock 0 ─► log ─► superblock 1: in use ─► catalog, logged
- *   clean                 log, at the end that the superblock names; in use at the first write
+ *   none                  superblock 0 ─► log ─► superblock 1: in use ─► catalog (logged)
+ *   clean                 log opened at the end named by the superblock; in use at the first write
  *   in use with a log     torn pages ─► analysis ─► superblock: incarnation ─► log
  *                         ─► superblock: how far the log is durable ─► replay
  *
@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  *                         ─► log cut to a segment
  * </pre>
  *
- * <p>The log has a recognizable segment before the superblock says that it is needed. The
+ * <p>The log contains a recognizable segment before the superblock says that the log is needed. The
  * incarnation is durable in the superblock before anything is appended.
  *
  * <p>Opening and closing are confined to one thread; other methods are thread-safe.
@@ -80,7 +80,9 @@ public final class Journal {
   private @Nullable LogSession session;
   private @Nullable LogSession hold;
 
-  /** Sessions passed to callers; each holds back the redo point until its pages are free. */
+  /**
+   * Sessions passed to callers; each holds back the redo point until the caller's pages are free.
+   */
   private final List<LogSession> taken = new CopyOnWriteArrayList<>();
 
   private @Nullable Checkpointer checkpointer;
@@ -88,12 +90,12 @@ public final class Journal {
   /** Null if the change feed is disabled. */
   private @Nullable TablesLog tables;
 
-  /** The LSN from which the log has changes for subscribers; 0 if the feed is disabled. */
+  /** The LSN from which the log contains changes for subscribers; 0 if the feed is disabled. */
   private long changesFrom;
 
   private RecoveryReport report = RecoveryReport.NONE;
 
-  /** The counts found by recovery; null if there was none. */
+  /** The counts found by recovery; null if there was no recovery. */
   private @Nullable RecoveredRowCounts counts;
 
   private long incarnation;
@@ -134,8 +136,8 @@ public final class Journal {
   /**
    * Opens the companions of the data file and restores torn pages. Call this before pages are read.
    *
-   * @param beside whether another process may have the file open, of which this is a copy in memory
-   * @param superblock read from the file, or to be written to a new one
+   * @param beside whether this is an in-memory copy of a file that another process may have open
+   * @param superblock the superblock read from the file, or to be written to a new file
    */
   static Journal prepare(
       String name,
@@ -222,7 +224,7 @@ public final class Journal {
                 incarnation,
                 start,
                 redo,
-                // Also above a closed mark, or the mark would apply to new records.
+                // Also above a closed mark; otherwise the mark would apply to new records.
                 Math.max(superblock.durable().segment(), LogIdentity.of(logFile).lastSegment()),
                 followed ? changesFrom : Long.MAX_VALUE,
                 mine,
@@ -239,19 +241,19 @@ public final class Journal {
   }
 
   /**
-   * Opens the log; recovers a file that was not closed, and creates the catalog of a new one.
+   * Opens the log, recovers a file that was not closed, and creates the catalog of a new file.
    *
    * @param treeIds the next unused tree id; recovery may raise it
    * @param trees finds the trees in the catalog
    * @return the catalog
    */
   BTree open(BufferPool pool, boolean fresh, AtomicInteger treeIds, Recovery.Catalog trees) {
-    // Before the log is read. Until the first write of Log.open the log is only read, by this
-    // process alone, so this one sync serves two purposes:
+    // Before the log is read. Until the first write of Log.open this process only reads the log,
+    // and no other process uses it, so this one sync serves two purposes:
     // 1. Recovery writes no page because of a record that a killed process left only in the
-    // system's
-    //    cache, and that the next failure takes back.
-    // 2. Log.open reuses no LSN that the file has behind an end which trimLog moved without a sync.
+    //    system's cache, and that the next failure would lose.
+    // 2. Log.open reuses no LSN that the file contains after an end that trimLog moved without a
+    //    sync.
     settleLength(data);
     settleLength(logFile);
     logFile.sync();
@@ -283,8 +285,9 @@ public final class Journal {
   }
 
   /**
-   * Sets a file's length again: after a failed sync it may not be durable until it is set again. A
-   * length that is not a multiple of the block size was left by a write, not set by the engine.
+   * Sets a file's length again, because after a failed sync the length may not be durable until
+   * then. A length that is not a multiple of the block size was left by a write, not set by the
+   * engine.
    */
   private static void settleLength(BlockDevice device) {
     long size = device.size();
@@ -294,8 +297,8 @@ public final class Journal {
   }
 
   /**
-   * Returns where changes begin: the recorded LSN if retained ever since, otherwise the start of
-   * the log.
+   * Returns the LSN where changes begin: the recorded LSN if the log has been retained since then,
+   * otherwise the start of the log.
    */
   private long changesFrom(Superblock s, long start) {
     if (config.log().changeRetentionBytes() == 0) {
@@ -329,7 +332,8 @@ public final class Journal {
     List<Long> before = LogIdentity.sessions(logFile, s.id(), recovery.end());
     long previous = before.isEmpty() ? 0 : before.getLast();
     Log opened = openLog(s, recovery.end(), s.redoLsn(), previous);
-    // From here on recovery knows of this opening's segment, in case it is lost.
+    // Once this is written, recovery knows that this opening has a segment, and notices if it is
+    // lost.
     superblocks.write(
         superblocks.current().recovered(before).session(mine).durable(opened.watermark()));
     int cpus = Runtime.getRuntime().availableProcessors();
@@ -345,7 +349,7 @@ public final class Journal {
   /**
    * Durably marks the file as in use, before anything is appended.
    *
-   * @throws io.fovea.error.DurabilityLostException if this, or anything before, could not be made
+   * @throws io.fovea.error.DurabilityLostException if this or an earlier write could not be made
    *     durable
    */
   void mark(AllocatorState pages, int nextTreeId) {
@@ -363,7 +367,7 @@ public final class Journal {
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {
-      l.fail(e); // the state of the file is unknown now
+      l.fail(e); // the state of the file is now unknown
       throw e;
     }
   }
@@ -393,7 +397,7 @@ public final class Journal {
     return tables;
   }
 
-  /** Logs the tables if subscribers need them and they are not logged yet. */
+  /** Logs the list of tables if subscribers need it and it is not logged yet. */
   void noteTables() {
     TablesLog t = tables;
     if (t != null) {
@@ -419,7 +423,7 @@ public final class Journal {
     return l;
   }
 
-  /** Returns the session of schema changes, which are made one at a time. */
+  /** Returns the session of schema changes, which run one at a time. */
   LogSession session() {
     LogSession s = session;
     if (s == null) {
@@ -439,7 +443,7 @@ public final class Journal {
     return s;
   }
 
-  /** Passes {@link #hold} to the caller and replaces it by a new session. */
+  /** Passes the {@link #hold} session to the caller and replaces it with a new session. */
   LogSession takeHold() {
     LogSession given = hold();
     hold = log().session();
@@ -466,12 +470,12 @@ public final class Journal {
   // --------------------------------------------------------------------------------------- closing
 
   /**
-   * Writes everything and marks the file clean. Nothing may change any more.
+   * Writes everything and marks the file clean. Nothing may change afterwards.
    *
    * @param save saves the counts in the catalog; see {@link SchemaHooks#saveCounts}
-   * @throws DurabilityLostException if pages outside all trees could not be freed, which recovery
-   *     does; or if a full log cannot be written to its end: the rest was never acknowledged and is
-   *     lost
+   * @throws DurabilityLostException if pages outside all trees could not be freed, which is left to
+   *     recovery; or if a full log cannot be written to its end, in which case the unwritten part,
+   *     which was never acknowledged, is lost
    */
   void finish(BufferPool pool, int nextTreeId, LongSupplier save) {
     Checkpointer c = checkpointer();
@@ -488,14 +492,15 @@ public final class Journal {
               + " committed is there.",
           null);
     }
-    // In case this failed at the mark and no checkpoint came since: a crash while the catalog gets
-    // new counts must not add to them twice. Otherwise this writes nothing.
+    // Logging the counts may have failed when the file was marked, with no checkpoint since. A
+    // crash while new counts are written to the catalog must not cause changes to be added to them
+    // twice. Otherwise this call writes nothing.
     counts();
     long number = save.getAsLong();
     noteTables();
     l.awaitDurableUnlessFull(l.tail());
     pool.flushAll();
-    // The log may be about to begin one more segment, nearer to the start of its file.
+    // The log may be about to begin another segment, closer to the start of its file.
     long lastSegment = l.watermark().segment() + 1;
     superblocks.write(
         superblocks
@@ -513,9 +518,9 @@ public final class Journal {
   }
 
   /**
-   * Leaves a clean file that was not written since it was opened.
+   * Finishes without writing, for a clean file that was not written since it was opened.
    *
-   * @throws io.fovea.error.DurabilityLostException if marking it failed, so that its state is
+   * @throws io.fovea.error.DurabilityLostException if marking the file failed, so that its state is
    *     unknown
    */
   void leave() {
@@ -523,7 +528,7 @@ public final class Journal {
     clean = superblocks.current().clean();
   }
 
-  /** Stops logged commits from waiting for space: see {@link Log#abortWaits}. */
+  /** Stops logged commits from waiting for space; see {@link Log#abortWaits}. */
   void abortWaits() {
     Log l = log;
     if (l != null) {
@@ -556,7 +561,7 @@ public final class Journal {
     }
     Log l = log;
     if (l != null) {
-      l.abandon(); // ends waits for the log, also the checkpointer's
+      l.abandon(); // ends all waits for the log, including the checkpointer's
     }
     if (c != null) {
       c.close();
@@ -570,8 +575,8 @@ public final class Journal {
     }
     long segment = log().segmentBytes();
     if (logFile.size() > segment) {
-      // The mark first: the remaining segment may be of an earlier session than the superblock
-      // names.
+      // Sync the mark first: the remaining segment may belong to a session earlier than the one
+      // that the superblock names.
       logFile.sync();
       logFile.resize(segment);
     }

@@ -34,7 +34,7 @@ final class KeyLocations {
         MemoryFiles.KERNEL);
   }
 
-  /** Creates a holder with replaceable kernel calls, for tests. */
+  /** Creates a holder whose kernel calls can be replaced by tests. */
   KeyLocations(String name, long maxBytes, int pageSize, boolean shortcut, MemoryFiles files) {
     this.name = name;
     this.maxBytes = maxBytes;

@@ -13,21 +13,21 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watches closeable objects of the whole process, and runs a thread that finds forgotten ones while
- * any is watched.
+ * Watches closeable objects in the whole process. While any object is watched, a thread finds
+ * forgotten ones.
  *
- * <p>Each explicit transaction is watched, so this must scale: a watch is held by a slot of a
- * table, in a row used mostly by one thread. A {@link java.lang.ref.Cleaner} has one list with one
- * lock.
+ * <p>Each explicit transaction is watched, so the registry must scale: a watch is held by a slot of
+ * a table, in a row used mostly by one thread. A {@link java.lang.ref.Cleaner}, by contrast, has
+ * one list with one lock.
  *
  * <p><b>Guarantee.</b> A watch is held from {@link #hold} until it is closed or {@link
- * Watch#forgotten} is called; a phantom reference that is itself unreachable is never enqueued.
- * Exactly one of the two happens, decided by a compare-and-set, so a slot is released once, never
- * under its next owner.
+ * Watch#forgotten} is called. It must be held, because a phantom reference that is itself
+ * unreachable is never enqueued. A compare-and-set decides which of the two happens, so a slot is
+ * released exactly once, and never while its next owner uses it.
  *
  * <p><b>The thread</b> keeps this class and its loader reachable, so it ends when nothing is
- * watched. That is checked after a database was closed, which is watched while open, and after a
- * forgotten object was found. A watch is held by a compare-and-set, then {@link #finder} is read;
+ * watched. This is checked after a database, which is watched while open, is closed, and after a
+ * forgotten object is found. A watch is held by a compare-and-set, then {@link #finder} is read;
  * the end of the thread clears {@link #finder}, then searches for watches. In the total order of
  * these four accesses, either the end sees the watch, or the watch sees no thread and starts
  * another.
@@ -43,7 +43,7 @@ final class LeakRegistry {
   /** Rows are chosen by thread hash. */
   private static final int ROWS = 128;
 
-  /** A row has 128 bytes with 4-byte references, because cache lines are prefetched in pairs. */
+  /** With 4-byte references a row has 128 bytes, because cache lines are prefetched in pairs. */
   private static final int ROW = 32;
 
   private static final Watch[] HELD = new Watch[ROWS * ROW];
@@ -61,7 +61,7 @@ final class LeakRegistry {
   /**
    * Holds a watch.
    *
-   * @throws OutOfMemoryError without a thread or memory; the caller must then call {@link
+   * @throws OutOfMemoryError if there is no thread or memory; the caller must then call {@link
    *     Watch#run}
    */
   static void hold(Watch watch) {
@@ -130,7 +130,7 @@ final class LeakRegistry {
         ((Watch) FORGOTTEN.remove()).found();
         endIfUnused();
       } catch (InterruptedException e) {
-        // Ends, unless a watch was held meanwhile.
+        // Ends the thread, unless a watch has been held meanwhile.
       } catch (Throwable e) {
         Threads.tell(
             LOG,
@@ -143,7 +143,7 @@ final class LeakRegistry {
     }
   }
 
-  /** A watched object; run when it is closed. */
+  /** The watch of an object; run when the object is closed. */
   abstract static class Watch extends PhantomReference<Object> implements Runnable {
     private static final VarHandle ENDED;
     private static final int NOWHERE = -1;
@@ -159,20 +159,20 @@ final class LeakRegistry {
 
     private int place = NOWHERE;
 
-    @SuppressWarnings("unused") // through ENDED
+    @SuppressWarnings("unused") // accessed through ENDED
     private volatile boolean ended;
 
     Watch(Object watched) {
       super(watched, FORGOTTEN);
     }
 
-    /** Ends the watch, because the object was closed or is not watched. */
+    /** Ends the watch, because the object was closed or could not be watched. */
     @Override
     public final void run() {
       end();
     }
 
-    /** Called when the object became unreachable without being closed. */
+    /** Called when the object has become unreachable without being closed. */
     abstract void forgotten();
 
     private void found() {

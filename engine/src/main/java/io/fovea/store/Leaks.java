@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Finds objects that were never closed, and reports where they were created.
  *
- * <p>Databases and explicit transactions are found when they become unreachable ({@link
- * LeakRegistry}), cursors when their transaction ends before them. Thread-safe.
+ * <p>Unclosed databases and explicit transactions are found when they become unreachable ({@link
+ * LeakRegistry}); unclosed cursors are found when their transaction ends. Thread-safe.
  */
 public final class Leaks {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -46,7 +46,7 @@ public final class Leaks {
    * Watches a closeable object.
    *
    * @param release called by the registry's thread if the object is forgotten
-   * @return to be run when the object is closed; null if it is not watched
+   * @return an action to run when the object is closed; null if it is not watched
    * @throws OutOfMemoryError if it cannot be watched
    */
   public @Nullable Runnable watch(Object closeable, String what, Runnable release) {
@@ -62,7 +62,7 @@ public final class Leaks {
       held = true;
       return watch;
     } finally {
-      // The caller closes what is not watched: it must not be released again.
+      // The caller closes an object that is not watched, so it must not be released again.
       if (!held) {
         watch.run();
       }

@@ -5,20 +5,21 @@ import io.fovea.wal.LogConfig;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Constraints between the sizes of a log, checked together so that one message has all corrections.
+ * Constraints between the sizes of a log, checked together so that one message lists all
+ * corrections.
  *
  * <pre>
  *   page size ──x 16──► buffer ──/ 4, and three blocks──► segment
  *                          └──────────x 4──────────► maximum ◄──x 4──┘
  * </pre>
  *
- * <p>The buffer holds the page images of a structure change. A quarter of it is the largest group,
- * which must fit into a segment with the segment's first and last block. The maximum allows further
- * segments and buffers during a checkpoint.
+ * <p>The buffer holds the page images of a structure change. The largest group takes a quarter of
+ * the buffer and must fit into a segment, in addition to the segment's first and last block. The
+ * maximum leaves room for further segments and buffers during a checkpoint.
  *
- * @param bufferBytes of the log's buffer, LogOptions.bufferBytes
- * @param segmentBytes of a segment, LogOptions.segmentBytes
- * @param maxBytes of the whole log, LogOptions.maxBytes
+ * @param bufferBytes the size of the log's buffer, LogOptions.bufferBytes
+ * @param segmentBytes the size of a segment, LogOptions.segmentBytes
+ * @param maxBytes the maximum size of the whole log, LogOptions.maxBytes
  */
 public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
   private static final int PAGES = 16;
@@ -34,7 +35,7 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
   /**
    * Checks all sizes.
    *
-   * @throws InvalidUseException if they do not fit; the message has sizes that do
+   * @throws InvalidUseException if the sizes do not fit together; the message names sizes that do
    */
   public static void check(LogConfig log, int pageSize) {
     LogSizes is = of(log);
@@ -65,7 +66,7 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
     return new LogSizes(buffer, segment, Math.max(maxBytes, maxMin(buffer, segment)));
   }
 
-  /** Lowers the sizes under the maximum; returns null if that is impossible or not needed. */
+  /** Lowers the sizes to fit the maximum; returns null if that is impossible or unnecessary. */
   private @Nullable LogSizes lowered(int pageSize) {
     long most = maxBytes / PARTS;
     long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
@@ -74,7 +75,8 @@ public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
     return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
   }
 
-  // Written out: the JVM would generate classes for them, at each first opening.
+  // Written out, because the JVM would otherwise generate classes for these methods at the first
+  // opening.
   @Override
   public boolean equals(@Nullable Object other) {
     return other instanceof LogSizes s

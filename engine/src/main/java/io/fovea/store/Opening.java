@@ -43,11 +43,11 @@ import org.jspecify.annotations.Nullable;
  *   ─► transactions ─► catalog
  * </pre>
  *
- * <p>No page is written before the file was found to be a database of this page size and is marked
- * as in use. A file that was not closed is refused without a log, and otherwise recovered, whatever
- * durability it is opened with.
+ * <p>No page is written before the file is known to be a database of this page size and is marked
+ * as in use. A file that was not closed is refused if it has no log, and otherwise recovered,
+ * whatever durability it is opened with.
  *
- * <p>After a failure everything opened is closed in reverse order.
+ * <p>After a failure everything that was opened is closed in reverse order.
  */
 public final class Opening {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -56,10 +56,10 @@ public final class Opening {
   private final StoreConfig config;
   private final Recovery.Catalog trees;
 
-  /** Whether another process may change the files meanwhile: they may be inconsistent. */
+  /** Whether another process may change the files meanwhile, so that they may be inconsistent. */
   private final boolean beside;
 
-  /** Resources to close if the opening fails, in order. */
+  /** Resources to close, in this order, if the opening fails. */
   private final Deque<AutoCloseable> opened;
 
   /** The files and devices of a database, before there is a pool. */
@@ -82,7 +82,7 @@ public final class Opening {
   /**
    * Opens a file, or a new store in memory.
    *
-   * @param path of the data file; null in memory
+   * @param path the path of the data file; null in memory
    * @param trees finds the trees in the catalog, for recovery
    */
   public static Store open(@Nullable Path path, StoreConfig config, Recovery.Catalog trees) {
@@ -98,11 +98,11 @@ public final class Opening {
   }
 
   /**
-   * Opens a copy in memory, for reading only, of files that another process may have open. Pages
-   * are read on demand and may be inconsistent: the caller checks whether a checkpoint occurred,
-   * and treats damage as a read during a write.
+   * Opens a read-only in-memory copy of files that another process may have open. Pages are read on
+   * demand and may be inconsistent: the caller must check whether a checkpoint occurred, and treat
+   * damage as the result of reading during a write.
    *
-   * @param storage the copy, which the caller closes
+   * @param storage the storage of the copy, which the caller closes
    */
   public static Store beside(OverlayStorage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
@@ -112,9 +112,9 @@ public final class Opening {
   /**
    * Opens a snapshot's pages for reading only.
    *
-   * @param device has the pages; closed with the store, and on failure
-   * @param superblock as of the snapshot
-   * @param counts of trees, as of the snapshot
+   * @param device the device with the pages; closed with the store, and on failure
+   * @param superblock the superblock at the time of the snapshot
+   * @param counts the counts of trees at the time of the snapshot
    */
   static Store snapshot(
       BlockDevice device,
@@ -167,7 +167,7 @@ public final class Opening {
       while (!done && !opened.isEmpty()) {
         try {
           opened.pop().close();
-        } catch (Throwable e) { // close the others too, the lock last
+        } catch (Throwable e) { // close the remaining resources too, the lock last
           Threads.tell(LOG, Level.DEBUG, "While giving up opening ", config.name(), "", e);
         }
       }
@@ -222,7 +222,7 @@ public final class Opening {
     FileLock lock = FileLock.acquire(path);
     opened.push(lock);
     FileStorage storage = new FileStorage(path, config.devices());
-    // Another opening may have created it before this one had the lock.
+    // Another opening may have created the file before this one took the lock.
     there |= storage.size(Storage.DATA) > 0;
     storage.requireOneName();
     DatabaseCreation databaseCreation =
@@ -230,7 +230,7 @@ public final class Opening {
     return storage(storage, lock, databaseCreation);
   }
 
-  /** Opens a copy in memory, which recovery and write-back may change. */
+  /** Opens an in-memory copy, which recovery and write-back may change. */
   private Store fileToRead(Path path) {
     if (!Files.isRegularFile(path)) {
       throw new IncompatibleFormatException(
@@ -297,7 +297,7 @@ public final class Opening {
       Companions.requireOwn(storage, found, !config.readOnly());
     }
     if (fresh) {
-      // Left by a database that no longer needs it, or by an interrupted creation.
+      // The log was left by a database that no longer needs it, or by an interrupted creation.
       storage.delete(Storage.LOG);
       storage.delete(Storage.DOUBLE_WRITE);
     }
@@ -323,8 +323,8 @@ public final class Opening {
     BufferPool pool = new BufferPool(place.device, config.dataPool(), superblock.allocator());
     opened.push(pool::abandon);
     if (fresh && place.superblocks != null) {
-      // From here on the file is marked as not clean. Not earlier: refused options must not leave a
-      // file that cannot be opened.
+      // This write marks the file as not clean. It must not come earlier, because refused options
+      // must not leave a file that cannot be opened.
       place.superblocks.write(superblock);
     }
     long root = superblock.catalogRootPid();
@@ -402,7 +402,7 @@ public final class Opening {
         place.name, beside, storage, config, superblocks, superblock, place.device);
   }
 
-  /** Returns null if timestamps are in memory. */
+  /** Opens the file of timestamps; returns null if timestamps are in memory. */
   private @Nullable TimestampFile timestampFile(@Nullable Storage storage) {
     if (storage != null) {
       removeOld(storage, Storage.TIMESTAMPS);

@@ -5,8 +5,8 @@ import io.fovea.recovery.TablesLog;
 import java.util.List;
 
 /**
- * Calls from a store to the schema above it, which attaches them once ({@link Store#attach}).
- * Thread-safe.
+ * Calls from a store to the schema above it. The schema attaches its hooks once ({@link
+ * Store#attach}). Thread-safe.
  */
 public interface SchemaHooks {
   /** The hooks of a store without a schema. */
@@ -15,19 +15,19 @@ public interface SchemaHooks {
   /** Frees pages that could not be freed when they were released. */
   void freeStrays();
 
-  /** The tables, for change subscribers. */
+  /** Returns the tables, for change subscribers. */
   TablesLog.Tables tables();
 
-  /** The trees whose records are counted. */
+  /** Returns the trees whose records are counted. */
   List<BTree> counted();
 
-  /** Saves the counts in the catalog, and returns their number, or 0 on failure. */
+  /** Saves the counts in the catalog; returns the number that identifies them, or 0 on failure. */
   long saveCounts();
 
   /** Called once the file is marked as in use. */
   void onMarked();
 
-  /** Waits for the schema's background threads, which were asked to end. */
+  /** Waits for the schema's background threads, which have been asked to end. */
   void join();
 
   /** Does nothing. */

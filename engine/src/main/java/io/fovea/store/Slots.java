@@ -6,7 +6,7 @@ import io.fovea.memory.Waits;
 import io.fovea.txn.TxEngine;
 
 /**
- * The statement contexts of a store: two for each transaction context, so that a free one is found
+ * The statement contexts of a store: two for each transaction context, so that a free slot is found
  * quickly. Thread-safe.
  */
 final class Slots {
@@ -19,7 +19,7 @@ final class Slots {
     }
   }
 
-  /** Claims a free one for the calling thread. */
+  /** Claims a free statement context for the calling thread. */
   StatementContext claim() {
     int n = slots.length;
     int i = Hash.ofThread(n);
@@ -55,7 +55,7 @@ final class Slots {
   }
 
   /**
-   * Waits for running operations.
+   * Waits for running operations to end.
    *
    * @param nanos the time limit
    * @return whether all have ended

@@ -34,19 +34,19 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * Opens and closes snapshots: separate stores over the pages at one time.
+ * Opens and closes snapshots: separate stores over the pages at one point in time.
  *
  * <pre>
  *   the store            its pool ──────────┬──► its device
  *                          ▲                │
- *                     copies of pages   SnapshotDevice        the page as of the snapshot
+ *                     copies of pages   SnapshotDevice        the page at the time of the snapshot
  *                          └────────────────┤
  *   the snapshot         a small pool ──────┘   a catalog, transactions that can't conflict
  * </pre>
  *
  * <p>A snapshot is taken at a quiescent point ({@link io.fovea.txn.TxEngine#atQuiescentPoint})
- * while the schema does not change. Its transactions use the same code as all others; without
- * writers, they need no concurrency control and keep no read set.
+ * while the schema does not change. Its transactions use the same code as all others, but because
+ * there are no writers, they need no concurrency control and keep no read set.
  *
  * <p>Thread-safe.
  */
@@ -54,24 +54,24 @@ public final class SnapshotOpening {
   /** The timeout for a quiescent point. */
   private static final Duration MOMENT_WAIT = Duration.ofSeconds(60);
 
-  /** The hints that a transaction of a snapshot keeps for its reads. */
+  /** The number of location hints that a transaction of a snapshot keeps for its reads. */
   private static final int PLACES = 4096;
 
   private static final long LITTLE_BYTES = 64 << 10;
 
-  /** How long opening a snapshot may delay a close of its database. */
+  /** How long, in seconds, opening a snapshot may delay a close of its database. */
   private static final long MADE_SECONDS = 60;
 
   private record Moment(PageSnapshot pages, int treeIds, long logEnd, RecoveredRowCounts counts) {}
 
-  /** An open snapshot; its device is created before its store. */
+  /** An open snapshot, whose device is created before its store. */
   private static final class Open {
-    /** Until this opens, only the opening thread closes the snapshot. */
+    /** Until this latch opens, only the opening thread closes the snapshot. */
     private final CountDownLatch made = new CountDownLatch(1);
 
     private volatile Runnable close = () -> {};
 
-    /** Closes it once it is complete. An interrupt does not end the wait. */
+    /** Closes the snapshot once it is complete. An interrupt does not end the wait. */
     private void close() {
       boolean interrupted = false;
       try {
@@ -115,8 +115,8 @@ public final class SnapshotOpening {
    *
    * @param whileSchemaStands runs an action while the schema does not change
    * @param trees finds the trees in the catalog
-   * @param maker returns the owner of the snapshot, or uses and closes it; if it throws, it has
-   *     closed it
+   * @param maker returns the owner of the snapshot, or uses and closes the snapshot; closes it
+   *     before throwing
    * @param close closes the owner and the snapshot when the database closes; the owner is
    *     referenced weakly, so that leaks are found
    * @return the result of {@code maker}
@@ -157,7 +157,7 @@ public final class SnapshotOpening {
     } catch (Threads.Refused e) {
       throw Opening.refused(store.name(), e);
     }
-    long tables = store.tablesLsn(); // before the quiescent point: it may write
+    long tables = store.tablesLsn(); // before the quiescent point, because this may write
     Moment moment = moment(whileSchemaStands, pool, copies);
     boolean done = false;
     try {
@@ -213,7 +213,7 @@ public final class SnapshotOpening {
     return moment[0];
   }
 
-  /** Returns the counts, consistent because no commit is inside the gate. */
+  /** Returns the counts, which are consistent because no commit is inside the gate. */
   private RecoveredRowCounts counts() {
     RecoveredRowCounts counts = new RecoveredRowCounts();
     for (BTree tree : store.counted()) {

@@ -36,13 +36,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An open database: the file and its lock, the pool, the transactions. {@link Opening} has the
- * order in which they open, {@link Closing} the order in which they close. One thread closes a
- * store; everything else is thread-safe.
+ * An open database: the file and its lock, the pool and the transactions. {@link Opening} describes
+ * the order in which they open, and {@link Closing} the order in which they close. One thread
+ * closes a store; everything else is thread-safe.
  */
 public final class Store {
 
-  /** How long an operation waits to be alone. */
+  /** How long an operation waits for exclusive access. */
   private static final Duration ALONE_WAIT = Duration.ofSeconds(60);
 
   private final StoreComponents storeComponents;
@@ -63,13 +63,13 @@ public final class Store {
   /** Whether transactions and long operations may begin. */
   private volatile boolean open = true;
 
-  /** Whether active transactions may continue: also while a close waits for them. */
+  /** Whether active transactions may continue, as they may while a close waits for them. */
   private volatile boolean serving = true;
 
   /** Visible for tests. */
   volatile SchemaHooks hooks = SchemaHooks.NONE;
 
-  /** In a snapshot: where the changes after it begin; null if the change feed is disabled. */
+  /** In a snapshot, the point where later changes begin; null if the change feed is disabled. */
   private volatile @Nullable Supplier<ChangePoint> moment;
 
   /**
@@ -94,12 +94,12 @@ public final class Store {
 
   // --------------------------------------------------------------------------------------- parts
 
-  /** Returns whether it was opened for reading only. */
+  /** Returns whether this store was opened read-only. */
   public boolean isReadOnly() {
     return storeComponents.config().readOnly();
   }
 
-  /** Returns whether it is a snapshot of another store. */
+  /** Returns whether this is a snapshot of another store. */
   public boolean isSnapshot() {
     return isReadOnly() && storeComponents.storage() == null;
   }
@@ -108,7 +108,7 @@ public final class Store {
     return storeComponents.name();
   }
 
-  /** Returns the id of the database; a snapshot has its database's. */
+  /** Returns the id of the database; a snapshot has the id of its database. */
   public UUID id() {
     return storeComponents.id();
   }
@@ -135,22 +135,23 @@ public final class Store {
     if (journal != null) {
       journal.attach(of);
       if (marked) {
-        // After recovery: its counts may be from the catalog, which the next close changes.
+        // After recovery, whose counts may come from the catalog, which the next close changes.
         journal.counts();
         journal.noteTables();
-        journal.begin(); // not earlier: a checkpoint without counts would make them unknown
+        journal.begin(); // not earlier: a checkpoint without counts makes them unknown
       }
     }
   }
 
-  /** Sets where the changes after this snapshot begin. */
+  /** Sets the point where the changes after this snapshot begin. */
   void changesFrom(Supplier<ChangePoint> point) {
     moment = point;
   }
 
   /**
-   * Returns the position of later changes: of a snapshot, those of its database after it; otherwise
-   * those committed from now on. Everything before it is durable.
+   * Returns the position at which later changes begin: for a snapshot, changes of its database
+   * after the snapshot; otherwise changes committed after this call. Everything before the position
+   * is durable.
    */
   public ChangePoint changePoint() {
     if (isSnapshot()) {
@@ -170,8 +171,8 @@ public final class Store {
   }
 
   /**
-   * Returns the LSN of the list of tables for a position; 0 if the change feed is disabled or the
-   * log is too full.
+   * Returns the LSN of the list of tables for a change position; 0 if the change feed is disabled
+   * or the log is too full.
    */
   long tablesLsn() {
     Journal j = journal;
@@ -227,7 +228,9 @@ public final class Store {
     return storeComponents.counts();
   }
 
-  /** Returns the number of the valid counts in the catalog; 0 if none are. */
+  /**
+   * Returns the number that identifies the valid counts in the catalog; 0 if no counts are valid.
+   */
   public long countsNumber() {
     SuperblockFile superblocks = storeComponents.superblocks();
     return superblocks == null ? 0 : superblocks.current().counted();
@@ -257,11 +260,11 @@ public final class Store {
     }
     willWrite();
     Object mine = new Object();
-    // Before its checkpoint: a backup that a load does not see has a later redo point.
+    // Before the backup's checkpoint: a backup that a load does not see has a later redo point.
     backups.add(mine);
     pool.checkpoint()
         .space()
-        .keep(); // keeps the pages that the checkpoint counts until they are copied
+        .keep(); // keeps the pages that the checkpoint includes until they are copied
     try {
       return backup.hot(
           storeComponents.device(),
@@ -276,7 +279,7 @@ public final class Store {
       if (open) {
         throw e;
       }
-      // A close has cut the log and closed the files: this is not corruption.
+      // A close has truncated the log and closed the files, so this is not corruption.
       DatabaseClosedException closed = closedException();
       closed.initCause(e);
       throw closed;
@@ -291,7 +294,7 @@ public final class Store {
     return Set.copyOf(backups);
   }
 
-  /** Returns the files; null without files. */
+  /** Returns the files; null in memory. */
   public @Nullable Storage storage() {
     return storeComponents.storage();
   }
@@ -312,14 +315,14 @@ public final class Store {
 
   /** Returns a session to hold back the redo point during a schema change. */
   public LogSession hold() {
-    // An incomplete change holds back the redo point for good.
+    // An incomplete change holds back the redo point permanently.
     engine().checkUsable(false);
     return journal == null ? LogSession.NONE : journal.hold();
   }
 
   /**
-   * Passes {@link #hold} to the caller, still holding back the redo point. Later calls of {@code
-   * hold} return a new session.
+   * Passes the {@link #hold} session, which still holds back the redo point, to the caller. Later
+   * calls of {@code hold} return a new session.
    */
   public LogSession takeHold() {
     return journal == null ? LogSession.NONE : journal.takeHold();
@@ -350,13 +353,14 @@ public final class Store {
   }
 
   /**
-   * Returns whether pages may be changed: the file is marked as in use, or there is none to mark.
+   * Returns whether pages may be changed: the file is marked as in use, or there is no file to
+   * mark.
    */
   public boolean isMarked() {
     return marked || storeComponents.superblocks() == null && !isReadOnly();
   }
 
-  /** Refuses commits with changes: the file is read-only. */
+  /** Refuses commits with changes, because the file is read-only. */
   void refuseWrites() {
     engine.whyReadOnly(readOnlyRefusal());
   }
@@ -405,8 +409,8 @@ public final class Store {
 
   /**
    * Truncates a file without a log at the high-water mark. The superblock is written first, so that
-   * the file always has all pages it names; it stays marked as in use. One thread, and not during a
-   * close.
+   * the file always contains all pages that the superblock names; the file stays marked as in use.
+   * Call this on one thread at a time, and not during a close.
    */
   public void shrinkUnlogged() {
     if (journal != null || !open) {
@@ -436,8 +440,9 @@ public final class Store {
   }
 
   /**
-   * Returns the redo point of the superblock; -1 if that does not allow holes in free pages, and
-   * {@link PoolSpace#UNLOGGED} without a log, where nothing is replayed and a close allows holes.
+   * Returns the redo point of the superblock; -1 if the superblock does not allow holes in free
+   * pages, and {@link PoolSpace#UNLOGGED} without a log, in which case nothing is replayed and a
+   * close allows holes.
    */
   public long redoWithHoles() {
     SuperblockFile file = storeComponents.superblocks();
@@ -487,7 +492,7 @@ public final class Store {
     return storeComponents.keyLocations().table();
   }
 
-  /** Returns the memory of the key location cache in bytes. */
+  /** Returns the memory used by the key location cache, in bytes. */
   public long locationCacheBytes() {
     return storeComponents.keyLocations().bytes();
   }
@@ -521,7 +526,7 @@ public final class Store {
     }
   }
 
-  /** Throws unless the store is open: a {@link io.fovea.memory.Waits.Check}. */
+  /** Throws unless the store is open; usable as a {@link io.fovea.memory.Waits.Check}. */
   public void checkWaiting(Supplier<String> waitsFor) {
     requireOpen();
   }
@@ -546,7 +551,7 @@ public final class Store {
   }
 
   /**
-   * Runs an action while no transaction is active and none begins.
+   * Runs an action while no transaction is active and none can begin.
    *
    * @throws io.fovea.error.TransactionAbortedException if transactions do not end in time
    */
@@ -565,7 +570,7 @@ public final class Store {
   /**
    * Runs all steps of a close in order, even if some fail.
    *
-   * @throws RuntimeException the first failure; an {@link Error} likewise
+   * @throws RuntimeException the first failure; an {@link Error} is rethrown in the same way
    */
   public static void closeAll(int count, IntConsumer step) {
     Closing.all(count, step);
@@ -577,7 +582,7 @@ public final class Store {
     try {
       boolean quiet = Closing.quiesce(storeComponents, slots, grace);
       if (journal != null) {
-        journal.failWhereStuck(); // a schema change waits for the log while holding its lock
+        journal.failWhereStuck(); // a schema change waits for the log while it holds its lock
       }
       return quiet;
     } finally {
@@ -605,8 +610,8 @@ public final class Store {
     engine.stopAdmission();
     engine.abortWaits();
     synchronized (this) {
-      // Wait for a mark in progress; a later one sees that the store is closed. It may be on a
-      // thread that is joined below.
+      // Wait for a mark in progress; a later mark sees that the store is closed. The mark may be
+      // running on a thread that is joined below.
     }
     Closing.giveBack(storeComponents, hooks);
   }

@@ -16,21 +16,22 @@ import org.jspecify.annotations.Nullable;
 /**
  * The parts of a store, created by {@link Opening} and released by {@link Closing}.
  *
- * @param name in log lines
- * @param id of the database
- * @param config as opened; for a read-only file with the file's page size
+ * @param name the name in log lines
+ * @param id the id of the database
+ * @param config the configuration as opened; for a read-only file, with the page size of the file
  * @param storage the files; null in memory
- * @param lock of the file; null in memory, and if the caller prevents concurrent openings
- * @param device of the pages
- * @param superblocks null in memory
- * @param journal null without a log
- * @param pool of the pages
+ * @param lock the lock of the file; null in memory, or if the caller prevents concurrent openings
+ * @param device the device with the pages
+ * @param superblocks the superblocks of the file; null in memory
+ * @param journal the log with recovery and checkpoints; null without a log
+ * @param pool the pool of the pages
  * @param engine the transactions
- * @param timestamps null if timestamps are in memory
+ * @param timestamps the file of timestamps; null if timestamps are in memory
  * @param keyLocations the key location cache
  * @param catalog the tree of the catalog
  * @param treeIds the next unused tree id
- * @param counts of trees, from recovery or a snapshot's database; null if the catalog has them
+ * @param counts the counts of trees, from recovery or from the database of a snapshot; null if the
+ *     catalog contains them
  */
 record StoreComponents(
     String name,
@@ -52,7 +53,7 @@ record StoreComponents(
   /**
    * Writes the superblock of a file without a log.
    *
-   * @param counted the number of the counts in the catalog
+   * @param counted the number that identifies the counts in the catalog
    */
   void writeSuperblock(SuperblockFile file, boolean clean, long counted) {
     file.write(file.current().with(clean, treeIds.get(), pool.allocatorState()).counted(counted));

@@ -12,22 +12,24 @@ import io.fovea.txn.TxConfig;
 import io.fovea.wal.LogConfig;
 
 /**
- * How a store is opened.
+ * The configuration with which a store is opened.
  *
- * @param name in log lines; empty for the file's name
+ * @param name the name in log lines; empty for the name of the file
  * @param create whether to create a missing file
- * @param readOnly whether files are opened for reading only, with changes in a copy in memory
+ * @param readOnly whether files are opened for reading only, with changes kept in an in-memory copy
  * @param devices the kind and settings of devices
- * @param doubleWrite whether pages are written twice against torn writes; only with a log
- * @param log sizes and windows of the log
+ * @param doubleWrite whether pages are written twice to protect against torn writes; only with a
+ *     log
+ * @param log the sizes and windows of the log
  * @param checkpointNanos the maximum time between checkpoints
- * @param quietNanos the idle time after which the log file is trimmed; 0: never
- * @param pool the whole buffer, see {@link #dataPool}
- * @param timestampsInPool whether timestamps take memory of the buffer
+ * @param quietNanos the idle time after which the log file is trimmed; 0 for never
+ * @param pool the whole buffer; see {@link #dataPool}
+ * @param timestampsInPool whether timestamps take memory from the buffer
  * @param locationCacheBytes the memory of cached key locations, in addition to the buffer; 0 for
  *     none
  * @param placeDirectory the layout of that cache
- * @param transactions protocol, timestamps, limits, durability; {@link Durability#NONE}: no log
+ * @param transactions the protocol, timestamps, limits and durability; {@link Durability#NONE}
+ *     means no log
  */
 public record StoreConfig(
     String name,
@@ -53,10 +55,10 @@ public record StoreConfig(
   }
 
   /**
-   * Returns this configuration for inspecting a file: with its page size, and a log only if it
-   * needs recovery.
+   * Returns this configuration changed for inspecting a file: with the page size of the file, and
+   * with a log only if the file needs recovery.
    *
-   * @param otherName in log lines
+   * @param otherName the name in log lines
    * @param clean whether the file needs no recovery
    */
   public StoreConfig toLookAt(String otherName, int filePageSize, boolean clean) {
@@ -79,7 +81,7 @@ public record StoreConfig(
   // --------------------------------------------------------------------------------------- memory
 
   /**
-   * Returns the configuration of the data's pool: the buffer less the timestamps' share.
+   * Returns the configuration of the data pool: the buffer minus the share for timestamps.
    *
    * @throws PoolTooSmallException if that is too little
    */
@@ -95,7 +97,7 @@ public record StoreConfig(
     return all.sized(all.pageSize(), all.bufferBytes() - pages - exact);
   }
 
-  /** Returns the configuration of the timestamps' pool. */
+  /** Returns the configuration of the timestamp pool. */
   PoolConfig timestampPool() {
     return pool.forScratch(TimestampFile.bufferBytes(this));
   }
@@ -103,9 +105,9 @@ public record StoreConfig(
   /**
    * Checks that the memory suffices. Timestamps count at their maximum.
    *
-   * @param memory of the machine or container, in bytes
-   * @param heap the maximum, in bytes
-   * @throws InvalidUseException if it does not
+   * @param memory the memory of the machine or container, in bytes
+   * @param heap the maximum heap size, in bytes
+   * @throws InvalidUseException if the memory does not suffice
    */
   public void checkMemory(long memory, long heap) {
     TimestampConfig t = transactions.timestamps();

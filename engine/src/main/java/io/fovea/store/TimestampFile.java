@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The temporary file and pool of timestamps that are kept in pages ({@link TimestampStore#DISK},
- * {@link TimestampStore#DISK_CACHE}). Opening removes leftovers of a crash, and closing deletes the
- * file.
+ * {@link TimestampStore#DISK_CACHE}). Opening removes a file left by a crash, and closing deletes
+ * the file.
  *
  * <p>The pool has an eighth of the buffer's size: about the share of the 16 bytes of timestamps in
  * the dissertation's records of 124 bytes.
@@ -39,7 +39,7 @@ public final class TimestampFile implements AutoCloseable {
     return config.transactions().timestamps().onDisk();
   }
 
-  /** Returns the bytes of the pool, within the buffer or in addition to it. */
+  /** Returns the size of the pool in bytes, whether within the buffer or in addition to it. */
   static long bufferBytes(StoreConfig config) {
     if (!wanted(config)) {
       return 0;
@@ -50,10 +50,10 @@ public final class TimestampFile implements AutoCloseable {
   }
 
   /**
-   * Returns the smallest buffer from which pages of timestamps can take their share.
+   * Returns the smallest buffer, in bytes, from which pages of timestamps can take their share.
    *
    * @param pool the smallest pool, in bytes
-   * @param exact bytes of the exact table
+   * @param exact the size of the exact table, in bytes
    */
   static long least(long pool, long exact) {
     long others = pool + exact;

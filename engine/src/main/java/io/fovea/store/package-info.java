@@ -11,11 +11,11 @@
  *   StoreConfig    how a store is opened                     LogSizes, HostResources  limits
  * </pre>
  *
- * <p>Contract: no page is written before the file was found to be a database and is marked as in
+ * <p>Contract: no page is written before the file is known to be a database and is marked as in
  * use. A failed opening leaves no new files, and changes existing ones only by recovery.
  *
  * <p>May import: config, error, memory, io, wal, buffer, btree, txn, index, recovery. Threading:
- * one thread opens, one closes; everything else is thread-safe.
+ * one thread opens a store and one thread closes it; everything else is thread-safe.
  */
 @NullMarked
 package io.fovea.store;
