@@ -40,7 +40,8 @@ final class Evolution {
     final @Nullable Field before;
 
     /**
-     * The value for rows without the field, as {@link DefaultValue} encodes it for {@code before}.
+     * The value for rows without the field, as {@link io.fovea.index.DefaultValue} encodes it for
+     * {@code before}.
      */
     final byte[] value;
 
