@@ -4,17 +4,11 @@
 #   docs/site/build.sh           builds it; a link that leads nowhere is an error
 #   docs/site/build.sh --check   and reads it in headless Chromium (needs chromium and chromedriver)
 #   docs/site/build.sh --serve   serves it on localhost and rebuilds it after each change
+#   docs/site/build.sh --tools   only installs the tools
 #
 # Needs Python 3.9 or later; MkDocs goes into target/site-tools. Modules without Javadoc are built first.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-
-for module in engine integrations/streams integrations/ratis integrations/micrometer; do
-  if [ ! -e "$module/target/reports/apidocs/index.html" ]; then
-    mvn -B -ntp -q package -DskipTests -pl engine,integrations/streams,integrations/ratis,integrations/micrometer -am
-    break
-  fi
-done
 
 tools=target/site-tools
 if ! cmp -s docs/site/requirements.txt "$tools/requirements.txt"; then
@@ -23,10 +17,21 @@ if ! cmp -s docs/site/requirements.txt "$tools/requirements.txt"; then
   cp docs/site/requirements.txt "$tools/requirements.txt"
 fi
 
+if [ "${1-}" = --tools ]; then
+  exit
+fi
+
+for module in engine integrations/streams integrations/ratis integrations/micrometer; do
+  if [ ! -e "$module/target/reports/apidocs/index.html" ]; then
+    mvn -B -ntp -q package -DskipTests -pl engine,integrations/streams,integrations/ratis,integrations/micrometer -am
+    break
+  fi
+done
+
 case "${1-}" in
   --serve) exec "$tools/bin/mkdocs" serve --config-file docs/site/mkdocs.yml ;;
   --check | "") ;;
-  *) echo "usage: docs/site/build.sh [--check|--serve]" >&2; exit 2 ;;
+  *) echo "usage: docs/site/build.sh [--check|--serve|--tools]" >&2; exit 2 ;;
 esac
 NO_MKDOCS_2_WARNING=1 "$tools/bin/mkdocs" build --clean --config-file docs/site/mkdocs.yml
 echo "target/site/index.html"
