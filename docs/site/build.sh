@@ -21,9 +21,10 @@ if [ "${1-}" = --tools ]; then
   exit
 fi
 
-for module in engine integrations/streams integrations/ratis integrations/micrometer; do
+modules="engine integrations/streams integrations/ratis integrations/micrometer"
+for module in $modules; do
   if [ ! -e "$module/target/reports/apidocs/index.html" ]; then
-    mvn -B -ntp -q package -DskipTests -pl engine,integrations/streams,integrations/ratis,integrations/micrometer -am
+    mvn -B -ntp -q package -DskipTests -pl "${modules// /,}" -am
     break
   fi
 done

@@ -20,7 +20,7 @@ import io.fovea.config.Pretouch;
  * Options#bufferBytes}. At the limit, a database with less than its fair share (the limit divided
  * by the number of databases) takes memory from those with more, within about a second. A database
  * at its fair share takes memory that others have left unused for a second or longer. If there is
- * none, it evicts one of its own pages.
+ * none, it evicts one of its pages.
  *
  * <p><b>Limit.</b> The limit covers what {@link Options#bufferBytes} covers: frames, their headers,
  * and write buffers. It is never exceeded. Memory that a database releases returns to the operating

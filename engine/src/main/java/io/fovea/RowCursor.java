@@ -137,7 +137,7 @@ public final class RowCursor implements AutoCloseable {
         most);
   }
 
-  /** Removes the records of a scan; a null scan has none. */
+  /** Removes the records of a scan; for a null scan, does nothing. */
   static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long most) {
     if (scan == null) {
       return 0;

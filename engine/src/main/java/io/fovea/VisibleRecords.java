@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Skips hidden records after each move of a cursor over a table with expiry.
  *
- * <p>If an I/O error prevents the check of a record, the move has not happened: the next move in
- * that direction checks the same record again.
+ * <p>If an I/O error prevents the check of a record, the move did not happen: the next move in that
+ * direction checks the same record again.
  */
 final class VisibleRecords {
   private final Transaction tx;

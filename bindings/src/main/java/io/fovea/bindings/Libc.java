@@ -86,16 +86,14 @@ public final class Libc {
           return new Availability.Unavailable("libc has no function " + function, 0);
         }
       }
-      if (!NativeAccess.granted()) {
-        throw new IllegalCallerException();
-      }
-    } catch (IllegalCallerException e) {
+    } catch (UnsupportedOperationException e) {
+      return new Availability.Unavailable("this JVM has no foreign linker", 0);
+    }
+    if (!NativeAccess.granted()) {
       return new Availability.Unavailable(
           "native access is denied, start the JVM with "
               + NativeAccess.missingOption(Libc.class.getModule()),
           0);
-    } catch (UnsupportedOperationException e) {
-      return new Availability.Unavailable("this JVM has no foreign linker", 0);
     }
     return new Availability.Available("libc", Platform.KERNEL, 0, 0);
   }

@@ -31,8 +31,8 @@ import java.lang.foreign.MemorySegment;
  * <p><b>Starvation.</b> A run has at most {@value #CHANGES_MAX} changes. Each is a search in one
  * page and a copy of at most a quarter of it, or a compaction: together shorter than a split, which
  * holds three latches. Under the latch nothing waits, allocates or logs. Between two runs the latch
- * is free, which an optimistic reader needs only for the duration of its own search. Waiters wait
- * for the same changes as they would without runs.
+ * is free, which an optimistic reader needs only during its search. Waiters wait for the same
+ * changes as they would without runs.
  *
  * <p>Deletes and changes of long values are not part of runs, since they have work to do after the
  * latch.

@@ -678,14 +678,13 @@ public final class IndexMaintenance {
       int oldLen,
       MemorySegment entries,
       int at) {
-    if (index.stage == IndexStage.READABLE) {
-      return entry(
-          statementContext, core, index, key, keyOff, keyLen, old, oldOff, oldLen, entries, at);
-    }
     try {
       return entry(
           statementContext, core, index, key, keyOff, keyLen, old, oldOff, oldLen, entries, at);
     } catch (RuntimeException e) {
+      if (index.stage == IndexStage.READABLE) {
+        throw e;
+      }
       return NONE;
     }
   }

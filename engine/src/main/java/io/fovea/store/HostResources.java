@@ -43,8 +43,8 @@ public final class HostResources {
     long limit = Long.MAX_VALUE;
     for (String line : lines("/proc/meminfo")) {
       if (line.startsWith("MemTotal:")) {
-        int end = line.lastIndexOf(' '); // "MemTotal:       24000000 kB"
-        limit = Math.min(limit, number(line.substring("MemTotal:".length(), end).trim()) << 10);
+        String kibibytes = line.substring("MemTotal:".length()).replace("kB", "").trim();
+        limit = Math.min(limit, number(kibibytes) << 10);
       }
     }
     for (String line : lines("/proc/self/cgroup")) {
