@@ -283,7 +283,7 @@ final class Round {
     boolean kill =
         has(Feature.KILL)
             && setup.survivesKills()
-            && random.nextInt(2) == 0
+            && random.nextInt(3) != 0
             && life.failure.get() == null;
     boolean beside = has(Feature.CLOSE) && random.nextInt(3) != 0;
     if (kill || beside) {
