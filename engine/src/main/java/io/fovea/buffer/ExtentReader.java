@@ -76,6 +76,11 @@ final class ExtentReader {
   private boolean lsns;
   private @Nullable MemorySegment buffer;
 
+  /** The number of extents to do without a buffer, because memory was refused. */
+  private int without;
+
+  private int withoutNext = 16;
+
   ExtentReader(Frames frames, Loader loader, PageAllocator allocator) {
     this.frames = frames;
     this.loader = loader;
@@ -174,16 +179,28 @@ final class ExtentReader {
     return known;
   }
 
+  /**
+   * Returns null if there is no memory. The JDK takes up to a second to refuse it, so the next
+   * attempts are made after more and more extents.
+   */
   private @Nullable MemorySegment buffer() {
     MemorySegment own = buffer;
-    if (own == null) {
-      try {
-        own = Arena.ofAuto().allocate((long) perExtent << frames.pageShift, 4096);
-      } catch (OutOfMemoryError none) {
-        return null;
-      }
-      buffer = own;
+    if (own != null) {
+      return own;
     }
+    if (without > 0) {
+      without--;
+      return null;
+    }
+    try {
+      own = Arena.ofAuto().allocate((long) perExtent << frames.pageShift, 4096);
+    } catch (OutOfMemoryError none) {
+      without = withoutNext;
+      withoutNext = Math.min(2 * withoutNext, 1 << 12);
+      return null;
+    }
+    buffer = own;
+    withoutNext = 16;
     return own;
   }
 

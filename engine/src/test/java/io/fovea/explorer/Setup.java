@@ -19,6 +19,8 @@ import org.jspecify.annotations.Nullable;
  * @param place the location of its files
  * @param hands the number of threads
  * @param delays threads are delayed at one in {@code delays} sites of the engine; 0: none
+ * @param holes whether compactions may punch holes: after that a page of zeros is a free page,
+ *     before it a lost one
  */
 record Setup(
     long seed,
@@ -40,7 +42,8 @@ record Setup(
     boolean revalidate,
     int graceMillis,
     int checkpointMillis,
-    int delays) {
+    int delays,
+    boolean holes) {
   /** The location of the files. */
   enum Place {
     MEMORY,
@@ -81,7 +84,8 @@ record Setup(
         r.nextInt(4) == 0,
         r.nextInt(3) * 100,
         r.nextInt(3) == 0 ? 0 : 200 + r.nextInt(1000),
-        r.nextInt(4) == 0 ? 0 : 8 << r.nextInt(4));
+        r.nextInt(4) == 0 ? 0 : 8 << r.nextInt(4),
+        r.nextInt(3) != 0);
   }
 
   static <E> E any(Random r, E[] all) {

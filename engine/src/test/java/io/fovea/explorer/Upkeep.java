@@ -11,7 +11,7 @@ final class Upkeep {
     life.db.compact(
         CompactOptions.defaults()
             .movePages(!hand.oneIn(8))
-            .punchHoles(hand.random.nextBoolean())
+            .punchHoles(life.setup.holes() && hand.random.nextBoolean())
             .bytesPerSecond(hand.oneIn(4) ? 4 << 20 : 0));
   }
 
