@@ -1,5 +1,6 @@
 package io.fovea.explorer;
 
+import io.fovea.config.Durability;
 import io.fovea.config.Protocol;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -24,6 +25,7 @@ import java.util.logging.Logger;
  *   --features=A,B    only these; -A,-B: all but these
  *   --protocol=NAME   in all rounds
  *   --place=NAME      MEMORY, SIMULATED or FILE, in all rounds
+ *   --durability=NAME in all rounds
  *   --same            all rounds have the setup of the first seed
  *   --keepgoing       continues with the next round after a violation, and counts
  *   --hang=N          seconds without progress that are a failure
@@ -102,6 +104,8 @@ final class Explorer {
     Protocol protocol = p == null ? null : Protocol.valueOf(p);
     String w = args.get("--place");
     Setup.Place place = w == null ? null : Setup.Place.valueOf(w);
+    String d = args.get("--durability");
+    Durability durability = d == null ? null : Durability.valueOf(d);
     boolean same = args.containsKey("--same");
     boolean keepGoing = args.containsKey("--keepgoing");
     Path dir =
@@ -120,7 +124,7 @@ final class Explorer {
     int status = 0;
     for (long n = 0; System.nanoTime() < deadline; n++) {
       long s = same ? seed : seed + n;
-      Setup setup = Setup.of(s, protocol, place);
+      Setup setup = Setup.of(s, protocol, place, durability);
       Round round =
           new Round(
               setup,

@@ -18,6 +18,7 @@ enum Feature {
   CLEAR(1, 2, Ranges::clear),
   EXPIRE(4, 64, Sessions::step),
   SEQUENCE(4, 64, Catalogs::sequence),
+  LEASE(4, 64, Leases::step),
   // Ways to run a writing transaction.
   AHEAD,
   SUBMIT,

@@ -52,6 +52,11 @@ record Setup(
   }
 
   static Setup of(long seed, @Nullable Protocol only, @Nullable Place place) {
+    return of(seed, only, place, null);
+  }
+
+  static Setup of(
+      long seed, @Nullable Protocol only, @Nullable Place place, @Nullable Durability durability) {
     Random r = new Random(seed);
     Place where = any(r, Place.values());
     where = r.nextInt(4) == 0 ? where : r.nextBoolean() ? Place.SIMULATED : Place.FILE;
@@ -64,13 +69,16 @@ record Setup(
     boolean sharable = translation != Translation.DIRECT && translation != Translation.VIRTUAL;
     int pageSize = 4096 << (r.nextInt(4) == 0 ? 1 + r.nextInt(2) : 0);
     int pool = r.nextInt(3) == 0 ? 8 << 20 : 700_000 * (pageSize / 4096);
+    TimestampStore timestamps = any(r, TimestampStore.values());
+    Durability chosen =
+        r.nextInt(8) == 0 ? Durability.NONE : r.nextBoolean() ? Durability.SYNC : Durability.ASYNC;
     return new Setup(
         seed,
         place == null ? where : place,
         only == null ? protocol : only,
         translation,
-        any(r, TimestampStore.values()),
-        r.nextInt(8) == 0 ? Durability.NONE : r.nextBoolean() ? Durability.SYNC : Durability.ASYNC,
+        timestamps,
+        durability == null ? chosen : durability,
         pageSize,
         pool + (translation == Translation.DIRECT ? 64 << 20 : 0),
         (pageSize / 4096) << (r.nextInt(3) == 0 ? 22 : 18 + r.nextInt(2)),

@@ -71,7 +71,7 @@ final class Shrinker {
       command.add("--same");
       command.add("--seconds=" + seconds);
       command.add("--features=" + text(features));
-      for (String kept : List.of("--protocol", "--place", "--hang")) {
+      for (String kept : List.of("--protocol", "--place", "--durability", "--hang")) {
         if (args.containsKey(kept)) {
           command.add(kept + "=" + args.get(kept));
         }
