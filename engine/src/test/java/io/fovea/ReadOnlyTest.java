@@ -18,10 +18,12 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
@@ -149,6 +151,46 @@ class ReadOnlyTest {
     try (Database db = Database.open(file, options())) {
       assertAllThere(db);
     }
+  }
+
+  /** Another process may be writing the file, whose pages are then newer than what was read. */
+  @ParameterizedTest
+  @EnumSource(Left.class)
+  void aCloseReadsNothing(Left left) throws IOException {
+    Path file = make(left);
+    try (Database db = Database.open(file, options())) {
+      for (int i = 0; i < 120; i++) {
+        fill(db, "t" + i);
+      }
+      for (int i = 0; i < 60; i++) {
+        db.dropTable("t" + i);
+      }
+      db.checkpoint();
+      for (int i = 60; i < 120; i++) {
+        fill(db, "t" + i);
+      }
+      if (left == Left.KILLED || left == Left.KILLED_AFTER_CHECKPOINT) {
+        db.abandon();
+      }
+    }
+    Database db = Database.open(file, reading());
+    try (RandomAccessFile f = new RandomAccessFile(file.toFile(), "rw")) {
+      f.seek(2 * 4096);
+      byte[] noise = new byte[(int) f.length() - 2 * 4096];
+      new Random(1).nextBytes(noise);
+      f.write(noise);
+    }
+    db.close();
+  }
+
+  private static void fill(Database db, String name) {
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes(name, 20)).bytes();
+    db.run(
+        tx -> {
+          for (int i = 0; i < 10; i++) {
+            t.put(tx, new byte[] {(byte) i}, new byte[500]);
+          }
+        });
   }
 
   private static void assertRefusesWrites(Database db) {

@@ -591,13 +591,16 @@ public final class Store {
   }
 
   /**
-   * Writes everything and releases all resources, even if writing fails.
+   * Writes everything, unless this store is read-only, and releases all resources, even if writing
+   * fails.
    *
    * @param quiet the result of {@link #quiesce}
    */
   public synchronized void close(boolean quiet) {
     try {
-      Closing.finish(storeComponents, marked, quiet, hooks);
+      if (!isReadOnly()) { // what recovery changed is in memory, and needs no further pages
+        Closing.finish(storeComponents, marked, quiet, hooks);
+      }
     } finally {
       Closing.giveBack(storeComponents, hooks);
     }
