@@ -76,7 +76,7 @@ public final class Workload {
     ObjectSpec.of("all", Ordered.class, All.class);
     ObjectSpec.of("all", Ordered.class, All.class, MethodHandles.lookup());
     Path file = folder.resolve("a.fovea");
-    try (Database db = Database.open(file, Options.defaults())) {
+    try (Database db = Database.open(file, Options.defaults().bufferBytes(4 << 20))) {
       Table<String, Named> table =
           db.table(ObjectSpec.of("named", String.class, Named.class).index("size", "size"));
       db.run(tx -> table.insert(tx, new Named("a", 1)));
