@@ -105,6 +105,7 @@ class DocsTest {
           "LSNs",
           "--link-dest",
           "--ulimit",
+          "--enable-monitoring",
           "WARN_AND_RETURN",
           "DskipTests",
           "GiB",

@@ -6,35 +6,54 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.bindings.generated.LibC;
 import io.fovea.bindings.generated.LibUring;
 import java.lang.foreign.AddressLayout;
+import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
 
 /** One downcall handle serves all functions: that their declarations allow it. */
 class NativeFunctionTest {
-  private static final List<Class<?>> GENERATED = List.of(LibC.class, LibUring.class);
-
   @Test
-  void allArgumentsFitIntoTheSharedHandle() throws Exception {
-    List<String> checked = new ArrayList<>();
-    for (Class<?> library : GENERATED) {
-      for (Method method : library.getMethods()) {
-        if (!method.getName().endsWith("$descriptor")) {
-          continue;
-        }
-        var descriptor = (FunctionDescriptor) method.invoke(null);
-        String name = method.getName();
-        assertTrue(descriptor.argumentLayouts().size() <= 6, name);
-        descriptor.argumentLayouts().forEach(layout -> assertInRegister(layout, name));
-        descriptor.returnLayout().ifPresent(layout -> assertInRegister(layout, name));
-        checked.add(name);
-      }
+  void argumentsOfLibcFitIntoTheSharedHandle() throws Exception {
+    assertFitIntoTheSharedHandle(LibC.class);
+  }
+
+  /** The generated class loads the library. */
+  @Test
+  @EnabledIf("hasLiburing")
+  void argumentsOfLiburingFitIntoTheSharedHandle() throws Exception {
+    assertFitIntoTheSharedHandle(LibUring.class);
+  }
+
+  static boolean hasLiburing() {
+    try (Arena arena = Arena.ofConfined()) {
+      SymbolLookup.libraryLookup(Uring.LIBRARY, arena);
+      return true;
+    } catch (IllegalArgumentException e) {
+      return false;
     }
-    assertTrue(checked.size() > 30, checked::toString);
+  }
+
+  private static void assertFitIntoTheSharedHandle(Class<?> library) throws Exception {
+    List<String> checked = new ArrayList<>();
+    for (Method method : library.getMethods()) {
+      if (!method.getName().endsWith("$descriptor")) {
+        continue;
+      }
+      var descriptor = (FunctionDescriptor) method.invoke(null);
+      String name = method.getName();
+      assertTrue(descriptor.argumentLayouts().size() <= 6, name);
+      descriptor.argumentLayouts().forEach(layout -> assertInRegister(layout, name));
+      descriptor.returnLayout().ifPresent(layout -> assertInRegister(layout, name));
+      checked.add(name);
+    }
+    assertTrue(checked.size() > 10, checked::toString);
   }
 
   private static void assertInRegister(MemoryLayout layout, String name) {

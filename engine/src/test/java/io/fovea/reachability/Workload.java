@@ -1,0 +1,89 @@
+package io.fovea.reachability;
+
+import io.fovea.Database;
+import io.fovea.DatabaseBean;
+import io.fovea.FileDump;
+import io.fovea.ObjectSpec;
+import io.fovea.Options;
+import io.fovea.Table;
+import io.fovea.schema.Id;
+import java.lang.invoke.MethodHandles;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+
+/** Runs every dynamic call of the engine: objects with all types of components, JMX, file dumps. */
+public final class Workload {
+  enum Color {
+    RED,
+    GREEN
+  }
+
+  /** A key of all types of which keys can be. */
+  record Ordered(
+      boolean bool,
+      byte int8,
+      short int16,
+      char character,
+      int int32,
+      long int64,
+      float float32,
+      double float64,
+      Boolean boxedBoolean,
+      Byte boxedByte,
+      Short boxedShort,
+      Character boxedChar,
+      Integer boxedInt,
+      Long boxedLong,
+      Float boxedFloat,
+      Double boxedDouble,
+      String text,
+      byte[] bytes,
+      UUID uuid,
+      Instant instant,
+      LocalDate date,
+      LocalTime time,
+      LocalDateTime dateTime,
+      Duration duration,
+      Color color) {}
+
+  record All(
+      Ordered ordered,
+      BigInteger integer,
+      BigDecimal decimal,
+      Optional<Integer> maybe,
+      Optional<Ordered> record,
+      List<String> list,
+      Set<Long> set,
+      Map<String, Color> map) {}
+
+  record Named(@Id String name, int size) {}
+
+  private Workload() {}
+
+  /** Runs everything in a folder. */
+  public static void run(Path folder) throws Exception {
+    ObjectSpec.of("all", Ordered.class, All.class);
+    ObjectSpec.of("all", Ordered.class, All.class, MethodHandles.lookup());
+    Path file = folder.resolve("a.fovea");
+    try (Database db = Database.open(file, Options.defaults().bufferBytes(4 << 20))) {
+      Table<String, Named> table =
+          db.table(ObjectSpec.of("named", String.class, Named.class).index("size", "size"));
+      db.run(tx -> table.insert(tx, new Named("a", 1)));
+      DatabaseBean.register(db);
+    }
+    try (FileDump dump = FileDump.open(file)) {
+      dump.page(0);
+    }
+  }
+}
