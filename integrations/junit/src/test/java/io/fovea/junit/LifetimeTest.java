@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.Table;
-import io.fovea.config.Durability;
 import io.fovea.config.LeakDetection;
 import io.fovea.junit.FoveaDatabase.Location;
 import io.fovea.schema.Id;
@@ -329,29 +328,38 @@ class LifetimeTest {
 
   @FoveaDatabase
   static class AnnotatedOuter {
+    final Database outer;
+
+    AnnotatedOuter(Database outer) {
+      this.outer = outer;
+    }
+
     @Nested
     class Inner {
       @Test
       void inherits(Database db) {
+        assertSame(outer, db);
         use(AnnotatedOuter.this, db);
-        assertEquals(Durability.SYNC, db.options().durability());
       }
     }
 
     @Nested
-    @FoveaDatabase(location = Location.TEMPORARY_FOLDER)
+    @FoveaDatabase(name = "inner", location = Location.TEMPORARY_FOLDER)
     class Replacing {
       @Test
-      void replaces(@FoveaDatabase Path file, Database db) {
-        use(AnnotatedOuter.this, db);
+      void replaces(@FoveaDatabase(name = "inner") Path file, Database db) {
+        assertNotSame(outer, db);
+        assertTrue(db.name().endsWith("/inner"));
         assertTrue(Files.exists(file));
+        use(AnnotatedOuter.this, outer);
+        use(AnnotatedOuter.this, db);
       }
     }
   }
 
   @Test
   void nestedClassesInheritAndReplaceTheAnnotation() {
-    assertEquals(2, databases(AnnotatedOuter.class, 2));
+    assertEquals(3, databases(AnnotatedOuter.class, 2));
   }
 
   @ParameterizedClass

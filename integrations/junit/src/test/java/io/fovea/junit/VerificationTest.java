@@ -23,6 +23,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.TestWatcher;
 
 /** What makes a test fail after its body. */
 class VerificationTest {
@@ -139,6 +142,47 @@ class VerificationTest {
     assertEquals(1, run.failedContainers());
     assertTrue(run.failure().getMessage().contains("with 1 transaction open"));
     assertFalse(LeakingAtTheEnd.db.isOpen());
+  }
+
+  @ExtendWith(InParallel.Watcher.class)
+  static class InParallel {
+    @FoveaDatabase(optionsMethod = IMPATIENT)
+    static Database db;
+
+    static final CountDownLatch BEGUN = new CountDownLatch(1);
+    static final CountDownLatch ENDED = new CountDownLatch(1);
+
+    /** Called after all other extensions. */
+    static final class Watcher implements TestWatcher {
+      @Override
+      public void testSuccessful(ExtensionContext context) {
+        ENDED.countDown();
+      }
+
+      @Override
+      public void testFailed(ExtensionContext context, Throwable cause) {
+        ENDED.countDown();
+      }
+    }
+
+    @Test
+    void ends() throws Exception {
+      BEGUN.await();
+    }
+
+    @Test
+    void hasATransactionMeanwhile() throws Exception {
+      db.<Exception>run(
+          tx -> {
+            BEGUN.countDown();
+            ENDED.await();
+          });
+    }
+  }
+
+  @Test
+  void aTestIsNotBlamedForTransactionsOfParallelOnes() {
+    Run.inParallel(InParallel.class).succeeds(2);
   }
 
   static class EndingLate {
