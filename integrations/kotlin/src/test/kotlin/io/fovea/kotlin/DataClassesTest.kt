@@ -2,6 +2,7 @@ package io.fovea.kotlin
 
 import io.fovea.Database
 import io.fovea.ObjectSpec
+import io.fovea.ScanOrder
 import io.fovea.junit.FoveaDatabase
 import java.math.BigDecimal
 import java.time.Instant
@@ -71,7 +72,7 @@ class DataClassesTest {
     val found =
         db.call<_, RuntimeException> { tx ->
           invoices.put(tx, 7, invoice)
-          byCustomer.stream(tx, "Ada").map { it.key }.toList()
+          byCustomer.stream(tx, "Ada", ScanOrder.ASCENDING).map { it.key }.toList()
         }
     assertEquals(listOf(7L), found)
   }
