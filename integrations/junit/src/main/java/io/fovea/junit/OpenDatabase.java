@@ -33,8 +33,9 @@ import org.opentest4j.AssertionFailedError;
  *
  * <p>Any thread.
  */
-@SuppressWarnings("deprecation") // JUnit 5.12 doesn't close an AutoCloseable
-final class OpenDatabase implements ExtensionContext.Store.CloseableResource {
+@SuppressWarnings(
+    "deprecation") // JUnit 5.12 closes no AutoCloseable, and later versions log a warning
+final class OpenDatabase implements ExtensionContext.Store.CloseableResource, AutoCloseable {
   private static final long POLL_NANOS = 1_000_000;
 
   /** How many problems a failure lists. */

@@ -429,7 +429,7 @@ class LifetimeTest {
   static class InFolder {
     static final Queue<Path> FILES = new ConcurrentLinkedQueue<>();
 
-    @FoveaDatabase Path file; // set after the next one
+    @FoveaDatabase Path file;
 
     @FoveaDatabase(location = Location.TEMPORARY_FOLDER)
     Database db;
@@ -457,6 +457,34 @@ class LifetimeTest {
     assertEquals(2, databases(InFolder.class, 2));
     assertEquals(2, InFolder.FILES.size());
     InFolder.FILES.forEach(f -> assertFalse(Files.exists(f.getParent()), f::toString));
+  }
+
+  /** JUnit returns fields in the order of their names' hash codes. */
+  static class FieldsInBothOrders {
+    @FoveaDatabase(name = "1")
+    Path a;
+
+    @FoveaDatabase(name = "1", location = Location.TEMPORARY_FOLDER)
+    Database b;
+
+    @FoveaDatabase(name = "2", location = Location.TEMPORARY_FOLDER)
+    Database c;
+
+    @FoveaDatabase(name = "2")
+    Path d;
+
+    @Test
+    void one() {
+      assertTrue(Files.exists(a));
+      assertTrue(Files.exists(d));
+      use(this, b);
+      use(this, c);
+    }
+  }
+
+  @Test
+  void theOrderOfFieldsIsIrrelevant() {
+    assertEquals(2, databases(FieldsInBothOrders.class, 1));
   }
 
   @Target({ElementType.TYPE, ElementType.PARAMETER})

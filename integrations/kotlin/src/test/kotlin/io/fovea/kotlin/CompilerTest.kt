@@ -65,6 +65,8 @@ class CompilerTest {
                 PrintStream(out, true, Charsets.UTF_8),
                 "-no-stdlib",
                 "-no-reflect",
+                "-jvm-target",
+                "22",
                 "-Xjspecify-annotations=strict",
                 "-classpath",
                 listOf(Database::class, NullMarked::class, Unit::class)
