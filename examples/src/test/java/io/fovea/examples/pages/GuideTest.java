@@ -44,10 +44,8 @@ import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
-import io.fovea.VerifyReport;
 import io.fovea.config.Duplicates;
 import io.fovea.config.Durability;
-import io.fovea.config.LeakDetection;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
@@ -88,7 +86,6 @@ import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -844,28 +841,6 @@ class GuideTest {
     assertEquals(true, db.read(tx -> pages.exists(tx, url)));
     db.run(tx -> pages.put(tx, url, new byte[] {0, 0, 0, 0, 0, 0, 0, 1}));
     assertEquals(false, db.read(tx -> pages.exists(tx, url)));
-  }
-
-  @Test
-  void databasesInMemory() {
-    // begin docs/guide/testing.md
-    AtomicReference<Instant> now = new AtomicReference<>(Instant.parse("2030-01-01T00:00:00Z"));
-    Options options =
-        Options.defaults()
-            .bufferBytes(8 << 20)
-            .expiry(e -> e.clock(now::get).sweepInterval(Duration.ZERO))
-            .transactions(t -> t.leakDetection(LeakDetection.ALL));
-    try (Database db = Database.inMemory(options)) {
-      Table<Long, Invoice> invoices = db.table(INVOICES);
-      // ... test ...
-      now.set(now.get().plus(Duration.ofDays(1))); // rows expire
-      db.sweepExpired();
-      VerifyReport report = db.verify();
-      if (!report.ok()) {
-        throw new AssertionError(report);
-      }
-    }
-    // end
   }
 
   @Test

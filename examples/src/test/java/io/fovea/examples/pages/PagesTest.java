@@ -149,6 +149,7 @@ class PagesTest {
           ROOT.resolve(
               Map.of(
                       "fovea-engine", "engine/pom.xml",
+                      "fovea-junit", "integrations/junit/pom.xml",
                       "fovea-micrometer", "integrations/micrometer/pom.xml")
                   .get(artifact));
       assertTrue(Files.readString(pom).contains("<artifactId>" + artifact + "</artifactId>"), what);
