@@ -31,6 +31,7 @@ JAVADOC = {
     "api/streams": "integrations/streams/target/reports/apidocs",
     "api/ratis": "integrations/ratis/target/reports/apidocs",
     "api/micrometer": "integrations/micrometer/target/reports/apidocs",
+    "api/spring-boot": "integrations/spring-boot/target/reports/apidocs",
 }
 
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")

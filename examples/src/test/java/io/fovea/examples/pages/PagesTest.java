@@ -40,7 +40,8 @@ class PagesTest {
   private static final Map<String, String> MODULES =
       Map.of(
           "docs/guide/kafka-streams.md", "integrations/streams/src/test/java",
-          "docs/guide/replication.md", "integrations/ratis/src/test/java");
+          "docs/guide/replication.md", "integrations/ratis/src/test/java",
+          "docs/guide/spring-boot.md", "integrations/spring-boot/src/test/java");
 
   static List<String> pages() throws IOException {
     List<String> pages = new ArrayList<>(List.of("README.md", "docs/reference/options.md"));
@@ -121,7 +122,7 @@ class PagesTest {
   /** A misspelled language would hide a block from the other tests. */
   @Test
   void eachBlockSaysItsLanguage() throws IOException {
-    List<String> known = List.of("java", "sh", "xml", "kotlin", "text");
+    List<String> known = List.of("java", "sh", "xml", "kotlin", "properties", "text");
     for (String page : pages()) {
       List<String> fences =
           Files.readAllLines(ROOT.resolve(page)).stream()
@@ -144,7 +145,8 @@ class PagesTest {
           ROOT.resolve(
               Map.of(
                       "fovea-engine", "engine/pom.xml",
-                      "fovea-micrometer", "integrations/micrometer/pom.xml")
+                      "fovea-micrometer", "integrations/micrometer/pom.xml",
+                      "fovea-spring-boot-starter", "integrations/spring-boot/pom.xml")
                   .get(artifact));
       assertTrue(Files.readString(pom).contains("<artifactId>" + artifact + "</artifactId>"), what);
     } else {
