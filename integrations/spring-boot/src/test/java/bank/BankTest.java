@@ -26,8 +26,7 @@ class BankTest {
     assertEquals("409 ", send("POST", "/accounts/2?owner=Eve&cents=0"));
     assertEquals("200 ", send("POST", "/transfers?from=1&to=2&cents=2500"));
     assertEquals("404 ", send("POST", "/transfers?from=1&to=3&cents=2500"));
-    assertEquals(
-        "200 {\"number\":1,\"owner\":\"Ada\",\"cents\":7500}", send("GET", "/accounts/1"));
+    assertEquals("200 {\"number\":1,\"owner\":\"Ada\",\"cents\":7500}", send("GET", "/accounts/1"));
     assertTrue(send("GET", "/accounts/3").startsWith("404 "));
   }
 

@@ -57,7 +57,7 @@ class ExecutableJarTest {
       String health = send("GET", address + "/actuator/health/fovea");
       assertTrue(health.contains("\"state\":\"running\""), health);
       assertFalse(health.contains("java.io"), health); // the device without native access
-      process.destroy();
+      process.toHandle().destroy(); // Process.destroy would close the output
       out.lines().forEach(line -> {}); // until it ends
       process.waitFor();
     } finally {
@@ -97,8 +97,8 @@ class ExecutableJarTest {
     Path classes = folder.resolve("classes.jar");
     Path tests =
         Path.of(
-            URI.create(
-                ExecutableJarTest.class.getResource("/application.properties").toString()))
+                URI.create(
+                    ExecutableJarTest.class.getResource("/application.properties").toString()))
             .getParent();
     pack(classes, tests, p -> p.startsWith("bank/") || p.equals("application.properties"));
     Path jar = folder.resolve("app.jar");

@@ -31,8 +31,7 @@ class FoveaPropertiesTest {
   private final Map<String, Object> expected = new TreeMap<>();
   private final Map<String, Function<Options, Object>> getters = new TreeMap<>();
 
-  private void property(
-      String name, String text, Object value, Function<Options, Object> getter) {
+  private void property(String name, String text, Object value, Function<Options, Object> getter) {
     set.put("fovea." + name, text);
     expected.put(name, value);
     getters.put(name, getter);
@@ -94,8 +93,7 @@ class FoveaPropertiesTest {
     property("snapshots.buffer-size", "1MB", 1L << 20, o -> o.snapshots().bufferBytes());
     property("snapshots.memory-size", "2MB", 2L << 20, o -> o.snapshots().memoryBytes());
     property("snapshots.file-size", "3MB", 3L << 20, o -> o.snapshots().fileBytes());
-    property(
-        "expiry.sweep-interval", "7s", Duration.ofSeconds(7), o -> o.expiry().sweepInterval());
+    property("expiry.sweep-interval", "7s", Duration.ofSeconds(7), o -> o.expiry().sweepInterval());
 
     Options defaults = bind(Map.of()).toOptions();
     Options options = bind(set).toOptions();
