@@ -21,7 +21,7 @@ if [ "${1-}" = --tools ]; then
   exit
 fi
 
-modules="engine integrations/streams integrations/ratis integrations/micrometer integrations/junit"
+modules="engine integrations/streams integrations/ratis integrations/micrometer integrations/junit integrations/spring-boot"
 for module in $modules; do
   if [ ! -e "$module/target/reports/apidocs/index.html" ]; then
     mvn -B -ntp -q package -DskipTests -pl "${modules// /,}" -am

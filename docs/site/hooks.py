@@ -32,6 +32,7 @@ JAVADOC = {
     "api/ratis": "integrations/ratis/target/reports/apidocs",
     "api/micrometer": "integrations/micrometer/target/reports/apidocs",
     "api/junit": "integrations/junit/target/reports/apidocs",
+    "api/spring-boot": "integrations/spring-boot/target/reports/apidocs",
 }
 
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")

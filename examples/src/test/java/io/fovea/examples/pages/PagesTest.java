@@ -45,7 +45,8 @@ class PagesTest {
   private static final Map<String, String> MODULES =
       Map.of(
           "docs/guide/kafka-streams.md", "integrations/streams/src/test/java",
-          "docs/guide/replication.md", "integrations/ratis/src/test/java");
+          "docs/guide/replication.md", "integrations/ratis/src/test/java",
+          "docs/guide/spring-boot.md", "integrations/spring-boot/src/test/java");
 
   static List<String> pages() throws IOException {
     List<String> pages = new ArrayList<>(List.of("README.md", "docs/reference/options.md"));
@@ -126,7 +127,7 @@ class PagesTest {
   /** A misspelled language would hide a block from the other tests. */
   @Test
   void eachBlockSaysItsLanguage() throws IOException {
-    List<String> known = List.of("java", "sh", "xml", "json", "kotlin", "text");
+    List<String> known = List.of("java", "sh", "xml", "json", "kotlin", "properties", "text");
     for (String page : pages()) {
       List<String> fences =
           Files.readAllLines(ROOT.resolve(page)).stream()
@@ -150,7 +151,8 @@ class PagesTest {
               Map.of(
                       "fovea-engine", "engine/pom.xml",
                       "fovea-junit", "integrations/junit/pom.xml",
-                      "fovea-micrometer", "integrations/micrometer/pom.xml")
+                      "fovea-micrometer", "integrations/micrometer/pom.xml",
+                      "fovea-spring-boot-starter", "integrations/spring-boot/pom.xml")
                   .get(artifact));
       assertTrue(Files.readString(pom).contains("<artifactId>" + artifact + "</artifactId>"), what);
     } else if (!NOT_IN_THE_BUILD.contains(what)) {
