@@ -100,7 +100,7 @@ final class ServeCommand extends FileCommand {
       announce(server);
       end.await();
     } catch (InterruptedException e) {
-      throw new Session.Stopped();
+      // as after Ctrl-C
     } finally {
       closed.countDown();
       try {

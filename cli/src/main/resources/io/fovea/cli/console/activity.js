@@ -7,7 +7,6 @@ const short = n => (n >= 1e6 ? `${(n / 1e6).toFixed(1)}M` : n >= 1e4 ? `${(n / 1
   : n >= 10 || n === 0 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1));
 const micros = n => (n >= 1e6 ? `${(n / 1e6).toFixed(1)} s` : n >= 1e3 ? `${(n / 1e3).toFixed(1)} ms` : `${short(n)} µs`);
 const percent = n => `${n >= 99.95 || n === 0 ? Math.round(n) : n.toFixed(n < 10 ? 1 : 0)} %`;
-const bytes = n => size(n).replace('.0 ', ' ');
 
 // Samples stay while other views are shown.
 let samples = [];
@@ -46,16 +45,16 @@ function between(a, b) {
 
 function charts() {
   return [
-    [new Chart('Transactions per second', ['commits'], short), p => [p.commits]],
-    [new Chart('Conflicts per second', ['aborts', 'retries'], short), p => [p.aborts, p.retries]],
+    [new Chart('Transactions/s', ['commits'], short), p => [p.commits]],
+    [new Chart('Conflicts/s', ['aborts', 'retries'], short), p => [p.aborts, p.retries]],
     [new Chart('Mean latency', ['transaction', 'log wait'], micros), p => [p.transaction, p.durable]],
-    [new Chart('Cache hit rate', ['hits'], percent, 100), p => [p.hit]],
+    [new Chart('Cache hit rate', ['hits'], percent, { maximum: 100 }), p => [p.hit]],
     [new Chart('Dirty pages', ['of the cache'], percent), p => [p.dirty]],
-    [new Chart('Device operations per second', ['reads', 'writes'], short), p => [p.reads, p.writes]],
-    [new Chart('Log written per second', ['bytes'], bytes), p => [p.log]],
-    [new Chart('Log syncs per second', ['syncs'], short), p => [p.syncs]],
-    [new Chart('Log to recover', ['now', 'log file'], bytes), p => [p.redo, p.logFile]],
-    [new Chart('Checkpoints per second', ['checkpoints'], short), p => [p.checkpoints]],
+    [new Chart('Device operations/s', ['reads', 'writes'], short), p => [p.reads, p.writes]],
+    [new Chart('Log written/s', ['bytes'], size, { bytes: true }), p => [p.log]],
+    [new Chart('Log syncs/s', ['syncs'], short), p => [p.syncs]],
+    [new Chart('Log to recover', ['now', 'log file'], size, { bytes: true }), p => [p.redo, p.logFile]],
+    [new Chart('Checkpoints/s', ['checkpoints'], short), p => [p.checkpoints]],
     [new Chart('Mean checkpoint', ['duration'], micros), p => [p.checkpoint]],
   ];
 }

@@ -3,7 +3,15 @@ import { error, h, link } from './dom.js';
 
 const PAGE = 50;
 
-// A value in a cell of a list.
+// The bytes as text, with a dot for each that is not printable.
+export function readable(hex) {
+  return (hex.match(/../g) ?? []).map(b => {
+    const code = parseInt(b, 16);
+    return code >= 0x20 && code < 0x7f ? String.fromCharCode(code) : '.';
+  }).join('');
+}
+
+// A value in a cell of a list. Byte strings that are all printable are shown as quoted text.
 export function value(cell) {
   if (cell === null) {
     return h('span', { class: 'null' }, 'null');
@@ -11,7 +19,11 @@ export function value(cell) {
   if (cell.kind === 'bytes' && cell.length === 0) {
     return h('span', { class: 'null' }, 'empty');
   }
-  return cell.text + (cell.cut ? '…' : '');
+  const more = cell.cut ? '…' : '';
+  if (cell.kind === 'bytes' && cell.text.match(/../g).every(b => b >= '20' && b < '7f')) {
+    return `"${readable(cell.text)}${more}"`;
+  }
+  return cell.text + more;
 }
 
 function side(cell) {
@@ -104,7 +116,8 @@ export async function browse(root, of, signal) {
       h('tbody', {}, shown.map(r => h('tr', {}, r.cells.map((cell, i) => {
         const text = value(cell);
         const isLink = page.columns[i] === of.columns[0];
-        return h('td', { class: `value ${side(cell)}`, title: cell?.text },
+        const fit = of.columns.indexOf(page.columns[i]) < of.keyParts ? ' fit' : '';
+        return h('td', { class: `value ${cell === null && numeric[i] ? 'num' : side(cell)}${fit}`, title: cell?.text },
           isLink ? h('a', { href: link('record', of.table, ...r.key) }, text) : text);
       }))))));
     list.hidden = shown.length === 0;

@@ -2,19 +2,25 @@ import { h, svg } from './dom.js';
 
 const WIDTH = 310;
 const HEIGHT = 96;
-const LEFT = 44;
+const LEFT = 52;
 const BOTTOM = 14;
 export const SECONDS = 120;
 
-// A round number not below the largest value: 1, 2 or 5 times a power of ten.
-function ceiling(n) {
+// A round number not below the largest value: 1, 2 or 5 times a power of ten, in KiB, MiB and so on for bytes.
+function ceiling(n, bytes) {
+  const unit = bytes ? 1024 ** Math.max(0, Math.floor(Math.log2(n) / 10)) : 1;
+  return unit * rounded(n / unit);
+}
+
+function rounded(n) {
   const power = 10 ** Math.floor(Math.log10(n));
   return [1, 2, 5, 10].map(f => f * power).find(c => c >= n);
 }
 
 // A chart of up to two series over the last two minutes. A point is {at: seconds, values: [number or null]}.
 export class Chart {
-  constructor(title, series, format, maximum = null) {
+  constructor(title, series, format, { maximum = null, bytes = false } = {}) {
+    this.bytes = bytes;
     this.series = series;
     this.format = format;
     this.maximum = maximum;
@@ -26,7 +32,7 @@ export class Chart {
   draw(points) {
     const end = points.length > 0 ? points.at(-1).at : 0;
     const largest = Math.max(0, ...points.flatMap(p => p.values.filter(v => v !== null)));
-    const top = this.maximum ?? (largest > 0 ? ceiling(largest) : 1);
+    const top = this.maximum ?? (largest > 0 ? ceiling(largest, this.bytes) : 1);
     const x = at => LEFT + (WIDTH - LEFT - 2) * (1 - (end - at) / SECONDS);
     const y = v => 6 + (HEIGHT - BOTTOM - 6) * (1 - v / top);
     const parts = [];

@@ -27,7 +27,7 @@ export function svg(tag, attributes = {}, ...children) {
 
 export function table(head, rows, numeric = []) {
   const side = i => (numeric.includes(i) ? 'num' : '');
-  return h('div', { class: 'scroll' }, h('table', {},
+  return h('div', { class: 'scroll narrow' }, h('table', {},
     h('thead', {}, h('tr', {}, head.map((c, i) => h('th', { scope: 'col', class: side(i) }, c)))),
     h('tbody', {}, rows.map(r => h('tr', {}, r.map((c, i) => h('td', { class: side(i) }, c)))))));
 }
@@ -65,7 +65,12 @@ export function size(bytes) {
     n /= 1024;
     unit++;
   }
-  return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
+  return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1).replace('.0', '')} ${units[unit]}`;
+}
+
+// A time as the clock of this machine shows it: 2026-11-30 14:03:07.
+export function time(iso) {
+  return new Date(iso).toLocaleString('sv-SE');
 }
 
 // The address of a view: its parts are names and keys, which may contain anything.

@@ -1,4 +1,4 @@
-import { count, facts, h, link, size, table } from './dom.js';
+import { count, facts, h, link, size, table, time } from './dom.js';
 import { get } from './api.js';
 import { state } from './main.js';
 
@@ -22,7 +22,7 @@ export async function overview(root) {
       h('section', {}, h('h2', {}, 'File'), facts([
         ['File', h('span', { class: 'mono' }, info.file)],
         ['Identity', h('span', { class: 'mono' }, info.id)],
-        ['Created', new Date(header.created).toLocaleString()],
+        ['Created', time(header.created)],
         ['Format version', count(header.formatVersion)],
         ['Page size', size(header.pageSize)],
         ['Data file', `${size(figures['storage.bytes'])}, ${size(figures['storage.freeBytes'])} free`],
@@ -30,19 +30,21 @@ export async function overview(root) {
       ])),
       h('section', {}, h('h2', {}, 'Open as'), facts([
         ['Access', info.write ? 'read and write' : info.copy ? 'read-only, a copy' : 'read-only'],
-        ['Since', new Date(info.opened).toLocaleString()],
+        ['Since', time(info.opened)],
         ['Health', h('span', { class: figures.health === 'OK' ? 'good' : 'bad' }, figures.health)],
         ['Protocol', figures.protocol],
         ['Buffer', `${size(figures['buffer.bytes'])} of ${size(figures['buffer.maxBytes'])}`],
         ['Device', figures['io.kind']],
         ['Recovery', figures['recovery.records'] > 0 ? `${count(figures['recovery.records'])} log records` : 'none needed'],
       ]))),
-    info.sequences.length === 0 ? null : [
-      h('h2', {}, 'Sequences'),
+  );
+  if (info.sequences.length > 0) {
+    root.append(h('h2', {}, 'Sequences'),
       table(['Sequence', 'First', 'Last', 'Step', 'Cached', 'Next'],
         info.sequences.map(s => [s.sequence, `${s.first}`, `${s.last}`, `${s.step}`, `${s.cached}`, `${s.next ?? 'exhausted'}`]),
-        [1, 2, 3, 4, 5])].flat());
-  const options = h('details', {}, h('summary', {}, 'Options of this console'), h('pre', { class: 'box' }, info.options));
-  root.append(h('h2', {}, 'Options'), options);
+        [1, 2, 3, 4, 5]));
+  }
+  root.append(h('h2', {}, 'Options'),
+    h('details', {}, h('summary', {}, 'Options with which this console opened the database'), h('pre', { class: 'box' }, info.options)));
   return 'Overview';
 }

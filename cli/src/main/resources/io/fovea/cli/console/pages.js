@@ -14,7 +14,7 @@ function colors(kinds) {
     }
     const hue = Math.round(222 + trees.indexOf(k.tree) * 137.5) % 360;
     const light = k.type === 'inner node' ? (dark() ? 78 : 28) : k.type === 'leaf' ? (dark() ? 58 : 55) : (dark() ? 38 : 76);
-    return `hsl(${hue} 55% ${light}%)`;
+    return `hsl(${hue} 42% ${light}%)`;
   });
 }
 

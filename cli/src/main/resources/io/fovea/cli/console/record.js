@@ -2,14 +2,15 @@ import { download, get, send } from './api.js';
 import { count, error, h, link, say } from './dom.js';
 import { reload, state } from './main.js';
 import { find } from './tables.js';
-import { value } from './browse.js';
+import { readable, value } from './browse.js';
 
 // #/record/TABLE/KEY... and #/new/TABLE
 export async function recordView(root, [name, ...key], signal, view) {
   const of = find(name);
   const isNew = view === 'new';
   const record = isNew ? { key: [], cells: {} } : await get('record', { table: name, key });
-  const title = isNew ? 'New record' : key.join(' ');
+  const title = isNew ? 'New record' : of.keyParts === 1 ? keyText(of, record, 0)
+    : key.map((k, i) => `${of.columns[i]} ${keyText(of, record, i)}`).join(', ');
   root.append(
     h('p', {}, h('a', { href: link('table', name) }, name)),
     h('h1', {}, title));
@@ -19,14 +20,6 @@ export async function recordView(root, [name, ...key], signal, view) {
     show(root, of, record);
   }
   return `${title} in ${name}`;
-}
-
-// The bytes as text, with a dot for each that is not printable.
-function readable(hex) {
-  return (hex.match(/../g) ?? []).map(b => {
-    const code = parseInt(b, 16);
-    return code >= 0x20 && code < 0x7f ? String.fromCharCode(code) : '.';
-  }).join('');
 }
 
 function hexLines(hex) {
@@ -56,6 +49,10 @@ function whole(of, record, column, cell) {
       h('a', { href: download(of.table, record.key, column), download: 'value.bin' }, 'Download')));
   }
   return parts;
+}
+
+function keyText(of, record, i) {
+  return value(record.cells[of.columns[i]] ?? null);
 }
 
 // JSON.parse rounds large numbers: those are left as they are.
