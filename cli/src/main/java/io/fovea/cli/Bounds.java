@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * @param parts the common first parts; a part of an index may be null
- * @param from after the parts: the lower bound, inclusive; empty for none; a part of an index may be
- *     null
+ * @param from after the parts: the lower bound, inclusive; empty for none; a part of an index may
+ *     be null
  * @param after after the parts: the lower bound, exclusive; empty for none
  * @param to after the parts: the upper bound, exclusive; empty for none
  */

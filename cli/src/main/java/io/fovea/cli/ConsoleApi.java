@@ -5,6 +5,7 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import io.fovea.BackupOptions;
 import io.fovea.Database;
+import io.fovea.DatabaseStats;
 import io.fovea.FileDump;
 import io.fovea.FileReport;
 import io.fovea.cli.console.Failure;
@@ -129,7 +130,8 @@ final class ConsoleApi {
         db -> {
           m.put("id", db.id());
           m.put("options", db.options().toString());
-          m.put("sequences", db.sequences().stream().map(db::sequence).map(TableFile::map).toList());
+          m.put(
+              "sequences", db.sequences().stream().map(db::sequence).map(TableFile::map).toList());
           return m;
         });
     m.put("header", Opening.header(database.file()));
@@ -176,7 +178,8 @@ final class ConsoleApi {
     return m;
   }
 
-  // ---------------------------------------------------------------------------------------- changes
+  // ----------------------------------------------------------------------------------------
+  // changes
 
   private void requireWrite() {
     if (!command.write) {
@@ -234,7 +237,8 @@ final class ConsoleApi {
     return all;
   }
 
-  // ------------------------------------------------------------------------------------- operations
+  // -------------------------------------------------------------------------------------
+  // operations
 
   private Map<String, @Nullable Object> page(Request r) {
     long number;
@@ -254,10 +258,8 @@ final class ConsoleApi {
   private Reply startJob(Request r) {
     switch (text(r.body(), "kind")) {
       case "verify" -> {
-        long before = Progress.bytesRead();
-        database
-            .jobs()
-            .start("verify", () -> Progress.bytesRead() - before, 0, () -> verified());
+        long before = bytesRead();
+        database.jobs().start("verify", () -> bytesRead() - before, 0, this::verified);
       }
       case "backup" -> backup(text(r.body(), "name"));
       case "pages" -> {
@@ -268,6 +270,17 @@ final class ConsoleApi {
       default -> throw new Failure(400, "kind is verify, backup or pages");
     }
     return reply(Map.of("done", true));
+  }
+
+  /** What a verification reads: pages of the database, or those of a file that it opens. */
+  private long bytesRead() {
+    return command.write
+        ? database.with(
+            db -> {
+              DatabaseStats.Buffer b = db.stats().buffer();
+              return (b.hits() + b.misses()) * b.pageSize();
+            })
+        : Progress.bytesRead();
   }
 
   /** A file that may change is verified by its database, which delays transactions meanwhile. */

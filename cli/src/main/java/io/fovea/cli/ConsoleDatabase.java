@@ -171,7 +171,8 @@ final class ConsoleDatabase implements AutoCloseable {
       }
     }
     throw new Failure(
-        409, "process " + pid + " does not publish the database: it must call DatabaseBean.register");
+        409,
+        "process " + pid + " does not publish the database: it must call DatabaseBean.register");
   }
 
   /** Whether figures are those of the other process. */

@@ -9,8 +9,8 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The long operations of a console, one at a time, each on its own thread. The last one of each kind
- * is kept with its result. Thread-safe.
+ * The long operations of a console, one at a time, each on its own thread. The last one of each
+ * kind is kept with its result. Thread-safe.
  */
 final class ConsoleJobs implements AutoCloseable {
   /** An operation. */

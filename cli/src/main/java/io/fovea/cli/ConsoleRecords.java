@@ -96,7 +96,8 @@ final class ConsoleRecords {
     }
   }
 
-  // ----------------------------------------------------------------------------------------- reading
+  // -----------------------------------------------------------------------------------------
+  // reading
 
   /** Returns a page of records. */
   Map<String, @Nullable Object> page(Request r) {
@@ -127,7 +128,10 @@ final class ConsoleRecords {
               record -> {
                 boolean before =
                     index == null
-                        ? !down && found.isEmpty() && !at.parts.isEmpty() && texts(records, record, by).equals(at.parts)
+                        ? !down
+                            && found.isEmpty()
+                            && !at.parts.isEmpty()
+                            && texts(records, record, by).equals(at.parts)
                         : skipped[0] < at.skip;
                 if (before) {
                   skipped[0]++;
@@ -152,7 +156,8 @@ final class ConsoleRecords {
                 record -> {
                   Map<String, @Nullable Object> each = new LinkedHashMap<>();
                   each.put("key", texts(records, record, keyColumns(records)));
-                  each.put("cells", columns.stream().map(c -> cell(record.get(c), LIST_CHARS)).toList());
+                  each.put(
+                      "cells", columns.stream().map(c -> cell(record.get(c), LIST_CHARS)).toList());
                   return each;
                 })
             .toList());
@@ -186,7 +191,8 @@ final class ConsoleRecords {
   }
 
   /** The columns that a position consists of; empty if only a count of records tells it. */
-  private static List<String> positionColumns(Records records, @Nullable String index, boolean down) {
+  private static List<String> positionColumns(
+      Records records, @Nullable String index, boolean down) {
     if (index == null) {
       return keyColumns(records);
     }
@@ -216,7 +222,8 @@ final class ConsoleRecords {
     List<@Nullable String> prefix = starts ? parts : List.of();
     List<@Nullable String> from = starts ? List.of() : parts;
     if (records instanceof ByteRecords bytes && byKey) {
-      return ofBytes(bytes, records.whole(prefix), records.whole(from), records.whole(at.parts), down);
+      return ofBytes(
+          bytes, records.whole(prefix), records.whole(from), records.whole(at.parts), down);
     }
     if (at.parts.isEmpty()) {
       return new Bounds(prefix, from, List.of(), List.of());
@@ -265,7 +272,8 @@ final class ConsoleRecords {
     return new Position(all ? at.skip + same : same, last);
   }
 
-  // ----------------------------------------------------------------------------------------- values
+  // -----------------------------------------------------------------------------------------
+  // values
 
   /** Values in the form that searches and keys take. */
   private static List<@Nullable String> texts(
@@ -333,7 +341,8 @@ final class ConsoleRecords {
     return m;
   }
 
-  // ---------------------------------------------------------------------------------- single records
+  // ---------------------------------------------------------------------------------- single
+  // records
 
   private <R extends @Nullable Object> R find(
       String table, List<String> key, BiFunction<Records, Map<String, @Nullable Object>, R> then) {

@@ -42,8 +42,7 @@ final class Browser implements AutoCloseable {
             .redirectErrorStream(true)
             .start();
     BufferedReader out =
-        new BufferedReader(
-            new InputStreamReader(driver.getInputStream(), StandardCharsets.UTF_8));
+        new BufferedReader(new InputStreamReader(driver.getInputStream(), StandardCharsets.UTF_8));
     String line = out.readLine();
     while (line != null && !line.contains(STARTED)) {
       line = out.readLine();

@@ -118,6 +118,10 @@ final class Access {
 
   /** The header that gives the browser the token. */
   String setCookie() {
-    return cookie + "=" + token + "; Path=/; HttpOnly; SameSite=Strict" + (secure ? "; Secure" : "");
+    return cookie
+        + "="
+        + token
+        + "; Path=/; HttpOnly; SameSite=Strict"
+        + (secure ? "; Secure" : "");
   }
 }

@@ -185,7 +185,8 @@ public final class ConsoleServer implements AutoCloseable {
     headers.set("Cache-Control", "no-store");
     reply.headers().forEach(headers::set);
     boolean head = exchange.getRequestMethod().equals("HEAD");
-    exchange.sendResponseHeaders(status, head || reply.body().length == 0 ? -1 : reply.body().length);
+    exchange.sendResponseHeaders(
+        status, head || reply.body().length == 0 ? -1 : reply.body().length);
     if (!head) {
       exchange.getResponseBody().write(reply.body());
     }

@@ -5,7 +5,8 @@ import { poll, reload, show, state } from './main.js';
 
 const short = n => (n >= 1e6 ? `${(n / 1e6).toFixed(1)}M` : n >= 1e4 ? `${(n / 1e3).toFixed(0)}k` : n >= 1e3 ? `${(n / 1e3).toFixed(1)}k`
   : n >= 10 || n === 0 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1));
-const micros = n => (n >= 1e6 ? `${(n / 1e6).toFixed(1)} s` : n >= 1e3 ? `${(n / 1e3).toFixed(1)} ms` : `${short(n)} µs`);
+const trim = n => n.toFixed(n < 100 ? 1 : 0).replace('.0', '');
+const micros = n => (n >= 1e6 ? `${trim(n / 1e6)} s` : n >= 1e3 ? `${trim(n / 1e3)} ms` : `${short(n)} µs`);
 const percent = n => `${n >= 99.95 || n === 0 ? Math.round(n) : n.toFixed(n < 10 ? 1 : 0)} %`;
 
 // Samples stay while other views are shown.
@@ -47,7 +48,7 @@ function charts() {
   return [
     [new Chart('Transactions/s', ['commits'], short), p => [p.commits]],
     [new Chart('Conflicts/s', ['aborts', 'retries'], short), p => [p.aborts, p.retries]],
-    [new Chart('Mean latency', ['transaction', 'log wait'], micros), p => [p.transaction, p.durable]],
+    [new Chart('Mean latency', ['transaction', 'log'], micros), p => [p.transaction, p.durable]],
     [new Chart('Cache hit rate', ['hits'], percent, { maximum: 100 }), p => [p.hit]],
     [new Chart('Dirty pages', ['of the cache'], percent), p => [p.dirty]],
     [new Chart('Device operations/s', ['reads', 'writes'], short), p => [p.reads, p.writes]],
