@@ -688,5 +688,7 @@ class ConsoleTest {
       assertFalse(ran.err().toLowerCase(Locale.ROOT).contains("exception"), ran.err());
     }
     Fixture.run(2, "serve", dir.resolve("absent"));
+    String err = Fixture.run(2, "serve", file, "--listen", "192.0.2.1").err();
+    assertTrue(err.contains("give --keystore for HTTPS, or --behind-proxy"), err);
   }
 }

@@ -16,13 +16,11 @@ export async function tableView(root, [name, tab = 'records'], signal) {
   const tabs = [['records', 'Records'], ['schema', 'Schema']];
   root.append(
     h('h1', {}, name, h('span', { class: 'badge kind' }, of.kind)),
-    h('div', { role: 'tablist', 'aria-label': 'Table' }, tabs.map(([id, text]) => h('a', {
-      role: 'tab',
-      id: `tab-${id}`,
+    h('div', { class: 'tabs', role: 'navigation', 'aria-label': 'Table' }, tabs.map(([id, text]) => h('a', {
       href: id === 'records' ? link('table', name) : link('table', name, id),
-      'aria-selected': String(tab === id),
+      'aria-current': tab === id ? 'page' : null,
     }, text))));
-  const panel = h('div', { role: 'tabpanel', 'aria-labelledby': `tab-${tab}` });
+  const panel = h('div');
   root.append(panel);
   if (tab === 'schema') {
     schema(panel, of.schema);
