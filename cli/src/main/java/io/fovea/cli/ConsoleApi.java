@@ -173,8 +173,8 @@ final class ConsoleApi {
     Map<String, Object> m = new LinkedHashMap<>();
     m.put("millis", System.nanoTime() / 1e6);
     m.put("time", Instant.now());
-    m.put("attached", database.isAttached());
     m.put("figures", database.figures());
+    m.put("attached", database.isAttached());
     return m;
   }
 

@@ -4,6 +4,7 @@ import com.sun.tools.attach.AttachNotSupportedException;
 import io.fovea.Database;
 import io.fovea.cli.console.Failure;
 import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.FoveaException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -28,8 +29,9 @@ final class ConsoleDatabase implements AutoCloseable {
   /** Guarded by the lock; null after it was closed. */
   private @Nullable Database db;
 
-  private @Nullable Copy copy;
-  private Instant opened = Instant.EPOCH;
+  private volatile @Nullable Copy copy;
+  private volatile Instant opened = Instant.EPOCH;
+  private volatile long holder = -1;
 
   /** The process that has the original open, and its database; null if not connected. */
   private @Nullable RunningProcess process;
@@ -62,6 +64,7 @@ final class ConsoleDatabase implements AutoCloseable {
       }
       throw e;
     }
+    holder = newer == null ? -1 : findHolder();
     lock.writeLock().lock();
     try {
       release();
@@ -130,16 +133,22 @@ final class ConsoleDatabase implements AutoCloseable {
 
   // ---------------------------------------------------------------------------- the other process
 
-  /** The process that has the original open for writing; -1 if there is none, or it is unknown. */
+  /**
+   * The process that had the original open for writing when it was copied; -1 if there was none, or
+   * it is unknown.
+   */
   long holder() {
-    if (!isCopy()) {
-      return -1;
-    }
+    return holder;
+  }
+
+  private long findHolder() {
     try {
       TableFile.open(command.file()).close();
       return -1;
     } catch (DatabaseLockedException e) {
       return e.holderPid();
+    } catch (FoveaException e) {
+      return -1; // it can be copied, but not opened
     }
   }
 
@@ -148,7 +157,7 @@ final class ConsoleDatabase implements AutoCloseable {
     if (bean != null) {
       return;
     }
-    long pid = holder();
+    long pid = isCopy() ? findHolder() : -1;
     if (pid < 0) {
       throw new Failure(409, "no process has " + command.file() + " open for writing");
     }

@@ -61,14 +61,15 @@ function indented(text) {
 }
 
 function show(root, of, record) {
-  root.append(h('div', { class: 'scroll' }, h('table', {}, h('tbody', {},
+  const values = h('div', { class: 'scroll' }, h('table', {}, h('tbody', {},
     Object.entries(record.cells).map(([column, cell]) => h('tr', {},
       h('th', { scope: 'row', class: 'fit' }, column),
       h('td', { class: 'fit muted' }, of.columns.indexOf(column) < of.keyParts && of.columns.includes(column) ? 'key' : cell?.kind ?? ''),
-      h('td', { class: 'wrap' }, whole(of, record, column, cell))))))));
+      h('td', { class: 'wrap' }, whole(of, record, column, cell)))))));
+  root.append(values);
   if (of.writable) {
     const actions = h('div', { class: 'actions' },
-      h('button', { type: 'button', name: 'edit', onclick: () => { actions.remove(); edit(root, of, record, false); } }, 'Edit'),
+      h('button', { type: 'button', name: 'edit', onclick: () => { values.remove(); actions.remove(); edit(root, of, record, false); } }, 'Edit'),
       h('button', { type: 'button', name: 'delete', class: 'danger', onclick: () => remove(root, of, record) }, 'Delete'));
     root.append(actions);
   } else if (state.info.write) {
@@ -137,7 +138,6 @@ function edit(root, of, record, isNew) {
       }
     },
   },
-  h('h2', {}, isNew ? 'Values' : 'Edit'),
   cut.length > 0 && of.kind !== 'rows'
     ? h('p', { class: 'notice' }, 'This record has a value too long for this form.')
     : null,
