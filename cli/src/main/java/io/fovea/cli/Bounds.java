@@ -17,12 +17,16 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * @param parts the common first parts; a part of an index may be null
- * @param from after the parts: the lower bound, inclusive; empty for none
+ * @param from after the parts: the lower bound, inclusive; empty for none; a part of an index may
+ *     be null
  * @param after after the parts: the lower bound, exclusive; empty for none
  * @param to after the parts: the upper bound, exclusive; empty for none
  */
 record Bounds(
-    List<@Nullable String> parts, List<String> from, List<String> after, List<String> to) {
+    List<@Nullable String> parts,
+    List<? extends @Nullable String> from,
+    List<String> after,
+    List<String> to) {
   /** Whether there are bounds other than the common parts. */
   boolean isBounded() {
     return !from.isEmpty() || !after.isEmpty() || !to.isEmpty();
@@ -66,7 +70,7 @@ record Bounds(
     return next;
   }
 
-  private List<@Nullable String> behind(List<String> more) {
+  private List<@Nullable String> behind(List<? extends @Nullable String> more) {
     List<@Nullable String> all = new ArrayList<>(parts);
     all.addAll(more);
     return all;

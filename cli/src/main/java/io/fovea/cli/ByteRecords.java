@@ -162,6 +162,11 @@ final class ByteRecords extends Records {
     }
   }
 
+  @Override
+  String column(Field of) {
+    return column(of.name());
+  }
+
   private static String column(String part) {
     return part.equals(KEY) || part.equals(VALUE) ? "index." + part : part;
   }
@@ -227,7 +232,8 @@ final class ByteRecords extends Records {
     return bytes(key.getFirst());
   }
 
-  private byte[] bytes(String text) {
+  /** The bytes of a text or of hexadecimal digits. */
+  byte[] bytes(String text) {
     return text.startsWith(HEX)
         ? hex(text.substring(HEX.length()))
         : text.getBytes(StandardCharsets.UTF_8);

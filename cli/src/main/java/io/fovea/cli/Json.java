@@ -86,4 +86,22 @@ final class Json {
     }
     return map;
   }
+
+  /** The components of a record, of records in it and of maps in it, with dots in their names. */
+  static Map<String, @Nullable Object> flat(Record r) {
+    Map<String, @Nullable Object> all = new LinkedHashMap<>();
+    flatten("", components(r), all);
+    return all;
+  }
+
+  private static void flatten(String prefix, Map<?, ?> of, Map<String, @Nullable Object> all) {
+    of.forEach(
+        (name, value) -> {
+          switch (value) {
+            case Record r -> flatten(prefix + name + '.', components(r), all);
+            case Map<?, ?> m -> flatten(prefix + name + '.', m, all);
+            case null, default -> all.put(prefix + name, value);
+          }
+        });
+  }
 }

@@ -52,6 +52,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   compact FILE                shortens it; opens FILE, as backup does
  *   doctor [DIRECTORY]          checks the environment of a database
  *   top PID|FILE                shows the activity of a process
+ *   serve FILE                  a console in the browser; changes records with --write
  *   completion                  writes a completion script for bash or zsh
  *
  *   exit code   0  success
@@ -92,6 +93,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       CreateCommand.class,
       DoctorCommand.class,
       TopCommand.class,
+      ServeCommand.class,
       CompletionCommand.class
     },
     mixinStandardHelpOptions = true,

@@ -96,6 +96,11 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
     return false;
   }
 
+  /** The column of a field of the table's keys, rows or index keys. */
+  String column(Field of) {
+    return of.name();
+  }
+
   /** Converts an exported value to the form used on the command line. */
   String word(String exported) {
     return exported;

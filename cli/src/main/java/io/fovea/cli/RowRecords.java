@@ -154,6 +154,11 @@ final class RowRecords extends Records {
   }
 
   @Override
+  String column(Field of) {
+    return of.key() || fields.containsKey(of.name()) ? of.name() : "row." + of.name();
+  }
+
+  @Override
   boolean mayBeNull(String column) {
     Field f = fields.get(column);
     return f != null && f.nullable();

@@ -22,7 +22,8 @@ import picocli.CommandLine.Model.PositionalParamSpec;
  */
 final class Shell {
   /** Commands that start a shell or are useless in one. */
-  private static final List<String> NOT_HERE = List.of("shell", "restore", "top", "completion");
+  private static final List<String> NOT_HERE =
+      List.of("shell", "restore", "top", "serve", "completion");
 
   private final Session session;
   private final PrintWriter out;

@@ -47,7 +47,8 @@ final class TablesCommand extends FileCommand {
     return Objects.requireNonNull(db.describe(name));
   }
 
-  private static Map<String, @Nullable Object> map(TableSpec spec, TableSize size) {
+  /** A table in the form of {@code tables --json}. */
+  static Map<String, @Nullable Object> map(TableSpec spec, TableSize size) {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     m.put("table", spec.name());
     m.put("kind", TableFile.kind(spec));

@@ -1,7 +1,6 @@
 package io.fovea.cli;
 
 import com.sun.tools.attach.AttachNotSupportedException;
-import com.sun.tools.attach.VirtualMachine;
 import io.fovea.error.DatabaseLockedException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -12,16 +11,10 @@ import java.time.temporal.ChronoUnit;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
-import java.util.TreeSet;
+import java.util.SortedSet;
 import java.util.concurrent.TimeUnit;
-import javax.management.Attribute;
 import javax.management.JMException;
-import javax.management.MBeanAttributeInfo;
-import javax.management.MBeanServerConnection;
 import javax.management.ObjectName;
-import javax.management.remote.JMXConnector;
-import javax.management.remote.JMXConnectorFactory;
-import javax.management.remote.JMXServiceURL;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -37,7 +30,6 @@ import picocli.CommandLine.Parameters;
       "Ctrl-C ends it. With --json, each line is an object with all figures."
     })
 final class TopCommand extends JsonCommand {
-  private static final String BEANS = "io.fovea:type=Database,*";
   private static final String HEADER =
       "    time  commits/s  aborts/s  active  hit %  reads/s  writes/s  log MiB/s  syncs/s  dirty %"
           + "  database";
@@ -69,19 +61,14 @@ final class TopCommand extends JsonCommand {
       throw mistake("--interval takes seconds, and --count a number of lines");
     }
     String pid = pid();
-    String address;
+    RunningProcess process;
     try {
-      VirtualMachine vm = VirtualMachine.attach(pid);
-      try {
-        address = vm.startLocalManagementAgent();
-      } finally {
-        vm.detach();
-      }
+      process = RunningProcess.connect(pid);
     } catch (AttachNotSupportedException | IOException e) {
       throw mistake("process " + pid + " can't be reached: " + e.getMessage());
     }
-    try (JMXConnector connector = JMXConnectorFactory.connect(new JMXServiceURL(address))) {
-      return show(connector.getMBeanServerConnection(), pid);
+    try (process) {
+      return show(process, pid);
     }
   }
 
@@ -101,11 +88,11 @@ final class TopCommand extends JsonCommand {
     throw mistake("no process has " + what + " open");
   }
 
-  private int show(MBeanServerConnection server, String pid) throws IOException, JMException {
+  private int show(RunningProcess process, String pid) throws IOException, JMException {
     long lines = 0;
     long last = System.nanoTime();
     for (long n = 0; n <= count || count == 0; n++) {
-      TreeSet<ObjectName> beans = new TreeSet<>(server.queryNames(new ObjectName(BEANS), null));
+      SortedSet<ObjectName> beans = process.databases();
       if (beans.isEmpty()) {
         if (n > 0) {
           return Main.OK; // the last one was closed
@@ -119,7 +106,7 @@ final class TopCommand extends JsonCommand {
       double seconds = (now - last) / 1e9;
       last = now;
       for (ObjectName bean : beans) {
-        Map<String, Object> figures = figures(server, bean);
+        Map<String, Object> figures = process.figures(bean);
         Map<String, Object> old = before.put(bean, figures);
         if (old == null || figures.isEmpty()) {
           continue; // there is no rate yet, or it was just closed
@@ -130,7 +117,7 @@ final class TopCommand extends JsonCommand {
           if (lines++ % LINES == 0) {
             out().println(HEADER);
           }
-          out().println(line(name(bean), old, figures, seconds));
+          out().println(line(RunningProcess.name(bean), old, figures, seconds));
         }
       }
       if (n < count || count == 0) {
@@ -146,32 +133,6 @@ final class TopCommand extends JsonCommand {
     } catch (InterruptedException e) {
       throw new Session.Stopped();
     }
-  }
-
-  private static String name(ObjectName bean) {
-    return ObjectName.unquote(bean.getKeyProperty("name"));
-  }
-
-  /** All current figures of a database, its name first; empty if it was closed. */
-  private static Map<String, Object> figures(MBeanServerConnection server, ObjectName bean)
-      throws IOException {
-    Map<String, Object> all = new LinkedHashMap<>();
-    try {
-      MBeanAttributeInfo[] infos = server.getMBeanInfo(bean).getAttributes();
-      String[] names = new String[infos.length];
-      for (int i = 0; i < infos.length; i++) {
-        names[i] = infos[i].getName();
-      }
-      for (Attribute a : server.getAttributes(bean, names).asList()) {
-        if (all.isEmpty()) {
-          all.put("database", name(bean));
-        }
-        all.put(a.getName(), a.getValue());
-      }
-    } catch (JMException e) {
-      return Map.of();
-    }
-    return all;
   }
 
   private static String line(

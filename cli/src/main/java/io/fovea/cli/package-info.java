@@ -7,6 +7,9 @@
  *
  * <p>A shell ({@link io.fovea.cli.Shell}) runs the same commands on a database that it has open:
  * {@link io.fovea.cli.FileCommand} returns that database to them.
+ *
+ * <p>{@link io.fovea.cli.ServeCommand} answers the requests of a browser with the classes named
+ * {@code Console}, on the threads of {@link io.fovea.cli.console.ConsoleServer}.
  */
 @NullMarked
 package io.fovea.cli;

@@ -56,7 +56,8 @@ class TopTest {
     }
   }
 
-  private static Process start(Path file, boolean shows) throws IOException {
+  /** Starts a process that commits, and waits until it has the file open. */
+  static Process start(Path file, boolean shows) throws IOException {
     Process p =
         new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -76,7 +77,7 @@ class TopTest {
     return p;
   }
 
-  private static void end(Process p) throws Exception {
+  static void end(Process p) throws Exception {
     try (var in = p.getOutputStream()) {
       in.write('\n');
     }

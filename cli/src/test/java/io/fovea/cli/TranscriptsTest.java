@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TranscriptsTest {
   /** Commands that need another process or a person have separate tests. */
-  private static final Set<String> ELSEWHERE = Set.of("top", "doctor");
+  private static final Set<String> ELSEWHERE = Set.of("top", "doctor", "serve");
 
   @TempDir Path dir;
 

@@ -1,0 +1,426 @@
+package io.fovea.cli;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import io.fovea.Database;
+import io.fovea.ScanOrder;
+import io.fovea.cli.console.Failure;
+import io.fovea.cli.console.Request;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.NameText;
+import io.fovea.schema.TableSpec;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads and changes the records of a console's tables.
+ *
+ * <p>A page of records ends with a position, from which the next page continues:
+ *
+ * <pre>
+ *   [skip, part...]     by key       the key of the last record; that record is left out
+ *                       by an index  the index key of the last record, and how many records with
+ *                                    this index key came before: these are skipped
+ *                       others       nothing, and how many records came before
+ * </pre>
+ *
+ * <p>The pages are not one snapshot: a record that changes its place in between may occur twice, or
+ * not at all. Thread-safe.
+ */
+final class ConsoleRecords {
+  private static final int PAGE = 50;
+  private static final int PAGE_MAX = 500;
+
+  /** Longer values are abbreviated in lists, and beyond the second limit everywhere. */
+  private static final int LIST_CHARS = 100;
+
+  private static final int RECORD_CHARS = 100_000;
+
+  private final ServeCommand command;
+  private final ConsoleDatabase database;
+
+  ConsoleRecords(ServeCommand command, ConsoleDatabase database) {
+    this.command = command;
+    this.database = database;
+  }
+
+  private Records open(Database db, String table) {
+    TableSpec spec = db.describe(table);
+    if (spec == null) {
+      throw new Failure(404, "there is no table " + NameText.of(table));
+    }
+    return Records.of(command, db.table(spec), false);
+  }
+
+  /** Where a scan begins. */
+  private record Position(int skip, List<@Nullable String> parts) {
+    static final Position START = new Position(0, List.of());
+
+    static Position parse(@Nullable String text) {
+      if (text == null) {
+        return START;
+      }
+      try {
+        JsonArray all = JsonParser.parseString(text).getAsJsonArray();
+        List<@Nullable String> parts = new ArrayList<>();
+        for (JsonElement e : all.asList().subList(1, all.size())) {
+          parts.add(e.isJsonNull() ? null : e.getAsString());
+        }
+        return new Position(all.get(0).getAsInt(), parts);
+      } catch (JsonParseException
+          | IllegalStateException
+          | IllegalArgumentException
+          | IndexOutOfBoundsException
+          | UnsupportedOperationException e) {
+        throw new Failure(400, "at takes a position that a page of records ended with");
+      }
+    }
+
+    @Override
+    public String toString() {
+      List<@Nullable Object> all = new ArrayList<>(List.of(skip));
+      all.addAll(parts);
+      return Json.compact(all);
+    }
+  }
+
+  // -----------------------------------------------------------------------------------------
+  // reading
+
+  /** Returns a page of records. */
+  Map<String, @Nullable Object> page(Request r) {
+    return database.with(db -> page(db, r));
+  }
+
+  private Map<String, @Nullable Object> page(Database db, Request r) {
+    Records records = open(db, r.required("table"));
+    String index = r.optional("index");
+    boolean down = "descending".equals(r.optional("order"));
+    boolean starts = !"from".equals(r.optional("mode"));
+    int limit = limit(r);
+    List<@Nullable String> parts = new ArrayList<>(r.all("part"));
+    r.all("null").forEach(i -> parts.set(nullPart(i, parts), null));
+    Position at = Position.parse(r.optional("at"));
+    List<String> by = positionColumns(records, index, down);
+    Bounds bounds = bounds(records, starts, parts, at, index == null, down);
+
+    List<Map<String, @Nullable Object>> found = new ArrayList<>();
+    int[] skipped = {0};
+    db.read(
+        tx -> {
+          records.scan(
+              tx,
+              bounds,
+              index,
+              down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING,
+              record -> {
+                boolean before =
+                    index == null
+                        ? !down
+                            && found.isEmpty()
+                            && !at.parts.isEmpty()
+                            && texts(records, record, by).equals(at.parts)
+                        : skipped[0] < at.skip;
+                if (before) {
+                  skipped[0]++;
+                  return true;
+                }
+                found.add(new LinkedHashMap<>(record));
+                return found.size() <= limit;
+              });
+          return null;
+        });
+    boolean more = found.size() > limit;
+    List<Map<String, @Nullable Object>> shown = more ? found.subList(0, limit) : found;
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    Set<String> columns = new LinkedHashSet<>();
+    shown.forEach(record -> columns.addAll(record.keySet()));
+    columns.addAll(records.columns());
+    m.put("columns", columns);
+    m.put(
+        "records",
+        shown.stream()
+            .map(
+                record -> {
+                  Map<String, @Nullable Object> each = new LinkedHashMap<>();
+                  each.put("key", texts(records, record, keyColumns(records)));
+                  each.put(
+                      "cells", columns.stream().map(c -> cell(record.get(c), LIST_CHARS)).toList());
+                  return each;
+                })
+            .toList());
+    m.put("next", more ? next(records, index, by, shown, at).toString() : null);
+    return m;
+  }
+
+  private static int limit(Request r) {
+    String text = r.optional("limit");
+    try {
+      int limit = text == null ? PAGE : Integer.parseInt(text);
+      if (limit > 0 && limit <= PAGE_MAX) {
+        return limit;
+      }
+    } catch (NumberFormatException e) {
+      // not a number
+    }
+    throw new Failure(400, "limit takes a number from 1 to " + PAGE_MAX);
+  }
+
+  private static int nullPart(String text, List<?> parts) {
+    try {
+      return Objects.checkIndex(Integer.parseInt(text), parts.size());
+    } catch (NumberFormatException | IndexOutOfBoundsException e) {
+      throw new Failure(400, "null takes the number of a part");
+    }
+  }
+
+  private static List<String> keyColumns(Records records) {
+    return records.columns().subList(0, records.keyParts());
+  }
+
+  /** The columns that a position consists of; empty if only a count of records tells it. */
+  private static List<String> positionColumns(
+      Records records, @Nullable String index, boolean down) {
+    if (index == null) {
+      return keyColumns(records);
+    }
+    records.requireIndex(index);
+    if (down || records instanceof ObjectRecords) {
+      return List.of();
+    }
+    List<String> columns = new ArrayList<>();
+    for (IndexSpec spec : records.table.spec().indexes()) {
+      if (spec.name().equals(index)) {
+        Records.fields(spec).forEach(f -> columns.add(records.column(f)));
+      }
+    }
+    // The records of a table of rows do not contain the parts of a computed key.
+    return records instanceof ByteRecords || records.columns().containsAll(columns)
+        ? columns
+        : List.of();
+  }
+
+  private static Bounds bounds(
+      Records records,
+      boolean starts,
+      List<@Nullable String> parts,
+      Position at,
+      boolean byKey,
+      boolean down) {
+    List<@Nullable String> prefix = starts ? parts : List.of();
+    List<@Nullable String> from = starts ? List.of() : parts;
+    if (records instanceof ByteRecords bytes && byKey) {
+      return ofBytes(
+          bytes, records.whole(prefix), records.whole(from), records.whole(at.parts), down);
+    }
+    if (at.parts.isEmpty()) {
+      return new Bounds(prefix, from, List.of(), List.of());
+    }
+    if (at.parts.size() < prefix.size()) {
+      throw new Failure(400, "at takes a position of the same search");
+    }
+    List<@Nullable String> rest = at.parts.subList(prefix.size(), at.parts.size());
+    return byKey && down
+        ? new Bounds(prefix, from, List.of(), records.whole(rest))
+        : new Bounds(prefix, rest, List.of(), List.of());
+  }
+
+  /** A table of bytes takes bounds, but no prefix with them. */
+  private static Bounds ofBytes(
+      ByteRecords records, List<String> prefix, List<String> from, List<String> at, boolean down) {
+    byte[] above = prefix.isEmpty() ? new byte[0] : Bounds.above(records.bytes(prefix.getFirst()));
+    List<String> to = above.length == 0 ? List.of() : List.of(records.word(hex(above)));
+    List<String> low = prefix.isEmpty() ? from : prefix;
+    return at.isEmpty()
+        ? new Bounds(List.of(), low, List.of(), to)
+        : down
+            ? new Bounds(List.of(), low, List.of(), at)
+            : new Bounds(List.of(), at, List.of(), to);
+  }
+
+  private static Position next(
+      Records records,
+      @Nullable String index,
+      List<String> by,
+      List<Map<String, @Nullable Object>> shown,
+      Position at) {
+    if (by.isEmpty()) {
+      return new Position(at.skip + shown.size(), List.of());
+    }
+    List<@Nullable String> last = texts(records, shown.getLast(), by);
+    if (index == null) {
+      return new Position(0, last);
+    }
+    int same = 0;
+    while (same < shown.size()
+        && texts(records, shown.get(shown.size() - 1 - same), by).equals(last)) {
+      same++;
+    }
+    boolean all = same == shown.size() && last.equals(at.parts);
+    return new Position(all ? at.skip + same : same, last);
+  }
+
+  // -----------------------------------------------------------------------------------------
+  // values
+
+  /** Values in the form that searches and keys take. */
+  private static List<@Nullable String> texts(
+      Records records, Map<String, @Nullable Object> record, List<String> columns) {
+    List<@Nullable String> all = new ArrayList<>();
+    for (String column : columns) {
+      Object value = record.get(column);
+      all.add(
+          switch (value) {
+            case null -> null;
+            case byte[] b when ByteRecords.KEY.equals(column) -> records.word(hex(b));
+            case byte[] b -> hex(b);
+            case BigDecimal d -> d.toPlainString();
+            default -> value.toString();
+          });
+    }
+    return all;
+  }
+
+  private static String hex(byte[] b) {
+    return HexFormat.of().formatHex(b);
+  }
+
+  /** A value for the page: its text, and what kind of value it is; null for null. */
+  private static @Nullable Map<String, Object> cell(@Nullable Object value, int chars) {
+    if (value == null) {
+      return null;
+    }
+    Map<String, Object> m = new LinkedHashMap<>();
+    String text;
+    switch (value) {
+      case byte[] b -> {
+        int shown = Math.min(b.length, chars / 2);
+        m.put("kind", "bytes");
+        m.put("text", HexFormat.of().formatHex(b, 0, shown));
+        m.put("length", b.length);
+        m.put("cut", shown < b.length);
+        return m;
+      }
+      case BigDecimal d -> {
+        m.put("kind", "number");
+        text = d.toPlainString();
+      }
+      case Number n -> {
+        m.put("kind", "number");
+        text = n.toString();
+      }
+      case Map<?, ?> json -> {
+        m.put("kind", "json");
+        text = Json.compact(json);
+      }
+      case List<?> json -> {
+        m.put("kind", "json");
+        text = Json.compact(json);
+      }
+      default -> {
+        m.put("kind", value instanceof Boolean ? "boolean" : "text");
+        text = value.toString();
+      }
+    }
+    boolean cut = text.length() > chars;
+    m.put("text", cut ? text.substring(0, chars) : text);
+    m.put("length", text.length());
+    m.put("cut", cut);
+    return m;
+  }
+
+  // ---------------------------------------------------------------------------------- single
+  // records
+
+  private <R extends @Nullable Object> R find(
+      String table, List<String> key, BiFunction<Records, Map<String, @Nullable Object>, R> then) {
+    return database.with(
+        db -> {
+          Records records = open(db, table);
+          Map<String, @Nullable Object> record = db.read(tx -> records.get(tx, key));
+          if (record == null) {
+            throw new Failure(404, "there is no such record");
+          }
+          return then.apply(records, record);
+        });
+  }
+
+  /** Returns a record. */
+  Map<String, @Nullable Object> get(String table, List<String> key) {
+    return find(
+        table,
+        key,
+        (records, record) -> {
+          Map<String, @Nullable Object> cells = new LinkedHashMap<>();
+          record.forEach((column, value) -> cells.put(column, cell(value, RECORD_CHARS)));
+          Map<String, @Nullable Object> m = new LinkedHashMap<>();
+          m.put("key", texts(records, record, keyColumns(records)));
+          m.put("cells", cells);
+          return m;
+        });
+  }
+
+  /** Returns a value of a record in full: its bytes, or its text. */
+  byte[] value(Request r) {
+    String column = r.required("column");
+    return find(
+        r.required("table"),
+        r.all("key"),
+        (records, record) ->
+            switch (record.get(column)) {
+              case null -> throw new Failure(404, "there is no such value");
+              case byte[] b -> b;
+              case Object o -> Text.value(o, true).getBytes(StandardCharsets.UTF_8);
+            });
+  }
+
+  /**
+   * Sets a record.
+   *
+   * @param create whether it must be a new one
+   */
+  void put(String table, List<String> key, Map<String, @Nullable String> values, boolean create) {
+    database.with(
+        db -> {
+          Records records = writable(db, table);
+          db.run(
+              tx -> {
+                if (create && records.get(tx, key) != null) {
+                  throw new Failure(409, "there is a record with this key");
+                }
+                records.put(tx, key, values);
+              });
+          return records;
+        });
+  }
+
+  /** Deletes a record; returns whether it existed. */
+  boolean delete(String table, List<String> key) {
+    return database.with(
+        db -> {
+          Records records = writable(db, table);
+          return db.call(tx -> records.delete(tx, key));
+        });
+  }
+
+  private Records writable(Database db, String table) {
+    Records records = open(db, table);
+    if (!ConsoleApi.isWritable(records.table.spec())) {
+      throw new Failure(
+          409, "the table has an index by a computed key: only the application can change it");
+    }
+    return records;
+  }
+}
