@@ -33,8 +33,7 @@ import org.opentest4j.AssertionFailedError;
  *
  * <p>Any thread.
  */
-@SuppressWarnings(
-    "deprecation") // JUnit 5.12 closes no AutoCloseable, and later versions log a warning
+@SuppressWarnings("deprecation") // JUnit 5.12 closes no AutoCloseable
 final class OpenDatabase implements ExtensionContext.Store.CloseableResource, AutoCloseable {
   private static final long POLL_NANOS = 1_000_000;
 

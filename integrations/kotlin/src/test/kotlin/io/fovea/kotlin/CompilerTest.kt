@@ -28,7 +28,7 @@ class CompilerTest {
         t.get(tx, 1).name // only safe (?.) or non-null asserted (!!.) calls are allowed
         t.get(tx, 1)?.name
         t.first(tx).key // only safe (?.) or non-null asserted (!!.) calls are allowed
-        t.put(tx, 1, null) // null cannot be a value of a non-null type 'R'
+        t.put(tx, 1, null) // none of the following candidates is applicable
         t.put(tx, 1, R(1, null))
       }
 
@@ -36,7 +36,7 @@ class CompilerTest {
         val a: R = db.read<R?, RuntimeException> { tx -> t.get(tx, 1) } // actual 'R?'
         val b: R = db.read<R, RuntimeException> { tx -> t.get(tx, 1)!! }
         db.read<R, RuntimeException> { tx -> t.get(tx, 1) } // actual 'R?'
-        db.table(null) // null cannot be a value of a non-null type
+        db.onClose(null) // null cannot be a value of a non-null type
         db.options().bufferShare().toString()
         db.options().bufferShare().bytes() // only safe (?.) or non-null asserted (!!.) calls
       }
@@ -44,7 +44,7 @@ class CompilerTest {
       // Kotlin has no checked exceptions to infer the type from. It must not take its own
       // function run instead, which runs the body without a transaction.
       fun exceptions(db: Database) {
-        db.run { tx -> tx.name() } // cannot infer type for type parameter 'X'
+        db.run { tx -> println(tx) } // cannot infer type for type parameter 'X'
         db.run { println() } // cannot infer type for type parameter 'X'
         db.run<RuntimeException> { println() }
       }
@@ -82,15 +82,16 @@ class CompilerTest {
         Regex("""Mistakes\.kt:(\d+):\d+: error: (.*)""").findAll(messages).associate {
           it.groupValues[1].toInt() to it.groupValues[2]
         }
-    source.lines().forEachIndexed { i, line ->
-      val expected = line.substringAfter(" // ", "")
-      val found = errors[i + 1] ?: ""
-      assertEquals(
-          expected.ifEmpty { "none" },
-          if (expected.isNotEmpty() && found.contains(expected)) expected
-          else found.ifEmpty { "none" },
-          "line ${i + 1}: $line",
-      )
-    }
+    // The expected text where the compiler's message contains it, otherwise the message.
+    val expected = source.lines().map { it.substringAfter(" // ", "none") }
+    val found =
+        expected.mapIndexed { i, text ->
+          val error = errors[i + 1]
+          if (error == null) "none" else if (error.contains(text)) text else error
+        }
+    assertEquals(numbered(expected), numbered(found))
   }
+
+  private fun numbered(lines: List<String>) =
+      lines.mapIndexed { i, line -> "${i + 1}: $line" }.joinToString("\n")
 }
