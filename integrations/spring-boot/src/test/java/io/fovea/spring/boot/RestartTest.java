@@ -3,11 +3,13 @@ package io.fovea.spring.boot;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.ref.WeakReference;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.FutureTask;
@@ -55,7 +57,8 @@ class RestartTest {
     Set<Thread> left = threads();
     left.removeAll(before);
     for (Thread thread : left) {
-      thread.join(); // ended by the close; hangs if it was not
+      // Ended by the close, which does not wait for all of them.
+      assertTrue(thread.join(Duration.ofMinutes(1)), thread::getName);
     }
     return new WeakReference<>(loader);
   }

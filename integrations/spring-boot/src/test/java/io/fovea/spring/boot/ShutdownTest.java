@@ -89,7 +89,7 @@ class ShutdownTest {
     }
   }
 
-  /** An executor that Spring creates before the database, and does not know to use it. */
+  /** An executor that does not mention the database, and that would be created before it. */
   record Worker(Progress progress) implements Executor, AutoCloseable {
     @Override
     public void execute(Runnable task) {
@@ -103,18 +103,21 @@ class ShutdownTest {
   }
 
   @Configuration(proxyBeanMethods = false)
+  static class Workers {
+    @Bean
+    Worker worker(Progress progress) {
+      return new Worker(progress);
+    }
+  }
+
+  @Configuration(proxyBeanMethods = false)
   @EnableAutoConfiguration
   @EnableScheduling
-  @Import({Requests.class, Tasks.class})
+  @Import({Workers.class, Requests.class, Tasks.class}) // in this order
   static class App {
     @Bean
     Progress progress() {
       return new Progress();
-    }
-
-    @Bean
-    Worker worker(Progress progress) {
-      return new Worker(progress);
     }
 
     @Bean
