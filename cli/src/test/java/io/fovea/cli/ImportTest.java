@@ -8,7 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
+import io.fovea.Options;
 import io.fovea.RowTable;
+import io.fovea.config.Durability;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
@@ -184,7 +186,9 @@ class ImportTest {
   @Test
   void subscribersSeeImportedRecords() throws IOException {
     Path file = dir.resolve("db");
-    try (Database db = Database.open(file, SMALL.log(l -> l.changeRetentionBytes(16 << 20)))) {
+    Options followed =
+        SMALL.durability(Durability.ASYNC).log(l -> l.changeRetentionBytes(16 << 20));
+    try (Database db = Database.open(file, followed)) {
       db.table(PLAIN);
     }
     run(0, "import", "--write", file, "t", input("in.csv", NAMES + "1,a,1\n"));
