@@ -112,8 +112,8 @@ jvm=$(dirname -- "$(dirname -- "$java")")/release
 # A training in progress would take processor time from this run.
 if [ -f "$training" ]; then
   pid=$(cat "$training")
-  case $(ps -o args= -p "$pid" 2>/dev/null) in *"$jar train "*) kill "$pid" ;; esac
-  rm -f "$training"
+  rm -f "$training" # first: its absence says that the training was stopped
+  case $(ps -ww -o args= -p "$pid" 2>/dev/null) in *"$jar train "*) kill "$pid" ;; esac
 fi
 
 # Trains the cache, which is empty if that fails.
