@@ -129,5 +129,5 @@ case ${1:-} in serve) compilers= ;; esac
 
 # A small heap suffices: pages are outside of it, and rows are printed one at a time.
 # shellcheck disable=SC2086 # options are words
-exec "$java" -Xms32m -Xmx512m -XX:+UseSerialGC $compilers -Xshare:auto $warm \
+exec "$java" -Xms32m -Xmx512m -XX:+UseSerialGC $compilers $warm \
   --enable-native-access=ALL-UNNAMED "-Dfovea.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"
