@@ -6,7 +6,8 @@
 #   cli/fovea.sh verify FILE              checks a database file
 #   cli/fovea.sh replica status PEERS     a replicated database: needs integrations/ratis
 #
-# JAVA_HOME names the preferred JDK. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
+# JAVA_HOME names the preferred JDK. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g. FOVEA_AOT=off ignores the
+# startup cache that the build has stored next to the jar.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 3
@@ -19,10 +20,17 @@ die() {
   exit 3
 }
 
-# Prints the feature version of a java command, such as 25; nothing if it does not run.
+# Prints the feature version of a java command, such as 25; nothing if it does not run. A JDK has a file
+# that names its version; only where that is missing, java is started.
 version_of() {
-  "$1" -XshowSettings:properties -version 2>&1 </dev/null |
-    sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
+  real=$(readlink -f -- "$1" 2>/dev/null) || real=$1
+  version=$(sed -n 's/^JAVA_VERSION="\([0-9][0-9]*\).*$/\1/p' "${real%/bin/java}/release" 2>/dev/null)
+  if [ -n "$version" ]; then
+    printf '%s\n' "$version"
+  else
+    "$1" -XshowSettings:properties -version 2>&1 </dev/null |
+      sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
+  fi
 }
 
 # Prints the java commands in the usual folders. Patterns that match nothing are skipped.
@@ -103,7 +111,23 @@ if [ -f "$root/pom.xml" ] && stale; then
 fi
 [ -f "$jar" ] || die "$jar is missing"
 
+# The build has made a cache of loaded classes: fovea.aot, or before JDK 25 fovea.jsa. It fits one JVM and one jar; the
+# JVM ignores a cache that does not fit the jar.
+warm=
+cache=$here/target/fovea
+if [ "${FOVEA_AOT:-on}" != off ] && cmp -s "${java%/bin/java}/release" "$cache.jvm"; then
+  if [ -f "$cache.aot" ]; then
+    warm="-XX:AOTCache=$cache.aot -Xlog:disable"
+  elif [ -f "$cache.jsa" ]; then
+    warm="-XX:SharedArchiveFile=$cache.jsa -Xlog:disable"
+  fi
+fi
+
+# Most commands end before the JVM's second compiler has paid off.
+compilers=-XX:TieredStopAtLevel=1
+case ${1:-} in serve) compilers= ;; esac
+
 # A small heap suffices: pages are outside of it, and rows are printed one at a time.
 # shellcheck disable=SC2086 # options are words
-exec "$java" -Xms32m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto \
+exec "$java" -Xms32m -Xmx512m -XX:+UseSerialGC $compilers $warm \
   --enable-native-access=ALL-UNNAMED "-Dfovea.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"

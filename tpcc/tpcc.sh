@@ -7,9 +7,10 @@
 #
 # JAVA_HOME names the preferred JDK. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
 #
-# On JDK 25 or later, the first call trains an ahead-of-time cache for half a minute and stores it next
-# to the jar (tpcc-file.aot, or tpcc-memory.aot for runs in memory), so that later runs start warm.
-# FOVEA_AOT=off disables this.
+# On JDK 25 or later, an ahead-of-time cache is trained in the background after the first run has ended, and
+# stored next to the jar (tpcc-file.aot, or tpcc-memory.aot for runs in memory), so that later runs start warm.
+# That takes half a minute at the lowest priority; a run that starts meanwhile stops it. FOVEA_AOT=off disables this;
+# FOVEA_AOT=first trains before the run.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 3
@@ -22,10 +23,17 @@ die() {
   exit 3
 }
 
-# Prints the feature version of a java command, such as 25; nothing if it does not run.
+# Prints the feature version of a java command, such as 25; nothing if it does not run. A JDK has a file
+# that names its version; only where that is missing, java is started.
 version_of() {
-  "$1" -XshowSettings:properties -version 2>&1 </dev/null |
-    sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
+  real=$(readlink -f -- "$1" 2>/dev/null) || real=$1
+  version=$(sed -n 's/^JAVA_VERSION="\([0-9][0-9]*\).*$/\1/p' "${real%/bin/java}/release" 2>/dev/null)
+  if [ -n "$version" ]; then
+    printf '%s\n' "$version"
+  else
+    "$1" -XshowSettings:properties -version 2>&1 </dev/null |
+      sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
+  fi
 }
 
 # Prints the java commands in the usual folders. Patterns that match nothing are skipped.
@@ -98,18 +106,47 @@ late="-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 
 kind=file
 case " $* " in *" --io memory "* | *" --io=memory "*) kind=memory ;; esac
 cache=$here/target/tpcc-$kind.aot
+training=$here/target/tpcc-training.pid
 jvm=$(dirname -- "$(dirname -- "$java")")/release
-warm=
-if [ "${FOVEA_AOT:-on}" != off ] && [ "$(version_of "$java")" -ge 25 ] && [ -w "$here/target" ]; then
-  if [ ! -f "$cache" ] || [ "$jar" -nt "$cache" ] || ! cmp -s "$jvm" "$cache.jvm"; then
-    printf 'tpcc.sh: training for half a minute, once, so that later runs start warm (FOVEA_AOT=off disables this)\n' >&2
-    # shellcheck disable=SC2086 # options are words
-    "$java" $options $late -XX:AOTCacheOutput="$cache.$$" -Xlog:disable -jar "$jar" train $kind </dev/null >"$cache.log" 2>&1 &&
-      mv -f "$cache.$$" "$cache" && cp "$jvm" "$cache.jvm" ||
-      { : >"$cache" && cp "$jvm" "$cache.jvm"; } 2>/dev/null
-    rm -f "$cache.$$" "$cache.$$.config"
+
+# A training in progress would take processor time from this run.
+if [ -f "$training" ]; then
+  pid=$(cat "$training")
+  rm -f "$training" # first: its absence says that the training was stopped
+  case $(ps -ww -o args= -p "$pid" 2>/dev/null) in *"$jar train "*) kill "$pid" ;; esac
+fi
+
+# Trains the cache, which is empty if that fails.
+train() {
+  # shellcheck disable=SC2086 # options are words
+  nice -n 19 "$java" $options $late -XX:AOTCacheOutput="$cache.$$" -Xlog:disable -jar "$jar" train "$kind" \
+    </dev/null >"$cache.log" 2>&1 &
+  printf '%s\n' $! >"$training"
+  wait $!
+  code=$?
+  if [ -f "$training" ]; then # not stopped by another run
+    [ $code -eq 0 ] && mv -f "$cache.$$" "$cache" || : >"$cache"
+    cp "$jvm" "$cache.jvm"
+    rm -f "$training"
   fi
-  [ -s "$cache" ] && warm="-XX:AOTCache=$cache -Xlog:disable -Xlog:all=error:stderr"
+  rm -f "$cache.$$" "$cache.$$.config"
+}
+
+is_trained() {
+  [ -f "$cache" ] && [ ! "$jar" -nt "$cache" ] && cmp -s "$jvm" "$cache.jvm"
+}
+
+warm=
+aot=${FOVEA_AOT:-on}
+if [ "$aot" != off ] && [ "$(version_of "$java")" -ge 25 ] && [ -w "$here/target" ]; then
+  if ! is_trained; then
+    if [ "$aot" = first ]; then
+      train
+    elif [ "${1:-}" = run ]; then
+      { while kill -0 $$; do sleep 1; done; train; } </dev/null >/dev/null 2>&1 & # after the run, which becomes process $$
+    fi
+  fi
+  is_trained && [ -s "$cache" ] && warm="-XX:AOTCache=$cache -Xlog:disable -Xlog:all=error:stderr"
 fi
 
 # shellcheck disable=SC2086 # options are words

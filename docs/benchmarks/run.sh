@@ -249,6 +249,7 @@ do_warm() {
     for aot in off on; do
       name=warm-$load-$aot-$1
       say "$name"
+      [ $aot = off ] || aot=first # not in the background
       FOVEA_AOT=$aot JAVA_HOME=$home "$root/tpcc/tpcc.sh" run --io memory --warehouses "${load%%w*}" \
         --threads "${load%%w*}" --warmup 0s --duration "$(seconds 30 4)s" --json "$out/$name.tpcc.json" \
         >"$out/$name.txt" 2>&1 || say "$name ended with $?: see $out/$name.txt"

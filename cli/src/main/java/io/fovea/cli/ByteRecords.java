@@ -9,6 +9,7 @@ import io.fovea.ObjectDump;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
+import io.fovea.TableLoad;
 import io.fovea.Transaction;
 import io.fovea.schema.Field;
 import java.nio.charset.StandardCharsets;
@@ -205,16 +206,21 @@ final class ByteRecords extends Records {
   @Override
   void put(Transaction tx, List<String> key, Map<String, @Nullable String> values) {
     byte[] k = wholeKey(key);
-    for (String name : values.keySet()) {
-      if (!name.equals(VALUE)) {
-        throw command.mistake("a record has only a key and a value, and no " + name);
-      }
+    values.keySet().forEach(this::requireValue);
+    bytes.put(tx, k, bytes(required(values.get(VALUE))));
+  }
+
+  private void requireValue(String column) {
+    if (!column.equals(VALUE)) {
+      throw command.mistake("a record has only a key and a value, and no " + column);
     }
-    String value = values.get(VALUE);
+  }
+
+  private String required(@Nullable String value) {
     if (value == null) {
       throw command.mistake("the value is missing");
     }
-    bytes.put(tx, k, bytes(value));
+    return value;
   }
 
   @Override
@@ -223,8 +229,23 @@ final class ByteRecords extends Records {
   }
 
   @Override
-  String word(String exported) {
-    return HEX + exported;
+  void set(Target to, Columns columns, @Nullable String[] values, boolean emptyIfMissing) {
+    byte[] key = hex(part(columns, 0, values, emptyIfMissing));
+    String value = null;
+    for (int i : columns.others) {
+      requireValue(columns.names.get(i));
+      value = values[i] == null && emptyIfMissing ? "" : values[i];
+    }
+    put(to, bytes, key, hex(required(value)));
+  }
+
+  /** Sets a record as it is stored. */
+  static void put(Target to, Table<byte[], byte[]> table, byte[] key, byte[] value) {
+    switch (to) {
+      case Target.OfTransaction(Transaction tx) -> table.put(tx, key, value);
+      case Target.OfBytes(TableLoad<byte[], byte[]> load) -> load.add(key, value);
+      case Target.OfRows r -> throw new IllegalArgumentException("a load of rows");
+    }
   }
 
   private byte[] wholeKey(List<String> key) {

@@ -38,13 +38,27 @@ final class FieldSpec {
    * @throws IllegalArgumentException with the reason, if the text is not a field
    */
   static Field add(FieldDefinition to, String text) {
+    Matcher m = matched(text);
+    FieldDefinition of = m.group("null") == null ? to : to.nullable();
+    return add(of, m.group("name"), m.group("type"), number(m, "size"), number(m, "scale"));
+  }
+
+  /**
+   * Returns the name in the text of a field.
+   *
+   * @throws IllegalArgumentException with the reason, if the text is not a field
+   */
+  static String name(String text) {
+    return matched(text).group("name");
+  }
+
+  private static Matcher matched(String text) {
     Matcher m = TEXT.matcher(text.strip());
     if (!m.matches()) {
       throw new IllegalArgumentException(
           "'" + text + "' is not a field: expected NAME TYPE, as in 'price DECIMAL(10, 2) NULL'");
     }
-    FieldDefinition of = m.group("null") == null ? to : to.nullable();
-    return add(of, m.group("name"), m.group("type"), number(m, "size"), number(m, "scale"));
+    return m;
   }
 
   private static @Nullable Integer number(Matcher m, String group) {

@@ -12,20 +12,14 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.Reader;
 import java.io.StringReader;
-import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.math.BigDecimal;
+import java.util.ArrayList;
 import java.util.HexFormat;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.commons.csv.CSVException;
 import org.apache.commons.csv.CSVFormat;
-import org.apache.commons.csv.CSVParser;
 import org.apache.commons.csv.CSVPrinter;
-import org.apache.commons.csv.CSVRecord;
-import org.apache.commons.csv.DuplicateHeaderMode;
 import org.apache.commons.csv.QuoteMode;
 import org.jspecify.annotations.Nullable;
 
@@ -63,9 +57,10 @@ enum Format {
       BufferedReader lines = new BufferedReader(in);
       return new Source() {
         private long line;
+        private List<String> columns = List.of();
 
         @Override
-        public @Nullable Map<String, @Nullable String> next() throws IOException, WrongInput {
+        public @Nullable String @Nullable [] next() throws IOException, WrongInput {
           String text = lines.readLine();
           while (text != null && text.isBlank()) {
             line++;
@@ -75,12 +70,18 @@ enum Format {
             return null;
           }
           line++;
-          return object(text, nested);
+          List<String> names = new ArrayList<>(columns.size());
+          List<@Nullable String> values = new ArrayList<>(columns.size());
+          object(text, nested, columns, names, values);
+          if (!names.equals(columns)) {
+            columns = List.copyOf(names);
+          }
+          return values.toArray(String[]::new);
         }
 
         @Override
         public List<String> columns() {
-          return List.of();
+          return columns;
         }
 
         @Override
@@ -126,64 +127,35 @@ enum Format {
 
     @Override
     Source source(Reader in, boolean nested) throws IOException, WrongInput {
-      CSVFormat named =
-          CSVFormat.RFC4180
-              .builder()
-              .setHeader()
-              .setSkipHeaderRecord(true)
-              .setIgnoreEmptyLines(true)
-              .setQuoteMode(QuoteMode.ALL_NON_NULL) // of a parser: distinguishes ,, from ,"",
-              .setDuplicateHeaderMode(DuplicateHeaderMode.DISALLOW)
-              .get();
-      CSVParser csv;
-      try {
-        csv = named.parse(in);
-      } catch (IllegalArgumentException e) {
-        throw new WrongInput(String.valueOf(e.getMessage()));
-      }
-      Iterator<CSVRecord> records = csv.iterator();
+      CsvReader csv = new CsvReader(in);
+      @Nullable String[] header = csv.next();
+      List<String> names = header == null ? List.of() : names(header);
       return new Source() {
         @Override
-        public @Nullable Map<String, @Nullable String> next() throws IOException, WrongInput {
-          CSVRecord record;
-          try {
-            record = records.hasNext() ? records.next() : null;
-          } catch (UncheckedIOException e) {
-            if (e.getCause() instanceof CSVException wrong) {
-              throw new WrongInput(String.valueOf(wrong.getMessage()));
+        public @Nullable String @Nullable [] next() throws IOException, WrongInput {
+          @Nullable String[] values = csv.next();
+          while (values != null && values.length != names.size()) {
+            if (!isBlank(values)) {
+              throw new WrongInput(values.length + " values for " + names.size() + " columns");
             }
-            throw e.getCause();
+            values = csv.next(); // a line of spaces, which editors leave at the end
           }
-          if (record == null) {
-            return null;
-          }
-          List<String> names = csv.getHeaderNames();
-          if (isBlank(record)) {
-            return next(); // a line of spaces, which editors leave at the end
-          }
-          if (record.size() != names.size()) {
-            throw new WrongInput(record.size() + " values for " + names.size() + " columns");
-          }
-          Map<String, @Nullable String> m = new LinkedHashMap<>();
-          for (int i = 0; i < names.size(); i++) {
-            m.put(names.get(i), record.get(i));
-          }
-          return m;
+          return values;
         }
 
-        private boolean isBlank(CSVRecord record) {
-          String only = record.get(0);
-          return record.size() == 1 && columns().size() > 1 && only != null && only.isBlank();
+        private static boolean isBlank(@Nullable String[] values) {
+          String only = values[0];
+          return values.length == 1 && only != null && only.isBlank();
         }
 
         @Override
         public List<String> columns() {
-          return csv.getHeaderNames();
+          return names;
         }
 
         @Override
         public long line() {
-          return csv.getCurrentLineNumber();
+          return csv.line();
         }
 
         @Override
@@ -204,10 +176,10 @@ enum Format {
 
   /** Supplies records. */
   interface Source extends Closeable {
-    /** Returns the next record; null at the end. */
-    @Nullable Map<String, @Nullable String> next() throws IOException, WrongInput;
+    /** Returns the values of the next record, in the order of the columns; null at the end. */
+    @Nullable String @Nullable [] next() throws IOException, WrongInput;
 
-    /** The names in the header; empty if each record has its own. */
+    /** The names of the values of the last record; the same list as long as they do not change. */
     List<String> columns();
 
     /** The line at which the last record ended, from 1. */
@@ -237,11 +209,38 @@ enum Format {
    */
   abstract Source source(Reader in, boolean nested) throws IOException, WrongInput;
 
-  private static Map<String, @Nullable String> object(String line, boolean nested)
+  /** The names in the header of a CSV. */
+  private static List<String> names(@Nullable String[] header) throws WrongInput {
+    List<String> names = new ArrayList<>();
+    for (String name : header) {
+      if (name == null || name.isBlank()) {
+        throw new WrongInput("column " + (names.size() + 1) + " of the header has no name");
+      }
+      if (names.contains(name)) {
+        throw new WrongInput("the header names the column '" + name + "' twice");
+      }
+      names.add(name);
+    }
+    return List.copyOf(names);
+  }
+
+  /**
+   * Parses a JSON object.
+   *
+   * @param before the names of the record before, which usually are those of this one
+   * @param names receives the names
+   * @param values receives their values
+   */
+  private static void object(
+      String line,
+      boolean nested,
+      List<String> before,
+      List<String> names,
+      List<@Nullable String> values)
       throws IOException, WrongInput {
     JsonReader json = new JsonReader(new StringReader(line));
     json.setStrictness(Strictness.STRICT);
-    Map<String, @Nullable String> m = new LinkedHashMap<>();
+    boolean same = true;
     try {
       if (json.peek() != JsonToken.BEGIN_OBJECT) {
         throw new WrongInput("expected a JSON object: {\"column\": value, ...}");
@@ -249,8 +248,11 @@ enum Format {
       json.beginObject();
       while (json.hasNext()) {
         String name = json.nextName();
-        boolean twice = m.containsKey(name);
-        m.put(name, value(json, name, nested));
+        int i = names.size();
+        same = same && i < before.size() && before.get(i).equals(name);
+        boolean twice = !same && names.contains(name);
+        names.add(name);
+        values.add(value(json, name, nested));
         if (twice) {
           throw new WrongInput("'" + name + "' occurs twice");
         }
@@ -260,7 +262,6 @@ enum Format {
     } catch (MalformedJsonException | EOFException e) {
       throw new WrongInput("it is not one JSON object");
     }
-    return m;
   }
 
   private static @Nullable String value(JsonReader json, String name, boolean nested)

@@ -1,7 +1,11 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
+import io.fovea.LoadOptions;
 import io.fovea.Options;
+import io.fovea.cli.Records.Columns;
+import io.fovea.cli.Records.Target;
+import io.fovea.config.Duplicates;
 import io.fovea.config.Durability;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
@@ -11,16 +15,15 @@ import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +31,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.ParseResult;
 
 @Command(
     name = "import",
@@ -39,8 +44,11 @@ import picocli.CommandLine.ParameterException;
           + " the columns of the key. An existing record is replaced. Fields of a row that are"
           + " not named keep their values; in a new row they are null, or 0 or empty. An object"
           + " is replaced as a whole.",
-      "Opens FILE with a log, which recovers it if it was not closed. Records are committed in"
-          + " batches: if a line is wrong, the records of earlier lines are imported, and the"
+      "  fovea import shop.fovea orders orders.csv --key id",
+      "Opens FILE with a log, which recovers it if it was not closed. An empty table, or a table"
+          + " smaller than a CSV with all of its columns, is loaded as a whole: if a line is"
+          + " wrong, nothing is imported. Otherwise, and with --batch, records are committed in"
+          + " batches: if a line is wrong, the records of earlier batches are imported, and the"
           + " message says how many. A table with a computed index can be written only by its"
           + " application."
     })
@@ -50,12 +58,30 @@ final class ImportCommand extends TableCommand {
   /** The maximum number of characters of values in a transaction, and in a record. */
   private static final long CHARACTERS = 1 << 20;
 
+  /** The default of the maximum number of records in a transaction. */
+  private static final int BATCH = 1000;
+
   /** The buffer of the in-memory database for a trial. */
   private static final long TRIAL_BYTES = 64 << 20;
 
   private static final char BYTE_ORDER_MARK = '\uFEFF';
 
-  @Mixin final FormatOption as = new FormatOption();
+  @Parameters(
+      index = "2",
+      arity = "0..1",
+      paramLabel = "INPUT",
+      description = "The file to read, instead of standard input.")
+  @Nullable Path input;
+
+  @Option(
+      names = "--format",
+      paramLabel = "FORMAT",
+      description =
+          "One of ${COMPLETION-CANDIDATES}. The default is CSV if the name of the input ends with"
+              + " .csv, and otherwise JSON.")
+  @Nullable Format asked;
+
+  private Format format = Format.JSON;
 
   @Option(
       names = "--write",
@@ -74,17 +100,24 @@ final class ImportCommand extends TableCommand {
   List<String> keys = new ArrayList<>();
 
   @Option(
-      names = "--input",
-      paramLabel = "FILE",
-      description = "The file to read, instead of standard input.")
-  @Nullable Path input;
+      names = "--type",
+      paramLabel = "FIELD",
+      description = {
+        "With --key: the type of a column, instead of the inferred one, as in 'price DECIMAL(10,"
+            + " 2) NULL'. May be repeated. 'create --help' lists the types."
+      })
+  List<String> types = new ArrayList<>();
+
+  @Option(names = "--input", paramLabel = "FILE", description = "The same as INPUT.")
+  @Nullable Path inputOption;
 
   @Option(
       names = "--batch",
       paramLabel = "N",
       description =
-          "The maximum number of records per transaction. The default is" + " ${DEFAULT-VALUE}.")
-  int batch = 1000;
+          "The maximum number of records per transaction. The default is 1000, or to load the"
+              + " whole table.")
+  int batch;
 
   @Option(
       names = "--dry-run",
@@ -103,25 +136,51 @@ final class ImportCommand extends TableCommand {
   boolean copy;
 
   /** A record that was read. */
-  private record Line(
-      long number, Records in, List<String> key, Map<String, @Nullable String> values) {}
+  private record Line(long number, Reading of, @Nullable String[] values) {}
+
+  /** The records to which a line belongs, and its columns there. */
+  private record Reading(Records in, Columns columns) {}
 
   private volatile long imported;
 
   /** Lines before the first one that the format sees. */
   private int linesBefore;
 
-  /** A file with the standard input, if it is read twice. */
-  private @Nullable Path spooled;
+  /** A copy of an input that can be read only once; null until it is read again. */
+  private @Nullable Spool spool;
 
   /** Whether the table is new. */
   private boolean made;
 
+  /** Whether the file is new; its name and those of its companions begin with that of FILE. */
+  private @Nullable NewFiles newFiles;
+
+  /** Whether a load will import everything or nothing. */
+  private boolean loading;
+
   /** The records of a table of objects, as bytes. */
   private @Nullable Records asBytes;
 
+  /** The names of the columns of the last line, and what they are. */
+  private @Nullable List<String> lastNames;
+
+  private @Nullable Reading last;
+
+  /** Whether the columns of some lines differ. */
+  private boolean varied;
+
   @Override
   public Integer call() throws IOException {
+    if (inputOption != null) {
+      if (input != null) {
+        throw mistake("--input is the same as INPUT: give one of them");
+      }
+      input = inputOption;
+    }
+    Path name = input == null ? null : input.getFileName();
+    boolean csv = name != null && name.toString().toLowerCase(Locale.ROOT).endsWith(".csv");
+    Format given = asked;
+    format = given != null ? given : csv ? Format.CSV : Format.JSON;
     if (!dryRun && (session() != null || Files.exists(file()))) {
       requireWrite(write);
     }
@@ -131,50 +190,195 @@ final class ImportCommand extends TableCommand {
     if (copy && !dryRun) {
       throw mistake("--copy requires --dry-run, because the copy is removed");
     }
-    if (batch < 1) {
+    if (batch < 0 || batch == 0 && isGiven("--batch")) {
       throw mistake("--batch takes a number of records, at least 1");
     }
-    if (!keys.isEmpty() && as.format != Format.CSV) {
+    if (!keys.isEmpty() && format != Format.CSV) {
       throw mistake("--key needs a header: it requires --format CSV");
+    }
+    if (!types.isEmpty() && keys.isEmpty()) {
+      throw mistake("--type is for a table that --key creates");
     }
     try {
       imports();
     } finally {
-      if (spooled != null) {
-        Files.deleteIfExists(spooled);
+      Spool s = spool;
+      if (s != null) {
+        s.delete();
       }
     }
     said(imported);
     return Main.OK;
   }
 
+  private boolean isGiven(String option) {
+    ParseResult parsed = Objects.requireNonNull(spec).commandLine().getParseResult();
+    return parsed != null && parsed.hasMatchedOption(option);
+  }
+
   private void imports() throws IOException {
+    boolean done = false;
     try (BufferedReader in = reader();
         Opened db = opened(schemaLine(in))) {
-      Records records = records(db, false);
-      requireKey(records);
-      boolean objects = records instanceof ObjectRecords;
-      asBytes = objects ? records(db, true) : null;
-      try (Format.Source source = as.format.source(in, objects)) {
-        try (Progress p =
-            progress.of(err(), dryRun ? "read" : "imported", "records", () -> imported, 0)) {
-          p.start();
-          read(db, records, source);
+      try {
+        read(db, in);
+        done = true;
+      } finally {
+        if (!done && made && imported == 0 && !dryRun && newFiles == null) {
+          db.database().dropTable(table);
         }
-      }
-      if (made && !dryRun && records.table.count() < imported) {
-        err()
-            .println(
-                "fovea: "
-                    + (imported - records.table.count())
-                    + " records have the key of an earlier one, which they have replaced");
       }
     } catch (Format.WrongInput e) {
       throw wrong(1, e);
     } catch (CharacterCodingException e) {
       throw mistake("the input is not UTF-8; " + before());
+    } finally {
+      NewFiles files = newFiles;
+      if (!done && files != null && imported == 0) {
+        files.delete();
+      }
     }
   }
+
+  private void read(Opened db, BufferedReader in) throws IOException, Format.WrongInput {
+    Records records = records(db, false);
+    requireKey(records);
+    boolean objects = records instanceof ObjectRecords;
+    asBytes = objects ? records(db, true) : null;
+    try (Format.Source source = format.source(in, objects)) {
+      try (Progress p =
+          progress.of(err(), dryRun ? "read" : "imported", "records", () -> imported, 0)) {
+        p.start();
+        if (isToBeLoaded(db, records, source)) {
+          load(db, records, source);
+        } else {
+          read(db, records, source);
+        }
+      }
+    }
+    if (made && !dryRun && records.table.count() < imported) {
+      err()
+          .println(
+              "fovea: "
+                  + (imported - records.table.count())
+                  + " records have the key of an earlier one, which they have replaced");
+    }
+  }
+
+  // ----------------------------------------------------------------------------------------- loads
+
+  /**
+   * Whether to load the records instead of putting them in transactions. A load writes the whole
+   * table, and subscribers of the table's changes do not see its records.
+   */
+  private boolean isToBeLoaded(Opened db, Records records, Format.Source source)
+      throws IOException {
+    if (batch > 0
+        || dryRun
+        || db.inTransaction()
+        || newFiles == null && Opening.isFollowed(file())) {
+      return false;
+    }
+    if (records.table.count() == 0) {
+      return true;
+    }
+    Path from = input;
+    boolean whole =
+        !(records instanceof RowRecords)
+            || format == Format.CSV && Set.copyOf(source.columns()).containsAll(records.columns());
+    return whole
+        && from != null
+        && Files.isRegularFile(from)
+        && Files.size(from) > records.table.dataBytes();
+  }
+
+  private void load(Opened db, Records records, Format.Source source)
+      throws IOException, Format.WrongInput {
+    loading = true;
+    // Of two rows with one key, the second one keeps the fields of the first that it does not name:
+    // if lines may name different ones, they are loaded only if there are no such rows.
+    boolean rows = records instanceof RowRecords && format == Format.JSON;
+    try {
+      load(records, source, rows ? Duplicates.FAIL : Duplicates.REPLACE);
+    } catch (DuplicateKeyException e) {
+      if (e.index() != null) {
+        throw offending(db, records, e);
+      }
+      imported = 0;
+      try (Format.Source again = again(records)) {
+        if (varied) {
+          loading = false;
+          read(db, records, again);
+        } else {
+          load(records, again, Duplicates.REPLACE);
+        }
+      }
+    } catch (KeyTooLargeException | ValueTooLargeException e) {
+      throw offending(db, records, e);
+    } catch (FoveaException e) {
+      imported = 0;
+      err().println("fovea: " + before());
+      throw e;
+    }
+  }
+
+  private void load(Records records, Format.Source source, Duplicates duplicates)
+      throws IOException {
+    long[] n = {0};
+    boolean done = false;
+    try {
+      records.load(
+          LoadOptions.defaults().duplicates(duplicates),
+          to -> {
+            for (Line line = next(records, source); line != null; line = next(records, source)) {
+              goOn();
+              set(to, line);
+              imported = ++n[0]; // for the progress
+            }
+          });
+      done = true;
+    } finally {
+      imported = done ? n[0] : 0;
+    }
+  }
+
+  private Format.Source again(Records records) throws IOException, Format.WrongInput {
+    BufferedReader in = reader();
+    if (linesBefore > 0) {
+      in.readLine();
+    }
+    lastNames = null;
+    return format.source(in, records instanceof ObjectRecords);
+  }
+
+  /**
+   * Finds the line because of which a load has failed after the last line: puts all records into a
+   * temporary table, until that fails too.
+   */
+  private RuntimeException offending(Opened db, Records records, FoveaException why)
+      throws IOException, Format.WrongInput {
+    imported = 0;
+    Path directory = Files.createTempDirectory("fovea-import");
+    NewFiles files = NewFiles.before(directory.resolve("trial"));
+    try {
+      Options options = Opening.options().durability(Durability.NONE);
+      try (Opened trial = Opened.of(Database.open(files.file(), options), () -> {});
+          Format.Source source = again(records)) {
+        TableSpec spec = Objects.requireNonNull(db.database().describe(table));
+        trial.database().table(spec);
+        read(trial, records(trial, false), source);
+      } catch (ParameterException e) {
+        return e;
+      }
+      return mistake(Text.reason(why) + "; " + before()); // an existing record is the other one
+    } finally {
+      imported = 0;
+      files.delete();
+      Files.deleteIfExists(directory);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- the table
 
   private void requireKey(Records records) {
     List<String> parts = records.columns().subList(0, records.keyParts());
@@ -250,10 +454,13 @@ final class ImportCommand extends TableCommand {
               + " CSV");
     }
     made = true;
-    Opened db =
-        dryRun
-            ? Opened.of(Database.inMemory(Options.defaults().bufferBytes(TRIAL_BYTES)), () -> {})
-            : toCreate();
+    Opened db;
+    if (dryRun) {
+      db = Opened.of(Database.inMemory(Options.defaults().bufferBytes(TRIAL_BYTES)), () -> {});
+    } else {
+      newFiles = NewFiles.before(file());
+      db = toCreate();
+    }
     boolean done = false;
     try {
       db.database().table(dryRun ? TableFile.withoutIndexes(spec) : spec);
@@ -307,8 +514,8 @@ final class ImportCommand extends TableCommand {
 
   private TableSpec inferred() throws IOException {
     try (BufferedReader in = reader();
-        Format.Source source = as.format.source(in, false)) {
-      return Inferred.table(table, keys, source);
+        Format.Source source = format.source(in, false)) {
+      return Inferred.table(table, keys, types, source);
     } catch (Format.WrongInput e) {
       throw wrong(1, e);
     } catch (IllegalArgumentException e) {
@@ -331,19 +538,28 @@ final class ImportCommand extends TableCommand {
     }
   }
 
+  // ------------------------------------------------------------------------------------- the input
+
+  /** Opens the input; a second time, from its beginning. */
   private BufferedReader reader() throws IOException {
-    BufferedReader in;
     Path from = input;
-    if (from == null && !keys.isEmpty()) {
-      from = spooled();
-    }
-    if (from == null) {
-      in = new BufferedReader(new InputStreamReader(in(), StandardCharsets.UTF_8.newDecoder()));
-    } else if (Files.isRegularFile(from) && Files.isReadable(from) || isStream(from)) {
-      in = Files.newBufferedReader(from);
+    InputStream bytes;
+    if (from != null && Files.isRegularFile(from) && Files.isReadable(from)) {
+      bytes = Files.newInputStream(from);
+    } else if (from == null || Files.isReadable(from) && !Files.isDirectory(from)) {
+      Spool s = spool;
+      if (s == null) {
+        s = new Spool(from == null ? in() : Files.newInputStream(from), isReadTwice());
+        spool = s;
+        bytes = s;
+      } else {
+        bytes = s.again();
+      }
     } else {
       throw mistake("there is no file " + input + " that can be read");
     }
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(bytes, StandardCharsets.UTF_8.newDecoder()));
     in.mark(1);
     if (in.read() != BYTE_ORDER_MARK) {
       in.reset();
@@ -351,60 +567,35 @@ final class ImportCommand extends TableCommand {
     return in;
   }
 
-  /** A pipe or device, which can be read only once. */
-  private boolean isStream(Path from) {
-    return keys.isEmpty() && Files.isReadable(from) && !Files.isDirectory(from);
-  }
-
-  /** Writes the standard input to a file: the inferred types depend on all of it. */
-  private Path spooled() throws IOException {
-    Path there = spooled;
-    if (there == null) {
-      there = Files.createTempFile("fovea-import", ".csv");
-      spooled = there;
-      Files.copy(in(), there, StandardCopyOption.REPLACE_EXISTING);
-    }
-    return there;
-  }
-
-  private void read(Opened db, Records records, Format.Source source) throws IOException {
-    List<Line> lines = new ArrayList<>();
-    long characters = 0;
-    for (Line line = next(records, source); line != null; line = next(records, source)) {
-      goOn();
-      lines.add(line);
-      characters += line.values.values().stream().mapToLong(v -> v == null ? 0 : v.length()).sum();
-      if (lines.size() == batch || characters >= CHARACTERS) {
-        put(db, lines);
-        lines.clear();
-        characters = 0;
-      }
-    }
-    put(db, lines);
+  /** Whether the input may be read again: to infer types, or to find what a load has refused. */
+  private boolean isReadTwice() {
+    return !keys.isEmpty() || !dryRun && batch == 0;
   }
 
   private @Nullable Line next(Records records, Format.Source source) throws IOException {
-    Map<String, @Nullable String> all;
+    @Nullable String[] values;
     try {
-      all = source.next();
+      values = source.next();
     } catch (Format.WrongInput e) {
       throw wrong(line(source), e);
     }
-    if (all == null) {
+    if (values == null) {
       return null;
     }
-    Records of = as(records, all.keySet());
-    Map<String, @Nullable String> values = new LinkedHashMap<>();
-    all.forEach((column, value) -> values.put(column, word(of, column, value)));
-    List<String> key = new ArrayList<>();
-    for (String column : of.columns().subList(0, of.keyParts())) {
-      String part = values.remove(column);
-      if (part == null) {
-        throw mistake(at(line(source)) + "the key has no '" + column + "'; " + before());
+    List<String> names = source.columns();
+    Reading of = last;
+    if (of == null || names != lastNames) {
+      varied |= lastNames != null;
+      Records in = as(records, names);
+      try {
+        of = new Reading(in, in.resolve(names));
+      } catch (ParameterException e) {
+        throw wrong(line(source), e);
       }
-      key.add(part);
+      last = of;
+      lastNames = names;
     }
-    return new Line(line(source), of, key, values);
+    return new Line(line(source), of, values);
   }
 
   /**
@@ -412,11 +603,11 @@ final class ImportCommand extends TableCommand {
    * Objects whose only component has the name of that value are bytes if a line before describes
    * the table, as in an export.
    */
-  private Records as(Records records, Set<String> columns) {
+  private Records as(Records records, List<String> columns) {
     Records bytes = asBytes;
     return bytes != null
-            && columns.equals(Set.copyOf(bytes.columns()))
-            && (linesBefore > 0 || !columns.equals(Set.copyOf(records.columns())))
+            && Set.copyOf(columns).equals(Set.copyOf(bytes.columns()))
+            && (linesBefore > 0 || !Set.copyOf(columns).equals(Set.copyOf(records.columns())))
         ? bytes
         : records;
   }
@@ -425,36 +616,55 @@ final class ImportCommand extends TableCommand {
     return source.line() + linesBefore;
   }
 
-  private @Nullable String word(Records records, String column, @Nullable String value) {
-    if (value == null && as.format == Format.CSV && !records.mayBeNull(column)) {
-      return records.word(""); // nothing between two commas
+  // ---------------------------------------------------------------------------------- transactions
+
+  private void read(Opened db, Records records, Format.Source source) throws IOException {
+    int most = batch == 0 ? BATCH : batch;
+    List<Line> lines = new ArrayList<>();
+    long characters = 0;
+    for (Line line = next(records, source); line != null; line = next(records, source)) {
+      goOn();
+      lines.add(line);
+      for (String value : line.values) {
+        characters += value == null ? 0 : value.length();
+      }
+      if (lines.size() == most || characters >= CHARACTERS) {
+        put(db, lines);
+        lines.clear();
+        characters = 0;
+      }
     }
-    return value == null ? null : records.word(value);
+    put(db, lines);
   }
 
   private void put(Opened db, List<Line> lines) {
-    long[] at = {0};
     try {
       db.run(
           tx -> {
+            Target to = new Target.OfTransaction(tx);
             for (Line line : lines) {
-              at[0] = line.number;
-              line.in.put(tx, line.key, line.values);
+              set(to, line);
             }
             if (dryRun && !copy) {
               tx.rollback();
             }
           });
-    } catch (ParameterException
-        | DuplicateKeyException
-        | KeyTooLargeException
-        | ValueTooLargeException e) {
-      throw wrong(at[0], e);
     } catch (FoveaException e) {
       err().println("fovea: " + before());
       throw e;
     }
     imported = imported + lines.size(); // by one thread
+  }
+
+  private void set(Target to, Line line) {
+    try {
+      line.of.in.set(to, line.of.columns, line.values, format == Format.CSV);
+    } catch (ParameterException
+        | DuplicateKeyException
+        | KeyTooLargeException
+        | ValueTooLargeException e) {
+      throw wrong(line.number, e);
+    }
   }
 
   private ParameterException wrong(long line, Exception e) {
@@ -466,6 +676,8 @@ final class ImportCommand extends TableCommand {
   }
 
   private String before() {
-    return imported + (dryRun ? " records before are valid" : " records were imported before");
+    return loading
+        ? "nothing was imported"
+        : imported + (dryRun ? " records before are valid" : " records were imported before");
   }
 }

@@ -11,12 +11,9 @@ import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.time.DateTimeException;
 import java.time.Instant;
-import java.util.LinkedHashMap;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,9 +38,8 @@ final class Inferred {
   /** The number of decimal digits that every double preserves. */
   private static final int DOUBLE_DIGITS = 15;
 
-  private static final Pattern INTEGER = Pattern.compile("0|-?[1-9]\\d{0,18}");
-  private static final Pattern NUMBER =
-      Pattern.compile("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d{1,3})?");
+  /** The digits of which not every number is a long. */
+  private static final int LONG_DIGITS = 19;
 
   /** The types in the order in which they are tried. */
   private enum Guess {
@@ -64,10 +60,14 @@ final class Inferred {
   }
 
   private static final class Column {
+    /** Its explicit type, after its name. */
+    @Nullable String type;
+
+    boolean ofKey;
     Guess guess = Guess.BOOLEAN;
     boolean seen;
     boolean missing;
-    long integerDigits;
+    int integerDigits;
     int maxBytes;
 
     void add(@Nullable String value) {
@@ -75,39 +75,52 @@ final class Inferred {
         missing = true;
         return;
       }
-      maxBytes = Math.max(maxBytes, value.getBytes(StandardCharsets.UTF_8).length);
+      maxBytes = Math.max(maxBytes, utf8Length(value));
       boolean first = !seen;
       seen = true;
-      if (guess.holds.test(value)) {
-        integerDigits = Math.max(integerDigits, digits(value));
+      if (!guess.holds.test(value)) {
+        Guess before = guess;
+        do {
+          guess = Guess.values()[guess.ordinal() + 1];
+        } while (!guess.holds.test(value));
+        // Mixed with other values, a BOOLEAN or UUID column becomes text; integers may become
+        // numbers.
+        boolean fits =
+            first
+                || before == Guess.INTEGER
+                    && guess == Guess.NUMBER
+                    && integerDigits <= DOUBLE_DIGITS;
+        guess = fits ? guess : Guess.TEXT;
+      }
+      if (guess == Guess.INTEGER) {
+        integerDigits =
+            Math.max(integerDigits, value.startsWith("-") ? value.length() - 1 : value.length());
+      }
+    }
+
+    private static int utf8Length(String value) {
+      for (int i = 0; i < value.length(); i++) {
+        if (value.charAt(i) >= 0x80) {
+          return value.getBytes(StandardCharsets.UTF_8).length;
+        }
+      }
+      return value.length();
+    }
+
+    void define(FieldDefinition in, String name) {
+      String explicit = type;
+      if (explicit != null) {
+        FieldSpec.add(in, explicit);
         return;
       }
-      Guess before = guess;
-      do {
-        guess = Guess.values()[guess.ordinal() + 1];
-      } while (!guess.holds.test(value));
-      // Mixed with other values, a BOOLEAN or UUID column becomes text; integers may become
-      // numbers.
-      boolean fits =
-          first
-              || before == Guess.INTEGER && guess == Guess.NUMBER && integerDigits <= DOUBLE_DIGITS;
-      guess = fits ? guess : Guess.TEXT;
-      integerDigits = Math.max(integerDigits, digits(value));
-    }
-
-    private static long digits(String value) {
-      return value.chars().filter(Character::isDigit).count();
-    }
-
-    void define(FieldDefinition in, String name, boolean key) {
-      FieldType type = seen ? guess.type : FieldType.TEXT;
-      FieldDefinition to = missing && !key ? in.nullable() : in;
-      if (type != FieldType.TEXT) {
-        to.add(name, type, type.width());
+      FieldType inferred = seen ? guess.type : FieldType.TEXT;
+      FieldDefinition to = missing && !ofKey ? in.nullable() : in;
+      if (inferred != FieldType.TEXT) {
+        to.add(name, inferred, inferred.width());
         return;
       }
       int bytes = Math.min(Field.WIDTH_MAX, 2 * maxBytes);
-      if (key) {
+      if (ofKey) {
         to.text(name, Math.max(KEY_BYTES_MIN, bytes));
       } else {
         to.varText(name, Math.max(FIELD_BYTES_MIN, bytes));
@@ -117,22 +130,76 @@ final class Inferred {
 
   private Inferred() {}
 
+  /** Digits without leading zeros, possibly after a minus, in the range of a long. */
   private static boolean isLong(String value) {
-    if (!INTEGER.matcher(value).matches()) {
+    int from = value.startsWith("-") ? 1 : 0;
+    int digits = digits(value, from);
+    if (digits == 0 || digits > LONG_DIGITS || from + digits < value.length()) {
       return false;
+    }
+    if (value.charAt(from) == '0') {
+      return value.equals("0");
+    }
+    if (digits < LONG_DIGITS) {
+      return true;
     }
     try {
       Long.parseLong(value);
       return true;
     } catch (NumberFormatException e) {
-      return false; // 19 digits may overflow
+      return false;
     }
   }
 
+  /** The number of digits from a position on. */
+  private static int digits(String value, int from) {
+    int to = from;
+    while (to < value.length() && value.charAt(to) >= '0' && value.charAt(to) <= '9') {
+      to++;
+    }
+    return to - from;
+  }
+
+  /** A number without leading zeros that is the same after a conversion to a double. */
   private static boolean isDouble(String value) {
-    return NUMBER.matcher(value).matches()
+    int from = value.startsWith("-") ? 1 : 0;
+    int whole = digits(value, from);
+    if (whole == 0 || whole > 1 && value.charAt(from) == '0') {
+      return false;
+    }
+    int at = from + whole;
+    int fraction = 0;
+    if (at < value.length() && value.charAt(at) == '.') {
+      fraction = digits(value, at + 1);
+      if (fraction == 0) {
+        return false;
+      }
+      at += 1 + fraction;
+    }
+    if (at == value.length()) {
+      return whole + fraction <= DOUBLE_DIGITS
+          || new BigDecimal(value).precision() <= DOUBLE_DIGITS && isSame(value);
+    }
+    if (value.charAt(at) != 'e' && value.charAt(at) != 'E') {
+      return false;
+    }
+    at++;
+    if (at < value.length() && (value.charAt(at) == '+' || value.charAt(at) == '-')) {
+      at++;
+    }
+    int exponent = digits(value, at);
+    return exponent >= 1
+        && exponent <= 3
+        && at + exponent == value.length()
         && new BigDecimal(value).precision() <= DOUBLE_DIGITS
-        && Double.isFinite(Double.parseDouble(value));
+        && isSame(value);
+  }
+
+  /** Very large and very small numbers are not the same as a double. */
+  private static boolean isSame(String value) {
+    double d = Double.parseDouble(value);
+    return Double.isFinite(d)
+        && new BigDecimal(value).compareTo(new BigDecimal(Double.toString(d))) == 0;
   }
 
   private static boolean isUuid(String value) {
@@ -151,46 +218,67 @@ final class Inferred {
     }
   }
 
-  private static Column column(Map<String, Column> columns, String name) {
-    return Objects.requireNonNull(columns.get(name));
-  }
-
   /**
-   * Reads all records.
+   * Reads all records; none if all columns have an explicit type.
    *
    * @param keys the columns of the key
+   * @param types the columns with an explicit type, as {@link FieldSpec} parses them
    * @throws IllegalArgumentException with the reason, if no table can be inferred
    */
-  static TableSpec table(String name, List<String> keys, Format.Source source)
+  static TableSpec table(String name, List<String> keys, List<String> types, Format.Source source)
       throws IOException, Format.WrongInput {
-    Map<String, Column> columns = new LinkedHashMap<>();
-    source.columns().forEach(c -> columns.put(c, new Column()));
+    List<String> names = source.columns();
+    Column[] columns = new Column[names.size()];
+    for (int i = 0; i < columns.length; i++) {
+      columns[i] = new Column();
+    }
+    for (String type : types) {
+      Column of = columns[column(names, FieldSpec.name(type))];
+      if (of.type != null) {
+        throw new IllegalArgumentException("'" + FieldSpec.name(type) + "' has two types");
+      }
+      of.type = type;
+    }
     for (String key : keys) {
-      if (!columns.containsKey(key)) {
-        throw new IllegalArgumentException(
-            "there is no column '" + key + "': there are " + String.join(", ", columns.keySet()));
+      columns[column(names, key)].ofKey = true;
+    }
+    read(columns, source);
+    KeySpec.Definition key = KeySpec.define();
+    keys.forEach(k -> columns[names.indexOf(k)].define(key, k));
+    Layout.Definition row = Layout.define();
+    for (int i = 0; i < columns.length; i++) {
+      if (!columns[i].ofKey) {
+        columns[i].define(row, names.get(i));
       }
     }
-    for (Map<String, @Nullable String> record = source.next();
-        record != null;
-        record = source.next()) {
-      for (String key : keys) {
-        if (record.get(key) == null) {
+    return TableSpec.of(name, key.build(), row.build());
+  }
+
+  private static void read(Column[] columns, Format.Source source)
+      throws IOException, Format.WrongInput {
+    if (Arrays.stream(columns).allMatch(c -> c.type != null)) {
+      return;
+    }
+    for (@Nullable String[] record = source.next(); record != null; record = source.next()) {
+      for (int i = 0; i < columns.length; i++) {
+        Column c = columns[i];
+        if (c.ofKey && record[i] == null) {
           throw new IllegalArgumentException(
-              "line " + source.line() + ": the key has no '" + key + "'");
+              "line " + source.line() + ": the key has no '" + source.columns().get(i) + "'");
+        }
+        if (c.type == null) {
+          c.add(record[i]);
         }
       }
-      record.forEach((column, value) -> column(columns, column).add(value));
     }
-    KeySpec.Definition key = KeySpec.define();
-    keys.forEach(k -> column(columns, k).define(key, k, true));
-    Layout.Definition row = Layout.define();
-    columns.forEach(
-        (column, c) -> {
-          if (!keys.contains(column)) {
-            c.define(row, column, false);
-          }
-        });
-    return TableSpec.of(name, key.build(), row.build());
+  }
+
+  private static int column(List<String> names, String name) {
+    int i = names.indexOf(name);
+    if (i < 0) {
+      throw new IllegalArgumentException(
+          "there is no column '" + name + "': there are " + String.join(", ", names));
+    }
+    return i;
   }
 }

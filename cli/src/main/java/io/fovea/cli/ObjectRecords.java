@@ -150,24 +150,67 @@ final class ObjectRecords extends Records {
   void put(Transaction tx, List<String> key, Map<String, @Nullable String> values) {
     byte[] k = wholeKey(key);
     Map<String, @Nullable Object> components = new LinkedHashMap<>();
-    Map<String, Component> columns = components();
-    values.forEach(
-        (column, text) -> {
-          Component of = columns.get(column);
-          if (of == null) {
-            throw command.mistake(
-                "an object has no component '"
-                    + column
-                    + "': it has "
-                    + String.join(", ", columns.keySet()));
-          }
-          components.put(of.name(), text != null && hasParts(of.shape()) ? parts(text) : text);
-        });
+    values.forEach((column, text) -> add(components, component(column), text));
+    bytes.put(tx, k, object(components));
+  }
+
+  private Component component(String column) {
+    Component of = components().get(column);
+    if (of == null) {
+      throw command.mistake(
+          "an object has no component '"
+              + column
+              + "': it has "
+              + String.join(", ", components().keySet()));
+    }
+    return of;
+  }
+
+  private void add(Map<String, @Nullable Object> to, Component of, @Nullable String text) {
+    to.put(of.name(), text != null && hasParts(of.shape()) ? parts(text) : text);
+  }
+
+  private byte[] object(Map<String, @Nullable Object> components) {
     try {
-      bytes.put(tx, k, dump.object(components));
+      return dump.object(components);
     } catch (IllegalArgumentException e) {
       throw wrong(e);
     }
+  }
+
+  private static final class ObjectColumns extends Columns {
+    /** The components of the values that are not parts of the key. */
+    final Component[] components;
+
+    ObjectColumns(Columns of, Component[] components) {
+      super(of);
+      this.components = components;
+    }
+  }
+
+  @Override
+  Columns resolve(List<String> names) {
+    Columns columns = super.resolve(names);
+    Component[] of = new Component[columns.others.length];
+    for (int i = 0; i < of.length; i++) {
+      of[i] = component(names.get(columns.others[i]));
+    }
+    return new ObjectColumns(columns, of);
+  }
+
+  @Override
+  void set(Target to, Columns columns, @Nullable String[] values, boolean emptyIfMissing) {
+    String[] parts = new String[columns.key.length];
+    for (int i = 0; i < parts.length; i++) {
+      parts[i] = part(columns, i, values, emptyIfMissing);
+    }
+    byte[] key = key(List.of(parts));
+    Map<String, @Nullable Object> components = new LinkedHashMap<>();
+    Component[] of = ((ObjectColumns) columns).components;
+    for (int i = 0; i < of.length; i++) {
+      add(components, of[i], values[columns.others[i]]);
+    }
+    ByteRecords.put(to, bytes, key, object(components));
   }
 
   @Override

@@ -53,7 +53,8 @@ final class Opening {
     return options.log(l -> l.changeRetentionBytes(kept));
   }
 
-  private static boolean isFollowed(Path file) {
+  /** Whether the log of a file retains changes for subscribers. */
+  static boolean isFollowed(Path file) {
     try {
       FileChanges.first(file).close();
       return true;

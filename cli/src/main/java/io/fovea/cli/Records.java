@@ -2,9 +2,14 @@ package io.fovea.cli;
 
 import io.fovea.Change;
 import io.fovea.Key;
+import io.fovea.LoadOptions;
+import io.fovea.LoadReport;
+import io.fovea.LoadSource;
 import io.fovea.Range;
+import io.fovea.RowLoad;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.TableLoad;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
@@ -18,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,6 +79,82 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
    * Sets a record. Values not in the map are unchanged; in a new record they are null, 0 or empty.
    */
   abstract void put(Transaction tx, List<String> key, Map<String, @Nullable String> values);
+
+  /** Where imported records go. */
+  sealed interface Target {
+    /** A transaction: fields that a record does not name keep their values. */
+    record OfTransaction(Transaction tx) implements Target {}
+
+    /** A load of rows. */
+    record OfRows(RowLoad load) implements Target {}
+
+    /** A load of byte strings, or of objects as bytes. */
+    record OfBytes(TableLoad<byte[], byte[]> load) implements Target {}
+  }
+
+  /** The columns of imported records, resolved once. */
+  static class Columns {
+    final List<String> names;
+
+    /** For each part of the key its position in a record. */
+    final int[] key;
+
+    /** The positions of the other values. */
+    final int[] others;
+
+    private Columns(List<String> names, int[] key, int[] others) {
+      this.names = names;
+      this.key = key;
+      this.others = others;
+    }
+
+    Columns(Columns of) {
+      this(of.names, of.key, of.others);
+    }
+  }
+
+  /** Resolves the columns of records, for {@link #set}. */
+  Columns resolve(List<String> names) {
+    List<String> parts = columns().subList(0, keyParts());
+    int[] key = new int[parts.size()];
+    for (int i = 0; i < key.length; i++) {
+      key[i] = names.indexOf(parts.get(i));
+      if (key[i] < 0) {
+        throw noPart(i);
+      }
+    }
+    int[] others =
+        IntStream.range(0, names.size()).filter(i -> !parts.contains(names.get(i))).toArray();
+    return new Columns(names, key, others);
+  }
+
+  /**
+   * Sets an imported record, as {@link #put} does.
+   *
+   * @param columns of this table
+   * @param values exported values, in the order of the columns
+   * @param emptyIfMissing whether a missing value of a column that is not nullable is empty
+   */
+  abstract void set(Target to, Columns columns, @Nullable String[] values, boolean emptyIfMissing);
+
+  /** Returns a part of the key of an imported record. */
+  final String part(Columns columns, int i, @Nullable String[] values, boolean emptyIfMissing) {
+    String part = values[columns.key[i]];
+    if (part == null && !emptyIfMissing) {
+      throw noPart(i);
+    }
+    return part == null ? "" : part;
+  }
+
+  private RuntimeException noPart(int i) {
+    return command.mistake("the key has no '" + columns().get(i) + "'");
+  }
+
+  /** Loads records: all of them or none. */
+  <X extends Exception> LoadReport load(LoadOptions options, LoadSource<Target, X> source)
+      throws X {
+    return table.bytes().<X>load(options, load -> source.run(new Target.OfBytes(load)));
+  }
 
   /** Deletes a record; returns whether it existed. */
   abstract boolean delete(Transaction tx, List<String> key);
@@ -191,20 +273,23 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   final void set(Key to, List<Field> of, List<? extends @Nullable String> parts) {
     to.clear();
     for (int i = 0; i < parts.size(); i++) {
-      Field part = of.get(i);
-      String text = parts.get(i);
-      try {
-        if (text == null) {
-          to.nullValue();
-        } else {
-          FieldText.append(to, part, text);
-        }
-      } catch (IllegalArgumentException
-          | DateTimeException
-          | InvalidUseException
-          | ValueTooLargeException e) {
-        throw noValue(text, part);
+      append(to, of.get(i), parts.get(i));
+    }
+  }
+
+  /** Appends a part to a key. */
+  final void append(Key to, Field part, @Nullable String text) {
+    try {
+      if (text == null) {
+        to.nullValue();
+      } else {
+        FieldText.append(to, part, text);
       }
+    } catch (IllegalArgumentException
+        | DateTimeException
+        | InvalidUseException
+        | ValueTooLargeException e) {
+      throw noValue(text, part);
     }
   }
 

@@ -2,10 +2,14 @@ package io.fovea.cli;
 
 import io.fovea.Change;
 import io.fovea.Key;
+import io.fovea.LoadOptions;
+import io.fovea.LoadReport;
+import io.fovea.LoadSource;
 import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.RowCursor;
 import io.fovea.RowIndex;
+import io.fovea.RowLoad;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.Transaction;
@@ -127,19 +131,66 @@ final class RowRecords extends Records {
     if (values.keySet().containsAll(fields.keySet()) || !table.get(tx, key, row)) {
       row.clear();
     }
-    values.forEach(
-        (column, text) -> {
-          Field f = fields.get(column);
-          if (f == null) {
-            throw command.mistake(
-                "a row has no field '"
-                    + column
-                    + "': it has "
-                    + String.join(", ", fields.keySet()));
-          }
-          set(f, text);
-        });
+    values.forEach((column, text) -> set(field(column), text));
     table.put(tx, key, row);
+  }
+
+  private Field field(String column) {
+    Field f = fields.get(column);
+    if (f == null) {
+      throw command.mistake(
+          "a row has no field '" + column + "': it has " + String.join(", ", fields.keySet()));
+    }
+    return f;
+  }
+
+  private static final class RowColumns extends Columns {
+    /** The fields of the values that are not parts of the key. */
+    final Field[] fields;
+
+    RowColumns(Columns of, Field[] fields) {
+      super(of);
+      this.fields = fields;
+    }
+  }
+
+  @Override
+  Columns resolve(List<String> names) {
+    Columns columns = super.resolve(names);
+    Field[] of = new Field[columns.others.length];
+    for (int i = 0; i < of.length; i++) {
+      of[i] = field(names.get(columns.others[i]));
+    }
+    return new RowColumns(columns, of);
+  }
+
+  @Override
+  void set(Target to, Columns columns, @Nullable String[] values, boolean emptyIfMissing) {
+    key.clear();
+    for (int i = 0; i < columns.key.length; i++) {
+      append(key, keyFields.get(i), part(columns, i, values, emptyIfMissing));
+    }
+    Field[] of = ((RowColumns) columns).fields;
+    if (!(to instanceof Target.OfTransaction t)
+        || of.length == fields.size()
+        || !table.get(t.tx(), key, row)) {
+      row.clear();
+    }
+    for (int i = 0; i < of.length; i++) {
+      String text = values[columns.others[i]];
+      set(of[i], text == null && emptyIfMissing && !of[i].nullable() ? "" : text);
+    }
+    switch (to) {
+      case Target.OfTransaction(Transaction tx) -> table.put(tx, key, row);
+      case Target.OfRows(RowLoad load) -> load.add(key, row);
+      case Target.OfBytes b -> throw new IllegalArgumentException("not a load of rows");
+    }
+  }
+
+  @Override
+  <X extends Exception> LoadReport load(LoadOptions options, LoadSource<Target, X> source)
+      throws X {
+    return table.<X>load(options, load -> source.run(new Target.OfRows(load)));
   }
 
   private void set(Field f, @Nullable String text) {
