@@ -123,8 +123,7 @@ class PagesTest {
         found++;
       }
       for (MatchResult d : all(kotlin, "\"io\\.fovea:([\\w-]+)\"")) {
-        assertTrue(
-            kotlin.contains("platform(\"io.fovea:fovea-bom:" + version + "\")"), d.group(1));
+        assertTrue(kotlin.contains("platform(\"io.fovea:fovea-bom:" + version + "\")"), d.group(1));
         check(parent, "io.fovea", d.group(1), version, version);
         found++;
       }
