@@ -8,11 +8,17 @@
 #      written next to it, and built if a current gradle is on the PATH.
 #
 # Usage: release.sh [FOLDER], a folder outside of this checkout that is empty or does not exist.
+# Without one the script works in a temporary folder and removes it.
 # MVN_OPTIONS: more options for step 1 and 2, for example -o.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=${1:-$(mktemp -d)}
-mkdir -p "$work"
+if [ "$#" -gt 0 ]; then
+  work=$1
+  mkdir -p "$work"
+else
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+fi
 work=$(cd "$work" && pwd)
 repository=$work/repository
 guide=$root/docs/guide/getting-started.md
