@@ -109,13 +109,28 @@ class PagesTest {
       for (MatchResult d : all(xml, "(?s)<(dependency|plugin)>(.*?)</\\1>")) {
         String group = first(d.group(2), "<groupId>([^<]+)</groupId>");
         String artifact = first(d.group(2), "<artifactId>([^<]+)</artifactId>");
-        check(parent, group, artifact, first(d.group(2), "<version>([^<]+)</version>"), version);
+        // Without a version it is the one of fovea-bom, which the block must import.
+        boolean versioned = d.group(2).contains("<version>");
+        assertTrue(
+            versioned || group.equals("io.fovea") && xml.contains("<artifactId>fovea-bom<"),
+            group + ":" + artifact + " has no version");
+        check(
+            parent,
+            group,
+            artifact,
+            versioned ? first(d.group(2), "<version>([^<]+)</version>") : version,
+            version);
         found++;
       }
     }
     for (String kotlin : blocks(page, "kotlin")) {
       for (MatchResult d : all(kotlin, "\"([\\w.]+):([\\w-]+):([\\w.-]+)\"")) {
         check(parent, d.group(1), d.group(2), d.group(3), version);
+        found++;
+      }
+      for (MatchResult d : all(kotlin, "\"io\\.fovea:([\\w-]+)\"")) {
+        assertTrue(kotlin.contains("platform(\"io.fovea:fovea-bom:" + version + "\")"), d.group(1));
+        check(parent, "io.fovea", d.group(1), version, version);
         found++;
       }
     }
@@ -149,6 +164,7 @@ class PagesTest {
       Path pom =
           ROOT.resolve(
               Map.of(
+                      "fovea-bom", "integrations/bom/pom.xml",
                       "fovea-engine", "engine/pom.xml",
                       "fovea-junit", "integrations/junit/pom.xml",
                       "fovea-micrometer", "integrations/micrometer/pom.xml",
