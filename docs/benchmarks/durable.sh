@@ -51,7 +51,7 @@ do_clients() {
   same="--warehouses 2 --threads 2 --buffer 2g" # four of them at once
   fresh=1
   SLICE=${SLICE:-0.4}
-  beside clients-apart 8 10 "none, 2 clients" "--path none.fovea $same --durability none" \
+  compare clients-apart 8 10 "none, 2 clients" "--path none.fovea $same --durability none" \
     "none, 64 clients" "--path none-64.fovea $same --durability none --clients 64" \
     "async, 2 clients" "--path async.fovea $same --durability async" \
     "sync, 64 clients" "--path sync-64.fovea $same --durability sync --clients 64"

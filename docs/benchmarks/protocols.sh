@@ -48,7 +48,7 @@ ycsb() {
   cells "$name" "$warm" --vary "protocol+timestamps=$which" --then "workload=$loads" --then "threads=${THREADS:-16}" \
     ycsb run "$@"
   drawn "$name" "$title" --over protocol,timestamps --series workload --each threads \
-    --beside protocol=tictoc,timestamps=focus-sketch
+    --ratio-to protocol=tictoc,timestamps=focus-sketch
 }
 
 # tpcc_by NAME TITLE PAIRS ARGUMENT...: runs New-Order and Payment. Each cell has a separate JVM, which needs a warm-up.
@@ -60,7 +60,7 @@ tpcc_by() {
   few=${WAREHOUSES:-${quick:+1}}
   cells "$name" 3 --vary "warehouses=${few:-1,2}" --vary "protocol+timestamps=$which" \
     run --io memory --mix half --threads 16 "$@"
-  drawn "$name" "$title" --over protocol,timestamps --series warehouses --beside protocol=tictoc,timestamps=focus-sketch
+  drawn "$name" "$title" --over protocol,timestamps --series warehouses --ratio-to protocol=tictoc,timestamps=focus-sketch
 }
 
 # memory_ycsb NAME TITLE WARMUP WORKLOADS: runs YCSB with all records in memory.
@@ -95,7 +95,7 @@ do_fig35() {
     --then workload=read-intensive-high,read-intensive-medium --then threads=8 \
     ycsb run --path "$out/y.fovea" --durability none --records "${many:-500000}" --no-check
   drawn fig-3.5 "TicToc with timestamps on disk relative to Focus-Sketch, by the size of the pool (figure 3.5)" \
-    --over pool --series timestamps --each workload --beside timestamps=focus-sketch
+    --over pool --series timestamps --each workload --ratio-to timestamps=focus-sketch
   rm -f "$out"/y.fovea*
 }
 
@@ -106,7 +106,7 @@ do_fig36() {
     --then workload=read-intensive-high,read-intensive-medium --then "threads=${THREADS:-16}" \
     ycsb run --io memory --records "${many:-200000}"
   drawn fig-3.6 "TicToc with Disk-Cache, by its size, relative to Focus-Sketch (figure 3.6)" \
-    --over sketch-bytes --series workload --each threads --beside timestamps=focus-sketch,sketch-bytes=-
+    --over sketch-bytes --series workload --each threads --ratio-to timestamps=focus-sketch,sketch-bytes=-
 }
 
 do_fig37() {
@@ -128,7 +128,7 @@ do_fig38() {
     --vary "protocol+timestamps+sketch-bytes=${sizes%,}" \
     --then workload=read-intensive-high,write-intensive-high --then "threads=${THREADS:-16}" ycsb run --io memory
   drawn fig-3.8 "Goodput by the size of the sketch, relative to Memory (figure 3.8)" \
-    --over sketch-bytes --series protocol,records --each workload,threads --beside timestamps=memory,sketch-bytes=-
+    --over sketch-bytes --series protocol,records --each workload,threads --ratio-to timestamps=memory,sketch-bytes=-
 }
 
 # At equal sums of the exact table and the sketch or cache, where the exact table has less than 1 % of the keys: 16,384

@@ -16,7 +16,7 @@
 #
 # Parts:
 #
-#   beside      Fovea, LMDB, RocksDB and MVStore: a table, and plots/beside.svg
+#   engines     Fovea, LMDB, RocksDB and MVStore: a table, and plots/engines.svg
 #   scans       scans of 1, 10, 100 and 1,000 records by leaves and by items; those of 100 also with the other
 #               engines; eleven minutes
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
@@ -34,7 +34,7 @@
 #   budget      the cost of each operation, and of its parts
 #   forms       each operation with rows, byte strings and objects; generated and handwritten codecs
 #   lookups     random point lookups of 10 million records, tree and API
-#   places      lookups with cached key locations, by translation; by secondary keys; TPC-C; a quarter of an hour
+#   locations   lookups with cached key locations, by translation; by secondary keys; TPC-C; a quarter of an hour
 #   shortcut    a directory in virtual memory compared with one of pointers, alone and in a hash table: the experiments of
 #               "Taking the Shortcut"; three minutes. Smaller, with a message, if vm.max_map_count is 65530
 #   timestamps  the cost of an item's timestamps
@@ -52,7 +52,7 @@
 #   sizes       working sets of 0.5 to 3 pools compared with a model of their misses, three translations;
 #               fourteen minutes
 #   replacement hit ratios of the replacement policies, by replay of traces
-#   doors       the cost of a random read by system call, by a poller's ring, by a thread's own ring
+#   io-paths    the cost of a random read by system call, by a poller's ring, by a thread's own ring
 #   features    how long large operations take, and how far they slow others: snapshots, loads, openings, index builds,
 #               drops, range deletes, counts; at most twenty minutes. Names of rows select rows: see features.sh
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; the fate of hints; nine minutes
@@ -225,16 +225,16 @@ machine() {
   } >"$out/machine.txt"
 }
 
-do_beside() {
-  say beside
+do_engines() {
+  say engines
   # shellcheck disable=SC2086 # options are words
-  "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --plot "$out/beside.svg" \
-    ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0} >"$out/beside.md" 2>"$out/beside.txt" || {
-    say "beside failed: see $out/beside.txt"
+  "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --plot "$out/engines.svg" \
+    ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0} >"$out/engines.md" 2>"$out/engines.txt" || {
+    say "engines failed: see $out/engines.txt"
     return
   }
-  cat "$out/beside.md"
-  [ -n "$quick" ] || cp "$out/beside.svg" "$here/plots/beside.svg"
+  cat "$out/engines.md"
+  [ -n "$quick" ] || cp "$out/engines.svg" "$here/plots/engines.svg"
 }
 
 do_tpcc() {
@@ -350,9 +350,9 @@ native_reports() {
   done
 }
 
-# beside NAME WARMUP MEASURED TITLE ARGUMENTS [TITLE ARGUMENTS]...: runs TPC-C with several engines in slices; table in
+# compare NAME WARMUP MEASURED TITLE ARGUMENTS [TITLE ARGUMENTS]...: runs TPC-C with several engines in slices; table in
 # NAME.md.
-beside() {
+compare() {
   name=$1
   warmed=$2
   measures=$3
@@ -407,12 +407,12 @@ do_translations() {
 do_translations_tpcc() {
   # Nine buffers of this size fit in memory.
   same="--io memory --buffer 1g --warehouses 1 --threads 1 --translation"
-  beside translations-tpcc-1t 3 3 predictive "$same predictive" latched "$same latched" \
+  compare translations-tpcc-1t 3 3 predictive "$same predictive" latched "$same latched" \
     optimistic-chained "$same optimistic-chained" optimistic "$same optimistic" \
     predictive-hashed "$same predictive-hashed" swizzled "$same swizzled" virtual "$same virtual" \
     direct "$same direct" "predictive, no huge pages" "$same predictive --no-huge-pages"
   same="--io memory --buffer 1g --warehouses 2 --threads 2 --translation"
-  beside translations-tpcc-2t 3 3 predictive "$same predictive" latched "$same latched" \
+  compare translations-tpcc-2t 3 3 predictive "$same predictive" latched "$same latched" \
     swizzled "$same swizzled" virtual "$same virtual" direct "$same direct"
 }
 
@@ -435,7 +435,7 @@ do_translations_larger() {
     set -- "$@" $kind "--path $kind.fovea --durability none --warehouses $warehouses --threads 2 \
       --buffer $pool --no-check --translation $kind"
   done
-  beside larger-tpcc 4 6 "$@"
+  compare larger-tpcc 4 6 "$@"
 }
 
 do_swizzling() {
@@ -449,7 +449,7 @@ do_swizzling() {
       set -- "$@" "$kind, $(printf '%s' "$how" | sed 's/ --/, /')" "--path $kind.fovea --durability $how --warehouses 1 \
         --threads 1 --buffer 1g --translation $kind"
     done
-    beside "swizzling-tpcc-$(printf '%s' "$how" | tr -d ' ')" 3 3.5 "$@"
+    compare "swizzling-tpcc-$(printf '%s' "$how" | tr -d ' ')" 3 3.5 "$@"
   done
   fresh=
 }
@@ -460,7 +460,7 @@ do_vmcache() {
   [ -n "${VMCACHE:-}" ] || die "VMCACHE names vmcache's program, which is not a part of this project"
   for load in 1 2; do
     same="--io memory --buffer 2g --warehouses $load --threads $load --mix 45,43,4,4,4"
-    beside "vmcache-tpcc-${load}w${load}t" 5 6 vmcache "native THREADS=$load DATASIZE=$load" Fovea "$same" \
+    compare "vmcache-tpcc-${load}w${load}t" 5 6 vmcache "native THREADS=$load DATASIZE=$load" Fovea "$same" \
       "Fovea, virtual" "$same --translation virtual" "Fovea, latched" "$same --translation latched"
   done
 }
@@ -481,7 +481,7 @@ do_scans() {
   }
   say "scans, with other engines"
   # shellcheck disable=SC2086 # options are words
-  printed scans-beside "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --workloads scan \
+  printed scans-engines "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --workloads scan \
     ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0}
 }
 
@@ -504,13 +504,13 @@ do_lookups() {
 }
 
 # Lookups from the root and from cached key locations; also with little memory for locations, and with wrong ones.
-do_places() {
-  translations places ${VMCACHE:+--vmcache "$VMCACHE"}
-  say "places, by secondary keys"
-  printed places-secondary "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dsets=3 -cp "$jar" \
+do_locations() {
+  translations locations ${VMCACHE:+--vmcache "$VMCACHE"}
+  say "locations, by secondary keys"
+  printed locations-secondary "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dsets=3 -cp "$jar" \
     io.fovea.SecondaryLookups engines ${quick:+20000 8}
   same="--io memory --buffer 2g --warehouses 1 --threads 1"
-  beside places-tpcc 5 8 "from the root" "$same" "places" "$same --places"
+  compare locations-tpcc 5 8 "from the root" "$same" "cached locations" "$same --cache-locations"
 }
 
 # experiment NAME CLASS ARGUMENT...: runs an experiment of the shortcut paper; tables in NAME.md.
@@ -678,7 +678,7 @@ do_crossing() {
     set -- "$@" "$kind" "--path $kind.fovea $same --buffer $((half * 2))m --translation $kind"
   done
   fresh=1
-  beside crossing 10 80 "$@"
+  compare crossing 10 80 "$@"
   fresh=
   "$java" -XX:TieredStopAtLevel=1 "$here/Crossing.java" "$out/crossing" | tee -a "$out/crossing.md"
 }
@@ -694,10 +694,10 @@ do_sizes_once() {
   done
 }
 
-do_doors() {
+do_io_paths() {
   load_table
-  say doors
-  printed doors "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DeviceReads "$table" \
+  say io-paths
+  printed io-paths "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DeviceReads "$table" \
     "${quick:-2}" "$rounds"
 }
 
@@ -712,7 +712,7 @@ do_forms() {
   jmh codecs ObjectTables -prof gc
 }
 
-# LIPAH, figures 4 and 5 and table 1. Figure 6 is repair; places compares whole engines.
+# LIPAH, figures 4 and 5 and table 1. Figure 6 is repair; locations compares whole engines.
 do_secondary() {
   for figure in sizes stale poison robust robust-beyond table; do
     say "secondary $figure"
@@ -737,7 +737,7 @@ do_hints() {
         --threads $threads --no-check --translation ${engine%,*} --hints ${engine#*,}"
     done
     printf '\nIn memory, two warehouses, threads: %s\n' "$threads"
-    beside "hints-memory-$threads" 3 4 "$@"
+    compare "hints-memory-$threads" 3 4 "$@"
   done
 }
 
@@ -840,12 +840,12 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   do_features "$@"
   exit 0
 fi
-[ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition \
-  crossing drift sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
+[ $# -gt 0 ] || set -- engines tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups locations shortcut timestamps disk durability clients recovery reads larger transition \
+  crossing drift sizes replacement io-paths features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
 # part NAME: runs one part.
 part() {
   case $1 in
-    beside) do_beside ;;
+    engines) do_engines ;;
     tpcc) in_turn do_tpcc ;;
     warm) in_turn do_warm ;;
     contention) in_turn do_contention ;;
@@ -860,7 +860,7 @@ part() {
     budget) do_budget ;;
     forms) do_forms ;;
     lookups) do_lookups ;;
-    places) do_places ;;
+    locations) do_locations ;;
     shortcut) do_shortcut ;;
     timestamps) do_timestamps ;;
     disk) in_turn do_disk_once ;;
@@ -874,7 +874,7 @@ part() {
     drift) do_drift ;;
     sizes) load_table && in_turn do_sizes_once ;;
     replacement) do_replacement ;;
-    doors) do_doors ;;
+    io-paths) do_io_paths ;;
     features) do_features ;;
     secondary) do_secondary ;;
     hints) do_hints ;;
@@ -906,7 +906,7 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "unknown part $1; parts: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition crossing drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "unknown part $1; parts: engines tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups locations shortcut timestamps disk durability clients recovery reads larger transition crossing drift sizes replacement io-paths features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 

@@ -64,7 +64,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       }
       return ByteReads.taken(statementContext, n);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -83,7 +83,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       }
       return n;
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -100,7 +100,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       MemorySegment k = stage.key(tx.statementContext(), key);
       t.lockForUpdate(core.tree, k, 0, (int) key.byteSize());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -119,7 +119,7 @@ final class ByteTable extends Table<byte[], byte[]> {
         }
         ByteReads.readAll(t, tx.statementContext(), core, all, values, from, to);
       } catch (TransactionAbortedException e) {
-        throw tx.doom(e);
+        throw tx.markAborted(e);
       } finally {
         tx.exit();
       }
@@ -136,7 +136,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       int n = t.getAlone(core.tree, k, 0, key.length, k, 0, 0);
       return n >= 0 && !RecordExpiry.isHidden(statementContext, t, core, k, 0, key.length);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -158,7 +158,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
     tx.enter(database, core);
     try {
-      core.requireThere();
+      core.requireUsable();
       int loLen = from == null ? 0 : from.length;
       int hiLen = stage.interval(tx.statementContext(), from, to, prefix);
       if (hiLen == ByteStage.EMPTY) {
@@ -169,7 +169,7 @@ final class ByteTable extends Table<byte[], byte[]> {
           RangeEstimate.of(core.tree, s, 0, loLen == 0 ? -1 : loLen, true, s, loLen, hiLen, false);
       return new Estimate(e.entries(), e.bytes());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -199,7 +199,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       core.requireChangeable();
       core.insert(t, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -227,7 +227,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       core.requireChangeable();
       t.put(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -252,7 +252,7 @@ final class ByteTable extends Table<byte[], byte[]> {
   public boolean delete(Transaction tx, MemorySegment key) {
     Tx t = tx.enter(database, core);
     try {
-      if (core.looks(core.indexes())) {
+      if (core.deleteReadsRecord(core.indexes())) {
         stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
         core.requireChangeable();
         return stage.delete(tx.statementContext(), t, core.indexes(), key);
@@ -261,7 +261,7 @@ final class ByteTable extends Table<byte[], byte[]> {
       core.requireChangeable();
       return t.delete(core.tree, k, 0, (int) key.byteSize());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -286,13 +286,13 @@ final class ByteTable extends Table<byte[], byte[]> {
     RowCursor.checkMost(most);
     Tx t = tx.enter(database, core);
     try {
-      core.requireThere();
+      core.requireUsable();
       core.requireChangeable();
       t.requireWritable();
       TxScan scan = open(tx, t, interval, prefix, ScanOrder.ASCENDING);
       return RowCursor.delete(tx, t, core, scan, most);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -340,7 +340,7 @@ final class ByteTable extends Table<byte[], byte[]> {
     Objects.requireNonNull(name, "name");
     if (core.objects() != null) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " holds objects: get its indexes with Table.index.");
+          "Table " + core.displayName() + " holds objects: get its indexes with Table.index.");
     }
     RowIndex index = table.index(name);
     if (keys != Key.class) {
@@ -378,10 +378,10 @@ final class ByteTable extends Table<byte[], byte[]> {
       Coding<K, V> coding) {
     Tx t = tx.enter(database, core);
     try {
-      core.requireThere();
+      core.requireUsable();
       return new EntryScan<>(tx, table, open(tx, t, interval, prefix, order), coding);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }

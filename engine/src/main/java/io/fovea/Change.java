@@ -198,7 +198,7 @@ public final class Change {
     Objects.requireNonNull(table, "table");
     TableCore core = table.core();
     if (core.isEvolved()) {
-      core.requireThere();
+      core.requireUsable();
     }
     Row row = table.row();
     if (stored.length == core.storedBytes) {

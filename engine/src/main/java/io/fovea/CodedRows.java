@@ -56,7 +56,7 @@ final class CodedRows<K, V> extends Table<K, V> {
   }
 
   private Buffers take(Transaction tx) {
-    return Scratch.take(buffers, tx.slotOfMine(), made);
+    return Scratch.take(buffers, tx.requireContext(), made);
   }
 
   private Key encoded(Buffers b, K key) {
@@ -84,7 +84,7 @@ final class CodedRows<K, V> extends Table<K, V> {
     try {
       return table.get(tx, encoded(b, key), b.row) ? values.decode(b.row) : null;
     } finally {
-      b.giveBack();
+      b.releaseBorrowed();
     }
   }
 
@@ -94,7 +94,7 @@ final class CodedRows<K, V> extends Table<K, V> {
     try {
       table.lockForUpdate(tx, encoded(b, key));
     } finally {
-      b.giveBack();
+      b.releaseBorrowed();
     }
   }
 
@@ -104,7 +104,7 @@ final class CodedRows<K, V> extends Table<K, V> {
     try {
       return table.exists(tx, encoded(b, key));
     } finally {
-      b.giveBack();
+      b.releaseBorrowed();
     }
   }
 
@@ -125,7 +125,7 @@ final class CodedRows<K, V> extends Table<K, V> {
         }
       } while (rest.hasNext());
     } finally {
-      b.giveBack();
+      b.releaseBorrowed();
     }
     return found;
   }
@@ -136,7 +136,7 @@ final class CodedRows<K, V> extends Table<K, V> {
     try {
       table.insert(tx, encoded(b, key), encodedValue(b, value));
     } finally {
-      b.giveBack();
+      b.releaseBorrowed();
     }
   }
 
@@ -146,7 +146,7 @@ final class CodedRows<K, V> extends Table<K, V> {
     try {
       table.put(tx, encoded(b, key), encodedValue(b, value));
     } finally {
-      b.giveBack();
+      b.releaseBorrowed();
     }
   }
 
@@ -156,7 +156,7 @@ final class CodedRows<K, V> extends Table<K, V> {
     try {
       return table.delete(tx, encoded(b, key));
     } finally {
-      b.giveBack();
+      b.releaseBorrowed();
     }
   }
 
@@ -289,8 +289,8 @@ final class CodedRows<K, V> extends Table<K, V> {
     }
 
     @Override
-    boolean seekBehind(byte[] position) {
-      return cursor.seekBehind(position);
+    boolean seekAfter(byte[] position) {
+      return cursor.seekAfter(position);
     }
 
     @Override

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A transaction that has committed but may not be durable yet, from {@link Database#runPipelined}
- * or {@link Transaction#commitAhead}. Safe for any thread.
+ * or {@link Transaction#commitPipelined}. Safe for any thread.
  *
  * <p>Other transactions already see its changes, and a transaction that has read them returns only
  * once they are durable. The program must not reveal the transaction, or what it has read, before

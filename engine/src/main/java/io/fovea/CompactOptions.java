@@ -132,12 +132,12 @@ public final class CompactOptions {
    * pages, after every 65,536 pages of a search, and before the end is cut off and holes are
    * punched. An exception from it ends the compaction.
    *
-   * @param told the listener; none by default
+   * @param progress the listener; none by default
    * @return new options
    */
-  public CompactOptions progress(Consumer<? super CompactReport> told) {
+  public CompactOptions progress(Consumer<? super CompactReport> progress) {
     return new CompactOptions(
-        bytesPerSecond, movePages, punchHoles, Objects.requireNonNull(told, "told"));
+        bytesPerSecond, movePages, punchHoles, Objects.requireNonNull(progress, "progress"));
   }
 
   Consumer<? super CompactReport> progress() {

@@ -62,7 +62,7 @@ public abstract sealed class Cursor<K, V> implements AutoCloseable
   public abstract boolean seek(K to);
 
   /** Moves to the first record after a {@link #position}. */
-  abstract boolean seekBehind(byte[] position);
+  abstract boolean seekAfter(byte[] position);
 
   /** Returns the stored key of the current record; in an index, that of its entry. */
   abstract byte[] position();

@@ -193,10 +193,10 @@ public final class Database extends Catalog implements AutoCloseable {
 
   /**
    * Opens, for reading only, an in-memory overlay of files that another process may have open. See
-   * {@link Opening#beside} for its guarantees.
+   * {@link Opening#foreign} for its guarantees.
    */
-  static Database beside(OverlayStorage storage, Options options) {
-    Store store = Opening.beside(storage, options.toStore(), Schema.CATALOG);
+  static Database openForeign(OverlayStorage storage, Options options) {
+    Store store = Opening.openForeign(storage, options.toStore(), Schema.CATALOG);
     return made(options.asOpened(store), store);
   }
 
@@ -340,7 +340,7 @@ public final class Database extends Catalog implements AutoCloseable {
               + " changes of that transaction.");
     }
     return snapshots.open(
-        schema::whileNothingChanges,
+        schema::whileFrozen,
         Schema.CATALOG,
         frozen -> made(options.ofSnapshot(frozen), frozen),
         Database::closeOnce);
@@ -582,7 +582,7 @@ public final class Database extends Catalog implements AutoCloseable {
 
   private void closeStep(int step, boolean[] quiet) {
     switch (step) {
-      case 0 -> listeners.tell();
+      case 0 -> listeners.callAll();
       case 1 -> onClose.run();
       case 2 -> snapshots.close();
       case 3 -> schema.expirations().cancel();

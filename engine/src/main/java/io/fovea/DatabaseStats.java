@@ -167,8 +167,10 @@ public record DatabaseStats(
    * @param hintsStale steps whose frame hint was stale: the child was evicted or has moved
    * @param hintRepairs frame hints stored
    * @param hintRepairsMissed frame hints not stored because the entry's page was busy
-   * @param places accesses to a record that began at or near its location in the read or write set
-   * @param placesStale such accesses whose location was stale, so that they descended from the root
+   * @param positionHints accesses to a record that began at or near its location in the read or
+   *     write set
+   * @param positionHintsStale such accesses whose location was stale, so that they descended from
+   *     the root
    * @param cachedLocations accesses to tables and indexes with {@linkplain
    *     io.fovea.schema.TableSpec#cacheLocations() cached key locations}
    * @param cachedLocationsRight such accesses whose key location was known and entirely right
@@ -180,8 +182,8 @@ public record DatabaseStats(
       long hintsStale,
       long hintRepairs,
       long hintRepairsMissed,
-      long places,
-      long placesStale,
+      long positionHints,
+      long positionHintsStale,
       long cachedLocations,
       long cachedLocationsRight) {}
 
@@ -386,7 +388,7 @@ public record DatabaseStats(
    *     they scan
    * @param treeBytes memory that tables and indexes keep for splits
    * @param locationCacheBytes cached key locations
-   * @param placeBytesMax their maximum: {@link MemoryOptions#locationCacheBytes()}
+   * @param locationCacheBytesMax their maximum: {@link MemoryOptions#locationCacheBytes()}
    */
   public record Memory(
       long bufferBytes,
@@ -397,7 +399,7 @@ public record DatabaseStats(
       long transactionBytes,
       long treeBytes,
       long locationCacheBytes,
-      long placeBytesMax) {
+      long locationCacheBytesMax) {
 
     /** {@return the bytes in use} */
     public long bytes() {
@@ -416,7 +418,7 @@ public record DatabaseStats(
           + logBytes
           + transactionBytes
           + treeBytes
-          + placeBytesMax;
+          + locationCacheBytesMax;
     }
   }
 
@@ -473,7 +475,8 @@ public record DatabaseStats(
     int pageSize = options.device().pageSize();
     Descents descents = descents(store.pool().hinted(), tx, pool);
     long hits = Math.max(0, tx.pageAccesses() - pool.misses());
-    long hinted = Math.clamp(descents.stepsByHint() + tx.placesTried() - tx.placesStale(), 0, hits);
+    long hinted =
+        Math.clamp(descents.stepsByHint() + tx.positionHints() - tx.positionHintsStale(), 0, hits);
     TimestampStats timestamps = store.engine().timestamps().stats();
     return new DatabaseStats(
         tx.commits(),
@@ -597,7 +600,7 @@ public record DatabaseStats(
     Checkpointer.Stats c = store.checkpointStats();
     return c == null
         ? new Checkpoints(0, 0, 0, 0)
-        : new Checkpoints(c.checkpoints(), c.failures(), c.nanos(), c.roomWaits());
+        : new Checkpoints(c.checkpoints(), c.failures(), c.nanos(), c.spaceWaits());
   }
 
   private static Recovery recovery(RecoveryReport r) {
@@ -640,11 +643,11 @@ public record DatabaseStats(
         pool.hintsNone(),
         pool.hintsStale(),
         pool.hintRepairs(),
-        pool.hintRepairsGivenUp(),
-        tx.placesTried(),
-        tx.placesStale(),
+        pool.hintRepairsAbandoned(),
+        tx.positionHints(),
+        tx.positionHintsStale(),
         tx.cachedLocations(),
-        tx.rememberedRight());
+        tx.cachedLocationsRight());
   }
 
   private static Memory memory(
@@ -658,6 +661,6 @@ public record DatabaseStats(
         store.engine().memoryBytes(),
         schema.scratchBytes(),
         store.locationCacheBytes(),
-        store.placeBytesMax());
+        store.locationCacheBytesMax());
   }
 }

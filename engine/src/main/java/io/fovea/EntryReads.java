@@ -64,7 +64,10 @@ final class EntryReads {
         throw new InvalidUseException("The transaction has deleted the record under the cursor.");
       }
       throw table.damaged(
-          "record that an entry of index " + index.shown() + " names, its size", t.page(), 1, n);
+          "record that an entry of index " + index.displayName() + " names, its size",
+          t.page(),
+          1,
+          n);
     }
     return EntryScan.copy(v, 0, n);
   }

@@ -62,12 +62,12 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       if (tx.isActive()) {
         throw new InvalidUseException("The cursor is closed.");
       }
-      tx.requireMine("The cursor has ended with its transaction");
+      tx.requireOwner("The cursor has ended with its transaction");
     }
     return tx.enter(database);
   }
 
-  private TxScan standing() {
+  private TxScan currentScan() {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
@@ -80,11 +80,11 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   public boolean next() {
     enter();
     try {
-      boolean again = visible != null && visible.again(false);
+      boolean again = visible != null && visible.mustRecheck(false);
       leave();
-      return arrive(again || scan != null && scan.next(), false);
+      return completeMove(again || scan != null && scan.next(), false);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -95,20 +95,20 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     on = false;
     key = null;
     if (visible != null) {
-      visible.leave();
+      visible.beginMove();
     }
   }
 
   /** Skips hidden records in the direction of the move. */
-  private boolean arrive(boolean found, boolean back) {
-    boolean there = visible == null ? found : visible.arrive(scan, found, back);
-    on = there;
-    return there;
+  private boolean completeMove(boolean found, boolean back) {
+    boolean moved = visible == null ? found : visible.completeMove(scan, found, back);
+    on = moved;
+    return moved;
   }
 
   @Override
   public boolean previous() {
-    boolean again = visible != null && visible.again(true);
+    boolean again = visible != null && visible.mustRecheck(true);
     return move(true, again ? s -> true : TxScan::previous);
   }
 
@@ -128,7 +128,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   }
 
   @Override
-  boolean seekBehind(byte[] position) {
+  boolean seekAfter(byte[] position) {
     return seek(position, false);
   }
 
@@ -145,9 +145,9 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       }
       MemorySegment stage = tx.statementContext().keyStage(to.length);
       Mem.putBytes(stage, 0, to, 0, to.length);
-      return arrive(s.seek(stage, 0, to.length, inclusive), false);
+      return completeMove(s.seek(stage, 0, to.length, inclusive), false);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -162,19 +162,19 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   void indexKey(IndexCore of, Key out) {
     enter();
     try {
-      TxScan s = standing();
+      TxScan s = currentScan();
       int behind = of.unique ? 0 : EntryReads.keyLength(table, of, s);
       int length = s.keyLength() - behind;
       if (length <= 0 || length > of.key.maxBytes()) {
         throw table.damaged(
-            "length of a key in index " + of.shown() + " of table " + table.shown(),
+            "length of a key in index " + of.displayName() + " of table " + table.displayName(),
             s.page(),
             of.key.maxBytes(),
             length);
       }
       out.load(s.keySegment(), s.keyOffset(), length);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -190,9 +190,9 @@ final class EntryScan<K, V> extends Cursor<K, V> {
     enter();
     try {
       leave();
-      return arrive(scan != null && how.test(scan), back);
+      return completeMove(scan != null && how.test(scan), back);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -214,13 +214,13 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   private byte[] keyBytes() {
     enter();
     try {
-      TxScan s = standing();
+      TxScan s = currentScan();
       if (index != null) {
         return copy(s.valueSegment(), s.valueOffset(), EntryReads.keyLength(table, index, s));
       }
       return keyOf(s);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -237,9 +237,9 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   byte[] position() {
     enter();
     try {
-      return keyOf(standing());
+      return keyOf(currentScan());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -253,13 +253,13 @@ final class EntryScan<K, V> extends Cursor<K, V> {
   private byte[] valueBytes() {
     Tx t = enter();
     try {
-      TxScan s = standing();
+      TxScan s = currentScan();
       if (index != null) {
         return EntryReads.value(tx, t, table, index, s);
       }
       return copy(s.valueSegment(), s.valueOffset(), s.valueLength());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -277,7 +277,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       closed = true;
       return;
     }
-    tx.requireMine("The cursor can't be closed");
+    tx.requireOwner("The cursor can't be closed");
     if (tx.statementContext().enter()) {
       try {
         TxScan s = scan;
@@ -289,7 +289,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
           s.close();
         }
       } catch (TransactionAbortedException e) {
-        throw tx.doom(e);
+        throw tx.markAborted(e);
       } finally {
         tx.exit();
       }

@@ -1,6 +1,6 @@
 package io.fovea;
 
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.config.Protocol;
 import io.fovea.config.Replacement;
 import io.fovea.config.TimestampStore;
@@ -29,7 +29,7 @@ public final class ExperimentOptions {
     boolean cacheAllKeyLocations;
     boolean hugePages = true;
     long fileBytesMax;
-    PlaceDirectory placeDirectory = PlaceDirectory.FLAT;
+    LocationCacheLayout locationCacheLayout = LocationCacheLayout.FLAT;
     boolean evictImmediately;
     boolean timestampsInBuffer;
     boolean isolated = true;
@@ -241,17 +241,17 @@ public final class ExperimentOptions {
   /**
    * Sets the memory layout of cached key locations.
    *
-   * @param directory the layout; the default is {@link PlaceDirectory#FLAT}
+   * @param directory the layout; the default is {@link LocationCacheLayout#FLAT}
    * @return new options
    */
-  public ExperimentOptions placeDirectory(PlaceDirectory directory) {
+  public ExperimentOptions locationCacheLayout(LocationCacheLayout directory) {
     Objects.requireNonNull(directory, "directory");
-    return with(v -> v.placeDirectory = directory);
+    return with(v -> v.locationCacheLayout = directory);
   }
 
   /** {@return the memory layout of cached key locations} */
-  public PlaceDirectory placeDirectory() {
-    return v.placeDirectory;
+  public LocationCacheLayout locationCacheLayout() {
+    return v.locationCacheLayout;
   }
 
   /**
@@ -337,8 +337,8 @@ public final class ExperimentOptions {
         + v.hugePages
         + ", fileBytesMax="
         + v.fileBytesMax
-        + ", placeDirectory="
-        + v.placeDirectory
+        + ", locationCacheLayout="
+        + v.locationCacheLayout
         + ", evictImmediately="
         + v.evictImmediately
         + ", timestampsInBuffer="

@@ -58,7 +58,7 @@ public final class FileChanges implements AutoCloseable {
   private final FollowedFile file;
 
   /** The tables read by the last call of {@link #tables()}. */
-  private @Nullable TablesBeside tables;
+  private @Nullable ForeignTables tables;
 
   private FileChanges(FollowedFile file) {
     this.file = file;
@@ -172,12 +172,12 @@ public final class FileChanges implements AutoCloseable {
    */
   public SortedMap<String, RowTable> tables() {
     file.requireOpen();
-    TablesBeside before = tables;
+    ForeignTables before = tables;
     if (before != null) {
       tables = null;
       before.close();
     }
-    TablesBeside now = TablesBeside.of(file.path());
+    ForeignTables now = ForeignTables.of(file.path());
     tables = now;
     return now.tables();
   }
@@ -216,7 +216,7 @@ public final class FileChanges implements AutoCloseable {
 
   private Database having(String table) {
     file.requireOpen();
-    TablesBeside now = tables;
+    ForeignTables now = tables;
     if (now == null || !now.tables.containsKey(table)) {
       tables();
       now = Objects.requireNonNull(tables);
@@ -224,14 +224,14 @@ public final class FileChanges implements AutoCloseable {
     if (!now.tables.containsKey(table)) {
       throw new IllegalArgumentException("There is no table " + NameText.of(table) + ".");
     }
-    return now.there;
+    return now.database;
   }
 
   /** Closes the files. A second call does nothing. */
   @Override
   public void close() {
     try {
-      TablesBeside t = tables;
+      ForeignTables t = tables;
       if (t != null) {
         tables = null;
         t.close();
@@ -257,7 +257,7 @@ public final class FileChanges implements AutoCloseable {
    * only if the files were not written meanwhile. A catalog that changes continuously may never be
    * read consistently; that is reported as such, not as damage. For one thread.
    */
-  private static final class TablesBeside implements AutoCloseable {
+  private static final class ForeignTables implements AutoCloseable {
     private static final int TRIES = 100;
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int PAUSES = 5;
@@ -271,12 +271,12 @@ public final class FileChanges implements AutoCloseable {
     private static final long BUFFER_BYTES = 8L << 20;
 
     private final OverlayStorage copy;
-    private final Database there;
+    private final Database database;
     private final SortedMap<String, RowTable> tables = new TreeMap<>();
 
-    private TablesBeside(OverlayStorage copy, Database there) {
+    private ForeignTables(OverlayStorage copy, Database database) {
       this.copy = copy;
-      this.there = there;
+      this.database = database;
     }
 
     SortedMap<String, RowTable> tables() {
@@ -286,24 +286,24 @@ public final class FileChanges implements AutoCloseable {
     @Override
     public void close() {
       try {
-        there.close();
+        database.close();
       } finally {
         copy.close();
       }
     }
 
-    static TablesBeside of(Path file) {
+    static ForeignTables of(Path file) {
       FoveaException last = null;
       int still = 0;
       for (int n = 1; n <= TRIES; n++) {
         long before = sequence(file);
         String written = written(file);
-        TablesBeside found = null;
+        ForeignTables found = null;
         last = null;
         try {
           found = read(file);
           if (sequence(file) == before) {
-            TablesBeside whole = found;
+            ForeignTables whole = found;
             found = null;
             return whole;
           }
@@ -354,18 +354,18 @@ public final class FileChanges implements AutoCloseable {
       }
     }
 
-    private static TablesBeside read(Path file) {
+    private static ForeignTables read(Path file) {
       Options options = Options.defaults().readOnly(true).bufferBytes(BUFFER_BYTES);
       OverlayStorage copy = new OverlayStorage(file);
-      TablesBeside found = null;
+      ForeignTables found = null;
       boolean done = false;
       try {
-        Database there = Database.beside(copy, options);
-        found = new TablesBeside(copy, there);
-        for (String name : there.tables()) {
-          TableSpec spec = there.describe(name);
+        Database database = Database.openForeign(copy, options);
+        found = new ForeignTables(copy, database);
+        for (String name : database.tables()) {
+          TableSpec spec = database.describe(name);
           if (spec != null) {
-            found.tables.put(name, there.table(spec));
+            found.tables.put(name, database.table(spec));
           }
         }
         done = true;

@@ -146,7 +146,7 @@ public record FileReport(
    * @param innerPages inner nodes
    * @param longPages pages of values too long for a leaf
    * @param usedBytes the bytes in use in leaves
-   * @param roomBytes the capacity of leaves, in bytes
+   * @param capacityBytes the capacity of leaves, in bytes
    */
   public record Tree(
       String table,
@@ -159,7 +159,7 @@ public record FileReport(
       long innerPages,
       long longPages,
       long usedBytes,
-      long roomBytes) {
+      long capacityBytes) {
     /** {@return the number of its pages} */
     public long pages() {
       return leafPages + innerPages + longPages;
@@ -209,7 +209,7 @@ public record FileReport(
         sum.innerPages(),
         sum.longPages(),
         sum.usedBytes(),
-        sum.roomBytes());
+        sum.capacityBytes());
   }
 
   /** {@return whether there are no problems} */

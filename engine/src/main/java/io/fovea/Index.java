@@ -180,7 +180,7 @@ public final class Index<I, K, V> {
   private byte @Nullable [][] find(Transaction tx, byte[] key) {
     Tx t = tx.enter(index.table().database(), table);
     try {
-      requireThere(table, core);
+      requireUsable(table, core);
       StatementContext statementContext = tx.statementContext();
       MemorySegment pk = statementContext.keyStage(table.keyBytesMax + core.hints.bytes());
       int length = find(t, statementContext, key, pk);
@@ -193,7 +193,7 @@ public final class Index<I, K, V> {
         found, EntryReads.value(statementContext, t, table, core, pk, length, entry)
       };
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -215,14 +215,14 @@ public final class Index<I, K, V> {
     }
   }
 
-  static void requireThere(TableCore table, IndexCore core) {
-    table.requireThere();
+  static void requireUsable(TableCore table, IndexCore core) {
+    table.requireUsable();
     if (table.index(core.name) != core) {
       throw new InvalidUseException(
           "Index "
-              + core.shown()
+              + core.displayName()
               + " of table "
-              + table.shown()
+              + table.displayName()
               + " was dropped: open the table, and get the index from it.");
     }
   }
@@ -247,10 +247,10 @@ public final class Index<I, K, V> {
       int to = Math.min(all.size(), from + ByteReads.KEYS_MAX);
       Tx t = tx.enter(index.table().database(), table);
       try {
-        requireThere(table, core);
+        requireUsable(table, core);
         readAll(tx, t, tx.statementContext(), all, primary, values, from, to);
       } catch (TransactionAbortedException e) {
-        throw tx.doom(e);
+        throw tx.markAborted(e);
       } finally {
         tx.exit();
       }
@@ -274,14 +274,14 @@ public final class Index<I, K, V> {
       byte[] @Nullable [] values,
       int from,
       int to) {
-    byte[][] there = new byte[to - from][];
+    byte[][] entries = new byte[to - from][];
     int[] places = new int[to - from];
     int n = 0;
     for (int i = from; i < to; i++) {
       byte[] pk = primaryKey(tx, t, statementContext, all.get(i));
       if (pk != null) {
         primary[i] = pk;
-        there[n] = pk;
+        entries[n] = pk;
         places[n++] = i;
       }
     }
@@ -289,13 +289,16 @@ public final class Index<I, K, V> {
       return;
     }
     byte[] @Nullable [] read = new byte[n][];
-    ByteReads.readAll(t, statementContext, table, there, read, 0, n);
+    ByteReads.readAll(t, statementContext, table, entries, read, 0, n);
     for (int i = 0; i < n; i++) {
       byte[] value = read[i];
       if (value == null) {
         t.requireReadsValid();
         throw table.damaged(
-            "record that an entry of index " + core.shown() + " names, its size", t.page(), 1, -1);
+            "record that an entry of index " + core.displayName() + " names, its size",
+            t.page(),
+            1,
+            -1);
       }
       values[places[i]] = value;
     }
@@ -318,7 +321,7 @@ public final class Index<I, K, V> {
     try {
       VisibleRecords visible = VisibleRecords.of(tx, table, core);
       boolean found = scan.next();
-      return (visible == null ? found : visible.arrive(scan, found, false))
+      return (visible == null ? found : visible.completeMove(scan, found, false))
           ? EntryScan.copy(
               scan.valueSegment(), scan.valueOffset(), EntryReads.keyLength(table, core, scan))
           : null;
@@ -332,18 +335,18 @@ public final class Index<I, K, V> {
   /** Returns the interval of the entries that begin with a key. */
   private static Table.Interval<byte[]> at(IndexKeys.Encoded key) {
     return new Table.Interval<>(
-        key.bytes(), true, key.exact() ? key.bytes() : key.behind(), key.exact());
+        key.bytes(), true, key.exact() ? key.bytes() : key.after(), key.exact());
   }
 
   /** Returns the interval of the entries after those that begin with a key; null if it is empty. */
-  private static Table.@Nullable Interval<byte[]> behind(IndexKeys.Encoded key) {
-    byte[] from = key.exact() ? key.bytes() : key.behind();
+  private static Table.@Nullable Interval<byte[]> after(IndexKeys.Encoded key) {
+    byte[] from = key.exact() ? key.bytes() : key.after();
     return from == null ? null : new Table.Interval<>(from, !key.exact(), null, true);
   }
 
   /** Returns the interval of the entries up to and including those that begin with a key. */
   private static Table.Interval<byte[]> upTo(IndexKeys.Encoded key) {
-    return new Table.Interval<>(null, true, key.exact() ? key.bytes() : key.behind(), key.exact());
+    return new Table.Interval<>(null, true, key.exact() ? key.bytes() : key.after(), key.exact());
   }
 
   private Table.Interval<byte[]> between(@Nullable I from, @Nullable I to) {
@@ -433,11 +436,11 @@ public final class Index<I, K, V> {
     TableCore table = of.table().core();
     Tx t = tx.enter(of.table().database(), table);
     try {
-      requireThere(table, core);
+      requireUsable(table, core);
       TxScan scan = open(t, tx.statementContext(), core, interval, order);
       return new EntryScan<>(tx, of.table(), core, scan, coding);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -506,7 +509,7 @@ public final class Index<I, K, V> {
    * @return its key and value, or null if there is none
    */
   public Map.@Nullable Entry<K, V> higher(Transaction tx, I key) {
-    Table.Interval<byte[]> rest = behind(keys.encode(key));
+    Table.Interval<byte[]> rest = after(keys.encode(key));
     return rest == null ? null : nearest(tx, rest, ScanOrder.ASCENDING);
   }
 
@@ -564,20 +567,20 @@ public final class Index<I, K, V> {
     if (core.objects != null) {
       throw new InvalidUseException(
           "Index "
-              + core.shown()
+              + core.displayName()
               + " is an index of objects, and a Range needs keys with parts: use"
               + " scan(tx, from, to, order).");
     }
     Tx t = tx.enter(index.table().database(), table);
     try {
-      requireThere(table, core);
+      requireUsable(table, core);
       int stride = (core.entryBytesMax() + 7) & ~7;
       MemorySegment ends = tx.statementContext().entries(2L * stride);
       TxScan scan = range.open(t, core.tree, core, core.unique, order, ends, stride);
       return new IndexCursor<>(
           new EntryScan<>(tx, index.table(), core, scan, coding.get()), core, keys, order);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -705,7 +708,7 @@ public final class Index<I, K, V> {
     try (Cursor<K, V> c = open(tx, interval, order)) {
       return Page.read(
           limit,
-          after == null ? c.next() : c.seekBehind(Page.Token.key(table, core, order, after)),
+          after == null ? c.next() : c.seekAfter(Page.Token.key(table, core, order, after)),
           () -> Map.entry(c.key(), c.value()),
           () -> Page.Token.of(table, core, order, c.position()),
           c::next);
@@ -741,7 +744,7 @@ public final class Index<I, K, V> {
   private Estimate estimate(Transaction tx, Table.Interval<byte[]> interval) {
     tx.enter(index.table().database(), table);
     try {
-      requireThere(table, core);
+      requireUsable(table, core);
       if (isEmpty(interval)) {
         return new Estimate(0, 0);
       }
@@ -761,7 +764,7 @@ public final class Index<I, K, V> {
               interval.hiInclusive());
       return new Estimate(e.entries(), e.bytes());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }

@@ -98,8 +98,8 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
     if (order == ScanOrder.ASCENDING || to.exact()) {
       return to.bytes().length == 0 ? scan.first() : scan.seekTo(to.bytes());
     }
-    byte[] behind = to.behind();
-    return behind == null ? scan.first() : scan.seekBehind(behind);
+    byte[] behind = to.after();
+    return behind == null ? scan.first() : scan.seekAfter(behind);
   }
 
   /**
@@ -114,7 +114,7 @@ public final class IndexCursor<I, K, V> implements AutoCloseable {
     if (core.objects != null) {
       throw new InvalidUseException(
           "Index "
-              + core.shown()
+              + core.displayName()
               + " is an index of objects: get its key from the components of value().");
     }
     Key k = indexKey;

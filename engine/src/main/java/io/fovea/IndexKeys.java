@@ -21,7 +21,7 @@ abstract sealed class IndexKeys<I> {
      * Returns the smallest byte string above all that begin with these bytes; null if there is none
      * because these bytes are empty or all 0xFF.
      */
-    byte @Nullable [] behind() {
+    byte @Nullable [] after() {
       byte[] next = bytes.clone();
       int length = Tuple.successorOfPrefix(MemorySegment.ofArray(next), 0, next.length);
       return length == 0 ? null : Arrays.copyOf(next, length);

@@ -405,7 +405,7 @@ public final class Key implements KeyReader, KeyWriter {
     if (n == parts.length || !parts[n].nullable() || open) {
       throw mismatch("null");
     }
-    return ended(Tuple.putThere(segment, (int) base + length, false));
+    return ended(Tuple.putPresence(segment, (int) base + length, false));
   }
 
   private Key integer(long value) {
@@ -444,7 +444,7 @@ public final class Key implements KeyReader, KeyWriter {
       requireNext(type);
       if (parts[n].nullable() && type.isFixed()) {
         // Nothing can fail after this point, so the value may follow its presence flag.
-        Tuple.putThere(segment, (int) base + length++, true);
+        Tuple.putPresence(segment, (int) base + length++, true);
       }
     }
     return parts[n];
@@ -461,7 +461,7 @@ public final class Key implements KeyReader, KeyWriter {
   /** Returns the offset at which the next text or bytes begin, after checking that they fit. */
   private int valueAt(Field part) {
     int at = (int) base + length;
-    return part.nullable() ? Tuple.putThere(segment, at, true) : at;
+    return part.nullable() ? Tuple.putPresence(segment, at, true) : at;
   }
 
   private static ValueTooLargeException tooLong(Field part, int bytes) {
@@ -543,50 +543,50 @@ public final class Key implements KeyReader, KeyWriter {
 
   @Override
   public boolean getBoolean(Field part) {
-    return getBoolean(place(part));
+    return getBoolean(offset(part));
   }
 
   @Override
   public double getDouble(Field part) {
-    return getDouble(place(part));
+    return getDouble(offset(part));
   }
 
   @Override
   public UUID getUuid(Field part) {
-    return getUuid(place(part));
+    return getUuid(offset(part));
   }
 
   @Override
   public Instant getInstant(Field part) {
-    return getInstant(place(part));
+    return getInstant(offset(part));
   }
 
   @Override
   public BigDecimal getDecimal(Field part) {
-    return getDecimal(place(part));
+    return getDecimal(offset(part));
   }
 
   @Override
   public boolean isNull(Field part) {
-    return isNull(place(part));
+    return isNull(offset(part));
   }
 
   @Override
   public int getInt(Field part) {
-    return getInt(place(part));
+    return getInt(offset(part));
   }
 
   @Override
   public long getLong(Field part) {
-    return getLong(place(part));
+    return getLong(offset(part));
   }
 
   @Override
   public String getText(Field part) {
-    return getText(place(part));
+    return getText(offset(part));
   }
 
-  private int place(Field part) {
+  private int offset(Field part) {
     int i = part.ordinal();
     if (i < parts.length && parts[i] == part) {
       return i;

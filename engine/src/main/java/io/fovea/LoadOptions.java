@@ -155,12 +155,12 @@ public final class LoadOptions {
    * and at most a few times per second. If it throws an exception, the load ends and nothing is
    * loaded.
    *
-   * @param told the listener
+   * @param progress the listener
    * @return new options
    */
-  public LoadOptions progress(Consumer<? super LoadProgress> told) {
+  public LoadOptions progress(Consumer<? super LoadProgress> progress) {
     return new LoadOptions(
-        memoryBytes, ascending, fill, duplicates, Objects.requireNonNull(told, "told"));
+        memoryBytes, ascending, fill, duplicates, Objects.requireNonNull(progress, "progress"));
   }
 
   LoadSettings how() {

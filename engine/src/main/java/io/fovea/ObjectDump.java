@@ -138,7 +138,7 @@ public final class ObjectDump {
     Table.Interval<byte[]> interval = Table.Interval.of(null, null);
     if (plan != null && !texts.isEmpty()) {
       byte[] from = ObjectText.entry(plan.entries(), texts);
-      interval = Table.Interval.of(from, new IndexKeys.Encoded(from, false).behind());
+      interval = Table.Interval.of(from, new IndexKeys.Encoded(from, false).after());
     }
     return Index.open(tx, of, interval, order, Coding.IDENTITY);
   }

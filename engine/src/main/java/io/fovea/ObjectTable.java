@@ -57,7 +57,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
   }
 
   private Buffers take(Transaction tx) {
-    return Scratch.take(buffers, tx.slotOfMine(), Buffers::new);
+    return Scratch.take(buffers, tx.requireContext(), Buffers::new);
   }
 
   @Override
@@ -107,7 +107,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
       s.in.load((int) n);
       return decode(s.in, key);
     } finally {
-      s.giveBack();
+      s.releaseBorrowed();
     }
   }
 
@@ -119,7 +119,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
       codec.writeKey(s.key, key);
       bytes.lockForUpdate(tx, s.keySegment());
     } finally {
-      s.giveBack();
+      s.releaseBorrowed();
     }
   }
 
@@ -147,7 +147,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
           "The object is of version "
               + stored
               + " of table "
-              + bytes.table().core().shown()
+              + bytes.table().core().displayName()
               + ", but this handle is of version "
               + version
               + ": use the handle that Database.table returned for the new class.");
@@ -162,7 +162,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
     if (version == 0) {
       throw new InvalidUseException(
           "Table "
-              + bytes.table().core().shown()
+              + bytes.table().core().displayName()
               + " was opened read-only with a class that is newer than its objects.");
     }
     s.key.clear();
@@ -170,7 +170,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
       codec.writeKeyOf(s.key, value);
     } else {
       codec.writeKey(s.key, key);
-      requireItsOwn(s, key, value);
+      requireMatchingKey(s, key, value);
     }
     s.object.clear();
     s.object.putByte((byte) version);
@@ -198,7 +198,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
     return found;
   }
 
-  private void requireItsOwn(Buffers s, K key, V value) {
+  private void requireMatchingKey(Buffers s, K key, V value) {
     if (codec.hasId()) {
       s.object.clear();
       codec.writeKeyOf(s.object, value);
@@ -219,7 +219,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
         bytes.put(tx, s.keySegment(), s.objectSegment());
       }
     } finally {
-      s.giveBack();
+      s.releaseBorrowed();
     }
   }
 
@@ -251,7 +251,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
       codec.writeKey(s.key, key);
       return bytes.delete(tx, s.keySegment());
     } finally {
-      s.giveBack();
+      s.releaseBorrowed();
     }
   }
 

@@ -353,7 +353,7 @@ public final class Options {
         pool(),
         experiments().timestampsInBuffer(),
         locationCacheBytes(),
-        experiments().placeDirectory(),
+        experiments().locationCacheLayout(),
         transactionConfig());
   }
 

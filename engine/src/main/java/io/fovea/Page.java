@@ -138,9 +138,9 @@ public record Page<T>(List<T> items, @Nullable String next) {
       if (b.getLong() != identity(table, index)) {
         throw new InvalidUseException(
             "The page token belongs to another table or index than "
-                + (index == null ? "" : "index " + index.shown() + " of ")
+                + (index == null ? "" : "index " + index.displayName() + " of ")
                 + "table "
-                + table.shown()
+                + table.displayName()
                 + ": use it only where it was created.");
       }
       if (ordered != order.ordinal()) {

@@ -234,7 +234,7 @@ public final class Row implements RowReader {
           "The key belongs to another table or to an index: it is one of " + out.spec() + ".");
     }
     Transaction tx = reader;
-    if (tx == null || !tx.isMine()) {
+    if (tx == null || !tx.isOwnedByCurrentThread()) {
       throw tx == null && limit >= 0 ? RowRefusal.noKey() : refusal(null, null);
     }
     out.load(segment, buffer.keyBase(), buffer.keyLength());
@@ -342,7 +342,7 @@ public final class Row implements RowReader {
    * @return this
    */
   public Row setInt(Field field, int value) {
-    long at = place(field, FieldType.INT32, 0);
+    long at = offset(field, FieldType.INT32, 0);
     if (Mem.getInt(segment, at) != value) {
       Mem.putInt(segment, at, value);
       mark(field);
@@ -358,7 +358,7 @@ public final class Row implements RowReader {
    * @return this
    */
   public Row setLong(Field field, long value) {
-    long at = place(field, FieldType.INT64, 0);
+    long at = offset(field, FieldType.INT64, 0);
     if (Mem.getLong(segment, at) != value) {
       Mem.putLong(segment, at, value);
       mark(field);
@@ -379,7 +379,7 @@ public final class Row implements RowReader {
     Objects.requireNonNull(value, "value");
     // Checked as a whole before anything is written, so that a refused value changes nothing.
     int bytes = Utf8.length(value);
-    long at = place(field, FieldType.TEXT, bytes);
+    long at = offset(field, FieldType.TEXT, bytes);
     int width = field.width();
     if (bytes > width) {
       throw tooLong(field, bytes);
@@ -404,7 +404,7 @@ public final class Row implements RowReader {
   public Row setBytes(Field field, byte[] value, int offset, int len) {
     Objects.requireNonNull(value, "value");
     Objects.checkFromIndexSize(offset, len, value.length);
-    long at = place(field, variable(field), len);
+    long at = offset(field, variable(field), len);
     if (len > field.width()) {
       throw tooLong(field, len);
     }
@@ -427,7 +427,7 @@ public final class Row implements RowReader {
    */
   public Row setBytes(Field field, MemorySegment value, long offset, int len) {
     Objects.checkFromIndexSize(offset, len, value.byteSize());
-    long at = place(field, variable(field), len);
+    long at = offset(field, variable(field), len);
     if (len > field.width()) {
       throw tooLong(field, len);
     }
@@ -458,7 +458,7 @@ public final class Row implements RowReader {
    * @return this
    */
   public Row setBoolean(Field field, boolean value) {
-    long at = place(field, FieldType.BOOLEAN, 0);
+    long at = offset(field, FieldType.BOOLEAN, 0);
     byte b = (byte) (value ? 1 : 0);
     if (Mem.getByte(segment, at) != b) {
       Mem.putByte(segment, at, b);
@@ -475,7 +475,7 @@ public final class Row implements RowReader {
    * @return this
    */
   public Row setDouble(Field field, double value) {
-    long at = place(field, FieldType.FLOAT64, 0);
+    long at = offset(field, FieldType.FLOAT64, 0);
     long bits = Double.doubleToLongBits(value);
     if (Mem.getLong(segment, at) != bits) {
       Mem.putLong(segment, at, bits);
@@ -493,7 +493,7 @@ public final class Row implements RowReader {
    */
   public Row setUuid(Field field, UUID value) {
     Objects.requireNonNull(value, "value");
-    long at = place(field, FieldType.UUID, 0);
+    long at = offset(field, FieldType.UUID, 0);
     long high = value.getMostSignificantBits();
     long low = value.getLeastSignificantBits();
     if (Mem.getLongBE(segment, at) != high || Mem.getLongBE(segment, at + 8) != low) {
@@ -513,7 +513,7 @@ public final class Row implements RowReader {
    */
   public Row setInstant(Field field, Instant value) {
     Objects.requireNonNull(value, "value");
-    if (Times.putRow(segment, place(field, FieldType.INSTANT, 0), value)) {
+    if (Times.putRow(segment, offset(field, FieldType.INSTANT, 0), value)) {
       mark(field);
     }
     return this;
@@ -531,7 +531,7 @@ public final class Row implements RowReader {
     Objects.requireNonNull(value, "value");
     require(field, FieldType.DECIMAL);
     BigDecimal fits = Decimals.fit(value, field.precision(), field.scale(), "field " + field);
-    long at = place(field, FieldType.DECIMAL, 0);
+    long at = offset(field, FieldType.DECIMAL, 0);
     if (Decimals.putRow(segment, at, field.width(), fits)) {
       mark(field);
     }
@@ -587,8 +587,8 @@ public final class Row implements RowReader {
     return isPlain(field, type) ? base + field.offset() : nullableAt(field, type);
   }
 
-  private long place(Field field, FieldType type, int bytes) {
-    return isPlain(field, type) ? base + field.offset() : nullablePlace(field, type, bytes);
+  private long offset(Field field, FieldType type, int bytes) {
+    return isPlain(field, type) ? base + field.offset() : nullableOffset(field, type, bytes);
   }
 
   /** Returns whether a field is usable and not nullable: the fast path. */
@@ -599,7 +599,7 @@ public final class Row implements RowReader {
         && plain[i] == field
         && field.type() == type
         && field.end() <= limit
-        && (tx == null || tx.isMine());
+        && (tx == null || tx.isOwnedByCurrentThread());
   }
 
   private long nullableAt(Field field, FieldType type) {
@@ -610,7 +610,7 @@ public final class Row implements RowReader {
     return base + field.offset();
   }
 
-  private long nullablePlace(Field field, FieldType type, int bytes) {
+  private long nullableOffset(Field field, FieldType type, int bytes) {
     require(field, type);
     if (!field.type().isFixed() && bytes > field.width()) {
       throw tooLong(field, bytes);
@@ -629,7 +629,7 @@ public final class Row implements RowReader {
         || fields[i] != field
         || field.type() != type
         || field.end() > limit
-        || reader != null && !reader.isMine()) {
+        || reader != null && !reader.isOwnedByCurrentThread()) {
       throw refusal(field, type);
     }
   }
@@ -640,7 +640,7 @@ public final class Row implements RowReader {
 
   /** Throws unless the whole row is readable now. */
   void requireWhole() {
-    if (limit != size || reader != null && !reader.isMine()) {
+    if (limit != size || reader != null && !reader.isOwnedByCurrentThread()) {
       throw refusal(null, null);
     }
   }
@@ -660,7 +660,7 @@ public final class Row implements RowReader {
     InvalidUseException wrong =
         field == null || type == null ? null : RowRefusal.ofField(layout, field, type);
     if (wrong == null && reader != null) {
-      reader.requireMine("The row can't be used outside of the transaction that read it");
+      reader.requireOwner("The row can't be used outside of the transaction that read it");
     }
     return wrong != null ? wrong : RowRefusal.ofContents(field, limit, size);
   }
@@ -668,7 +668,7 @@ public final class Row implements RowReader {
   /** Returns a readable form of the fields, for messages and debuggers. */
   @Override
   public String toString() {
-    if (limit < 0 || reader != null && !reader.isMine()) {
+    if (limit < 0 || reader != null && !reader.isOwnedByCurrentThread()) {
       return "Row[void]";
     }
     return RowText.of(fields, segment, base, limit);

@@ -172,9 +172,9 @@ public final class RowCursor implements AutoCloseable {
 
   /** Moves to the next record. Called within an operation. */
   boolean advance() {
-    boolean again = visible != null && visible.again(false);
+    boolean again = visible != null && visible.mustRecheck(false);
     leave();
-    return arrive(again || scan != null && scan.next(), false);
+    return completeMove(again || scan != null && scan.next(), false);
   }
 
   /** Clears the current record before a move, in case the scan throws. */
@@ -186,15 +186,15 @@ public final class RowCursor implements AutoCloseable {
     keyRead = false;
     on = false;
     if (visible != null) {
-      visible.leave();
+      visible.beginMove();
     }
   }
 
   /** Skips hidden records in the direction of the move. */
-  private boolean arrive(boolean found, boolean back) {
-    boolean there = visible == null ? found : visible.arrive(scan, found, back);
-    on = there;
-    return there;
+  private boolean completeMove(boolean found, boolean back) {
+    boolean moved = visible == null ? found : visible.completeMove(scan, found, back);
+    on = moved;
+    return moved;
   }
 
   /**
@@ -204,7 +204,7 @@ public final class RowCursor implements AutoCloseable {
    * @return the length of the primary key
    */
   int entryValue(MemorySegment out) {
-    TxScan s = standing();
+    TxScan s = currentScan();
     int len = keyLength(s);
     Mem.copy(s.valueSegment(), s.valueOffset(), out, 0, s.valueLength());
     return len;
@@ -212,7 +212,7 @@ public final class RowCursor implements AutoCloseable {
 
   /** Returns the handle of the current entry's read, or a negative number. */
   int entryHandle() {
-    return standing().handle();
+    return currentScan().handle();
   }
 
   private int keyLength(TxScan s) {
@@ -234,7 +234,7 @@ public final class RowCursor implements AutoCloseable {
     }
   }
 
-  private TxScan standing() {
+  private TxScan currentScan() {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
@@ -248,7 +248,7 @@ public final class RowCursor implements AutoCloseable {
       if (tx.isActive()) {
         throw new InvalidUseException("The cursor is closed.");
       }
-      tx.requireMine("The cursor has ended with its transaction");
+      tx.requireOwner("The cursor has ended with its transaction");
     }
     return tx.enter(of.database());
   }
@@ -267,7 +267,7 @@ public final class RowCursor implements AutoCloseable {
     try {
       return advance();
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -284,11 +284,11 @@ public final class RowCursor implements AutoCloseable {
   public boolean previous() {
     enter();
     try {
-      boolean again = visible != null && visible.again(true);
+      boolean again = visible != null && visible.mustRecheck(true);
       leave();
-      return arrive(again || scan != null && scan.previous(), true);
+      return completeMove(again || scan != null && scan.previous(), true);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -306,9 +306,9 @@ public final class RowCursor implements AutoCloseable {
     enter();
     try {
       leave();
-      return arrive(scan != null && scan.first(), false);
+      return completeMove(scan != null && scan.first(), false);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -326,9 +326,9 @@ public final class RowCursor implements AutoCloseable {
     enter();
     try {
       leave();
-      return arrive(scan != null && scan.last(), true);
+      return completeMove(scan != null && scan.last(), true);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -360,16 +360,16 @@ public final class RowCursor implements AutoCloseable {
       int stride = stride(table, index);
       MemorySegment stage = tx.statementContext().entries(2L * stride);
       boolean exact = index == null || index.unique;
-      return arrive(Range.seek(s, to, exact, stage, stride), false);
+      return completeMove(Range.seek(s, to, exact, stage, stride), false);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
   }
 
   /** Moves to the first record after a {@link #position}, which need not exist. */
-  boolean seekBehind(byte[] position) {
+  boolean seekAfter(byte[] position) {
     enter();
     try {
       leave();
@@ -379,9 +379,9 @@ public final class RowCursor implements AutoCloseable {
       }
       MemorySegment stage = tx.statementContext().entries(position.length);
       Mem.putBytes(stage, 0, position, 0, position.length);
-      return arrive(s.seek(stage, 0, position.length, false), false);
+      return completeMove(s.seek(stage, 0, position.length, false), false);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -391,7 +391,7 @@ public final class RowCursor implements AutoCloseable {
   byte[] position() {
     enter();
     try {
-      TxScan s = standing();
+      TxScan s = currentScan();
       byte[] key = new byte[s.keyLength()];
       Mem.getBytes(s.keySegment(), s.keyOffset(), key, 0, key.length);
       return key;
@@ -413,7 +413,7 @@ public final class RowCursor implements AutoCloseable {
   public Row row() {
     Tx t = enter();
     try {
-      TxScan s = standing();
+      TxScan s = currentScan();
       Row r = row;
       if (r == null) {
         r = of.row(memory);
@@ -425,7 +425,7 @@ public final class RowCursor implements AutoCloseable {
       }
       return r;
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -439,9 +439,9 @@ public final class RowCursor implements AutoCloseable {
         throw new InvalidUseException(
             "The row belongs to another table: it is one of " + out.layout() + ".");
       }
-      read(t, standing(), out);
+      read(t, currentScan(), out);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -467,7 +467,7 @@ public final class RowCursor implements AutoCloseable {
     }
     // Use the entry, not the key object, which the program may have changed.
     int pkLength = keyLength(s);
-    boolean there =
+    boolean moved =
         RowIndex.resolve(
             tx,
             t,
@@ -480,7 +480,7 @@ public final class RowCursor implements AutoCloseable {
             s.valueOffset() + pkLength,
             s.handle(),
             r);
-    if (!there) {
+    if (!moved) {
       throw new InvalidUseException("The record under the cursor has expired.");
     }
   }
@@ -495,10 +495,10 @@ public final class RowCursor implements AutoCloseable {
   public Key key() {
     enter();
     try {
-      standing();
+      currentScan();
       return primaryKey();
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -511,7 +511,7 @@ public final class RowCursor implements AutoCloseable {
       key = k;
     }
     if (!keyRead) {
-      TxScan s = standing();
+      TxScan s = currentScan();
       if (index == null) {
         requireKey(s, table.keyBytesMax);
         k.load(s.keySegment(), s.keyOffset(), s.keyLength());
@@ -538,7 +538,7 @@ public final class RowCursor implements AutoCloseable {
     }
     enter();
     try {
-      TxScan s = standing();
+      TxScan s = currentScan();
       Key k = indexKey;
       if (k == null) {
         k = new Key(i.entry, i, memory, rowBytes(of) + align(table.key.maxBytes()));
@@ -548,7 +548,7 @@ public final class RowCursor implements AutoCloseable {
       k.load(s.keySegment(), s.keyOffset(), s.keyLength());
       return k;
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -565,12 +565,12 @@ public final class RowCursor implements AutoCloseable {
       closed = true;
       return;
     }
-    tx.requireMine("The cursor can't be closed");
+    tx.requireOwner("The cursor can't be closed");
     if (tx.statementContext().enter()) {
       try {
         release();
       } catch (TransactionAbortedException e) {
-        throw tx.doom(e);
+        throw tx.markAborted(e);
       } finally {
         tx.exit();
       }
@@ -584,14 +584,14 @@ public final class RowCursor implements AutoCloseable {
     closed = true;
     on = false;
     tx.closed(this);
-    giveBack(tx.statementContext());
+    releaseObjects(tx.statementContext());
     if (s != null) {
       s.close();
     }
   }
 
   /** Invalidates the objects handed out, since another cursor may reuse their memory. */
-  private void giveBack(StatementContext statementContext) {
+  private void releaseObjects(StatementContext statementContext) {
     if (row != null) {
       row.end();
     }
@@ -601,7 +601,7 @@ public final class RowCursor implements AutoCloseable {
     if (indexKey != null) {
       indexKey.end();
     }
-    statementContext.give(memory);
+    statementContext.releaseBlock(memory);
   }
 
   /**
@@ -626,10 +626,12 @@ public final class RowCursor implements AutoCloseable {
     scan = null;
     closed = true;
     on = false;
-    giveBack(statementContext);
+    releaseObjects(statementContext);
     Throwable s = site;
     if (s != null) {
-      of.database().leaks().report("A cursor of table " + table.shown() + " was not closed", s);
+      of.database()
+          .leaks()
+          .report("A cursor of table " + table.displayName() + " was not closed", s);
     }
   }
 }

@@ -120,7 +120,7 @@ public final class RowIndex extends RowRangeOperations {
       require(indexKey);
       if (out.owner() != tableCore) {
         throw new InvalidUseException(
-            "The row does not belong to table " + tableCore.shown() + ".");
+            "The row does not belong to table " + tableCore.displayName() + ".");
       }
       out.invalidate();
       StatementContext statementContext = tx.statementContext();
@@ -165,7 +165,7 @@ public final class RowIndex extends RowRangeOperations {
       }
       return resolve(tx, t, tableCore, core, pk, 0, pkLen, pk, pkLen, entry, out);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -250,7 +250,10 @@ public final class RowIndex extends RowRangeOperations {
   /** Reports an entry whose value is not a primary key and a hint. */
   static CorruptionException wrongKey(TableCore table, IndexCore index, long page, int length) {
     return table.damaged(
-        "length of a primary key in index " + index.shown() + " of table " + table.shown(),
+        "length of a primary key in index "
+            + index.displayName()
+            + " of table "
+            + table.displayName(),
         page,
         table.keyBytesMax,
         length);
@@ -294,7 +297,7 @@ public final class RowIndex extends RowRangeOperations {
         throw new InvalidUseException("The transaction has deleted the record under the cursor.");
       }
       throw table.damaged(
-          "record that an entry of index " + index.shown() + " names, its size",
+          "record that an entry of index " + index.displayName() + " names, its size",
           t.page(),
           out.size(),
           n);
@@ -318,10 +321,10 @@ public final class RowIndex extends RowRangeOperations {
     requireRows();
     Tx t = tx.enter(table.database(), tableCore);
     try {
-      requireThere();
+      requireUsable();
       return RowCursor.open(tx, t, table, core, range, order);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -340,10 +343,10 @@ public final class RowIndex extends RowRangeOperations {
     requireRows();
     tx.enter(table.database(), tableCore);
     try {
-      requireThere();
+      requireUsable();
       return RowCursor.estimate(tx.statementContext(), table.core(), core, range);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -371,7 +374,7 @@ public final class RowIndex extends RowRangeOperations {
   }
 
   private TreeCounts counts() {
-    requireThere();
+    requireUsable();
     return table.database().counts(core.tree);
   }
 
@@ -379,7 +382,7 @@ public final class RowIndex extends RowRangeOperations {
     if (tableCore.layout == null) {
       throw new InvalidUseException(
           "Index "
-              + core.shown()
+              + core.displayName()
               + (core.objects != null
                   ? " is an index of objects: get it with Table.index."
                   : " is an index of byte strings: get it with RowTable.bytes().index."));
@@ -387,7 +390,7 @@ public final class RowIndex extends RowRangeOperations {
   }
 
   private void require(Key key) {
-    requireThere();
+    requireUsable();
     requireOwn(key, core);
     if (key.length() > core.tree.maxKeySize()) {
       throw core.keyTooLong(key.length());
@@ -401,19 +404,19 @@ public final class RowIndex extends RowRangeOperations {
     }
   }
 
-  private void requireThere() {
-    tableCore.requireThere();
+  private void requireUsable() {
+    tableCore.requireUsable();
     if (tableCore.index(core.name) != core) {
       throw new InvalidUseException(
           "Index "
-              + core.shown()
+              + core.displayName()
               + " was dropped, or its table was opened again: get the index from the new handle.");
     }
   }
 
   @Override
   public String toString() {
-    return spec + " of table " + tableCore.shown();
+    return spec + " of table " + tableCore.displayName();
   }
 
   /** The callbacks of the schema into the API. */
@@ -434,7 +437,7 @@ public final class RowIndex extends RowRangeOperations {
             try {
               piece.run(tx.statementContext(), t, tx.attempt());
             } catch (TransactionAbortedException e) {
-              throw tx.doom(e);
+              throw tx.markAborted(e);
             } finally {
               tx.exit();
             }

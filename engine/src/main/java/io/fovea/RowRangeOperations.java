@@ -252,7 +252,7 @@ public abstract sealed class RowRangeOperations permits RowTable, RowIndex {
           limit,
           after == null
               ? c.next()
-              : c.seekBehind(Page.Token.key(tableCore(), indexCore(), order, after)),
+              : c.seekAfter(Page.Token.key(tableCore(), indexCore(), order, after)),
           () -> mapper.apply(c.key(), c.row()),
           () -> Page.Token.of(tableCore(), indexCore(), order, c.position()),
           c::next);

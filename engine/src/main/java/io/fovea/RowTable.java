@@ -131,7 +131,7 @@ public final class RowTable extends RowRangeOperations {
   private void requireRows() {
     if (spec.isBytes()) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " holds byte strings: use bytes() instead of rows.");
+          "Table " + core.displayName() + " holds byte strings: use bytes() instead of rows.");
     }
   }
 
@@ -167,7 +167,11 @@ public final class RowTable extends RowRangeOperations {
   private int bytes(Projection fields) {
     if (spec.isBytes() || !fields.layout().equals(spec.layout())) { // usually the same list
       throw new InvalidUseException(
-          "The projection is one of " + fields.layout() + ", not of table " + core.shown() + ".");
+          "The projection is one of "
+              + fields.layout()
+              + ", not of table "
+              + core.displayName()
+              + ".");
     }
     return fields.bytes();
   }
@@ -199,7 +203,7 @@ public final class RowTable extends RowRangeOperations {
       require(key);
       t.lockForUpdate(core.tree, key.segment(), key.base(), key.length());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -216,7 +220,7 @@ public final class RowTable extends RowRangeOperations {
               core.tree, key.segment(), key.base(), key.length(), out.segment(), out.base(), bytes);
       return n >= 0 && out.read(tx, t, core, key.segment(), key.base(), key.length(), n, bytes);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -239,7 +243,7 @@ public final class RowTable extends RowRangeOperations {
       return n >= 0
           && core.shows(tx.statementContext(), t, key.segment(), key.base(), key.length(), n);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -274,7 +278,7 @@ public final class RowTable extends RowRangeOperations {
     try {
       return batch.read(tx, t, bytes);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -316,7 +320,7 @@ public final class RowTable extends RowRangeOperations {
       core.insert(
           t, key.segment(), key.base(), key.length(), row.segment(), row.base(), row.size());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -362,7 +366,7 @@ public final class RowTable extends RowRangeOperations {
           row.base(),
           row.size());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -409,7 +413,7 @@ public final class RowTable extends RowRangeOperations {
       }
       record.unchanged();
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -429,12 +433,12 @@ public final class RowTable extends RowRangeOperations {
       require(key);
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
-      return core.looks(indexes)
+      return core.deleteReadsRecord(indexes)
           ? IndexMaintenance.delete(
               tx.statementContext(), t, core, indexes, key.segment(), key.base(), key.length())
           : t.delete(core.tree, key.segment(), key.base(), key.length());
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -480,12 +484,12 @@ public final class RowTable extends RowRangeOperations {
     RowCursor.checkMost(most);
     Tx t = tx.enter(database, core);
     try {
-      core.requireThere();
+      core.requireUsable();
       core.requireChangeable();
       t.requireWritable();
       return RowCursor.delete(tx, t, core, range, most);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -546,10 +550,10 @@ public final class RowTable extends RowRangeOperations {
     requireRows();
     Tx t = tx.enter(database, core);
     try {
-      core.requireThere();
+      core.requireUsable();
       return RowCursor.open(tx, t, this, null, range, order);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -577,10 +581,10 @@ public final class RowTable extends RowRangeOperations {
     requireRows();
     tx.enter(database, core);
     try {
-      core.requireThere();
+      core.requireUsable();
       return RowCursor.estimate(tx.statementContext(), core, null, range);
     } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
+      throw tx.markAborted(e);
     } finally {
       tx.exit();
     }
@@ -620,7 +624,7 @@ public final class RowTable extends RowRangeOperations {
   }
 
   private TreeCounts counts() {
-    core.requireThere();
+    core.requireUsable();
     return database.counts(core.tree);
   }
 
@@ -637,7 +641,7 @@ public final class RowTable extends RowRangeOperations {
     IndexCore found = core.index(name);
     if (found == null) {
       throw new IllegalArgumentException(
-          "Table " + core.shown() + " has no index \"" + name + "\".");
+          "Table " + core.displayName() + " has no index \"" + name + "\".");
     }
     for (IndexSpec i : spec.indexes()) {
       if (i.name().equals(name)) {
@@ -645,7 +649,7 @@ public final class RowTable extends RowRangeOperations {
       }
     }
     throw new IllegalArgumentException(
-        "Table " + core.shown() + " was opened without its index \"" + name + "\".");
+        "Table " + core.displayName() + " was opened without its index \"" + name + "\".");
   }
 
   /**
@@ -694,7 +698,8 @@ public final class RowTable extends RowRangeOperations {
 
   ByteTable byteTable() {
     if (!spec.isBytes()) {
-      throw new InvalidUseException("Table " + core.shown() + " holds rows, not byte strings.");
+      throw new InvalidUseException(
+          "Table " + core.displayName() + " holds rows, not byte strings.");
     }
     return new ByteTable(this);
   }
@@ -703,7 +708,7 @@ public final class RowTable extends RowRangeOperations {
 
   void require(Key key) {
     if (core.isDropped()) {
-      core.requireThere();
+      core.requireUsable();
     }
     String unfit = key.unfit(core);
     if (unfit != null) {
@@ -720,7 +725,7 @@ public final class RowTable extends RowRangeOperations {
           "The row belongs to another table: it is one of " + row.layout() + ".");
     }
     if (core.isDropped()) {
-      core.requireThere();
+      core.requireUsable();
     }
   }
 

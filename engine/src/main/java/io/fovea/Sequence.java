@@ -121,7 +121,7 @@ public final class Sequence {
    *
    * @return their number; at most {@link Long#MAX_VALUE}
    */
-  public long left() {
+  public long remaining() {
     return core.left();
   }
 

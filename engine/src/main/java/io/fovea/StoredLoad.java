@@ -39,7 +39,7 @@ final class StoredLoad implements AutoCloseable {
     }
     long most = core.tree.maxValueSize();
     if (valueBytes > most) {
-      throw new ValueTooLargeException("table " + core.shown(), valueBytes, most);
+      throw new ValueTooLargeException("table " + core.displayName(), valueBytes, most);
     }
     if (keyBytes + valueBytes > stage.byteSize()) {
       arena.close();

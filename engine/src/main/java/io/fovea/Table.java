@@ -139,7 +139,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
 
   private InvalidUseException rows() {
     return new InvalidUseException(
-        "Table " + table().core().shown() + " contains rows: use RowTable for them.");
+        "Table " + table().core().displayName() + " contains rows: use RowTable for them.");
   }
 
   /** {@return the number of committed records: see {@link RowTable#count}} */
@@ -446,7 +446,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   public <I> Index<I, K, V> index(String name, Class<I> keys) {
     throw new InvalidUseException(
         "Table "
-            + table().core().shown()
+            + table().core().displayName()
             + " is viewed through codecs, which have no indexes: use RowTable.index for rows, or"
             + " RowTable.bytes().index for byte strings.");
   }
@@ -659,7 +659,7 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
           limit,
           after == null
               ? c.next()
-              : c.seekBehind(Page.Token.key(table().core(), null, order, after)),
+              : c.seekAfter(Page.Token.key(table().core(), null, order, after)),
           () -> Map.entry(c.key(), c.value()),
           () -> Page.Token.of(table().core(), null, order, c.position()),
           c::next);

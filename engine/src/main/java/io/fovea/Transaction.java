@@ -131,9 +131,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /** Returns the statement context, after checking that the calling thread may use it. */
-  StatementContext slotOfMine() {
-    if (!isMine()) {
-      requireMine("The transaction can't be used");
+  StatementContext requireContext() {
+    if (!isOwnedByCurrentThread()) {
+      requireOwner("The transaction can't be used");
     }
     return statementContext;
   }
@@ -142,14 +142,14 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return tx;
   }
 
-  boolean isMine() {
+  boolean isOwnedByCurrentThread() {
     return state == State.ACTIVE && owner == Thread.currentThread();
   }
 
   /** Begins an operation of the calling thread; {@link #exit} must follow. */
   Tx enter(Database db) {
-    if (!isMine() || db != database || tx.epoch() != epoch) {
-      requireMine("The transaction can't be used");
+    if (!isOwnedByCurrentThread() || db != database || tx.epoch() != epoch) {
+      requireOwner("The transaction can't be used");
       throw new InvalidUseException(
           db != database
               ? "The transaction belongs to another database."
@@ -188,7 +188,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       refusal = c.stale(); // the transaction has read the catalog entry of a table dropped since
     }
     exit();
-    throw refusal instanceof TransactionAbortedException e ? doom(e) : refusal;
+    throw refusal instanceof TransactionAbortedException e ? markAborted(e) : refusal;
   }
 
   /** Replaces a pending deletion of the whole table with deletions of its individual records. */
@@ -198,7 +198,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       RangeDeletion.spread(statementContext, t, core, c);
       done = true;
     } catch (TransactionAbortedException e) {
-      throw doom(e);
+      throw markAborted(e);
     } catch (RuntimeException | Error e) {
       statementContext.markRollbackOnly(e); // its reads are no longer valid
       throw e;
@@ -248,7 +248,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /** Throws {@link InvalidUseException} unless the transaction is active in the calling thread. */
-  void requireMine(String what) {
+  void requireOwner(String what) {
     if (owner != Thread.currentThread()) {
       throw new InvalidUseException(
           what
@@ -267,7 +267,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /** Marks the transaction as rollback-only, even if the program swallows the exception. */
-  TransactionAbortedException doom(TransactionAbortedException e) {
+  TransactionAbortedException markAborted(TransactionAbortedException e) {
     statementContext.markRollbackOnly(e);
     return e;
   }
@@ -280,7 +280,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /** Returns the abort that an operation has thrown and the body may have swallowed, or null. */
-  private @Nullable TransactionAbortedException swallowedAbort() {
+  private @Nullable TransactionAbortedException ignoredAbort() {
     return statementContext.broken() instanceof TransactionAbortedException e
         ? new TransactionAbortedException(e.abortCause(), "An earlier operation was aborted.")
         : null;
@@ -341,7 +341,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       CatalogTransaction c = catalog;
       if (c != null) {
         c.forEachChange(
-            (name, there) -> sum[0] += digest(there ? 1 : 2, name),
+            (name, present) -> sum[0] += digest(present ? 1 : 2, name),
             core -> names.put(core.tree, utf8(core)));
       }
       return sum[0] + t.digest(tree -> names.computeIfAbsent(tree, this::name), rangesDigest == 0);
@@ -384,7 +384,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     try {
       return what.apply(catalogChanges());
     } catch (TransactionAbortedException e) {
-      throw doom(e);
+      throw markAborted(e);
     } catch (Error e) {
       statementContext.markRollbackOnly(e); // the change may be incomplete
       throw e;
@@ -452,9 +452,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *
    * @return the handle; wait for it, or query it, before you disclose the commit or its reads
    */
-  public CommitHandle commitAhead() {
+  public CommitHandle commitPipelined() {
     requireExplicit("A body can't commit ahead of the log: run it with Database.runPipelined.");
-    return commitForReceipt();
+    return commitForHandle();
   }
 
   /**
@@ -462,12 +462,12 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    */
   private void requireExplicit(String otherwise) {
     if (managed) {
-      requireMine("The transaction can't be committed");
+      requireOwner("The transaction can't be committed");
       throw new InvalidUseException(otherwise);
     }
   }
 
-  CommitHandle commitForReceipt() {
+  CommitHandle commitForHandle() {
     if (afterCommit != null) {
       throw new InvalidUseException(
           "A transaction with afterCommit can't commit ahead of the log, because its"
@@ -522,7 +522,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * itself may rest on an inconsistent state, so that is reported first.
    */
   private TransactionAbortedException rollbackOnlyAbort(Tx t) {
-    TransactionAbortedException abort = swallowedAbort();
+    TransactionAbortedException abort = ignoredAbort();
     if (abort != null) {
       return abort;
     }
@@ -556,7 +556,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         t.rollback(epoch);
       }
       if (!valid) {
-        TransactionAbortedException abort = swallowedAbort();
+        TransactionAbortedException abort = ignoredAbort();
         throw abort != null ? abort : new TransactionAbortedException(AbortCause.VALIDATION);
       }
     } catch (Throwable e) {
@@ -582,7 +582,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   @Override
   public void close() {
     if (state == State.ACTIVE) {
-      requireMine("The transaction can't be closed");
+      requireOwner("The transaction can't be closed");
       if (managed) {
         rollback();
       } else {
@@ -610,14 +610,14 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * <p>A read-only transaction may have actions. The actions of a body that {@linkplain
    * TxOptions#joining joins} another transaction belong to that one. There is no limit on their
    * number; an action added twice runs twice. {@link Database#runPipelined} and {@link
-   * #commitAhead} refuse a transaction that has actions.
+   * #commitPipelined} refuse a transaction that has actions.
    *
    * @param action the action
    * @since 0.1.0
    */
   public void afterCommit(Runnable action) {
     Objects.requireNonNull(action, "action");
-    requireMine("No action can be added");
+    requireOwner("No action can be added");
     List<Runnable> actions = afterCommit;
     if (actions == null) {
       actions = new ArrayList<>(2);
@@ -687,7 +687,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       abandon();
       return null;
     }
-    Throwable end = state == State.ACTIVE ? swallowedAbort() : failure;
+    Throwable end = state == State.ACTIVE ? ignoredAbort() : failure;
     if (end != null) {
       abandon();
       return failed(thrown, end);

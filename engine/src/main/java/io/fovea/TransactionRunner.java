@@ -318,7 +318,7 @@ public abstract sealed class TransactionRunner permits Catalog {
     // Option values that every transaction needs.
     private final boolean readOnly;
     private final long timeoutNanos;
-    private final int patience;
+    private final int pessimisticAfter;
 
     private final Leaks leaks;
 
@@ -340,7 +340,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       this.leaks = leaks;
       this.readOnly = options.readOnly();
       this.timeoutNanos = Waits.nanos(options.transactions().timeout());
-      this.patience = options.transactions().pessimisticAfterAborts();
+      this.pessimisticAfter = options.transactions().pessimisticAfterAborts();
     }
 
     boolean isInBody() {
@@ -366,7 +366,8 @@ public abstract sealed class TransactionRunner permits Catalog {
         return join(outer, txOptions, work, task, ahead);
       }
       AbortCause previous = null;
-      Attempts attempts = source.patience(txOptions) == 0 ? source.attempts(txOptions) : null;
+      Attempts attempts =
+          source.pessimisticAfter(txOptions) == 0 ? source.attempts(txOptions) : null;
       try {
         for (int attempt = 1; ; attempt++) {
           Transaction tx = source.begin(txOptions, attempt, previous, true, attempts);
@@ -378,7 +379,7 @@ public abstract sealed class TransactionRunner permits Catalog {
             } else if (task != null) {
               task.run(tx);
             }
-            return ahead ? receipt(source, tx) : commit(tx, result, nest, attempts);
+            return ahead ? handle(source, tx) : commit(tx, result, nest, attempts);
           } catch (Throwable t) {
             previous = tx.failed(t);
             if (previous == null) {
@@ -421,7 +422,7 @@ public abstract sealed class TransactionRunner permits Catalog {
                 + " transaction to the inner code, or join it: TxOptions.joining. Commits ahead of"
                 + " the log can't join.");
       }
-      outer.requireMine("A body can't join the enclosing transaction");
+      outer.requireOwner("A body can't join the enclosing transaction");
       try {
         if (work != null) {
           return work.call(outer);
@@ -445,9 +446,9 @@ public abstract sealed class TransactionRunner permits Catalog {
       return last;
     }
 
-    private int patience(TxOptions txOptions) {
+    private int pessimisticAfter(TxOptions txOptions) {
       int own = txOptions.pessimisticAfterAborts();
-      return own < 0 ? patience : own;
+      return own < 0 ? pessimisticAfter : own;
     }
 
     private void aborted(
@@ -459,9 +460,9 @@ public abstract sealed class TransactionRunner permits Catalog {
 
     /** Returns the commit handle. A rollback in the body has already waited for durability. */
     @SuppressWarnings("unchecked") // R is a commit handle
-    private static <R extends @Nullable Object> R receipt(Source source, Transaction tx) {
+    private static <R extends @Nullable Object> R handle(Source source, Transaction tx) {
       if (tx.isActive()) {
-        return (R) tx.commitForReceipt();
+        return (R) tx.commitForHandle();
       }
       tx.requireEndedWell();
       return (R) new CommitHandle(source.store.engine(), 0, false);
@@ -489,7 +490,7 @@ public abstract sealed class TransactionRunner permits Catalog {
     }
 
     private Attempts attempts(TxOptions txOptions) {
-      return store.engine().attempts(patience(txOptions));
+      return store.engine().attempts(pessimisticAfter(txOptions));
     }
 
     /** Begins a transaction that the caller ends. */
@@ -561,7 +562,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       boolean begun = false;
       try {
         long nanos = timeoutNanos(txOptions);
-        if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
+        if (!attempts.awaitTicket(nanos == 0 ? Long.MAX_VALUE : nanos)) {
           throw new TransactionAbortedException(
               AbortCause.ADMISSION, "It timed out waiting for other pessimistic transactions.");
         }

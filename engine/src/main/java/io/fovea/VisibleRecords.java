@@ -23,12 +23,12 @@ final class VisibleRecords {
   private final RecordExpiry expiry;
 
   /** After an I/O error: the direction of the move that reached the unchecked record. */
-  private Unsure unsure = Unsure.NO;
+  private Unchecked unchecked = Unchecked.NONE;
 
-  private enum Unsure {
-    NO,
-    ON,
-    BACK
+  private enum Unchecked {
+    NONE,
+    FORWARD,
+    BACKWARD
   }
 
   private VisibleRecords(
@@ -46,13 +46,13 @@ final class VisibleRecords {
   }
 
   /** Returns whether a step must check the present record of the scan again instead of moving. */
-  boolean again(boolean back) {
-    return unsure == (back ? Unsure.BACK : Unsure.ON);
+  boolean mustRecheck(boolean back) {
+    return unchecked == (back ? Unchecked.BACKWARD : Unchecked.FORWARD);
   }
 
   /** Begins a move. */
-  void leave() {
-    unsure = Unsure.NO;
+  void beginMove() {
+    unchecked = Unchecked.NONE;
   }
 
   /**
@@ -63,15 +63,15 @@ final class VisibleRecords {
    * @param back the direction in which to skip
    * @return whether the scan has a current record that is visible
    */
-  boolean arrive(@Nullable TxScan s, boolean moved, boolean back) {
+  boolean completeMove(@Nullable TxScan s, boolean moved, boolean back) {
     boolean found = moved;
-    unsure = back ? Unsure.BACK : Unsure.ON;
+    unchecked = back ? Unchecked.BACKWARD : Unchecked.FORWARD;
     while (found && s != null && isHidden(s)) {
-      unsure = Unsure.NO; // this record was checked
+      unchecked = Unchecked.NONE; // this record was checked
       found = back ? s.previous() : s.next();
-      unsure = back ? Unsure.BACK : Unsure.ON;
+      unchecked = back ? Unchecked.BACKWARD : Unchecked.FORWARD;
     }
-    unsure = Unsure.NO;
+    unchecked = Unchecked.NONE;
     return found;
   }
 

@@ -5,7 +5,7 @@
  * io.fovea.Database} is the way in; {@link io.fovea.Options} are values; {@link io.fovea.Database},
  * {@link io.fovea.Transaction} and {@link io.fovea.RowCursor} are the only things to close.
  *
- * <p>May import: every room of the engine below it. Only {@code metrics} imports this package.
+ * <p>May import: every package of the engine below it. Only {@code metrics} imports this package.
  *
  * <p>Threading: databases, tables, indexes, specifications and options belong to every thread; a
  * transaction, and the rows, batches and cursors read in it, to the thread that began it, which is

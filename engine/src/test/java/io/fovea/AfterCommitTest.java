@@ -361,7 +361,7 @@ class AfterCommitTest {
     try (Transaction tx = db.begin()) {
       put(tx, 1);
       tx.afterCommit(() -> ran.add("done"));
-      assertThrows(InvalidUseException.class, tx::commitAhead);
+      assertThrows(InvalidUseException.class, tx::commitPipelined);
       tx.commit();
     }
     assertEquals(List.of("done"), ran());

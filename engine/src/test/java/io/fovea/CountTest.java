@@ -253,7 +253,7 @@ class CountTest {
                     TreeCounts.enter(cell);
                     java.lang.invoke.VarHandle.fullFence();
                     while (counts.isStopped()) {
-                      TreeCounts.giveWay(cell);
+                      TreeCounts.withdraw(cell);
                       counts.awaitReader();
                       TreeCounts.enter(cell);
                       java.lang.invoke.VarHandle.fullFence();

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.config.Durability;
 import io.fovea.config.Io;
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.config.Protocol;
 import io.fovea.config.Replacement;
 import io.fovea.config.Translation;
@@ -202,7 +202,7 @@ class DatabaseModelTest {
                           .translation(Translation.values()[r.nextInt(Translation.values().length)])
                           .replacement(Replacement.values()[r.nextInt(2)])
                           .cacheAllKeyLocations(r.nextBoolean())
-                          .placeDirectory(PlaceDirectory.values()[r.nextInt(2)])
+                          .locationCacheLayout(LocationCacheLayout.values()[r.nextInt(2)])
                           .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]));
       if (place instanceof OnDisk) {
         options =

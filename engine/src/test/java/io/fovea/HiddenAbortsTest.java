@@ -133,7 +133,7 @@ class HiddenAbortsTest {
           if (partFailed) {
             assertThrows(IOException.class, () -> db.run(JOINING, HiddenAbortsTest::fail), what);
           }
-          manner.hide(tx, tx.doom(tx.context().abort(cause, "forced")));
+          manner.hide(tx, tx.markAborted(tx.context().abort(cause, "forced")));
         };
     if (cause.retryable()) {
       db.run(body);
@@ -187,7 +187,7 @@ class HiddenAbortsTest {
         () ->
             db.run(
                 tx -> {
-                  tx.doom(tx.context().abort(AbortCause.LOCK, "forced"));
+                  tx.markAborted(tx.context().abort(AbortCause.LOCK, "forced"));
                   throw new OutOfMemoryError("on purpose");
                 }));
   }
@@ -248,7 +248,7 @@ class HiddenAbortsTest {
           });
     }
     for (Consumer<Transaction> commit :
-        List.<Consumer<Transaction>>of(Transaction::commit, Transaction::commitAhead)) {
+        List.<Consumer<Transaction>>of(Transaction::commit, Transaction::commitPipelined)) {
       ends.add(
           tx -> {
             try {

@@ -322,7 +322,7 @@ class IndexBuildTest extends IndexBuilds {
       Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(300))));
       Builder dropper = new Builder(() -> assertTrue(db.dropTable("t")));
       dropper.start();
-      while (!t.core().isLeaving()) {
+      while (!t.core().isDropPending()) {
         Thread.sleep(1);
       }
       held.go.countDown();

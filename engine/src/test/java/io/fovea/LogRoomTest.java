@@ -257,7 +257,7 @@ class LogRoomTest {
                             tx.dropTable("n");
                             tx.table(n);
                           })));
-          while (Objects.requireNonNull(db.store().checkpointStats()).roomWaits() < 2) {
+          while (Objects.requireNonNull(db.store().checkpointStats()).spaceWaits() < 2) {
             Thread.onSpinWait();
           }
           db.close();

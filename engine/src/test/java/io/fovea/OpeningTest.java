@@ -510,7 +510,7 @@ class OpeningTest {
         e = refused;
       }
       if (e != null) {
-        assertEquals(bytes, e.bytesGiven());
+        assertEquals(bytes, e.bytesSpecified());
         assertTrue(e.bytesNeeded() > bytes, e.getMessage());
         assertTrue(needed == 0 || needed == e.bytesNeeded(), e.getMessage());
         needed = e.bytesNeeded();
@@ -522,7 +522,7 @@ class OpeningTest {
         assertThrows(
             PoolTooSmallException.class, () -> Database.inMemory(options.bufferBytes(least - 1)));
     assertEquals(least, e.bytesNeeded());
-    assertEquals(least - 1, e.bytesGiven());
+    assertEquals(least - 1, e.bytesSpecified());
   }
 
   /** With the JVM's default heap: half of a small container, otherwise a quarter. */

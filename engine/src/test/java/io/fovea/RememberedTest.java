@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.config.Protocol;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.schema.Field;
@@ -94,7 +94,7 @@ class RememberedTest {
       long steps = after.descents().steps() - before.descents().steps();
       assertTrue(steps <= (asked - right) * 3, () -> "descent steps: " + steps);
       assertTrue(after.memory().locationCacheBytes() >= 256 << 10);
-      assertEquals(1 << 20, after.memory().placeBytesMax(), "a sixteenth of the buffer");
+      assertEquals(1 << 20, after.memory().locationCacheBytesMax(), "a sixteenth of the buffer");
     }
   }
 
@@ -104,14 +104,15 @@ class RememberedTest {
       RowTable t = db.table(SPEC);
       fill(db, t, 100);
       read(db, t, 0, 100);
-      assertEquals(2 << 20, db.stats().memory().placeBytesMax());
+      assertEquals(2 << 20, db.stats().memory().locationCacheBytesMax());
     }
   }
 
   /** The shortcut directory of locations; its mappings end with the database. */
   @Test
   void behindAShortcut() {
-    Options options = options().experiments(exp -> exp.placeDirectory(PlaceDirectory.SHORTCUT));
+    Options options =
+        options().experiments(exp -> exp.locationCacheLayout(LocationCacheLayout.SHORTCUT));
     try (Database db = Database.inMemory(options)) {
       RowTable t = db.table(SPEC);
       fill(db, t, N);
@@ -125,7 +126,7 @@ class RememberedTest {
           after.descents().cachedLocationsRight() - before.descents().cachedLocationsRight();
       assertTrue(right > N * 0.9, () -> right + " of " + N);
       assertTrue(after.memory().locationCacheBytes() >= 256 << 10);
-      assertEquals(1 << 20, after.memory().placeBytesMax(), "a sixteenth of the buffer");
+      assertEquals(1 << 20, after.memory().locationCacheBytesMax(), "a sixteenth of the buffer");
     }
   }
 
@@ -213,7 +214,7 @@ class RememberedTest {
       read(db, t, 0, 100);
       assertEquals(0, db.stats().descents().cachedLocations());
       assertEquals(0, db.stats().memory().locationCacheBytes());
-      assertEquals(0, db.stats().memory().placeBytesMax());
+      assertEquals(0, db.stats().memory().locationCacheBytesMax());
       RowTable same = db.table(PLAIN.cacheLocations());
       read(db, same, 0, 100);
       assertEquals(100, db.stats().descents().cachedLocations(), "cached from now on");

@@ -80,7 +80,7 @@ class SequenceTest {
       assertEquals(134, s.next());
       s.skipTo(100_000);
       assertEquals(100_000, s.next());
-      assertEquals(Long.MAX_VALUE - 100_000, s.left());
+      assertEquals(Long.MAX_VALUE - 100_000, s.remaining());
       assertEquals("orders", s.name());
       assertThrows(InvalidUseException.class, () -> s.next(0));
     }
@@ -93,11 +93,11 @@ class SequenceTest {
   void stepsAndEnds() {
     try (Database db = open()) {
       Sequence s = db.sequence(SequenceSpec.of("s").from(-7).upTo(12).by(5).cached(3));
-      assertEquals(4, s.left());
+      assertEquals(4, s.remaining());
       assertEquals(-7, s.next());
       SequenceExhaustedException few =
           assertThrows(SequenceExhaustedException.class, () -> s.next(4));
-      assertEquals(3, few.left());
+      assertEquals(3, few.remaining());
       assertEquals(
           "The sequence s from -7 to 12 by 5, 3 cached, has only 3 of 4 values left. Drop it and"
               + " make one with a larger range, which begins behind it.",
@@ -106,10 +106,10 @@ class SequenceTest {
       assertEquals(3, s.next());
       assertEquals(8, s.next());
       for (int i = 0; i < 3; i++) {
-        assertEquals(0, assertThrows(SequenceExhaustedException.class, s::next).left());
+        assertEquals(0, assertThrows(SequenceExhaustedException.class, s::next).remaining());
       }
       assertEquals("s", assertThrows(SequenceExhaustedException.class, s::peek).sequence());
-      assertEquals(0, s.left());
+      assertEquals(0, s.remaining());
       assertThrows(SequenceExhaustedException.class, () -> s.next(1));
       s.skipTo(13);
       assertThrows(InvalidUseException.class, () -> s.skipTo(18));
@@ -368,7 +368,7 @@ class SequenceTest {
       assertEquals(other, b.spec());
       assertEquals(other, db.describeSequence("b"));
       assertEquals(-10, b.peek());
-      assertEquals(2, b.left());
+      assertEquals(2, b.remaining());
       assertEquals(-10, b.next(2));
       assertThrows(SequenceExhaustedException.class, b::next);
       // An exhausted one continues, through several changes too.
@@ -557,7 +557,7 @@ class SequenceTest {
               throw new IllegalStateException(e);
             }
           };
-      Future<?> all = other.submit(() -> db.schema().whileNothingChanges(holds));
+      Future<?> all = other.submit(() -> db.schema().whileFrozen(holds));
       has.await();
       List<AbortCause> causes = new ArrayList<>();
       db.run(
@@ -604,7 +604,7 @@ class SequenceTest {
           other.submit(
               () ->
                   db.schema()
-                      .whileNothingChanges(
+                      .whileFrozen(
                           () -> {
                             has.countDown();
                             try {
@@ -692,7 +692,7 @@ class SequenceTest {
             }
           }
           try (Database db = Database.open(file, options)) {
-            assertEquals(9 - more, db.sequence("orders").left(), name);
+            assertEquals(9 - more, db.sequence("orders").remaining(), name);
           }
         }
       }
@@ -709,7 +709,7 @@ class SequenceTest {
     }
     assertThrows(DatabaseClosedException.class, s::next);
     assertThrows(DatabaseClosedException.class, () -> s.next(2));
-    assertThrows(DatabaseClosedException.class, s::left);
+    assertThrows(DatabaseClosedException.class, s::remaining);
   }
 
   /** Threads take values during a close: those are not given again. */

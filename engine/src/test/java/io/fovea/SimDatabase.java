@@ -58,7 +58,8 @@ public final class SimDatabase {
   }
 
   public static void poisonPlaces(Database db, Random random) {
-    KeyLocationCache places = db.store().locationCacheBytes() == 0 ? null : db.store().places();
+    KeyLocationCache places =
+        db.store().locationCacheBytes() == 0 ? null : db.store().keyLocations();
     if (places != null) {
       PlacePoison.poison(places, random);
     }

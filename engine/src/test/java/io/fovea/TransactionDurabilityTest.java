@@ -257,7 +257,7 @@ class TransactionDurabilityTest {
     disk.hold(IoOp.SYNC);
     Transaction t = beginExplicit();
     put(t);
-    CommitHandle commitHandle = t.commitAhead();
+    CommitHandle commitHandle = t.commitPipelined();
     assertFalse(t.isActive());
     assertFalse(commitHandle.isDurable());
     assertNull(waits(commitHandle::await));
@@ -270,7 +270,7 @@ class TransactionDurabilityTest {
     putInDoubt();
     Transaction t = beginExplicit();
     assertEquals(8, get(t));
-    CommitHandle commitHandle = t.commitAhead();
+    CommitHandle commitHandle = t.commitPipelined();
     assertFalse(commitHandle.isDurable());
     assertNull(waits(commitHandle::await));
     assertTrue(commitHandle.isDurable());
@@ -279,7 +279,7 @@ class TransactionDurabilityTest {
   @Test
   void anEmptyReceiptDoesNotWait() {
     putInDoubt();
-    CommitHandle commitHandle = beginExplicit().commitAhead();
+    CommitHandle commitHandle = beginExplicit().commitPipelined();
     assertTrue(commitHandle.isDurable());
     commitHandle.await();
     assertTrue(log.durableLsn() < log.tail());
@@ -290,7 +290,7 @@ class TransactionDurabilityTest {
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
     Transaction t = beginExplicit();
     put(t);
-    CommitHandle commitHandle = t.commitAhead();
+    CommitHandle commitHandle = t.commitPipelined();
     var lost = assertThrows(DurabilityLostException.class, commitHandle::await);
     assertTrue(lost.mayHaveCommitted());
     assertTrue(
@@ -301,7 +301,7 @@ class TransactionDurabilityTest {
   void aBodyDoesNotCommitAheadOfTheLog() {
     Transaction t = begin();
     put(t);
-    assertThrows(InvalidUseException.class, t::commitAhead);
+    assertThrows(InvalidUseException.class, t::commitPipelined);
     assertTrue(t.isActive());
     t.commitAndWait();
   }

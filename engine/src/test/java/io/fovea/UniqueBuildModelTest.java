@@ -360,7 +360,7 @@ class UniqueBuildModelTest extends IndexBuilds {
 
   private static IndexStage stage(Database db) {
     IndexCore[] all = coreOf(db).indexes();
-    return all.length == 0 ? IndexStage.LEAVING : all[0].stage;
+    return all.length == 0 ? IndexStage.DROPPING : all[0].stage;
   }
 
   private static void awaitStage(Database db, Builder builder, IndexStage stage)
@@ -395,7 +395,7 @@ class UniqueBuildModelTest extends IndexBuilds {
       Open first = new Open(db);
       Builder builder = new Builder(() -> form.build(db));
       builder.start();
-      awaitStage(db, builder, IndexStage.NOTING);
+      awaitStage(db, builder, IndexStage.JOURNALING);
       changes.some(r.nextInt(20), false);
       Open second;
       if (held == null) {

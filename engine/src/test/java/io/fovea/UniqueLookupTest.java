@@ -125,16 +125,16 @@ class UniqueLookupTest {
       RowTable t = db.table(spec(hints));
       fill(db, t);
       RowIndex byTag = t.index("by_tag");
-      long places = db.stats().descents().places();
-      long stale = db.stats().descents().placesStale();
+      long places = db.stats().descents().positionHints();
+      long stale = db.stats().descents().positionHintsStale();
       db.run(
           tx -> {
             for (int i = 0; i < lookups; i++) {
               assertFalse(byTag.get(tx, byTag.key().set((long) RECORDS + i), t.row()));
             }
           });
-      assertEquals(places + lookups, db.stats().descents().places());
-      assertEquals(stale, db.stats().descents().placesStale());
+      assertEquals(places + lookups, db.stats().descents().positionHints());
+      assertEquals(stale, db.stats().descents().positionHintsStale());
     }
   }
 

@@ -26,7 +26,7 @@ final class HintPlaces {
       int pkLen = core.hints.keyLength(n);
       core.hints.codec.read(value, pkLen, hint);
       t.get(s.table.core().tree, value, 0, pkLen, row.segment(), row.base(), 0);
-      t.placeOfRead(t.lastRead(), there);
+      t.locationOfRead(t.lastRead(), there);
     } finally {
       tx.exit();
     }

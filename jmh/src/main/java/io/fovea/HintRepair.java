@@ -263,7 +263,7 @@ final class HintRepair {
         }
         core.hints.codec.write(value, at, hint, true);
         Position entry = tx.statementContext().entry;
-        t.placeOfRead(t.lastRead(), entry);
+        t.locationOfRead(t.lastRead(), entry);
         HintedLeaf.store(core.tree, entry, value, at, core.hints.bytes(), false);
       } finally {
         tx.exit();

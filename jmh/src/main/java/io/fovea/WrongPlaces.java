@@ -14,6 +14,6 @@ public final class WrongPlaces {
    * @param random the source of wrong locations
    */
   public static void make(Database db, Random random) {
-    PlacePoison.poison(db.store().places(), random);
+    PlacePoison.poison(db.store().keyLocations(), random);
   }
 }

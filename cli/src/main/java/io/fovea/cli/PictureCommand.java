@@ -195,7 +195,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
   }
 
   private static PageMap.Colour fill(Map<String, @Nullable Object> page) {
-    long room = number(page, "roomBytes");
+    long room = number(page, "capacityBytes");
     return room == 0
         ? new PageMap.Colour(0x9090C0, "part of a long value")
         : step(number(page, "usedBytes"), room, "in use");

@@ -117,7 +117,7 @@ final class Report {
               "" + t.longPages(),
               "" + t.levels(),
               "" + t.entries(),
-              t.roomBytes() == 0 ? "-" : 100 * t.usedBytes() / t.roomBytes() + " %",
+              t.capacityBytes() == 0 ? "-" : 100 * t.usedBytes() / t.capacityBytes() + " %",
               String.format(Locale.ROOT, "%.1f", t.pages() * h.pageSize() / 1048576.0)));
     }
     Text.table(out, rows);

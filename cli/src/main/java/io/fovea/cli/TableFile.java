@@ -110,8 +110,8 @@ final class TableFile {
     m.put("last", s.spec().last());
     m.put("step", s.spec().step());
     m.put("cached", s.spec().cached());
-    m.put("left", s.left());
-    if (s.left() > 0) {
+    m.put("left", s.remaining());
+    if (s.remaining() > 0) {
       m.put("next", s.peek());
     }
     return m;
@@ -119,7 +119,7 @@ final class TableFile {
 
   /** A sequence in the form of {@code schema}. */
   static String line(Sequence s) {
-    return s.spec() + (s.left() > 0 ? ", next " + s.peek() : ", exhausted");
+    return s.spec() + (s.remaining() > 0 ? ", next " + s.peek() : ", exhausted");
   }
 
   private static List<Field> parts(IndexSpec index) {

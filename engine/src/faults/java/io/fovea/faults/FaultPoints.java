@@ -217,9 +217,9 @@ final class FaultPoints {
     omit(Step.VALIDATION, "txn/CommitLocks", "isStale", returns(false));
     omit(Step.NEXT_KEY, "txn/ScanBatches", "readBound", returns(true));
     omit(Step.NEXT_KEY, "txn/ScanBatches", "withBeyond", FaultPoints::returnsFirst);
-    omit(Step.SECOND_LOOK, "txn/CommitLocks", "staysSuccessor", returns(true));
-    answer(Step.LEAF_OF_THE_GAP, true, "txn/CommitLocks", "staysSuccessor", "BufferPool.validate");
-    omit(Step.END_OF_THE_GAP, "txn/CommitLocks", "isBelowGapEnd", returns(true));
+    omit(Step.SUCCESSOR_RECHECK, "txn/CommitLocks", "isStillSuccessor", returns(true));
+    answer(Step.GAP_LEAF, true, "txn/CommitLocks", "isStillSuccessor", "BufferPool.validate");
+    omit(Step.GAP_END, "txn/CommitLocks", "isBelowGapEnd", returns(true));
     at(
         "txn/CommitLocks",
         "pinWrites",
@@ -229,12 +229,12 @@ final class FaultPoints {
           faults(m, "txn/CommitLocks");
           call(m, FAULTS, "itemToPin", "(J" + FAULTS_TYPE + ")J");
         });
-    answer(Step.LOCKS_OF_OTHERS, false, "txn/ScanBatches", "readWord", "TidWord.isLocked");
-    answer(Step.LOCKS_OF_OTHERS, false, "txn/TxReads", "readAt", "TidWord.isLocked");
-    answer(Step.LOCKS_OF_OTHERS, true, "txn/SingleReadFastPath", "read", "Timestamps.unlocked");
-    answer(Step.LOCKS_OF_OTHERS, false, "txn/SingleReadFastPath", "addRead", "TidWord.isLocked");
-    omit(Step.MOMENT, "txn/ConcurrencyControl", "spansSnapshot", returns(false));
-    omit(Step.MOMENT, "txn/ConcurrencyControl", "treesSwapped", returns(false));
+    answer(Step.FOREIGN_LOCKS, false, "txn/ScanBatches", "readWord", "TidWord.isLocked");
+    answer(Step.FOREIGN_LOCKS, false, "txn/TxReads", "readAt", "TidWord.isLocked");
+    answer(Step.FOREIGN_LOCKS, true, "txn/SingleReadFastPath", "read", "Timestamps.unlocked");
+    answer(Step.FOREIGN_LOCKS, false, "txn/SingleReadFastPath", "addRead", "TidWord.isLocked");
+    omit(Step.QUIESCENT_POINT, "txn/ConcurrencyControl", "spansSnapshot", returns(false));
+    omit(Step.QUIESCENT_POINT, "txn/ConcurrencyControl", "treesSwapped", returns(false));
     for (String method : List.of("readBound", "enter")) {
       at(
           "txn/ScanBatches",
@@ -254,22 +254,18 @@ final class FaultPoints {
         m -> {
           m.visitVarInsn(Opcodes.ALOAD, 2);
           m.visitFieldInsn(Opcodes.GETFIELD, ROOT + "txn/Tx", "faults", FAULTS_TYPE);
-          filter(m, Step.KEY_OF_THE_RECORD, true);
+          filter(m, Step.RECORD_KEY, true);
         });
     at("RowIndex", "get", When.INSTEAD, "Tx.get", m -> {});
-    omit(Step.MARK_OF_SCANS, "txn/ConcurrencyControl", "mark", FaultPoints::returnsMinusOne);
-    omit(Step.COMMITS_INSIDE, "txn/CommitGate", "awaitOthers", returns(true));
-    answer(Step.VERSIONS_OF_LEAVES, true, "txn/LeafReads", "hold", "LeafVersions.unchanged");
-    omit(
-        Step.ENTRY_OF_A_LONE_READ,
-        "txn/SingleReadFastPath",
-        "addRead",
-        FaultPoints::returnsNothing);
+    omit(Step.SCAN_TIMESTAMP, "txn/ConcurrencyControl", "mark", FaultPoints::returnsMinusOne);
+    omit(Step.COMMITS_IN_GATE, "txn/CommitGate", "awaitOthers", returns(true));
+    answer(Step.LEAF_VERSIONS, true, "txn/LeafReads", "hold", "LeafVersions.unchanged");
+    omit(Step.SINGLE_READ_ENTRY, "txn/SingleReadFastPath", "addRead", FaultPoints::returnsNothing);
     omit(Step.WORDS_BEFORE_COPIES, "txn/ScanBatches", "wasKnown", returns(true));
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "durableLsn", FaultPoints::returnsMax);
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "lsnLimit", FaultPoints::returnsMax);
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "awaitDurable", FaultPoints::returnsNothing);
-    answer(Step.GROUPS_IN_ORDER, true, "wal/InFlightGroups", "pass", "back");
+    answer(Step.GROUPS_IN_ORDER, true, "wal/InFlightGroups", "pass", "durable");
   }
 
   /** Reports the stages of transactions. */
@@ -292,13 +288,13 @@ final class FaultPoints {
     stage(
         Stage.INSTALLING,
         "txn/CommitInstaller",
-        "patiently",
+        "installWithRetries",
         When.BEFORE,
         "CommitInstaller.installRun");
     stage(
         Stage.INSTALLING,
         "txn/CommitInstaller",
-        "patiently",
+        "installWithRetries",
         When.BEFORE,
         "CommitInstaller.install");
     stage(Stage.INSTALLED, "txn/Commit", "run", When.BEFORE, "CountDeltas.apply");

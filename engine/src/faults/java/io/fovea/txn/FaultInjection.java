@@ -32,31 +32,31 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
     /** Scans read the item above the keys that they saw, besides those of these keys. */
     NEXT_KEY,
     /** A commit checks a successor again when it has locked it. */
-    SECOND_LOOK,
+    SUCCESSOR_RECHECK,
     /** A commit that uses versions for that check uses the leaf where the gap begins. */
-    LEAF_OF_THE_GAP,
+    GAP_LEAF,
     /** A commit that holds a gap checks that the next key is below the gap's end. */
-    END_OF_THE_GAP,
+    GAP_END,
     /** A key that was written without being read is locked by its own item's slot. */
-    ITEM_OF_A_BLIND_WRITE,
+    BLIND_WRITE_ITEM,
     /** Reads wait for an item that a commit has locked. */
-    LOCKS_OF_OTHERS,
+    FOREIGN_LOCKS,
     /** A commit checks whether a snapshot began meanwhile. */
-    MOMENT,
+    QUIESCENT_POINT,
     /** A descending scan reads the item above each batch a second time. */
-    UPPER_LOOK,
+    UPPER_ITEM_RECHECK,
     /** A lookup by a unique index checks that the record named by an entry still has its key. */
-    KEY_OF_THE_RECORD,
+    RECORD_KEY,
     /** A lookup by a unique index registers a missing entry as a read. */
-    READ_OF_NO_ENTRY,
+    MISSING_ENTRY_READ,
     /** A commit takes a timestamp above the scan timestamps. */
-    MARK_OF_SCANS,
+    SCAN_TIMESTAMP,
     /** A scan by leaves waits for commits that may have missed its scan timestamp. */
-    COMMITS_INSIDE,
+    COMMITS_IN_GATE,
     /** A scan by leaves validates its leaves. */
-    VERSIONS_OF_LEAVES,
+    LEAF_VERSIONS,
     /** A single read is added to the read set when another read follows. */
-    ENTRY_OF_A_LONE_READ,
+    SINGLE_READ_ENTRY,
     /** A scan omits leaf versions only if it read the words before the copies. */
     WORDS_BEFORE_COPIES,
     /** A page is written only when the log is durable up to its last change. */
@@ -182,12 +182,12 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
 
   /** Returns the item to lock for a pinned one: a wrong one if that step is omitted. */
   public static long itemToPin(long item, @Nullable FaultInjection of) {
-    return omits(of, Step.ITEM_OF_A_BLIND_WRITE) ? ~item : item;
+    return omits(of, Step.BLIND_WRITE_ITEM) ? ~item : item;
   }
 
   /** Returns the item that a descending scan's next batch reads again; 0: none. */
   public static long upperItem(long item, @Nullable FaultInjection of) {
-    return omits(of, Step.UPPER_LOOK) ? 0 : item;
+    return omits(of, Step.UPPER_ITEM_RECHECK) ? 0 : item;
   }
 
   /** Calls the probe at a stage of a transaction. */
@@ -215,7 +215,7 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
       long outOffset,
       int cap,
       Position near) {
-    return omits((FaultInjection) Contexts.FAULTS.get(tx), Step.READ_OF_NO_ENTRY)
+    return omits((FaultInjection) Contexts.FAULTS.get(tx), Step.MISSING_ENTRY_READ)
             && tx.peek(tree, key, keyOffset, keyLength, out, outOffset, cap, near) < 0
         ? -1
         : tx.get(tree, key, keyOffset, keyLength, out, outOffset, cap, near);

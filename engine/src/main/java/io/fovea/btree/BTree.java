@@ -64,7 +64,7 @@ public final class BTree {
    * except the mask, and an unset mask selects the first set. A thread that does not see the cache
    * yet descends from the root.
    */
-  private @Nullable KeyLocationCache places;
+  private @Nullable KeyLocationCache keyLocations;
 
   private BTree(BufferPool pool, int treeId, long rootPid, boolean mayHoldLong) {
     this.pool = pool;
@@ -134,7 +134,7 @@ public final class BTree {
       return tree;
     } catch (RuntimeException | Error e) {
       if (whole) {
-        LatchErrorGuard.giveWhole(pool, frame, true, true, e);
+        LatchErrorGuard.releaseWhole(pool, frame, true, true, e);
       } else {
         pool.free(frame, log);
       }
@@ -165,7 +165,7 @@ public final class BTree {
 
   /**
    * Declares the maximum length of all past and future values. If such values stay in the leaves,
-   * {@link #mayHoldLong} will return false.
+   * {@link #mayHaveLongValues} will return false.
    */
   public BTree valuesUpTo(long bytes) {
     if (bytes <= inlineMax()) {
@@ -194,12 +194,12 @@ public final class BTree {
 
   /** Lets point reads start at locations from a cache of the tree's pool. */
   public void remember(@Nullable KeyLocationCache table) {
-    places = table;
+    keyLocations = table;
   }
 
   /** Returns the key location cache, or null. */
-  public @Nullable KeyLocationCache places() {
-    return places;
+  public @Nullable KeyLocationCache keyLocations() {
+    return keyLocations;
   }
 
   /** Returns the pool of the tree's pages. */
@@ -347,7 +347,7 @@ public final class BTree {
    * file was opened and never had such a value, or if its values are {@linkplain #valuesUpTo
    * limited}. A thread that may write a key sees what the key's last writer set.
    */
-  public boolean mayHoldLong() {
+  public boolean mayHaveLongValues() {
     return longs.possible();
   }
 
@@ -467,19 +467,18 @@ public final class BTree {
   // -------------------------------------------------------------------------------- whole trees
 
   /**
-   * Returns whether there are strays: released pages that could not be freed yet. Callable from any
-   * thread.
+   * Returns whether there are released pages that could not be freed yet. Callable from any thread.
    */
-  public boolean hasStrays() {
-    return longs.hasStrays();
+  public boolean hasUnfreedPages() {
+    return longs.hasUnfreed();
   }
 
   /**
-   * Frees as many strays as possible, including those of a dropped tree. Called by one thread, with
-   * a session that no other thread uses.
+   * Frees as many unfreed pages as possible, including those of a dropped tree. Called by one
+   * thread, with a session that no other thread uses.
    */
-  public void freeStrays(LogSession log) {
-    longs.freeStrays(log);
+  public void freeUnfreedPages(LogSession log) {
+    longs.freeUnfreed(log);
   }
 
   /** Returns the current number of levels, at least 1, for reports. */

@@ -90,7 +90,7 @@ public final class BulkLoader implements AutoCloseable {
   /**
    * Pages of a long value that no leaf refers to yet; {@link #listed} of them are in {@link #made}.
    */
-  private long[] loose = NONE;
+  private long[] unreferenced = NONE;
 
   private int listed;
   private boolean finished;
@@ -201,7 +201,7 @@ public final class BulkLoader implements AutoCloseable {
     } else {
       Mem.putLong(pending.bytes(), at, chain);
       Mem.putLong(pending.bytes(), at + 8, vLen);
-      loose = NONE;
+      unreferenced = NONE;
       listed = 0;
     }
     count++;
@@ -210,21 +210,21 @@ public final class BulkLoader implements AutoCloseable {
   private long writeChain(MemorySegment value, long vOff, int vLen) {
     // No commit lists these pages, so they belong to the tree at once.
     int type = made == null ? RecordType.STRUCTURE : StructureRecord.NO_IMAGE;
-    loose = tree.longValues().write(value, vOff, vLen, type, log);
-    while (made != null && listed < loose.length) {
-      made.add(loose[listed]);
+    unreferenced = tree.longValues().write(value, vOff, vLen, type, log);
+    while (made != null && listed < unreferenced.length) {
+      made.add(unreferenced[listed]);
       listed++;
     }
-    return loose[0];
+    return unreferenced[0];
   }
 
   /** Frees the pages of an unreferenced long value. */
-  private void freeLoose() {
-    while (loose.length > listed) {
-      long pid = loose[listed++];
+  private void freeUnreferenced() {
+    while (unreferenced.length > listed) {
+      long pid = unreferenced[listed++];
       TreeDrop.freePage(pool, tree.treeId(), pid, log);
     }
-    loose = NONE;
+    unreferenced = NONE;
     listed = 0;
   }
 
@@ -307,7 +307,7 @@ public final class BulkLoader implements AutoCloseable {
     if (made != null && thrown instanceof RuntimeException) {
       pool.releaseExclusive(frame);
     } else {
-      LatchErrorGuard.give(pool, frame, true, thrown);
+      LatchErrorGuard.release(pool, frame, true, thrown);
     }
     return LatchErrorGuard.meaning(pool, tree.rootPid(), thrown);
   }
@@ -599,7 +599,7 @@ public final class BulkLoader implements AutoCloseable {
   public void freePages() {
     finished = true;
     levels.clear();
-    freeLoose();
+    freeUnreferenced();
     LongList all = made;
     if (all != null) {
       for (int i = all.size() - 1; i >= 0; i--) {
@@ -617,7 +617,7 @@ public final class BulkLoader implements AutoCloseable {
       return;
     }
     finished = true;
-    freeLoose();
+    freeUnreferenced();
     PendingNode leaf = levels.get(0).pending;
     for (int i = 0; i < leaf.count(); i++) {
       if (leaf.field(i) == BTreeNode.OVERFLOW) {

@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
  * other operations. {@link OverflowChain} has the layout.
  *
  * <pre>
- *   {@link #rest}    leaf: P0    P0 ─► P1 ─► P2        -&gt;  P0 ─► N1 ─► P2      P1 is freed
+ *   {@link #moveTail}    leaf: P0    P0 ─► P1 ─► P2        -&gt;  P0 ─► N1 ─► P2      P1 is freed
  *           a structure change: one record, images of N1 and P0, P1 released
  *   {@link #first}   leaf: P0    P0 ─► N1 ─► P2        -&gt;  N0 ─► N1 ─► P2      N0 has no owner yet
  *           a CHAIN record; the caller commits: leaf: N0, with N0 adopted and P0 released
@@ -31,7 +31,7 @@ import java.lang.foreign.MemorySegment;
  * unchanged. So the leaf is latched with the pages and its version moves, although its content
  * stays the same: readers within the chain restart at the leaf before P1 is freed.
  *
- * <p><b>Recovery.</b> After {@link #rest} the chain is intact: N1's image makes it part of the
+ * <p><b>Recovery.</b> After {@link #moveTail} the chain is intact: N1's image makes it part of the
  * tree, and P1 is an orphan until its FREE record. After {@link #first} N0 is an orphan until the
  * commit.
  *
@@ -98,7 +98,7 @@ public final class ChainMove {
    * Moves all pages of a value except the first. The caller holds the record's lock. Returns
    * whether the first page has to move too.
    */
-  public boolean rest(MemorySegment key, long off, int len, Position p, LogSession log) {
+  public boolean moveTail(MemorySegment key, long off, int len, Position p, LogSession log) {
     pids.clear();
     length = tree.chain(key, off, len, p, pids);
     if (length < 0) {
@@ -171,15 +171,15 @@ public final class ChainMove {
       }
     } catch (Throwable t) {
       if (latched > 3) {
-        LatchErrorGuard.giveWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
       }
       if (latched > 2) {
-        LatchErrorGuard.giveWhole(pool, old, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, old, whole, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.giveWhole(pool, previous, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, previous, whole, changed, t);
       }
-      LatchErrorGuard.give(pool, leaf.frame, false, t);
+      LatchErrorGuard.release(pool, leaf.frame, false, t);
       throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (latched < 4) {
@@ -220,9 +220,9 @@ public final class ChainMove {
   // ------------------------------------------------------------------------------ the first page
 
   /**
-   * Writes a copy of the first page of the chain given to {@link #rest}. The caller takes the page
-   * ({@link #taken}) and publishes or frees it. Returns the new page, which is still the last in
-   * the spare list.
+   * Writes a copy of the first page of the chain given to {@link #moveTail}. The caller takes the
+   * page ({@link #taken}) and publishes or frees it. Returns the new page, which is still the last
+   * in the spare list.
    */
   public long first(LogSession log) {
     log.grant(change.space);
@@ -240,7 +240,7 @@ public final class ChainMove {
       }
       return first(scratch.page, log);
     } finally {
-      change.scratches.give(scratch);
+      change.scratches.release(scratch);
     }
   }
 
@@ -256,7 +256,7 @@ public final class ChainMove {
       StructureRecord.append(
           pool, log, RecordType.CHAIN, 0, fresh, StructureRecord.NONE, StructureRecord.NONE);
     } catch (Throwable t) {
-      LatchErrorGuard.giveWhole(pool, fresh, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
       throw LatchErrorGuard.meaning(pool, to, t);
     }
     pool.releaseExclusive(fresh);

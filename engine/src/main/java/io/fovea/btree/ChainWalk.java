@@ -24,7 +24,7 @@ public final class ChainWalk {
   private final KeyBuffer key;
 
   private boolean begun;
-  private boolean again;
+  private boolean repeated;
   private boolean done;
 
   /** Starts before the first record. */
@@ -33,12 +33,12 @@ public final class ChainWalk {
     this.pool = tree.pool();
     this.pages = pool.pages();
     this.key = new KeyBuffer(tree.maxKeySize());
-    this.done = !tree.mayHoldLong();
+    this.done = !tree.mayHaveLongValues();
   }
 
   /** Makes {@link #find} visit the last value again. */
-  public void again() {
-    again = true;
+  public void repeat() {
+    repeated = true;
     done = false;
   }
 
@@ -66,8 +66,8 @@ public final class ChainWalk {
     if (done) {
       return false;
     }
-    scan.seek(tree, key.segment(), 0, begun ? key.length() : -1, again, false);
-    again = false;
+    scan.seek(tree, key.segment(), 0, begun ? key.length() : -1, repeated, false);
+    repeated = false;
     while (scan.load()) {
       for (int slot = scan.from(); slot < scan.to(); slot++) {
         if (!scan.isOverflow(slot)) {
@@ -81,7 +81,7 @@ public final class ChainWalk {
         long stub = scan.valueOffset(slot);
         MemorySegment s = scan.segment();
         int n = OverflowChain.pages(pool.pageSize(), OverflowChain.stubLength(s, stub));
-        int looked = look(OverflowChain.stubPid(s, stub), n, from);
+        int looked = follow(OverflowChain.stubPid(s, stub), n, from);
         if (looked < 0) {
           return true;
         }
@@ -100,7 +100,7 @@ public final class ChainWalk {
   }
 
   /** Follows a chain; returns -1 if it has a page to move, else the number of visited pages. */
-  private int look(long first, int n, long from) {
+  private int follow(long first, int n, long from) {
     long pid = first;
     for (int index = 0; index < n; index++) {
       if (pid >= from) {

@@ -139,7 +139,7 @@ final class Descent {
           p.pageAccesses += depth;
           p.childSteps += depth - 1;
           return BTreeNode.kindLeaf(kind) && (level | found | expected) == 0
-              ? arrive(key, off, len, p, frame, version, pid)
+              ? enterChild(key, off, len, p, frame, version, pid)
               : arriveInner(key, off, len, after, level, expected, p, frame, version, pid);
         }
         found = NodeSearch.searchInner(s, base, pageSize, key, off, len);
@@ -191,11 +191,11 @@ final class Descent {
     return frame;
   }
 
-  private boolean arrive(
+  private boolean enterChild(
       MemorySegment key, long off, int len, Position p, int frame, long version, long pid) {
     long base = (long) frame << pageShift;
     if (PageHeader.treeId(pages, base) != treeId) {
-      return arriveElsewhere(0, 0, p, frame, version, pid);
+      return handleUnexpectedPage(0, 0, p, frame, version, pid);
     }
     int found = NodeSearch.searchLeaf(pages, base, pageSize, key, off, len);
     p.set(frame, version, pid, found >>> 1, (found & 1) != 0);
@@ -217,7 +217,7 @@ final class Descent {
     long base = (long) frame << pageShift;
     int kind = BTreeNode.kind(pages, base);
     if (!BTreeNode.kindInner(kind) || BTreeNode.kindLevel(kind) != level || expected != level) {
-      return arriveElsewhere(level, expected, p, frame, version, pid);
+      return handleUnexpectedPage(level, expected, p, frame, version, pid);
     }
     int found = NodeSearch.searchInner(pages, base, pageSize, key, off, len);
     p.set(frame, version, pid, (found >>> 1) + (after ? found & 1 : 0), (found & 1) != 0);
@@ -229,7 +229,7 @@ final class Descent {
    * validated after this page's version was read, so at that version the page was this parent's
    * child, and no structure change explains it.
    */
-  private boolean arriveElsewhere(
+  private boolean handleUnexpectedPage(
       int level, int expected, Position p, int frame, long version, long pid) {
     long base = (long) frame << pageShift;
     int type = PageHeader.type(pages, base);

@@ -31,7 +31,7 @@ public final class KeyBuffer {
   public void free(Blocks memory) {
     MemorySegment was = segment;
     segment = Blocks.NONE;
-    memory.give(was);
+    memory.release(was);
   }
 
   /** Returns the native memory of the key, at offset 0; always the same. */

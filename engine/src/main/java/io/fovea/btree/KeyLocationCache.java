@@ -182,13 +182,13 @@ public final class KeyLocationCache {
    *
    * @param hash the {@link KeyHash} of the key
    * @param bytes the approximate length of the record
-   * @return whether its location was known and right; if not, call {@link #learn} once the result
+   * @return whether its location was known and right; if not, call {@link #cache} once the result
    *     is valid
    */
   public boolean find(
       BTree tree, long hash, MemorySegment key, long off, int len, Position p, int bytes) {
     point(hash, p);
-    int known = arrive(tree, key, off, len, p, bytes);
+    int known = validate(tree, key, off, len, p, bytes);
     if (known < 0) {
       tree.find(key, off, len, p);
     }
@@ -199,7 +199,7 @@ public final class KeyLocationCache {
    * Sets a position to the cached location of a key; clears it and returns false if there is none.
    */
   private boolean point(long hash, Position p) {
-    long way = look(hash);
+    long way = findWay(hash);
     if (way == 0) {
       p.clear();
       return false;
@@ -224,7 +224,7 @@ public final class KeyLocationCache {
   }
 
   /** The way with the key's tag, or 0. */
-  private long look(long hash) {
+  private long findWay(long hash) {
     long at = (hash & mask) << SET_SHIFT;
     for (int i = 0; i < WAYS; i++) {
       long way = Mem.peekLongOpaque(table, at + ((long) i * Long.BYTES));
@@ -243,14 +243,14 @@ public final class KeyLocationCache {
    * outside its preferred frame a chance to be promoted to that frame, where the next lookup
    * starts; positions in the page may then become stale.
    */
-  public void learn(BTree tree, long hash, Position p) {
-    if (learnHere(tree, hash, p)) {
+  public void cache(BTree tree, long hash, Position p) {
+    if (cacheWithoutPromotion(tree, hash, p)) {
       tree.pool().maybePromote(p.pid, p.frame);
     }
   }
 
-  /** Like {@link #learn}, without moving a page. Returns whether the location can be cached. */
-  public boolean learnHere(BTree tree, long hash, Position p) {
+  /** Like {@link #cache}, without moving a page. Returns whether the location can be cached. */
+  public boolean cacheWithoutPromotion(BTree tree, long hash, Position p) {
     long pid = p.pid;
     if (p.frame < 0 || (pid & ~pidMask) != 0 || pid == 0) {
       return false;
@@ -261,30 +261,30 @@ public final class KeyLocationCache {
     long set = (hash & mask) << SET_SHIFT;
     MemorySegment sets = table;
     if (shortcut != null) {
-      set = shortcut.home(set);
+      set = shortcut.viewOffset(set);
       sets = shortcut.view();
     }
     int into = -1;
     int unseen = -1;
     for (int i = 0; i < WAYS; i++) {
-      long there = Mem.peekLongOpaque(sets, set + ((long) i * Long.BYTES));
-      if (there == 0) {
+      long stored = Mem.peekLongOpaque(sets, set + ((long) i * Long.BYTES));
+      if (stored == 0) {
         into = into < 0 ? i : into;
-      } else if ((there ^ hash) >>> TAG_SHIFT == 0) {
+      } else if ((stored ^ hash) >>> TAG_SHIFT == 0) {
         into = i;
         break;
-      } else if ((there & SEEN) == 0) {
+      } else if ((stored & SEEN) == 0) {
         unseen = i;
       }
     }
     if (into < 0 && unseen >= 0) {
       into = unseen;
-      lose(hash, set);
+      countOverwrite(hash, set);
     } else if (into < 0) {
       // Varies the way: two keys that always chose the same one would evict each other forever,
       // next to ways that are never read.
       into = (int) ((hash ^ p.remembered) * 0x9E37_79B9_7F4A_7C15L >>> -WAYS_SHIFT);
-      lose(hash, set);
+      countOverwrite(hash, set);
     }
     Mem.putLongOpaque(sets, set + ((long) into * Long.BYTES), way);
     return true;
@@ -298,10 +298,10 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Prefetches what {@link #arrive} reads. The position gets the unchecked location, with page id 0
-   * if there is none; the result depends on the loads.
+   * Prefetches what {@link #validate} reads. The position gets the unchecked location, with page id
+   * 0 if there is none; the result depends on the loads.
    */
-  long approach(BTree tree, long hash, Position p) {
+  long predict(BTree tree, long hash, Position p) {
     if (!point(hash, p)) {
       return 0;
     }
@@ -324,11 +324,11 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Checks a location from {@link #approach} or the cache. Returns 1 if it was right and 0 if only
+   * Checks a location from {@link #predict} or the cache. Returns 1 if it was right and 0 if only
    * its page was, with the position set as by {@link BTree#find}; returns -1 if a descent is
    * needed.
    */
-  int arrive(BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
+  int validate(BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
     p.remembered++;
     if (p.pid == 0) {
       return -1;
@@ -337,7 +337,7 @@ public final class KeyLocationCache {
     int stale = HintedLeaf.locate(tree, key, off, len, p, bytes);
     // A way has fewer bits for the line than a position.
     if (stale == 0 || stale == HintedLeaf.LINE && p.line >>> lineShift == line) {
-      p.rememberedRight++;
+      p.cachedLocationsRight++;
       return 1;
     }
     return (stale & HintedLeaf.NO_PAGE) == 0 ? 0 : -1;
@@ -346,10 +346,10 @@ public final class KeyLocationCache {
   // ------------------------------------------------------------------------------------- growth
 
   /** Counts a way that was overwritten while in use, by sampling. */
-  private void lose(long hash, long set) {
+  private void countOverwrite(long hash, long set) {
     // Bits used by neither set nor tag while the table is small.
     if ((hash >>> 44 & SAMPLED - 1) == 0
-        && (shortcut == null ? isFull() : shortcut.lose(set, SAMPLED))
+        && (shortcut == null ? isFull() : shortcut.countOverwrites(set, SAMPLED))
         && !closed
         && growing.compareAndSet(false, true)) {
       grow();
@@ -367,7 +367,7 @@ public final class KeyLocationCache {
       Runnable work = shortcut == null ? this::copy : this::map;
       // Stored before the thread starts: it may end, and its successor be stored, before this
       // method continues.
-      Thread thread = Threads.unstarted("fovea-places", work);
+      Thread thread = Threads.unstarted("fovea-locations", work);
       grower = thread;
       thread.start();
       begun = true;

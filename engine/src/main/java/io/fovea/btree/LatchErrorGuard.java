@@ -9,8 +9,8 @@ import io.fovea.buffer.BufferPool;
  * <ul>
  *   <li>If nothing was changed, the latches are released and the versions do not move.
  *   <li>A page that may be half changed can be neither used nor written: the pool stops ({@link
- *       io.fovea.buffer.PoolStop#spoil}) before the latch is released. Reopening the database
- *       recovers the page from the log.
+ *       io.fovea.buffer.PoolStop#stopAndRelease}) before the latch is released. Reopening the
+ *       database recovers the page from the log.
  * </ul>
  */
 final class LatchErrorGuard {
@@ -22,7 +22,7 @@ final class LatchErrorGuard {
    */
   static RuntimeException one(
       BufferPool pool, int frame, long pid, boolean changed, Throwable thrown) {
-    give(pool, frame, changed, thrown);
+    release(pool, frame, changed, thrown);
     return meaning(pool, pid, thrown);
   }
 
@@ -31,18 +31,19 @@ final class LatchErrorGuard {
    * After an exception the log is dead: {@link StructureRecord} keeps the pages from being written,
    * and readers see a sound tree.
    */
-  static void giveWhole(BufferPool pool, int frame, boolean whole, boolean changed, Throwable t) {
+  static void releaseWhole(
+      BufferPool pool, int frame, boolean whole, boolean changed, Throwable t) {
     if (whole && t instanceof RuntimeException) {
       pool.releaseExclusive(frame);
     } else {
-      give(pool, frame, changed, t);
+      release(pool, frame, changed, t);
     }
   }
 
   /** Releases one of several pages; throws nothing. */
-  static void give(BufferPool pool, int frame, boolean changed, Throwable thrown) {
+  static void release(BufferPool pool, int frame, boolean changed, Throwable thrown) {
     if (changed) {
-      pool.stopping().spoil(frame, thrown);
+      pool.stopping().stopAndRelease(frame, thrown);
     } else {
       pool.releaseExclusiveUnchanged(frame);
     }

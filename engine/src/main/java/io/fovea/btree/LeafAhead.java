@@ -19,7 +19,7 @@ import java.lang.foreign.MemorySegment;
  * page is not resident. Here the waits of eight operations, and the reads of many, overlap.
  *
  * <p><b>Hints.</b> Page ids may be anything. They are passed only to pool methods that accept any
- * number and read no page content. Prefetched bytes are not used. {@link #place} makes an unchecked
+ * number and read no page content. Prefetched bytes are not used. {@link #hint} makes an unchecked
  * position, which {@link BTree#locate} checks like any other: the page must be a leaf of the tree
  * whose fences bracket the key.
  *
@@ -52,14 +52,14 @@ public final class LeafAhead {
   private final MemorySegment pages;
   private final int pageSize;
   private final int distance;
-  private final int room;
+  private final int groupMax;
   private final PageGroup[] groups = new PageGroup[GROUPS];
 
   private long[] leaves = {};
   private int count;
 
   /** The operations up to here were checked for missing pages. */
-  private int looked;
+  private int checked;
 
   /** The page that was checked last. */
   private long last;
@@ -84,7 +84,7 @@ public final class LeafAhead {
     this.pageSize = pool.pageSize();
     this.distance =
         Math.clamp(pool.capacity() / (FRAMES_PART * (long) threads), DISTANCE_MIN, DISTANCE_MAX);
-    this.room = Math.clamp(pool.groupMax(), 1, PageGroup.CAPACITY);
+    this.groupMax = Math.clamp(pool.groupMax(), 1, PageGroup.CAPACITY);
     for (int i = 0; i < GROUPS; i++) {
       groups[i] = new PageGroup();
     }
@@ -97,7 +97,7 @@ public final class LeafAhead {
   public void begin(long[] named, int n) {
     leaves = named;
     count = n;
-    looked = 0;
+    checked = 0;
     last = 0;
   }
 
@@ -109,7 +109,7 @@ public final class LeafAhead {
   }
 
   private void next(int i) {
-    look(i);
+    readMissing(i);
     long seen = i == 0 ? touchPages(0, WIDTH) : 0;
     seen += touchSlots(i, i + WIDTH);
     seen += touchPages(i + WIDTH, i + 2 * WIDTH);
@@ -119,30 +119,30 @@ public final class LeafAhead {
   // ---------------------------------------------------------------------------------------- pages
 
   /** Reads the pages of the next operations that are not resident. */
-  private void look(int i) {
+  private void readMissing(int i) {
     int to = off ? 0 : Math.min(count, i + distance);
-    for (; looked < to; looked++) {
-      long pid = leaves[looked];
+    for (; checked < to; checked++) {
+      long pid = leaves[checked];
       if (pid != 0 && pid != last) {
         last = pid;
         if (pool.pid(pool.predict(pid)) != pid && pool.resident(pid) < 0) {
-          want(pid);
+          request(pid);
         }
       }
     }
     if (groups[group].size() > 0 && oldest < i + distance - distance / 4) {
-      hand();
+      submitGroup();
     }
   }
 
-  private void want(long pid) {
+  private void request(long pid) {
     PageGroup g = groups[group];
     if (g.size() == 0) {
-      oldest = looked;
+      oldest = checked;
     }
     g.add(pid);
-    if (g.size() == room) {
-      hand();
+    if (g.size() == groupMax) {
+      submitGroup();
     }
   }
 
@@ -150,7 +150,7 @@ public final class LeafAhead {
    * Starts the reads of the current group, waits for earlier reads of the next group, and moves to
    * it.
    */
-  private void hand() {
+  private void submitGroup() {
     try {
       read += groups[group].size();
       pool.begin(groups[group], true);
@@ -211,11 +211,11 @@ public final class LeafAhead {
   // ------------------------------------------------------------------------------------- positions
 
   /** Sets a position to a page, as an unchecked hint for {@link BTree#locate}. */
-  public void place(long leaf, Position p) {
+  public void hint(long leaf, Position p) {
     int frame = pool.predict(leaf);
     if (pool.pid(frame) != leaf) {
-      int there = pool.resident(leaf);
-      frame = there < 0 ? frame : there;
+      int resident = pool.resident(leaf);
+      frame = resident < 0 ? frame : resident;
     }
     p.set(frame, BufferPool.RESTART, leaf, 0, false);
   }

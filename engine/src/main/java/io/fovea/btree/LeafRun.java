@@ -153,8 +153,8 @@ public final class LeafRun {
       }
       tried = done == i ? tried + 1 : 0;
       if (why == LeafWriter.NO_SCRATCH) {
-        writer.stock();
-      } else if (why == LeafWriter.NO_ROOM) {
+        writer.prepareCompaction();
+      } else if (why == LeafWriter.NO_SPACE) {
         i = done;
         writer.split(tried, p, s, keys[i], keyLengths[i], lengths[i], log);
       } else if (why == OTHER_LEAF) {
@@ -230,7 +230,7 @@ public final class LeafRun {
         return LeafWriter.NO_SCRATCH;
       }
       half = true;
-      at = writer.place(from, keys[i], keyLengths[i], length, base, p, scratch);
+      at = writer.makeRecord(from, keys[i], keyLengths[i], length, base, p, scratch);
     }
     copy(tree, bytes[i], at, length, p);
     return 0;

@@ -42,17 +42,17 @@ public final class LeafScan {
   /** Failed copies before the leaf is latched. */
   private static final int COPIES = 8;
 
-  private static final KeyBuffer NOTHING = new KeyBuffer(0);
+  private static final KeyBuffer EMPTY = new KeyBuffer(0);
 
   private final Position leaf = new Position();
   private final ReadAhead ahead = new ReadAhead();
   private @Nullable BTree tree;
   private final Blocks memory;
   private MemorySegment page = Blocks.NONE;
-  private KeyBuffer start = NOTHING;
+  private KeyBuffer start = EMPTY;
 
   /** The key at which the next leaf begins or ends. */
-  private KeyBuffer boundary = NOTHING;
+  private KeyBuffer boundary = EMPTY;
 
   /**
    * The offset of the next boundary in the copy, or -1. Copied only when needed, since many scans
@@ -137,17 +137,17 @@ public final class LeafScan {
     tree = null;
     MemorySegment copy = page;
     page = Blocks.NONE;
-    memory.give(copy);
+    memory.release(copy);
     KeyBuffer a = start;
-    start = NOTHING;
+    start = EMPTY;
     free(a);
     KeyBuffer b = boundary;
-    boundary = NOTHING;
+    boundary = EMPTY;
     free(b);
   }
 
   private void free(KeyBuffer buffer) {
-    if (buffer != NOTHING) {
+    if (buffer != EMPTY) {
       buffer.free(memory);
     }
   }
@@ -177,8 +177,8 @@ public final class LeafScan {
   /** Copies the next leaf that has keys in range. Returns false if there is none. */
   public boolean load() {
     BTree t = tree();
-    boolean goesOn = !fresh;
-    if (goesOn) {
+    boolean more = !fresh;
+    if (more) {
       if (from < to) {
         rememberLast();
         passed = 0;
@@ -200,7 +200,7 @@ public final class LeafScan {
       }
       fresh = false;
       if (from < to) {
-        if (goesOn && !end && hint != 0) {
+        if (more && !end && hint != 0) {
           touched += Siblings.touch(t.pool(), hint);
         }
         return true;
@@ -238,7 +238,7 @@ public final class LeafScan {
   }
 
   /** Copies again what follows a key of the current copy. Returns false if nothing follows it. */
-  public boolean reloadBehind(int slot) {
+  public boolean reloadAfter(int slot) {
     remember(slot);
     return reload();
   }

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *  find the leaf without a latch -&gt; upgrade the version to the latch, or retry
  *       same length                 overwrite in place
- *       there is room               insert, or remove and insert
- *       there is no room            release the latch, split ({@link Splitter}), retry
+ *       there is space              insert, or remove and insert
+ *       there is no space           release the latch, split ({@link Splitter}), retry
  *  after the release: free the old value's chain, merge an underfull leaf
  * </pre>
  *
@@ -40,8 +40,8 @@ final class LeafWriter {
    */
   private static final int SPLITS_MAX = 4096;
 
-  /** Results of {@link #plan} that need action: room, or memory to compact with. */
-  static final long NO_ROOM = -1;
+  /** Results of {@link #plan} that need action: space, or memory to compact with. */
+  static final long NO_SPACE = -1;
 
   static final long NO_SCRATCH = -2;
 
@@ -189,7 +189,7 @@ final class LeafWriter {
           at = at == COMPACT && scratch == null ? NO_SCRATCH : at;
           if (at >= 0) {
             changed = true;
-            at = place(key, off, len, vLen, base, p, scratch);
+            at = makeRecord(key, off, len, vLen, base, p, scratch);
           }
         }
         if (at >= 0) {
@@ -206,7 +206,7 @@ final class LeafWriter {
       }
       pool.releaseExclusiveUnchanged(frame);
       if (at == NO_SCRATCH) {
-        stock();
+        prepareCompaction();
       } else {
         split(i, p, key, off, len, vLen, log);
       }
@@ -286,7 +286,7 @@ final class LeafWriter {
         at = at == COMPACT && scratch == null ? NO_SCRATCH : at;
         if (at >= 0) {
           changed = true;
-          at = place(key, off, len, BTreeNode.OVERFLOW, base, p, scratch);
+          at = makeRecord(key, off, len, BTreeNode.OVERFLOW, base, p, scratch);
           Mem.putLong(pages, at, first);
           Mem.putLong(pages, at + 8, length);
           release(frame, p, log);
@@ -299,7 +299,7 @@ final class LeafWriter {
       }
       pool.releaseExclusiveUnchanged(frame);
       if (at == NO_SCRATCH) {
-        stock();
+        prepareCompaction();
       } else {
         split(i, p, key, off, len, BTreeNode.STUB_BYTES, log);
       }
@@ -323,8 +323,9 @@ final class LeafWriter {
   }
 
   /**
-   * Checks whether a latched leaf has room for a record, in place of the key's current one. Changes
-   * nothing. Returns 0 if it has, {@link #COMPACT} if it has after compaction, or {@link #NO_ROOM}.
+   * Checks whether a latched leaf has space for a record, in place of the key's current one.
+   * Changes nothing. Returns 0 if it has, {@link #COMPACT} if it has after compaction, or {@link
+   * #NO_SPACE}.
    *
    * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
    */
@@ -342,9 +343,9 @@ final class LeafWriter {
       more -= BTreeNode.LEAF_STRIDE + BTreeNode.recordBytes(s, base, pageSize, true, slot);
     }
     if (!NodeEditor.fits(s, base, pageSize, true, more)) {
-      return NO_ROOM;
+      return NO_SPACE;
     }
-    // Checked before the old record is removed, which may already make enough room.
+    // Checked before the old record is removed, which may already make enough space.
     if (bytes <= BTreeNode.gap(s, base, pageSize, true)) {
       return 0;
     }
@@ -370,7 +371,7 @@ final class LeafWriter {
    * Makes a record for a key, in place of its current one, after {@link #plan} succeeded, and
    * returns the address for the value. Returns the scratch to its stock.
    */
-  long place(
+  long makeRecord(
       MemorySegment key,
       long off,
       int len,
@@ -389,15 +390,15 @@ final class LeafWriter {
       if (bytes > BTreeNode.gap(s, base, pageSize, true)) {
         NodeEditor.compact(s, base, pageSize, true, scratch.page);
       }
-      scratches.give(scratch);
+      scratches.release(scratch);
     }
     p.found = true;
     return NodeEditor.insertLeaf(s, base, pageSize, p.slot, key, off, len, field);
   }
 
   /** Allocates memory for a compaction; nothing may be latched. */
-  void stock() {
-    scratches.give(scratches.take());
+  void prepareCompaction() {
+    scratches.release(scratches.take());
   }
 
   // -------------------------------------------------------------------------------------- delete
@@ -531,7 +532,7 @@ final class LeafWriter {
             return true;
           }
         } finally {
-          pool.memory().give(value);
+          pool.memory().release(value);
         }
       }
       Pause.after(i);

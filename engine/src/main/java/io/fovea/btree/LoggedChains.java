@@ -26,7 +26,7 @@ public final class LoggedChains {
   private record Part(long next, byte[] bytes) {}
 
   private final int pageSize;
-  private final Set<Long> wanted = new HashSet<>();
+  private final Set<Long> requested = new HashSet<>();
   private final Map<Long, Part> parts = new HashMap<>();
 
   /** Creates an instance without pages. */
@@ -35,13 +35,13 @@ public final class LoggedChains {
   }
 
   /** Adds a page to collect. */
-  public void want(long pid) {
-    wanted.add(pid);
+  public void collect(long pid) {
+    requested.add(pid);
   }
 
   /** Returns whether there are pages to collect. */
   public boolean isWanted() {
-    return !wanted.isEmpty();
+    return !requested.isEmpty();
   }
 
   /** Collects wanted images from the body of a CHAIN record. */
@@ -56,7 +56,7 @@ public final class LoggedChains {
         new StructureRecord.Visitor() {
           @Override
           public void image(long pid, long image, long end) {
-            if (wanted.contains(pid)) {
+            if (requested.contains(pid)) {
               parts.put(pid, part(s, image + PageImages.HEADER, end, pid));
             }
           }
@@ -102,7 +102,7 @@ public final class LoggedChains {
 
   /** Removes all pages. */
   public void clear() {
-    wanted.clear();
+    requested.clear();
     parts.clear();
   }
 }

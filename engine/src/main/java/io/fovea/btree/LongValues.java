@@ -41,7 +41,7 @@ final class LongValues {
    * Part of a chain that could not be freed: {@code pages} pages along the links. Later pages may
    * be in use.
    */
-  record Stray(long first, int pages) {}
+  record UnfreedChain(long first, int pages) {}
 
   private final BufferPool pool;
   private final MemorySegment pages;
@@ -50,7 +50,7 @@ final class LongValues {
   /** The log space of a page and its allocation. */
   private final long pageSpace;
 
-  private final Queue<Stray> strays = new ConcurrentLinkedQueue<>();
+  private final Queue<UnfreedChain> unfreed = new ConcurrentLinkedQueue<>();
 
   /** Set before the first chain is written; never cleared by a write. */
   private volatile boolean possible;
@@ -101,7 +101,7 @@ final class LongValues {
     } catch (RuntimeException | Error e) {
       for (int i = pids.length - 1; i > index; i--) {
         if (!tryFree(pids[i], log)) {
-          strand(pids[index + 1], i - index);
+          addUnfreed(pids[index + 1], i - index);
           break;
         }
       }
@@ -127,7 +127,7 @@ final class LongValues {
   private void undo(long[] pids, LogSession log) {
     for (int i = pids.length - 1; i >= 0; i--) {
       if (!tryFree(pids[i], log)) {
-        strand(pids[0], i + 1);
+        addUnfreed(pids[0], i + 1);
         return;
       }
     }
@@ -161,59 +161,59 @@ final class LongValues {
 
   // -------------------------------------------------------------------------------------- freeing
 
-  private void strand(long first, int pages) {
-    strays.add(new Stray(first, pages));
+  private void addUnfreed(long first, int pages) {
+    unfreed.add(new UnfreedChain(first, pages));
   }
 
   /**
    * Frees a chain that no leaf refers to any more, in databases without a log. Never fails, since
-   * the change has been made: pages that cannot be freed become strays.
+   * the change has been made: pages that cannot be freed are listed as unfreed.
    */
   void free(long first) {
     if (first == 0) {
       return;
     }
-    Stray stray = strays.poll();
+    UnfreedChain chain = unfreed.poll();
     freeFollowing(first, Integer.MAX_VALUE, LogSession.NONE);
-    if (stray != null) {
-      freeFollowing(stray.first(), stray.pages(), LogSession.NONE);
+    if (chain != null) {
+      freeFollowing(chain.first(), chain.pages(), LogSession.NONE);
     }
   }
 
   /**
    * Frees pages of chains that no leaf refers to any more, the last page first. Pages that cannot
-   * be freed become strays.
+   * be freed are listed as unfreed.
    *
-   * <p>With a log, only checkpoints retry strays: this session began after the record that released
-   * them, so the redo point could pass that record while they are neither strays nor free.
+   * <p>With a log, only checkpoints retry unfreed pages: this session began after the record that
+   * released them, so the redo point could pass that record while they are neither listed nor free.
    *
    * @throws StorageFullException if the close of the database ends a commit on a full disk
    */
   void free(LongList pids, LogSession log) {
-    Stray stray = log.logging() ? null : strays.poll();
+    UnfreedChain chain = log.logging() ? null : unfreed.poll();
     for (int i = pids.size() - 1; i >= 0; i--) {
       if (!tryFree(pids.get(i), log)) {
-        // The list may contain several chains, so each page becomes a separate stray.
+        // The list may contain several chains, so each page becomes a separate entry.
         for (; i >= 0; i--) {
-          strand(pids.get(i), 1);
+          addUnfreed(pids.get(i), 1);
         }
       }
     }
-    if (stray != null) {
-      freeFollowing(stray.first(), stray.pages(), log);
+    if (chain != null) {
+      freeFollowing(chain.first(), chain.pages(), log);
     }
   }
 
-  boolean hasStrays() {
-    return !strays.isEmpty();
+  boolean hasUnfreed() {
+    return !unfreed.isEmpty();
   }
 
-  /** Frees strays; a stray that cannot be freed stays in the list. */
-  void freeStrays(LogSession log) {
-    for (int n = strays.size(); n > 0; n--) {
-      Stray stray = strays.poll();
-      if (stray != null) {
-        freeFollowing(stray.first(), stray.pages(), log);
+  /** Frees unfreed pages; those that cannot be freed stay in the list. */
+  void freeUnfreed(LogSession log) {
+    for (int n = unfreed.size(); n > 0; n--) {
+      UnfreedChain chain = unfreed.poll();
+      if (chain != null) {
+        freeFollowing(chain.first(), chain.pages(), log);
       }
     }
   }
@@ -230,7 +230,7 @@ final class LongValues {
       return;
     } catch (FoveaException e) {
       // freePage() left the failed page unchanged: it heads the rest of the chain.
-      strand(pid, left);
+      addUnfreed(pid, left);
     }
   }
 

@@ -80,7 +80,7 @@ public final class Lookahead {
   private final MemorySegment[] keys = new MemorySegment[WIDTH];
   private final long[] offsets = new long[WIDTH];
   private final int[] lengths = new int[WIDTH];
-  private final Position[] places = new Position[WIDTH];
+  private final Position[] hints = new Position[WIDTH];
   private final long[] values = new long[WIDTH];
   private int size;
 
@@ -96,7 +96,7 @@ public final class Lookahead {
    */
   private final long[] hashes = new long[WIDTH];
 
-  private final boolean[] learnt = new boolean[WIDTH];
+  private final boolean[] cached = new boolean[WIDTH];
 
   /** Deferred keys without a read; used from the end. */
   private final DeferredKeys deferredKeys = new DeferredKeys(ASIDE_MAX);
@@ -115,7 +115,7 @@ public final class Lookahead {
   /** Creates an instance without keys. */
   public Lookahead() {
     for (int i = 0; i < WIDTH; i++) {
-      places[i] = new Position();
+      hints[i] = new Position();
     }
   }
 
@@ -146,8 +146,8 @@ public final class Lookahead {
   }
 
   /** Returns the hint for the i-th key, valid until the next {@link #descend}. */
-  public Position place(int i) {
-    return places[i];
+  public Position hint(int i) {
+    return hints[i];
   }
 
   /** Descends for all keys, prefetching up to {@code bytes} bytes of each value. */
@@ -155,23 +155,23 @@ public final class Lookahead {
     valueLines = Math.min(VALUE_LINES, bytes / LINE + 1);
     Arrays.fill(missing, 0);
     Arrays.fill(rounds, 0);
-    KeyLocationCache known = tree.places();
+    KeyLocationCache known = tree.keyLocations();
     if (known == null) {
       for (int i = 0; i < size; i++) {
-        tree.descent().beginAt(places[i]);
+        tree.descent().beginAt(hints[i]);
       }
       descendOn(tree);
     } else {
-      beginAtPlaces(tree, known);
+      beginAtKeyLocations(tree, known);
       descendOn(tree);
-      learn(tree, known);
+      cacheLocations(tree, known);
     }
   }
 
   /**
    * Loads all cache sets, then all pages; keys with a missing or wrong location start at the root.
    */
-  private void beginAtPlaces(BTree tree, KeyLocationCache known) {
+  private void beginAtKeyLocations(BTree tree, KeyLocationCache known) {
     int n = size;
     long seen = 0;
     for (int i = 0; i < n; i++) {
@@ -179,28 +179,28 @@ public final class Lookahead {
       seen += known.touch(hashes[i]);
     }
     for (int i = 0; i < n; i++) {
-      seen += known.approach(tree, hashes[i], places[i]);
+      seen += known.predict(tree, hashes[i], hints[i]);
     }
     sink = seen;
     BufferPool pool = tree.pool();
     for (int i = 0; i < n; i++) {
-      Position p = places[i];
-      int right = known.arrive(tree, keys[i], offsets[i], lengths[i], p, valueLines * LINE);
+      Position p = hints[i];
+      int right = known.validate(tree, keys[i], offsets[i], lengths[i], p, valueLines * LINE);
       if (right < 0) {
         tree.descent().beginAt(p);
       } else {
         values[i] = pool.base(p.frame); // its lines are being loaded
       }
-      learnt[i] = right > 0;
+      cached[i] = right > 0;
     }
   }
 
   /** Caches the locations that descents have found, as hints. */
-  private void learn(BTree tree, KeyLocationCache known) {
+  private void cacheLocations(BTree tree, KeyLocationCache known) {
     for (int i = 0; i < size; i++) {
-      Position p = places[i];
-      if (!learnt[i] && p.frame >= 0 && p.version != BufferPool.RESTART && tree.valid(p)) {
-        known.learn(tree, hashes[i], p);
+      Position p = hints[i];
+      if (!cached[i] && p.frame >= 0 && p.version != BufferPool.RESTART && tree.valid(p)) {
+        known.cache(tree, hashes[i], p);
       }
     }
   }
@@ -217,7 +217,7 @@ public final class Lookahead {
       touchValues(pool, n);
     } catch (IndexOutOfBoundsException torn) {
       for (int i = 0; i < n; i++) {
-        places[i].clear();
+        hints[i].clear();
       }
     }
   }
@@ -227,7 +227,7 @@ public final class Lookahead {
   /**
    * Defers a key whose descent ended at a missing page: it has no hint, and looking it up now would
    * wait for that one page. Returns false if no page is missing, so it can be looked up at its
-   * {@link #place}, or if it was deferred too often.
+   * {@link #hint}, or if it was deferred too often.
    */
   public boolean putAside(int i) {
     long pid = missing[i];
@@ -244,8 +244,8 @@ public final class Lookahead {
     return deferredKeys.size > 0 || reads.busy();
   }
 
-  /** Returns whether another eight deferred keys might not fit: call {@link #again}. */
-  public boolean asideFull() {
+  /** Returns whether another eight deferred keys might not fit: call {@link #resumeDeferred}. */
+  public boolean deferredFull() {
     return deferredKeys.size > ENOUGH;
   }
 
@@ -254,11 +254,11 @@ public final class Lookahead {
    * arrived. Returns the number of these keys. Waits if no page has arrived, unless the caller has
    * {@code more} keys and there is room for them.
    */
-  public int again(BTree tree, boolean more) {
+  public int resumeDeferred(BTree tree, boolean more) {
     BufferPool pool = tree.pool();
     size = 0;
     begin(pool);
-    reads.drive(!more || asideFull());
+    reads.drive(!more || deferredFull());
     for (int slot = reads.take(); slot >= 0; slot = size < WIDTH ? reads.take() : -1) {
       proceed(pool, slot);
     }
@@ -299,9 +299,9 @@ public final class Lookahead {
     int frame = read >= 0 ? read : pool.resident(pid);
     missing[i] = frame < 0 ? pid : 0;
     if (frame < 0) {
-      places[i].clear();
+      hints[i].clear();
     } else {
-      places[i].set(frame, BufferPool.RESTART, pid, 0, false);
+      hints[i].set(frame, BufferPool.RESTART, pid, 0, false);
     }
   }
 
@@ -316,7 +316,7 @@ public final class Lookahead {
     int pageSize = pool.pageSize();
     boolean inner = false;
     for (int i = 0; i < n; i++) {
-      Position p = places[i];
+      Position p = hints[i];
       if (p.frame < 0 || p.version != BufferPool.RESTART) {
         continue; // led astray, or at a leaf
       }
@@ -327,7 +327,7 @@ public final class Lookahead {
         version = pool.optimistic(p.frame, p.pid);
       }
       if (version == BufferPool.RESTART) {
-        missing[i] = isThere(pool, p.pid) ? 0 : p.pid;
+        missing[i] = isReadable(pool, p.pid) ? 0 : p.pid;
         p.clear();
         continue;
       }
@@ -354,7 +354,7 @@ public final class Lookahead {
   }
 
   /** Whether a page can be read now: resident and not being loaded. */
-  private static boolean isThere(BufferPool pool, long pid) {
+  private static boolean isReadable(BufferPool pool, long pid) {
     int frame = pool.resident(pid);
     return frame >= 0 && pool.optimistic(frame, pid) != BufferPool.RESTART;
   }
@@ -368,7 +368,7 @@ public final class Lookahead {
     MemorySegment s = pool.pages();
     long seen = 0;
     for (int i = 0; i < n; i++) {
-      Position p = places[i];
+      Position p = hints[i];
       if (p.frame >= 0 && p.version == BufferPool.RESTART && pool.pid(p.frame) != 0) {
         long base = pool.base(p.frame);
         seen += Mem.peekLong(s, base) + Mem.peekLong(s, base + LINE);
@@ -385,7 +385,7 @@ public final class Lookahead {
     int pageSize = pool.pageSize();
     long seen = 0;
     for (int i = 0; i < n; i++) {
-      Position p = places[i];
+      Position p = hints[i];
       if (p.frame >= 0 && p.version == BufferPool.RESTART && pool.pid(p.frame) != 0) {
         long base = pool.base(p.frame);
         if (BTreeNode.isLeaf(s, base)) {
@@ -405,7 +405,7 @@ public final class Lookahead {
     long last = s.byteSize() - Long.BYTES;
     long seen = 0;
     for (int i = 0; i < n; i++) {
-      Position p = places[i];
+      Position p = hints[i];
       if (p.frame >= 0 && p.found) {
         for (int line = 0; line < valueLines; line++) {
           seen += Mem.peekLong(s, Math.min(last, values[i] + (long) line * LINE));
@@ -417,13 +417,13 @@ public final class Lookahead {
 
   /** Adds the counts since the last call to a position. */
   public void count(Position into) {
-    for (Position p : places) {
+    for (Position p : hints) {
       into.pageAccesses += p.pageAccesses;
       into.remembered += p.remembered;
-      into.rememberedRight += p.rememberedRight;
+      into.cachedLocationsRight += p.cachedLocationsRight;
       p.pageAccesses = 0;
       p.remembered = 0;
-      p.rememberedRight = 0;
+      p.cachedLocationsRight = 0;
     }
   }
 }

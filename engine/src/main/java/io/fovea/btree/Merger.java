@@ -80,7 +80,7 @@ final class Merger {
       }
       return merged;
     } finally {
-      change.scratches.give(scratch);
+      change.scratches.release(scratch);
     }
   }
 
@@ -171,7 +171,7 @@ final class Merger {
           if (fitTogether(leftBase, rightBase, level, scratch)) {
             changed = true;
             mergeInto(leftBase, rightBase, level, scratch);
-            pool.swizzling().adopt(left);
+            pool.swizzling().setParent(left);
             NodeEditor.noteRemove(s, parentBase, slot);
             NodeEditor.removeInner(s, parentBase, pageSize, slot);
             NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left, parent.frame));
@@ -186,12 +186,12 @@ final class Merger {
       }
     } catch (Throwable t) {
       if (latched > 2) {
-        LatchErrorGuard.giveWhole(pool, right, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, right, whole, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.giveWhole(pool, left, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, left, whole, changed, t);
       }
-      LatchErrorGuard.giveWhole(pool, parent.frame, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
       throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (result != StructureChange.DONE) {
@@ -232,14 +232,14 @@ final class Merger {
         BTreeNode.used(pages, leftBase, pageSize, leaf)
             + BTreeNode.used(pages, rightBase, pageSize, leaf)
             - between;
-    return bytes <= room(leftBase, rightBase, leaf);
+    return bytes <= mergedSpace(leftBase, rightBase, leaf);
   }
 
   /**
    * The space that two merged nodes may take: a quarter stays free, since otherwise the next insert
    * would split the node.
    */
-  private int room(long left, long right, boolean leaf) {
+  private int mergedSpace(long left, long right, boolean leaf) {
     boolean anEmptyOne = BTreeNode.count(pages, left) == 0 || BTreeNode.count(pages, right) == 0;
     return pageSize - BTreeNode.slotsEnd(leaf, 0) - (anEmptyOne ? 0 : pageSize >>> 2);
   }
@@ -267,7 +267,7 @@ final class Merger {
       bytes += BTreeNode.innerBytes(s, right, 0, rightCount, prefix);
       bytes += NodeEditor.innerEntryBytes(prefix, scratch.separator.length());
     }
-    return bytes <= room(left, right, level == 0);
+    return bytes <= mergedSpace(left, right, level == 0);
   }
 
   /** Loads the first and last separator of two inner nodes and the separator between them. */
@@ -384,15 +384,15 @@ final class Merger {
           NodeEditor.setNext(s, base, 0);
           NodeEditor.setPrev(s, base, 0);
         }
-        pool.swizzling().adopt(root);
+        pool.swizzling().setParent(root);
         whole = true;
         change.append(log, child, root, StructureRecord.NONE, StructureRecord.NONE);
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.giveWhole(pool, frame, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, whole, changed, t);
       }
-      LatchErrorGuard.giveWhole(pool, root, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, root, whole, changed, t);
       throw LatchErrorGuard.meaning(pool, child, t);
     }
     if (!both) {

@@ -75,7 +75,7 @@ public final class NodeView {
   }
 
   /** Returns the bytes available to entries, fences and prefix. */
-  public int roomBytes() {
+  public int capacityBytes() {
     return pageSize - BTreeNode.slotsEnd(leaf, 0);
   }
 

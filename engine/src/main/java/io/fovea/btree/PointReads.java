@@ -39,14 +39,14 @@ final class PointReads {
       find(key, off, len, p);
       return;
     }
-    p.placesTried++;
-    if (!locateThere(key, off, len, p)) {
-      p.placesStale++;
+    p.hintsTried++;
+    if (!locateAtHint(key, off, len, p)) {
+      p.hintsStale++;
       find(key, off, len, p);
     }
   }
 
-  private boolean locateThere(MemorySegment key, long off, int len, Position p) {
+  private boolean locateAtHint(MemorySegment key, long off, int len, Position p) {
     long pid = p.pid;
     int frame = p.frame;
     long version = pool.optimistic(frame, pid);

@@ -61,16 +61,16 @@ public final class Position {
   public long childSteps;
 
   /** The number of lookups that started at a position: also a plain counter. */
-  public long placesTried;
+  public long hintsTried;
 
-  /** The number of lookups in {@link #placesTried} that needed a descent. */
-  public long placesStale;
+  /** The number of lookups in {@link #hintsTried} that needed a descent. */
+  public long hintsStale;
 
   /** The number of lookups in a {@link KeyLocationCache}: also a plain counter. */
   public long remembered;
 
   /** The number of lookups in {@link #remembered} with a right answer. */
-  public long rememberedRight;
+  public long cachedLocationsRight;
 
   /** Creates a position without a hint. */
   public Position() {}

@@ -124,11 +124,11 @@ public final class RangeCount {
 
   /**
    * Counts the records, or returns false once there are more than {@code most}. Calls {@code
-   * goesOn}, which may throw, now and then with nothing latched.
+   * more}, which may throw, now and then with nothing latched.
    *
    * @throws CorruptionException if a page is damaged
    */
-  public boolean run(boolean withBytes, long most, Runnable goesOn) {
+  public boolean run(boolean withBytes, long most, Runnable more) {
     records = 0;
     bytes = 0;
     leaves = 0;
@@ -137,7 +137,7 @@ public final class RangeCount {
     holdsLong = false;
     fresh = true;
     last = false;
-    deep = withBytes || tree.mayHoldLong();
+    deep = withBytes || tree.mayHaveLongValues();
     hint = 0;
     ahead.clear();
     p.clear();
@@ -154,7 +154,7 @@ public final class RangeCount {
         return false;
       }
       if ((n & 0xFF) == 0) {
-        goesOn.run();
+        more.run();
       }
     }
     return true;
@@ -180,7 +180,7 @@ public final class RangeCount {
         }
       }
       if (whole) {
-        goOn();
+        advance();
         return;
       }
       hint = 0;
@@ -254,7 +254,7 @@ public final class RangeCount {
   }
 
   /** Moves the boundary past a validated leaf. */
-  private void goOn() {
+  private void advance() {
     if (last) {
       return;
     }

@@ -67,10 +67,10 @@ public final class RangeCut {
   /** A key that belongs to the emptied leaf. */
   private final KeyBuffer inside;
 
-  /** Released pages; the first {@link #looseLeft} are not free yet. */
-  private final LongList loose = new LongList();
+  /** Released pages; the first {@link #releasedLeft} are not free yet. */
+  private final LongList released = new LongList();
 
-  private int looseLeft;
+  private int releasedLeft;
   private boolean more;
   private long freed;
 
@@ -105,7 +105,7 @@ public final class RangeCut {
 
   /** Removes the keys. May be called again after a failure. */
   public void run() {
-    freeLoose();
+    freeReleased();
     toTheEnd();
     while (more) {
       cutUnderParent();
@@ -127,7 +127,7 @@ public final class RangeCut {
     try {
       toTheEnd();
       do {
-        for (int i = 0; !looked(scratch.parent); i++) {
+        for (int i = 0; !locateParent(scratch.parent); i++) {
           Pause.after(i); // the parent was read inconsistently
         }
         bytes += (long) PARENT_PAGES * pageSize;
@@ -135,7 +135,7 @@ public final class RangeCut {
         key.set(lower.segment(), 0, lower.length());
       } while (more);
     } finally {
-      change.scratches.give(scratch);
+      change.scratches.release(scratch);
     }
     return bytes;
   }
@@ -162,9 +162,9 @@ public final class RangeCut {
         result = tryCut(scratch);
       }
     } finally {
-      change.scratches.give(scratch);
+      change.scratches.release(scratch);
     }
-    freeLoose();
+    freeReleased();
     if (result == StructureChange.DONE) {
       merge();
     }
@@ -173,14 +173,14 @@ public final class RangeCut {
     }
   }
 
-  private void freeLoose() {
-    while (looseLeft > 0) {
+  private void freeReleased() {
+    while (releasedLeft > 0) {
       log.grant(AllocatorRecord.FREE_SPACE);
-      pool.freeUnread(loose.get(looseLeft - 1), tree.treeId(), log);
-      looseLeft--;
+      pool.freeUnread(released.get(releasedLeft - 1), tree.treeId(), log);
+      releasedLeft--;
       freed++;
     }
-    loose.clear();
+    released.clear();
   }
 
   /** Merges the empty leaf, which fits into any sibling. */
@@ -203,7 +203,7 @@ public final class RangeCut {
 
   private int tryCut(TreeScratch scratch) {
     Position parent = scratch.parent;
-    if (!looked(parent)) {
+    if (!locateParent(parent)) {
       return StructureChange.AGAIN;
     }
     if (first > last) {
@@ -221,7 +221,7 @@ public final class RangeCut {
   /**
    * Finds the parent at the position and its children in the range; false if it changed meanwhile.
    */
-  private boolean looked(Position parent) {
+  private boolean locateParent(Position parent) {
     descent.descendTo(key.segment(), 0, key.length(), false, 1, parent);
     if (parent.frame < 0) {
       more = false; // the root is a leaf
@@ -230,7 +230,7 @@ public final class RangeCut {
       return true;
     }
     try {
-      look(pool.base(parent.frame));
+      findChildren(pool.base(parent.frame));
     } catch (IndexOutOfBoundsException e) {
       TreeDamage.requireTorn(pool, parent.frame, parent.version, parent.pid, pages, 0, 0, e);
       return false;
@@ -239,7 +239,7 @@ public final class RangeCut {
   }
 
   /** Finds the children within the range, in a page that may change. */
-  private void look(long base) {
+  private void findChildren(long base) {
     MemorySegment s = pages;
     int count = BTreeNode.innerCount(s, base, pageSize);
     int low = BTreeNode.low(s, base);
@@ -296,7 +296,7 @@ public final class RangeCut {
         NodeCheck.node(s, base, pageSize, 1, tree.treeId());
         int count = BTreeNode.count(s, base);
         for (int i = first + 1; i <= last; i++) {
-          loose.add(BTreeNode.child(s, base, i));
+          released.add(BTreeNode.child(s, base, i));
         }
         next = last < count ? BTreeNode.child(s, base, last + 1) : 0;
         looked = firstPid;
@@ -308,26 +308,26 @@ public final class RangeCut {
         prev = BTreeNode.prev(s, leafBase);
         changed = true;
         empty(base, leafBase, count, prev, next, scratch);
-        pool.swizzling().disown(parent.frame, first + 1, last);
-        takeOut(base, pool.reference(firstPid, leaf, parent.frame), count, scratch);
+        pool.swizzling().clearParents(parent.frame, first + 1, last);
+        removeChildren(base, pool.reference(firstPid, leaf, parent.frame), count, scratch);
         whole = true;
-        StructureRecord.append(pool, log, loose, leaf, parent.frame);
+        StructureRecord.append(pool, log, released, leaf, parent.frame);
         done = true;
       }
     } catch (Throwable t) {
-      loose.clear();
+      released.clear();
       if (latched > 1) {
-        LatchErrorGuard.giveWhole(pool, leaf, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, leaf, whole, changed, t);
       }
-      LatchErrorGuard.giveWhole(pool, parent.frame, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
       throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (!done) {
       pool.releaseExclusiveUnchanged(parent.frame);
       return StructureChange.AGAIN;
     }
-    long lastPid = loose.size() > 0 ? loose.get(loose.size() - 1) : firstPid;
-    looseLeft = loose.size();
+    long lastPid = released.size() > 0 ? released.get(released.size() - 1) : firstPid;
+    releasedLeft = released.size();
     pool.releaseExclusive(leaf);
     pool.releaseExclusive(parent.frame);
     change.repairPrev(next, lastPid, firstPid);
@@ -363,7 +363,7 @@ public final class RangeCut {
   }
 
   /** Rebuilds the parent without the children after the first one. */
-  private void takeOut(long base, long firstRef, int count, TreeScratch scratch) {
+  private void removeChildren(long base, long firstRef, int count, TreeScratch scratch) {
     MemorySegment s = pages;
     MemorySegment old = scratch.page;
     NodeEditor.copyBody(s, base, old, 0, pageSize);

@@ -51,10 +51,10 @@ public final class RangeEstimate {
   private final Position high = new Position();
 
   /** Whether the two paths separated above the current level. */
-  private boolean apart;
+  private boolean separated;
 
   /** Whether the lower end is after the upper one: the range is empty. */
-  private boolean crossed;
+  private boolean empty;
 
   /** Whether the topmost group was probed. */
   private boolean probed;
@@ -62,7 +62,7 @@ public final class RangeEstimate {
   private double entries;
   private double bytes;
 
-  /** Results of the last {@link #look}. */
+  /** Results of the last {@link #readNode}. */
   private int count;
 
   private long countBytes;
@@ -106,7 +106,7 @@ public final class RangeEstimate {
         toLen = tree.maxKeySize();
         to.asSlice(0, toLen).fill((byte) 0xFF);
       }
-      for (int level = tree.height() - 1; level >= 0 && !e.crossed; level--) {
+      for (int level = tree.height() - 1; level >= 0 && !e.empty; level--) {
         e.descent.descendTo(low, lowOff, Math.max(0, lowLen), !lowInclusive, level, e.low);
         e.descent.descendTo(to, highLen < 0 ? 0 : highOff, toLen, false, level, e.high);
         if (level == 0) {
@@ -118,7 +118,7 @@ public final class RangeEstimate {
         }
       }
     } finally {
-      tree.scratches().give(scratch);
+      tree.scratches().release(scratch);
     }
     return e;
   }
@@ -135,17 +135,17 @@ public final class RangeEstimate {
 
   /** Adds what lies between the two ends in their nodes of a level. */
   private void level(int level) {
-    if (!apart && low.pid == high.pid) {
-      crossed = high.slot < low.slot;
+    if (!separated && low.pid == high.pid) {
+      empty = high.slot < low.slot;
       if (level == 0) {
         leaf(low.pid, low.slot, high.slot, 1);
       } else {
-        apart = high.slot > low.slot;
+        separated = high.slot > low.slot;
         subtrees(level, low.pid, low.slot + 1, high.slot);
       }
       return;
     }
-    apart = true;
+    separated = true;
     if (level == 0) {
       leaf(low.pid, low.slot, END, 1);
       leaf(high.pid, 0, high.slot, 1);
@@ -157,7 +157,7 @@ public final class RangeEstimate {
 
   /** Adds the children [from, to) of an inner node with all below them. */
   private void subtrees(int level, long pid, int from, int to) {
-    if (to <= from || look(pid, level, 0, 0, 0) < 0) {
+    if (to <= from || readNode(pid, level, 0, 0, 0) < 0) {
       return;
     }
     int n = Math.min(to, count + 1) - from;
@@ -184,21 +184,21 @@ public final class RangeEstimate {
   /** Descends randomly from a child to a leaf, and adds what that leaf represents. */
   private boolean probe(int level, long pid, int child) {
     double weight = 1;
-    long node = look(pid, level, child, 0, 0);
+    long node = readNode(pid, level, child, 0, 0);
     for (int at = level - 1; at > 0 && node > 0; at--) {
-      if (look(node, at, 0, 0, 0) < 0) {
+      if (readNode(node, at, 0, 0, 0) < 0) {
         return false;
       }
       int children = count + 1;
       weight *= children;
-      node = look(node, at, random.nextInt(children), 0, 0);
+      node = readNode(node, at, random.nextInt(children), 0, 0);
     }
     return node > 0 && leaf(node, 0, END, weight);
   }
 
   /** Adds the entries [from, to) of a leaf, multiplied by {@code times}. */
   private boolean leaf(long pid, int from, int to, double times) {
-    if (look(pid, 0, 0, from, to) < 0) {
+    if (readNode(pid, 0, 0, from, to) < 0) {
       return false;
     }
     entries += Math.max(0, Math.min(to, count) - from) * times;
@@ -210,7 +210,7 @@ public final class RangeEstimate {
    * Reads a node under its latch: sets {@link #count}, and for a leaf the bytes of its entries
    * [from, to). Returns the page id of the child; 0 for a leaf; -1 if this is no longer the node.
    */
-  private long look(long pid, int level, int child, int from, int to) {
+  private long readNode(long pid, int level, int child, int from, int to) {
     int frame = pool.fixShared(pid);
     try {
       long base = pool.base(frame);

@@ -101,7 +101,7 @@ final class ReadAhead {
       // The parent may change during the read; the next attempt finds the leaf resident.
       if (!asked) {
         asked = true;
-        bring(pool, leaves, g);
+        readGroup(pool, leaves, g);
       }
       if (arrive(descent, boundary, q)) {
         return true;
@@ -110,7 +110,7 @@ final class ReadAhead {
     return false;
   }
 
-  private void bring(BufferPool pool, int leaves, PageGroup g) {
+  private void readGroup(BufferPool pool, int leaves, PageGroup g) {
     if (pool.resident(wanted) >= 0) {
       present();
       return;
@@ -144,7 +144,7 @@ final class ReadAhead {
     BufferPool pool = descent.pool();
     long pid = wanted;
     int frame = pool.findQuietly(pid);
-    long version = pool.glance(frame, pid);
+    long version = pool.optimisticUncounted(frame, pid);
     // Parent validated after the child's version was read: it then still named this child.
     if (version == BufferPool.RESTART || !pool.validate(parent.frame, parent.version)) {
       return false;

@@ -147,7 +147,7 @@ public final class RootMove {
         NodeCheck.node(s, base, pageSize, level, treeId);
         changed = true;
         change.copyNode(base, pool.base(fresh));
-        pool.swizzling().adopt(fresh);
+        pool.swizzling().setParent(fresh);
         int none = BTreeNode.NONE;
         NodeEditor.init(s, base, pageSize, level + 1, s, base, none, s, base, none);
         NodeEditor.setChild(s, base, 0, pool.reference(page, fresh, root));
@@ -157,9 +157,9 @@ public final class RootMove {
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.giveWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
       }
-      LatchErrorGuard.giveWhole(pool, root, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, root, whole, changed, t);
       throw LatchErrorGuard.meaning(pool, from, t);
     }
     if (!both) {
@@ -175,7 +175,7 @@ public final class RootMove {
 
   /**
    * Latches the root if it has the only child that is to become the root. If true, {@link
-   * #happened} or {@link #giveUp} must follow, without waiting in between.
+   * #happened} or {@link #cancel} must follow, without waiting in between.
    */
   public boolean latch() {
     for (int i = 0; i < StructureChange.TRIES; i++) {
@@ -185,7 +185,7 @@ public final class RootMove {
         if (change.rootPid() == from && to != 0 && onlyChild(pool.base(frame)) == to) {
           return true;
         }
-        giveUp();
+        cancel();
         return false;
       }
       Pause.after(i);
@@ -207,7 +207,7 @@ public final class RootMove {
   /**
    * Releases the root unchanged, without a record in the log. Does nothing if it is not latched.
    */
-  public void giveUp() {
+  public void cancel() {
     int frame = latched;
     latched = -1;
     if (frame >= 0) {

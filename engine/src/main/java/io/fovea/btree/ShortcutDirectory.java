@@ -51,9 +51,10 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * memory or mappings are refused, the granule is not split, which is logged once and retried after
  * another eighth of its ways have been overwritten.
  *
- * <p>Any thread may call {@link #home} and {@link #lose}; only one thread at a time may call {@link
- * #tick}. A bit is set with volatile order after the granule has memory; the partner is the read in
- * {@link #home}. This excludes a store to a granule without memory, which might raise a signal.
+ * <p>Any thread may call {@link #viewOffset} and {@link #countOverwrites}; only one thread at a
+ * time may call {@link #tick}. A bit is set with volatile order after the granule has memory; the
+ * partner is the read in {@link #viewOffset}. This excludes a store to a granule without memory,
+ * which might raise a signal.
  */
 final class ShortcutDirectory {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -112,7 +113,7 @@ final class ShortcutDirectory {
     int slots = (int) Math.min(SLOTS_MAX, Long.highestOneBit(most) * FAN_IN_MAX);
     this.own = new AtomicLongArray(Math.max(1, slots >>> 6));
     this.lost = new AtomicIntegerArray(slots);
-    this.granules = Granules.make("fovea-places", GRANULE_BYTES, slots, files);
+    this.granules = Granules.make("fovea-locations", GRANULE_BYTES, slots, files);
     Rewiring reserved = null;
     boolean ready = false;
     try {
@@ -186,12 +187,12 @@ final class ShortcutDirectory {
   }
 
   /** The offset in the view of a set at an offset in the area. */
-  long home(long at) {
+  long viewOffset(long at) {
     return (long) granule((int) (at >>> GRANULE_SHIFT)) << GRANULE_SHIFT | at & GRANULE_BYTES - 1;
   }
 
   /** Counts overwritten ways of a granule; returns whether the mapper has work to do. */
-  boolean lose(long home, int ways) {
+  boolean countOverwrites(long home, int ways) {
     return count < granulesMax
         && lost.addAndGet((int) (home >>> GRANULE_SHIFT), ways) > WAYS / FULL_ONE_IN;
   }
@@ -211,7 +212,7 @@ final class ShortcutDirectory {
     if (show(deeper)) {
       depth = deeper;
     } else {
-      takeBack(split);
+      revertSplit(split);
     }
     // This includes granules whose split was refused: they are retried after as many overwrites
     // again.
@@ -312,7 +313,7 @@ final class ShortcutDirectory {
    * Clears the bits of split slots that could not be mapped, so that nothing is stored there. The
    * memory stays, since a store may be under way.
    */
-  private void takeBack(BitSet split) {
+  private void revertSplit(BitSet split) {
     for (int s = split.previousSetBit(split.length()); s >= 0; s = split.previousSetBit(s - 1)) {
       // If one of several slots of a granule is already mapped, that is a copy to which nothing is
       // stored any more.

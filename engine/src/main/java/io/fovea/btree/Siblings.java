@@ -31,7 +31,7 @@ final class Siblings {
    */
   static long touch(BufferPool pool, long pid) {
     int frame = pool.predict(pid);
-    if (pool.glance(frame, pid) == BufferPool.RESTART) {
+    if (pool.optimisticUncounted(frame, pid) == BufferPool.RESTART) {
       return 0;
     }
     long base = pool.base(frame);
@@ -50,10 +50,10 @@ final class Siblings {
     MemorySegment s = pool.pages();
     int pageSize = pool.pageSize();
     int frame = pool.predict(pid);
-    long version = quietly ? pool.glance(frame, pid) : pool.optimistic(frame, pid);
+    long version = quietly ? pool.optimisticUncounted(frame, pid) : pool.optimistic(frame, pid);
     if (version == BufferPool.RESTART && quietly) {
       frame = pool.resident(pid);
-      version = frame < 0 ? BufferPool.RESTART : pool.glance(frame, pid);
+      version = frame < 0 ? BufferPool.RESTART : pool.optimisticUncounted(frame, pid);
     }
     if (version == BufferPool.RESTART) {
       return false;

@@ -79,7 +79,7 @@ final class Splitter {
         split(level + 1, parent, key, off, len, scratch.separator, 0, log);
       }
     } finally {
-      change.scratches.give(scratch);
+      change.scratches.release(scratch);
     }
   }
 
@@ -125,7 +125,7 @@ final class Splitter {
         NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
         looked = parent.pid; // of which only a part was checked
         result =
-            hasRoom(base, level, len, entry, inlineBytes)
+            hasSpace(base, level, len, entry, inlineBytes)
                 ? StructureChange.NEEDLESS
                 : splitLatched(level, base, parentBase, fresh, key, off, len, scratch);
       }
@@ -144,11 +144,11 @@ final class Splitter {
       }
     } catch (Throwable t) {
       if (both) {
-        LatchErrorGuard.giveWhole(pool, frame, whole, scratch.changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, whole, scratch.changed, t);
       }
-      LatchErrorGuard.giveWhole(pool, parent.frame, whole, scratch.changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, scratch.changed, t);
       if (scratch.changed) {
-        LatchErrorGuard.giveWhole(pool, fresh, whole, true, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, whole, true, t);
       }
       throw LatchErrorGuard.meaning(pool, looked, t);
     }
@@ -158,7 +158,7 @@ final class Splitter {
       }
       pool.releaseExclusiveUnchanged(parent.frame);
       if (stray) {
-        throw stray(level, pid, looked, key, off, len, parent);
+        throw misplacedPage(level, pid, looked, key, off, len, parent);
       }
       return result;
     }
@@ -186,7 +186,7 @@ final class Splitter {
    * it other than through its parent, as recovery does, cannot tell which one is right. If the
    * descent from the root fails, that failure is reported instead.
    */
-  private CorruptionException stray(
+  private CorruptionException misplacedPage(
       int level, long pid, long parentPid, MemorySegment key, long off, int len, Position p) {
     descent.descendTo(key, off, len, false, level, p);
     return TreeDamage.of(pool, pid, "a node that is not its parent's child", parentPid, pid);
@@ -195,7 +195,7 @@ final class Splitter {
   /** Frees a new page that was not needed. After a pool stop it only releases the latch. */
   private void free(int fresh, LogSession log) {
     if (pool.stopping().stopped() == null) {
-      pool.giveBack(fresh, log);
+      pool.returnUnused(fresh, log);
     } else {
       pool.releaseExclusive(fresh);
     }
@@ -230,11 +230,11 @@ final class Splitter {
         prefix,
         scratch);
     splitInto(base, level, at >> 16, at & 0xFFFF, base, pool.base(fresh), scratch);
-    pool.swizzling().adopt(fresh);
+    pool.swizzling().setParent(fresh);
     return StructureChange.DONE;
   }
 
-  private boolean hasRoom(long base, int level, int len, KeyBuffer entry, int inlineBytes) {
+  private boolean hasSpace(long base, int level, int len, KeyBuffer entry, int inlineBytes) {
     if (level > 0) {
       return NodeEditor.prefixWith(pages, base, pageSize, entry) >= 0;
     }
@@ -381,23 +381,23 @@ final class Splitter {
       long base = pool.base(root);
       if (rootPid == change.rootPid() && PageHeader.level(s, base) == level) {
         NodeCheck.node(s, base, pageSize, level, treeId);
-        split = !hasRoom(base, level, len, entry, inlineBytes);
+        split = !hasSpace(base, level, len, entry, inlineBytes);
       }
       if (split) {
         int at = plan(base, level, key, off, len, scratch);
         splitInto(base, level, at >> 16, at & 0xFFFF, pool.base(left), pool.base(right), scratch);
         scratch.changed = true;
-        pool.swizzling().adopt(left);
-        pool.swizzling().adopt(right);
+        pool.swizzling().setParent(left);
+        pool.swizzling().setParent(right);
         raiseRoot(root, level, left, right, scratch);
         whole = true;
         change.append(log, 0, left, right, root);
       }
     } catch (Throwable t) {
-      LatchErrorGuard.giveWhole(pool, root, whole, scratch.changed, t);
+      LatchErrorGuard.releaseWhole(pool, root, whole, scratch.changed, t);
       if (scratch.changed) {
-        LatchErrorGuard.giveWhole(pool, left, whole, true, t);
-        LatchErrorGuard.giveWhole(pool, right, whole, true, t);
+        LatchErrorGuard.releaseWhole(pool, left, whole, true, t);
+        LatchErrorGuard.releaseWhole(pool, right, whole, true, t);
       } else {
         free(left, log);
         free(right, log);

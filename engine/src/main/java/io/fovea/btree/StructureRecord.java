@@ -36,11 +36,11 @@ import java.lang.foreign.MemorySegment;
  *       page are in the order of its changes.
  *   <li>Log space was granted before anything was latched, and the log was alive then. An append
  *       that still fails means a defect or a log that died meanwhile, and the change cannot be
- *       undone. The pages are then <i>doomed</i>. Their LSN is {@link Long#MAX_VALUE}, up to which
- *       the log never becomes durable, so they are never written. Their recLsn is 1, so the redo
- *       point does not pass them and the log keeps their durable changes. Readers see a sound tree;
- *       a thread that waits for durability gets an error. A crash leaves file and log as they were
- *       before the change.
+ *       undone. The pages are then <i>unwritable</i>. Their LSN is {@link Long#MAX_VALUE}, up to
+ *       which the log never becomes durable, so they are never written. Their recLsn is 1, so the
+ *       redo point does not pass them and the log keeps their durable changes. Readers see a sound
+ *       tree; a thread that waits for durability gets an error. A crash leaves file and log as they
+ *       were before the change.
  *   <li>Sibling hints set on <i>other</i> pages are not logged. A hint is checked against the
  *       fences when it is used, so any value is safe, including an old one in an image.
  * </ol>
@@ -60,7 +60,7 @@ public final class StructureRecord {
   static final int NO_IMAGE = 0;
 
   /** No released pages; never modified. */
-  private static final LongList NOBODY = new LongList();
+  private static final LongList NO_PAGES = new LongList();
 
   static final int HEADER = 8;
 
@@ -105,7 +105,7 @@ public final class StructureRecord {
       return;
     }
     int images = count(a) + count(b) + count(c);
-    LongList one = NOBODY;
+    LongList one = NO_PAGES;
     if (released != 0) {
       one = new LongList(); // commits without a split do not allocate
       one.add(released);
@@ -130,7 +130,7 @@ public final class StructureRecord {
   /** Logs the root of a new tree. */
   static void appendCreate(BufferPool pool, LogSession log, int treeId, int root) {
     if (log.logging()) {
-      appendImages(pool, log, RecordType.CREATE_TREE, treeId, NOBODY, root, NONE, NONE);
+      appendImages(pool, log, RecordType.CREATE_TREE, treeId, NO_PAGES, root, NONE, NONE);
     } else {
       mark(pool, root, 0, 0);
     }

@@ -121,7 +121,7 @@ final class Successor {
         }
       }
     } finally {
-      scratches.give(scratch);
+      scratches.release(scratch);
     }
   }
 

@@ -54,7 +54,7 @@ public final class TreeCompaction {
   private int level = 1;
 
   private final KeyBuffer key;
-  private boolean behind;
+  private boolean afterKey;
   private boolean done;
 
   /**
@@ -93,16 +93,16 @@ public final class TreeCompaction {
     TreeScratch scratch = change.scratches.take();
     try {
       for (int n = 0; n < nodes && !done; n++) {
-        if (look(from, scratch.parent)) {
+        if (findChild(from, scratch.parent)) {
           if (found != 0) {
             return true;
           }
-          goOn();
+          advance();
         }
       }
       return false;
     } finally {
-      change.scratches.give(scratch);
+      change.scratches.release(scratch);
     }
   }
 
@@ -118,7 +118,7 @@ public final class TreeCompaction {
     TreeScratch scratch = change.scratches.take();
     try {
       for (int n = 0; n < nodes && spare.size() > 0 && !done; n++) {
-        if (!look(from, scratch.parent)) {
+        if (!findChild(from, scratch.parent)) {
           continue;
         }
         if (found != 0) {
@@ -128,21 +128,21 @@ public final class TreeCompaction {
             moved++;
           }
         }
-        goOn();
+        advance();
       }
     } finally {
-      change.scratches.give(scratch);
+      change.scratches.release(scratch);
     }
     return moved;
   }
 
-  private void goOn() {
+  private void advance() {
     if (hasNext) {
       key.set(next.segment(), 0, next.length());
-      behind = true;
+      afterKey = true;
     } else {
       level++;
-      behind = false;
+      afterKey = false;
       key.setLength(0);
     }
   }
@@ -166,7 +166,7 @@ public final class TreeCompaction {
   }
 
   /** Frees the spare pages that remain. Checkpoints retry those that cannot be freed now. */
-  public void giveBack(LongList spare, LogSession log) {
+  public void freeSpare(LongList spare, LogSession log) {
     try {
       tree.freeChain(spare, log); // skips pages that became nodes: they are not part of a chain
       spare.clear();
@@ -182,8 +182,8 @@ public final class TreeCompaction {
    * Searches the inner node at the position for a child to move, and sets {@link #key} to the
    * position before it. Returns false if the node has changed: retry.
    */
-  private boolean look(long from, Position p) {
-    descent.descendTo(key.segment(), 0, key.length(), behind, level, p);
+  private boolean findChild(long from, Position p) {
+    descent.descendTo(key.segment(), 0, key.length(), afterKey, level, p);
     if (p.frame < 0) {
       done = true; // the root is at a lower level
       return false;
@@ -192,10 +192,10 @@ public final class TreeCompaction {
     try {
       long base = pool.base(frame);
       if (!NodeCheck.isNode(pages, base, level, treeId)
-          || !NodeSearch.covers(pages, base, pageSize, key.segment(), 0, key.length(), behind)) {
+          || !NodeSearch.covers(pages, base, pageSize, key.segment(), 0, key.length(), afterKey)) {
         return false;
       }
-      look(base, from);
+      findChild(base, from);
       return true;
     } catch (IndexOutOfBoundsException e) {
       throw TreeDamage.offsets(pool, p.pid, e);
@@ -204,10 +204,10 @@ public final class TreeCompaction {
     }
   }
 
-  private void look(long base, long from) {
+  private void findChild(long base, long from) {
     MemorySegment s = pages;
     int at = NodeSearch.searchInner(s, base, pageSize, key.segment(), 0, key.length());
-    int first = (at >>> 1) + (behind ? at & 1 : 0);
+    int first = (at >>> 1) + (afterKey ? at & 1 : 0);
     int count = BTreeNode.innerCount(s, base, pageSize);
     int slot = first;
     while (slot <= count && BTreeNode.child(s, base, slot) < from) {
@@ -216,7 +216,7 @@ public final class TreeCompaction {
     found = slot <= count ? BTreeNode.child(s, base, slot) : 0;
     if (found != 0 && slot > first) {
       change.load(s, base, slot - 1, key);
-      behind = true;
+      afterKey = true;
     }
     hasNext = true;
     if (slot < count) {
@@ -245,7 +245,7 @@ public final class TreeCompaction {
     MemorySegment s = pages;
     Position parent = scratch.parent;
     log.grant(change.space);
-    descent.descendTo(key.segment(), 0, key.length(), behind, level, parent);
+    descent.descendTo(key.segment(), 0, key.length(), afterKey, level, parent);
     if (parent.frame < 0) {
       return StructureChange.NEEDLESS;
     }
@@ -280,7 +280,7 @@ public final class TreeCompaction {
           }
           changed = true;
           change.copyNode(base, pool.base(fresh));
-          pool.swizzling().adopt(fresh);
+          pool.swizzling().setParent(fresh);
           long ref = pool.reference(to, fresh, parent.frame);
           NodeEditor.setChild(s, parentBase, parent.slot, ref);
           whole = true;
@@ -290,12 +290,12 @@ public final class TreeCompaction {
       }
     } catch (Throwable t) {
       if (latched > 2) {
-        LatchErrorGuard.giveWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, fresh, whole, changed, t);
       }
       if (latched > 1) {
-        LatchErrorGuard.giveWhole(pool, frame, whole, changed, t);
+        LatchErrorGuard.releaseWhole(pool, frame, whole, changed, t);
       }
-      LatchErrorGuard.giveWhole(pool, parent.frame, whole, changed, t);
+      LatchErrorGuard.releaseWhole(pool, parent.frame, whole, changed, t);
       throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (result != StructureChange.DONE) {

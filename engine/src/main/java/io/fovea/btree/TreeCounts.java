@@ -111,7 +111,7 @@ public final class TreeCounts {
   }
 
   /**
-   * Returns whether a reader has stopped changes: then call {@link #giveWay} and {@link
+   * Returns whether a reader has stopped changes: then call {@link #withdraw} and {@link
    * #awaitReader}.
    */
   public boolean isStopped() {
@@ -119,7 +119,7 @@ public final class TreeCounts {
   }
 
   /** Withdraws a started change. */
-  public static void giveWay(long[] cell) {
+  public static void withdraw(long[] cell) {
     LONG.setRelease(cell, SEQUENCE, cell[SEQUENCE] + 1);
   }
 

@@ -70,7 +70,7 @@ public final class TreeDrop {
   private final LogSession log;
 
   /** Whether pages may already be free or in another tree. */
-  private final boolean rest;
+  private final boolean resumed;
 
   /** Whether leaves must be read before they are freed. */
   private final boolean readLeaves;
@@ -82,16 +82,21 @@ public final class TreeDrop {
   private int chainLeft;
 
   private boolean begun;
-  private boolean told;
+  private boolean dropLogged;
 
   private TreeDrop(
-      BufferPool pool, int treeId, long rootPid, boolean rest, boolean readLeaves, LogSession log) {
+      BufferPool pool,
+      int treeId,
+      long rootPid,
+      boolean resumed,
+      boolean readLeaves,
+      LogSession log) {
     this.pool = pool;
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
     this.treeId = treeId;
     this.rootPid = rootPid;
-    this.rest = rest;
+    this.resumed = resumed;
     this.readLeaves = readLeaves;
     this.log = log;
   }
@@ -102,21 +107,22 @@ public final class TreeDrop {
    */
   public static TreeDrop of(BTree tree, LogSession log) {
     tree.scratches().free();
-    return new TreeDrop(tree.pool(), tree.treeId(), tree.rootPid(), false, tree.mayHoldLong(), log);
+    return new TreeDrop(
+        tree.pool(), tree.treeId(), tree.rootPid(), false, tree.mayHaveLongValues(), log);
   }
 
   /**
    * Prepares the rest of a drop that a crash or a close interrupted: pages that are free or in
    * another tree are skipped. The session is as for {@link #of}.
    */
-  public static TreeDrop rest(BufferPool pool, int treeId, long rootPid, LogSession log) {
+  public static TreeDrop ofUnfinished(BufferPool pool, int treeId, long rootPid, LogSession log) {
     return new TreeDrop(pool, treeId, rootPid, true, true, log);
   }
 
   /**
    * Frees all pages of a tree, the root last, and logs that. The tree must not be used any more,
    * and the session must have begun before it was declared dropped. After a failure or crash {@link
-   * #freeRest} continues. Strays are not included: see {@link BTree#freeStrays}.
+   * #freeRest} continues. Strays are not included: see {@link BTree#freeUnfreedPages}.
    */
   public static void free(BTree tree, LogSession log) {
     of(tree, log).run();
@@ -136,7 +142,7 @@ public final class TreeDrop {
    */
   public static void freeRest(
       BufferPool pool, int treeId, long rootPid, LongList allocated, LogSession log) {
-    rest(pool, treeId, rootPid, log).run();
+    ofUnfinished(pool, treeId, rootPid, log).run();
     for (int i = 0; i < allocated.size(); i++) {
       freePage(pool, treeId, allocated.get(i), log);
     }
@@ -187,9 +193,9 @@ public final class TreeDrop {
       }
     }
     boolean done = begun && path.isEmpty() && chainLeft == 0;
-    if (done && !told) {
+    if (done && !dropLogged) {
       StructureRecord.appendDropped(log, treeId);
-      told = true;
+      dropLogged = true;
     }
     return done;
   }
@@ -217,7 +223,7 @@ public final class TreeDrop {
   private void part(Node top, long pid, long length) {
     if (top.level == 0) {
       chain.clear();
-      if (!OverflowChain.collect(pool, treeId, pid, length, end(), chain) && !rest) {
+      if (!OverflowChain.collect(pool, treeId, pid, length, end(), chain) && !resumed) {
         throw new CorruptionException("a long value of a tree", pid, -1, length, chain.size());
       }
       chainLeft = chain.size();
@@ -234,7 +240,7 @@ public final class TreeDrop {
    * off the file. A page cut off after this check is found free.
    */
   private long end() {
-    return rest ? pool.pidLimit() : Long.MAX_VALUE;
+    return resumed ? pool.pidLimit() : Long.MAX_VALUE;
   }
 
   /** Descends to a node, if the page is one. */
@@ -254,20 +260,20 @@ public final class TreeDrop {
     }
     if (node != null) {
       if (node.level > 0) {
-        forsake(pid);
+        clearReferences(pid);
       }
       path.push(node);
     }
   }
 
   /** Stops trusting the references of a node whose children are going to be freed. */
-  private void forsake(long pid) {
+  private void clearReferences(long pid) {
     if (!pool.swizzling().isOn()) {
       return;
     }
     int frame = pool.fixExclusive(pid);
     try {
-      pool.swizzling().forsake(frame);
+      pool.swizzling().clearReferences(frame);
     } finally {
       pool.releaseExclusive(frame);
     }
@@ -281,7 +287,7 @@ public final class TreeDrop {
         owner == treeId
             && type == (found == 0 ? PageHeader.LEAF : PageHeader.INNER)
             && (level == ANY_LEVEL || level == found);
-    if (!node && !rest) {
+    if (!node && !resumed) {
       throw TreeDamage.of(pool, pid, "owner of a node", treeId, owner);
     }
     return node;
@@ -326,7 +332,7 @@ public final class TreeDrop {
   /** Frees a node and all below it, including chains, without logging a drop. */
   static void freeBelow(BufferPool pool, int treeId, long pid, LogSession log) {
     TreeDrop drop = new TreeDrop(pool, treeId, pid, false, true, log);
-    drop.told = true;
+    drop.dropLogged = true;
     drop.run();
   }
 
@@ -334,7 +340,7 @@ public final class TreeDrop {
   static void freeChain(BufferPool pool, int treeId, long first, long length, LogSession log) {
     TreeDrop drop = new TreeDrop(pool, treeId, first, false, true, log);
     drop.begun = true;
-    drop.told = true;
+    drop.dropLogged = true;
     drop.part(new Node(first, 0, new long[0]), first, length);
     drop.run();
   }
@@ -385,7 +391,8 @@ public final class TreeDrop {
   }
 
   /** Recovery: frees a page of a long value of a dropped tree, whether or not a leaf names it. */
-  public static void freeLoose(BufferPool pool, long pid, Set<Integer> trees, LogSession log) {
+  public static void freeUnreferenced(
+      BufferPool pool, long pid, Set<Integer> trees, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
     boolean theirs;

@@ -47,7 +47,7 @@ final class TreeScratch {
   }
 
   private void free(Blocks memory) {
-    memory.give(page);
+    memory.release(page);
     key.free(memory);
     left.free(memory);
     right.free(memory);
@@ -108,7 +108,7 @@ final class TreeScratch {
       return bytes;
     }
 
-    void give(TreeScratch scratch) {
+    void release(TreeScratch scratch) {
       for (int i = 0; i < KEPT; i++) {
         if (kept.getPlain(i) == null && kept.compareAndSet(i, null, scratch)) {
           return;

@@ -339,11 +339,11 @@ public final class TreeVerifier {
     if (!leaf && BTreeNode.isOpen(page, 0)) {
       // Any prefix of its keys is right, but its bytes must exist.
       int prefix = BTreeNode.prefix(page, 0);
-      boolean there = prefix <= (high == BTreeNode.NONE ? tree.maxKeySize() : high);
-      if (!there) {
+      boolean valid = prefix <= (high == BTreeNode.NONE ? tree.maxKeySize() : high);
+      if (!valid) {
         add(Kind.FENCE, pid, -1, "a prefix of " + prefix + " bytes");
       }
-      return there;
+      return valid;
     }
     int expected = NodeCheck.sharedPrefix(page, 0, pageSize);
     int found = BTreeNode.prefix(page, 0);

@@ -32,16 +32,16 @@ public final class TreeWalk {
 
   /**
    * Counts the records, and the bytes of their keys and values, of a tree that does not change,
-   * without reading long values. Calls {@code goesOn}, which may throw, for each leaf.
+   * without reading long values. Calls {@code more}, which may throw, for each leaf.
    */
-  public static long[] count(BTree tree, Runnable goesOn) {
+  public static long[] count(BTree tree, Runnable more) {
     LeafScan scan = new LeafScan();
     MemorySegment key = Arena.ofAuto().allocate(Math.max(8, tree.maxKeySize()), 8);
     long records = 0;
     long bytes = 0;
     scan.seek(tree, key, 0, -1, true, false);
     while (scan.load()) {
-      goesOn.run();
+      more.run();
       for (int slot = scan.from(); slot < scan.to(); slot++) {
         records++;
         bytes += scan.copyKey(slot, key, 0) + (long) scan.valueLength(slot);
@@ -106,7 +106,7 @@ public final class TreeWalk {
   }
 
   /** Returns the message of a throwable, or else its class name. */
-  public static String say(@Nullable Throwable t) {
+  public static String message(@Nullable Throwable t) {
     if (t == null) {
       return "";
     }

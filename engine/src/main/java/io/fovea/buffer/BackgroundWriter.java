@@ -121,12 +121,12 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     while (!stopped) {
       int gained = 0;
       try {
-        Threads.turn();
-        gained = turn();
+        Threads.beginIteration();
+        gained = iterate();
       } catch (Throwable e) {
         // Nothing here should throw; if the writer ended, all misses would stall.
         asleep = false;
-        Threads.tell(
+        Threads.logSafely(
             LOG,
             System.Logger.Level.ERROR,
             "The buffer pool's writer failed and continues.",
@@ -146,7 +146,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   }
 
   /** Sleeps, or makes frames available; returns their number, or -1 if none are wanted. */
-  private int turn() {
+  private int iterate() {
     pace.taken(frames.counters.framesTaken.sum(), System.nanoTime());
     if (frames.share != null) {
       frames.share.demand(frames.free.count(), System.nanoTime());
@@ -173,7 +173,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
       int gained = empty();
       gained += collectUnwritten();
       // Urgent: a miss found nothing, so nothing in the list is usable.
-      gained += collect(urgently ? pace.batch() : pace.high() - available() + owed());
+      gained += collect(urgently ? pace.batch() : pace.high() - available() + requested());
       gained += collectIdle();
       frames.waits.wake(gained);
       if (writeBack.size() > 0) {
@@ -273,14 +273,14 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     return ready;
   }
 
-  private int owed() {
-    return frames.share == null ? 0 : frames.share.owed();
+  private int requested() {
+    return frames.share == null ? 0 : frames.share.requested();
   }
 
   /** Evicts pages unused since the last round, for other members of the share. */
   private int collectIdle() {
     PoolShare.Member share = frames.share;
-    int wanted = share == null ? 0 : share.takeOwedIdle(System.nanoTime());
+    int wanted = share == null ? 0 : share.takeRequestedIdle(System.nanoTime());
     int given = 0;
     for (int frame = 0; wanted > 0 && frame < frames.count && !stopped; frame++) {
       long pid = frames.pid(frame);
@@ -306,7 +306,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   /** Whether too few frames are free; in a share, whether other members wait for some. */
   private boolean isFewer(int claimed, int wanted) {
     PoolShare.Member share = frames.share;
-    return share != null ? share.owed() > 0 : frames.residency.free() + claimed < wanted;
+    return share != null ? share.requested() > 0 : frames.residency.free() + claimed < wanted;
   }
 
   /**

@@ -149,7 +149,7 @@ public final class BufferPool implements AutoCloseable {
       recovery = new PoolRecovery(frames, allocator, loader, resolver);
       stop = new PoolStop(frames);
       pretouch = new Pretoucher(frames, config.pretouch());
-      pretouch.orStop(() -> writer.start("fovea-writer"));
+      pretouch.runOrStop(() -> writer.start("fovea-writer"));
       done = true;
     } finally {
       if (!done) {
@@ -193,7 +193,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /** Returns the reservations of pages and frames, for operations that can't be undone. */
-  public PageReservations promises() {
+  public PageReservations pageReservations() {
     return promises;
   }
 
@@ -369,7 +369,7 @@ public final class BufferPool implements AutoCloseable {
    * @param pid the page that should be in it
    * @return the version, or {@link #RESTART}
    */
-  public long glance(int frame, long pid) {
+  public long optimisticUncounted(int frame, long pid) {
     long version = Latch.optimistic(headers, frame);
     return FrameHeader.pid(headers, frame) == pid ? version : RESTART;
   }
@@ -577,8 +577,8 @@ public final class BufferPool implements AutoCloseable {
    * @param frame the page's frame, exclusively latched; the latch is consumed
    * @param log as for {@link #free}; the session that allocated it
    */
-  public void giveBack(int frame, LogSession log) {
-    allocator.giveBack(frame, log);
+  public void returnUnused(int frame, LogSession log) {
+    allocator.returnUnused(frame, log);
   }
 
   /**

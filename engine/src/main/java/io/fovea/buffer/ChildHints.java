@@ -70,9 +70,9 @@ final class ChildHints {
       frames.counters.hintsStale.increment();
     }
     int frame = tried;
-    if (!isThere(frame, pid)) {
+    if (!holds(frame, pid)) {
       frame = frames.translator.predict(pid);
-      if (!isThere(frame, pid)) {
+      if (!holds(frame, pid)) {
         frame = resolver.findSlow(pid);
       }
     }
@@ -87,7 +87,7 @@ final class ChildHints {
     return PageRef.of(pid, frame + 1 & mask);
   }
 
-  private boolean isThere(int frame, long pid) {
+  private boolean holds(int frame, long pid) {
     return frames.pid(frame) == pid && !Latch.isExclusive(frames.headers, frame);
   }
 
@@ -109,6 +109,6 @@ final class ChildHints {
         Latch.releaseShared(frames.headers, parent);
       }
     }
-    (done ? frames.counters.hintRepairs : frames.counters.hintRepairsGivenUp).increment();
+    (done ? frames.counters.hintRepairs : frames.counters.hintRepairsAbandoned).increment();
   }
 }

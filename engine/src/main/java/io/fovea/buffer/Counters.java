@@ -22,15 +22,15 @@ final class Counters {
   final LongAdder hintsNone = new LongAdder();
   final LongAdder hintsStale = new LongAdder();
   final LongAdder hintRepairs = new LongAdder();
-  final LongAdder hintRepairsGivenUp = new LongAdder();
+  final LongAdder hintRepairsAbandoned = new LongAdder();
 
   /** SWIZZLED: references cleared so that the page could leave. */
   final LongAdder unswizzled = new LongAdder();
 
   /** SWIZZLED: victims that stayed because of a child, or because of their parent's latch. */
-  final LongAdder staysForChildren = new LongAdder();
+  final LongAdder retainedForChildren = new LongAdder();
 
-  final LongAdder staysForParent = new LongAdder();
+  final LongAdder retainedForParent = new LongAdder();
 
   /** VIRTUAL: pages whose memory was returned to the system, and the system calls for it. */
   final LongAdder pagesForgotten = new LongAdder();

@@ -59,7 +59,7 @@ final class EvictionBatch {
     private final AtomicReferenceArray<@Nullable EvictionBatch> lists;
 
     Lists(Residency residency) {
-      int together = residency.together();
+      int together = residency.evictionBatchSize();
       int most = residency.maxResidents() / 4 / together;
       int wanted = Math.clamp(Runtime.getRuntime().availableProcessors(), 2, MOST);
       int n = together == 1 ? 0 : Math.clamp(most, 1, wanted);

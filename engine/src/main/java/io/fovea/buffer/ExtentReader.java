@@ -59,7 +59,7 @@ final class ExtentReader {
   /** The file does not contain the page, or may be outdated: use the pool. */
   static final long UNKNOWN = -1;
 
-  private static final long[] NOTHING = {};
+  private static final long[] EMPTY = {};
 
   private final Frames frames;
   private final Loader loader;
@@ -69,7 +69,8 @@ final class ExtentReader {
 
   /**
    * For each page of an extent: the link, if it is free; otherwise the complement of type and tree,
-   * or {@link Long#MIN_VALUE} for unknown. Then for each page the LSN if it is bare, otherwise -1.
+   * or {@link Long#MIN_VALUE} for unknown. Then for each page the LSN if it is link-only, otherwise
+   * -1.
    */
   private final Map<Long, long[]> extents = new HashMap<>();
 
@@ -92,7 +93,7 @@ final class ExtentReader {
   /**
    * Discards everything read.
    *
-   * @param wantLsns whether {@link #bareLsn} will be called
+   * @param wantLsns whether {@link #linkOnlyLsn} will be called
    */
   void clear(boolean wantLsns) {
     extents.clear();
@@ -109,7 +110,7 @@ final class ExtentReader {
    * The LSN of a page whose {@link #next} is known, if it consists only of a link to the next id;
    * otherwise -1.
    */
-  long bareLsn(long pid) {
+  long linkOnlyLsn(long pid) {
     return entry(pid, perExtent);
   }
 
@@ -143,18 +144,18 @@ final class ExtentReader {
   private long[] read(long first) {
     int n = (int) Math.min(perExtent, allocator.highWater() - first);
     if (n <= 0) {
-      return NOTHING;
+      return EMPTY;
     }
     BitSet inFile = new BitSet(n);
     for (int i = 0; i < n; i++) {
       inFile.set(i, frames.translator.locate(first + i) < 0);
     }
     if (inFile.isEmpty()) {
-      return NOTHING;
+      return EMPTY;
     }
     MemorySegment to = buffer();
     if (to == null) {
-      return NOTHING;
+      return EMPTY;
     }
     int from = inFile.nextSetBit(0);
     int end = inFile.length();
@@ -162,7 +163,7 @@ final class ExtentReader {
       long at = (long) from << frames.pageShift;
       device.read((first << frames.pageShift) + at, to, at, (end - from) << frames.pageShift);
     } catch (StorageException e) {
-      return NOTHING; // perhaps only one of its pages can't be read
+      return EMPTY; // perhaps only one of its pages can't be read
     }
     long limit = loader.lsnLimit();
     long[] known = new long[lsns ? 2 * perExtent : n];
@@ -173,7 +174,7 @@ final class ExtentReader {
               : Long.MIN_VALUE;
       if (lsns) {
         known[perExtent + i] =
-            known[i] == first + i + 1 ? bareLsn(to, (long) i << frames.pageShift) : -1;
+            known[i] == first + i + 1 ? linkOnlyLsn(to, (long) i << frames.pageShift) : -1;
       }
     }
     return known;
@@ -218,7 +219,7 @@ final class ExtentReader {
     return hole ? pid + 1 : Long.MIN_VALUE; // as Loader does
   }
 
-  private long bareLsn(MemorySegment s, long base) {
+  private long linkOnlyLsn(MemorySegment s, long base) {
     if (PageHeader.type(s, base) == PageHeader.NEVER_WRITTEN) {
       return 0; // a hole
     }

@@ -36,9 +36,9 @@ import org.jspecify.annotations.Nullable;
  * the previous one, and the read never ends. So once this has lasted as long as the timeout for an
  * exhausted pool, a miss throws, with the cause.
  *
- * <p><b>Batch eviction</b> ({@link Residency#together}): a miss that finds nothing free evicts
- * several pages while that is cheap, and takes the memory of one; the rest is free for later misses
- * of any thread. For its latches see {@link ResidencyBudget}, V7.
+ * <p><b>Batch eviction</b> ({@link Residency#evictionBatchSize}): a miss that finds nothing free
+ * evicts several pages while that is cheap, and takes the memory of one; the rest is free for later
+ * misses of any thread. For its latches see {@link ResidencyBudget}, V7.
  */
 final class FrameAllocator implements Residency.Reclaimer {
   /** The maximum number of steps before a thread checks the free list again. */
@@ -74,8 +74,8 @@ final class FrameAllocator implements Residency.Reclaimer {
   private volatile boolean closed;
 
   // When the current interval of few frames began, and when it was last seen; races are harmless.
-  private volatile long fewSince;
-  private volatile long fewSeen;
+  private volatile long shortageSince;
+  private volatile long shortageSeen;
 
   interface Writer {
     /** Requests frames: there are few, or (urgent) none. */
@@ -102,7 +102,7 @@ final class FrameAllocator implements Residency.Reclaimer {
     if (frames.pid(preferred) == 0) {
       return frames.claimFree(preferred);
     }
-    return frames.expendable(preferred) && !frames.isInner(preferred) && evict(preferred);
+    return frames.mayBeDisplaced(preferred) && !frames.isInner(preferred) && evict(preferred);
   }
 
   /**
@@ -202,16 +202,16 @@ final class FrameAllocator implements Residency.Reclaimer {
   private boolean hasBeenFew(long nanos) {
     if (frames.residency.capacity() - frames.counters.dirty.sum() >= FEW
         || writer.failure() == null) {
-      fewSeen = 0;
+      shortageSeen = 0;
       return false;
     }
     long now = System.nanoTime();
     // An interval not checked for that long may have ended in between.
-    if (fewSeen == 0 || now - fewSeen > nanos) {
-      fewSince = now;
+    if (shortageSeen == 0 || now - shortageSeen > nanos) {
+      shortageSince = now;
     }
-    fewSeen = now == 0 ? 1 : now;
-    return now - fewSince >= nanos;
+    shortageSeen = now == 0 ? 1 : now;
+    return now - shortageSince >= nanos;
   }
 
   private RuntimeException exhausted() {

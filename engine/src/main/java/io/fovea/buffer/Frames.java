@@ -146,7 +146,7 @@ final class Frames {
   /**
    * Waits once for a frame that another thread has latched, as {@link Backoff#pause} does. A ring
    * may be reading the frame while the ring's borrower waits for this thread, so a long wait
-   * completes the reads of such rings ({@link BlockDevice#endLent}).
+   * completes the reads of such rings ({@link BlockDevice#reapReadRings}).
    */
   int pause(int round) {
     if (round >= Backoff.PARK_FROM) {
@@ -164,7 +164,7 @@ final class Frames {
   void checkWhileWaiting(boolean check) {
     BlockDevice d = device;
     if (d != null) {
-      d.endLent();
+      d.reapReadRings();
     }
     requireRunning();
     if (check) {
@@ -187,7 +187,7 @@ final class Frames {
   int pauseAtEnd(int round) {
     BlockDevice d = device;
     if (round >= Backoff.PARK_FROM && d != null) {
-      d.endLent();
+      d.reapReadRings();
     }
     return Backoff.pause(round);
   }
@@ -413,8 +413,8 @@ final class Frames {
   }
 
   /** Whether the page may be displaced by one that prefers the frame; a hint. */
-  boolean expendable(int frame) {
-    return coldAndClean(frame) && policy.expendable(frame);
+  boolean mayBeDisplaced(int frame) {
+    return coldAndClean(frame) && policy.mayBeDisplaced(frame);
   }
 
   /** Claims the frame of a cold and clean page, and drops the page. */
@@ -542,9 +542,9 @@ final class Frames {
         counters.hintsNone.sum(),
         counters.hintsStale.sum(),
         counters.hintRepairs.sum(),
-        counters.hintRepairsGivenUp.sum(),
+        counters.hintRepairsAbandoned.sum(),
         counters.unswizzled.sum(),
-        counters.staysForChildren.sum() + counters.staysForParent.sum(),
+        counters.retainedForChildren.sum() + counters.retainedForParent.sum(),
         residency.bytes());
   }
 }

@@ -67,7 +67,7 @@ final class FreeHoles {
   /**
    * A thread that has a fresh page latched may wait for this lock: for the other page of a split.
    * So its owner never waits for a page latch: it tries the latch, or validates ({@link
-   * Resolver#bring}).
+   * Resolver#frameOf}).
    */
   private final ReentrantLock filling = new ReentrantLock();
 
@@ -144,16 +144,16 @@ final class FreeHoles {
         allocator.unlock();
       }
       LongList list = new LongList();
-      LongList bare = new LongList();
+      LongList linkOnly = new LongList();
       while (list.size() < FILL_PAGES && list.size() < height) {
         list.add(pid);
-        long next = next(resolver, pid, height - list.size() + 1, seen, bare);
+        long next = next(resolver, pid, height - list.size() + 1, seen, linkOnly);
         if (next < 0) {
           return true; // there may be pages now
         }
         pid = next;
       }
-      int filled = reserve(list, bare);
+      int filled = reserve(list, linkOnly);
       long first = filled < list.size() ? list.get(filled) : pid;
       allocator.lock();
       try {
@@ -183,17 +183,18 @@ final class FreeHoles {
   }
 
   /** The link of a page; -1 if the list was changed. */
-  private long next(Resolver resolver, long pid, long height, int seen, LongList bare) {
+  private long next(Resolver resolver, long pid, long height, int seen, LongList linkOnly) {
     for (int round = 0; ; round = frames.pause(round)) {
       if (changes != seen) {
         return -1;
       }
-      int frame = resolver.bring(pid);
+      int frame = resolver.frameOf(pid);
       long version = Latch.optimistic(frames.headers, frame);
       long base = frames.base(frame);
       int type = PageHeader.type(pages, base);
       long next = Mem.getLong(pages, base + PageAllocator.NEXT_FREE);
-      boolean isBare = next == pid + 1 && Mem.isZero(pages, base + BODY, frames.pageSize - BODY);
+      boolean isLinkOnly =
+          next == pid + 1 && Mem.isZero(pages, base + BODY, frames.pageSize - BODY);
       boolean here = frames.pid(frame) == pid;
       VarHandle.acquireFence(); // reads before this belong to the version, if it validates
       if (version == Latch.LATCHED || !here || !Latch.validate(frames.headers, frame, version)) {
@@ -206,7 +207,7 @@ final class FreeHoles {
         throw new CorruptionException(
             "a page of the free list", pid, pid << frames.pageShift, PageHeader.FREE, type);
       }
-      bare.add(isBare ? 1 : 0);
+      linkOnly.add(isLinkOnly ? 1 : 0);
       return next;
     }
   }
@@ -225,15 +226,15 @@ final class FreeHoles {
   }
 
   /** Returns how many pages, counted from the first, have space now. */
-  private int reserve(LongList list, LongList bare) {
+  private int reserve(LongList list, LongList linkOnly) {
     int done = 0;
     while (done < list.size()) {
       int to = done + 1;
-      if (bare.get(done) == 0) {
+      if (linkOnly.get(done) == 0) {
         done = to; // it was written since it was freed
         continue;
       }
-      while (to < list.size() && bare.get(to) != 0 && list.get(to) == list.get(to - 1) + 1) {
+      while (to < list.size() && linkOnly.get(to) != 0 && list.get(to) == list.get(to - 1) + 1) {
         to++;
       }
       int got = reserve(list.get(done), to - done);
@@ -272,13 +273,13 @@ final class FreeHoles {
     }
     long reserved = allocator.reservedPages();
     try {
-      LongList bare = change.bare();
-      for (int i = 0, to; i < bare.size(); i = to) {
+      LongList linkOnly = change.linkOnly();
+      for (int i = 0, to; i < linkOnly.size(); i = to) {
         to = i + 1;
-        while (to < bare.size() && bare.get(to) == bare.get(to - 1) + 1) {
+        while (to < linkOnly.size() && linkOnly.get(to) == linkOnly.get(to - 1) + 1) {
           to++;
         }
-        extent.reserve(bare.get(i), to - i);
+        extent.reserve(linkOnly.get(i), to - i);
       }
       if (change.cut > 0) {
         // The pages cut off may be holes, and would count as free space.

@@ -14,8 +14,8 @@ final class FreeListChange {
 
   private final LongList nexts = new LongList();
 
-  /** The pages in {@link #pids} that may be holes: the bare ones. */
-  private final LongList bare = new LongList();
+  /** The pages in {@link #pids} that may be holes: the link-only ones. */
+  private final LongList linkOnly = new LongList();
 
   /** The height in the list, counted from its end, of the highest page affected. */
   long highest;
@@ -40,9 +40,12 @@ final class FreeListChange {
   long topEnd;
 
   /** If pages move to the top: up to this height the rest of the list stays as it was walked. */
-  long stays;
+  long unchangedHeight;
 
-  /** Whether pages are only reordered below {@link #highest}, and become bare: {@link FreeRuns}. */
+  /**
+   * Whether pages are only reordered below {@link #highest}, and become link-only: {@link
+   * FreeRuns}.
+   */
   boolean sorts;
 
   AllocatorState after = AllocatorState.EMPTY;
@@ -50,7 +53,7 @@ final class FreeListChange {
   void clear() {
     pids.clear();
     nexts.clear();
-    bare.clear();
+    linkOnly.clear();
     highest = 0;
     head = 0;
     below = 0;
@@ -59,7 +62,7 @@ final class FreeListChange {
     backed = 0;
     top = 0;
     topEnd = 0;
-    stays = 0;
+    unchangedHeight = 0;
     sorts = false;
   }
 
@@ -68,13 +71,13 @@ final class FreeListChange {
     nexts.add(next);
   }
 
-  /** Marks a page whose link changes as bare: it consists only of a link to the next id. */
-  void bare(long pid) {
-    bare.add(pid);
+  /** Marks a page whose link changes as link-only: it consists only of a link to the next id. */
+  void linkOnly(long pid) {
+    linkOnly.add(pid);
   }
 
-  LongList bare() {
-    return bare;
+  LongList linkOnly() {
+    return linkOnly;
   }
 
   void end(long next) {

@@ -62,7 +62,7 @@ final class FreeListWalk {
   private static final int TRIES = 64;
 
   /** Returned by {@link #raise} if there is more to walk. */
-  static final int GOES_ON = -1;
+  static final int MORE = -1;
 
   /** The number of pages without a low one after which {@link #raise} returns. */
   private static final int SLICE_PAGES = 1 << 16;
@@ -85,22 +85,22 @@ final class FreeListWalk {
   /** The walked part of the list, from its head, and the next page. */
   private LongList list = new LongList();
 
-  private long behind;
+  private long nextPid;
 
   /** The height of its first page. */
   private long top;
 
   /**
-   * For each page walked: its LSN, if it is <i>bare</i>, i.e. consists only of a link to the next
-   * id; otherwise -1. Null if not needed.
+   * For each page walked: its LSN, if it is <i>link-only</i>, i.e. consists only of a link to the
+   * next id; otherwise -1. Null if not needed.
    */
-  private @Nullable LongList bare;
+  private @Nullable LongList linkOnlyLsns;
 
   private int[] latched = new int[64];
   private int latchedSize;
 
   /**
-   * Whether {@link #list} and {@link #behind} belong to a {@link #raise} that is to be continued.
+   * Whether {@link #list} and {@link #nextPid} belong to a {@link #raise} that is to be continued.
    */
   private boolean raising;
 
@@ -155,7 +155,7 @@ final class FreeListWalk {
       return 0;
     }
     int left = tail;
-    while (left > 0 && behind != 0 && step(stop)) {
+    while (left > 0 && nextPid != 0 && step(stop)) {
       long pid = list.get(list.size() - 1);
       if (pid >= from) {
         found.set((int) (pid - from));
@@ -266,18 +266,18 @@ final class FreeListWalk {
    * @param below the limit of low ids
    * @param max the maximum number of pages
    * @param stop returns true to end early
-   * @return how many pages with such ids are on top now; {@link #GOES_ON} if there may be some,
-   *     which the next call searches for
+   * @return how many pages with such ids are on top now; {@link #MORE} if there may be some, which
+   *     the next call searches for
    */
   int raise(LogSession log, long below, int max, BooleanSupplier stop) {
-    if (!raising || !isAsLeft()) {
+    if (!raising || !hasKnownPredecessor()) {
       begin();
     }
     raising = false;
     long[] walked = new long[Math.min(most(), max)];
     int n = 0;
     int steps = 0;
-    for (; n < walked.length && behind != 0 && steps < SLICE_PAGES && step(stop); steps++) {
+    for (; n < walked.length && nextPid != 0 && steps < SLICE_PAGES && step(stop); steps++) {
       long pid = list.get(list.size() - 1);
       if (pid < below) {
         walked[n++] = pid;
@@ -287,11 +287,11 @@ final class FreeListWalk {
       return 0;
     }
     if (n == 0) {
-      boolean more = steps == SLICE_PAGES && behind != 0;
+      boolean more = steps == SLICE_PAGES && nextPid != 0;
       if (more) {
         leave(list);
       }
-      return more || raised ? GOES_ON : 0; // continues here, or again at the head
+      return more || raised ? MORE : 0; // continues here, or again at the head
     }
     long[] sorted = Arrays.copyOf(walked, n);
     Arrays.sort(sorted);
@@ -302,7 +302,7 @@ final class FreeListWalk {
     }
     change.top = sorted[0];
     change.topEnd = sorted[n - 1];
-    change.stays = top - list.size() + Math.min(1, stay.size());
+    change.unchangedHeight = top - list.size() + Math.min(1, stay.size());
     if (!make(log, 0, 0, list)) {
       return 0;
     }
@@ -324,9 +324,9 @@ final class FreeListWalk {
   }
 
   /** Whether the next page has a known predecessor, or is the head. */
-  private boolean isAsLeft() {
-    boolean linked = list.size() > 0 || allocator.isFreeHead(behind);
-    return behind != 0 && linked && allocator.isUntouched(top);
+  private boolean hasKnownPredecessor() {
+    boolean linked = list.size() > 0 || allocator.isFreeHead(nextPid);
+    return nextPid != 0 && linked && allocator.isUntouched(top);
   }
 
   // ---------------------------------------------------------------------------------- all of it
@@ -341,11 +341,11 @@ final class FreeListWalk {
     for (int i = 0; i < WALKS && !stop.getAsBoolean(); i++) {
       begin();
       file.clear(true);
-      bare = new LongList();
-      while (behind != 0 && step(stop)) {
+      linkOnlyLsns = new LongList();
+      while (nextPid != 0 && step(stop)) {
         // goes on
       }
-      if (behind == 0) {
+      if (nextPid == 0) {
         return true;
       }
     }
@@ -362,9 +362,9 @@ final class FreeListWalk {
     return top - i;
   }
 
-  /** The LSN of a page of that list, if it is bare; otherwise -1. */
-  long bareLsn(int i) {
-    return Objects.requireNonNull(bare).get(i);
+  /** The LSN of a page of that list, if it is link-only; otherwise -1. */
+  long linkOnlyLsn(int i) {
+    return Objects.requireNonNull(linkOnlyLsns).get(i);
   }
 
   FreeListChange change() {
@@ -372,7 +372,7 @@ final class FreeListWalk {
   }
 
   /**
-   * Reorders pages below a height, and makes them bare.
+   * Reorders pages below a height, and makes them link-only.
    *
    * @param log a session that has begun nothing
    * @return false if other threads changed the list first
@@ -388,25 +388,25 @@ final class FreeListWalk {
     AllocatorState state = allocator.walk();
     file.clear(false); // after the walk has begun: see ExtentReader
     list = new LongList();
-    bare = null;
+    linkOnlyLsns = null;
     raising = false;
     raised = false;
     top = state.freePages();
-    behind = state.freeHead();
+    nextPid = state.freeHead();
     return state;
   }
 
   void forget() {
     file.clear(false);
     list = new LongList();
-    bare = null;
+    linkOnlyLsns = null;
     raising = false;
     raised = false;
   }
 
   /** Advances by one page; returns false if it was popped, or the caller wants to end. */
   private boolean step(BooleanSupplier stop) {
-    long pid = behind;
+    long pid = nextPid;
     long height = top - list.size();
     for (int round = 0; !stop.getAsBoolean(); round = frames.pause(round)) {
       if (!allocator.isUntouched(height)) {
@@ -418,7 +418,7 @@ final class FreeListWalk {
           return false;
         }
         if ((link == 0) == (height == 1)) {
-          add(pid, link, bare == null ? -1 : file.bareLsn(pid));
+          add(pid, link, linkOnlyLsns == null ? -1 : file.linkOnlyLsn(pid));
           return true;
         }
       }
@@ -427,7 +427,7 @@ final class FreeListWalk {
       long base = frames.base(frame);
       int type = PageHeader.type(pages, base);
       long next = Mem.getLong(pages, base + PageAllocator.NEXT_FREE);
-      long lsn = bare == null ? -1 : bareLsn(base, pid, next);
+      long lsn = linkOnlyLsns == null ? -1 : linkOnlyLsn(base, pid, next);
       boolean here = frames.pid(frame) == pid;
       VarHandle.acquireFence(); // as in kindInPool
       if (version == Latch.LATCHED || !here || !Latch.validate(headers, frame, version)) {
@@ -448,13 +448,13 @@ final class FreeListWalk {
 
   private void add(long pid, long next, long lsn) {
     list.add(pid);
-    if (bare != null) {
-      bare.add(lsn);
+    if (linkOnlyLsns != null) {
+      linkOnlyLsns.add(lsn);
     }
-    behind = next;
+    nextPid = next;
   }
 
-  private long bareLsn(long base, long pid, long next) {
+  private long linkOnlyLsn(long base, long pid, long next) {
     boolean is = next == pid + 1 && Mem.isZero(pages, base + BODY, frames.pageSize - BODY);
     return is ? PageHeader.pageLsn(pages, base) : -1;
   }
@@ -466,14 +466,14 @@ final class FreeListWalk {
   private LongList unlink(Unlinked unlinked) {
     LongList stay = new LongList();
     boolean gap = false;
-    boolean wasBare = false;
+    boolean wasLinkOnly = false;
     long before = 0;
     int n = list.size();
     for (int i = 0; i <= n; i++) {
-      long pid = i < n ? list.get(i) : behind;
+      long pid = i < n ? list.get(i) : nextPid;
       if (i < n && unlinked.is(pid)) {
-        if (change.cut == 0 && mayBeBare(i)) {
-          change.bare(pid);
+        if (change.cut == 0 && mayBeLinkOnly(i)) {
+          change.linkOnly(pid);
         }
         if (!gap) {
           change.highest = Math.max(change.highest, top - i + (before == 0 ? 0 : 1));
@@ -486,12 +486,12 @@ final class FreeListWalk {
         change.below = pid;
       } else if (gap) {
         change.link(before, pid);
-        if (wasBare) {
-          change.bare(before);
+        if (wasLinkOnly) {
+          change.linkOnly(before);
         }
       }
       gap = false;
-      wasBare = i < n && mayBeBare(i);
+      wasLinkOnly = i < n && mayBeLinkOnly(i);
       before = pid;
       if (i < n) {
         stay.add(pid);
@@ -500,8 +500,8 @@ final class FreeListWalk {
     return stay;
   }
 
-  private boolean mayBeBare(int i) {
-    long next = i + 1 < list.size() ? list.get(i + 1) : behind;
+  private boolean mayBeLinkOnly(int i) {
+    long next = i + 1 < list.size() ? list.get(i + 1) : nextPid;
     return next == list.get(i) + 1 && height(i) <= allocator.holes().top();
   }
 

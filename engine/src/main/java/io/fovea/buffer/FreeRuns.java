@@ -41,7 +41,7 @@ import java.util.function.LongConsumer;
  *   <li>The page is clean, as a dirty one holds the redo point back. So no older write is in flight
  *       that would follow the punch.
  *   <li>A copy in the double-write area, if any, is from the newest batch that contained the page,
- *       so it is a copy of the bare page: restoring it only undoes the punch.
+ *       so it is a copy of the link-only page: restoring it only undoes the punch.
  *   <li>A backup that began earlier would replay from before the redo point; while {@link
  *       PoolSpace#keep} counts one, nothing is punched. The redo point of a later backup is not
  *       below the one here. An incremental backup contains all pages of zeros, because their LSN
@@ -51,7 +51,8 @@ import java.util.function.LongConsumer;
  * </ul>
  *
  * <p><b>Without a log</b> nothing is replayed: a file that was not closed can't be opened. So any
- * bare page may be punched once it is written; a later write would only allocate its space again.
+ * link-only page may be punched once it is written; a later write would only allocate its space
+ * again.
  *
  * <p><b>No page is punched while in use.</b> Pages leave the list only at its top, or by a walk,
  * and there is one walk at a time. A thread that pops the top latches its page exclusively first.
@@ -111,7 +112,7 @@ final class FreeRuns {
   // -------------------------------------------------------------------------------------- gather
 
   /**
-   * Moves runs of free pages to the end of the list, in order, and makes them bare.
+   * Moves runs of free pages to the end of the list, in order, and makes them link-only.
    *
    * @param log a session that has begun nothing
    * @param max the approximate maximum number of pages: a run is completed once begun
@@ -212,10 +213,10 @@ final class FreeRuns {
     return to;
   }
 
-  /** Whether a run is in order in the list, and all its pages but the last are bare. */
+  /** Whether a run is in order in the list, and all its pages but the last are link-only. */
   private boolean isGathered(int[] positions, int from, int to) {
     for (int k = from; k + 1 < to; k++) {
-      if (positions[k + 1] != positions[k] + 1 || walk.bareLsn(positions[k]) < 0) {
+      if (positions[k + 1] != positions[k] + 1 || walk.linkOnlyLsn(positions[k]) < 0) {
         return false;
       }
     }
@@ -252,8 +253,8 @@ final class FreeRuns {
     }
     for (int position : changed) {
       change.link(list.get(position), behind[position] < 0 ? 0 : list.get(behind[position]));
-      if (walk.bareLsn(position) >= 0) {
-        change.bare(list.get(position));
+      if (walk.linkOnlyLsn(position) >= 0) {
+        change.linkOnly(list.get(position));
       }
     }
     return walk.sort(log);
@@ -280,7 +281,7 @@ final class FreeRuns {
   }
 
   /**
-   * Punches bare pages.
+   * Punches link-only pages.
    *
    * @param redo the start of replay in a durable superblock that allows holes; otherwise -1
    * @param stop returns true to end early
@@ -331,11 +332,11 @@ final class FreeRuns {
   private boolean isNew(int i, long pid, long redo) {
     return redo == PoolSpace.UNLOGGED
         ? pid <= Integer.MAX_VALUE && fresh.get((int) pid)
-        : walk.bareLsn(i) > punchedLsn;
+        : walk.linkOnlyLsn(i) > punchedLsn;
   }
 
   private boolean isHole(int i, long redo) {
-    long lsn = walk.bareLsn(i);
+    long lsn = walk.linkOnlyLsn(i);
     return lsn >= 0 && lsn <= redo;
   }
 
@@ -344,12 +345,12 @@ final class FreeRuns {
   }
 
   private Outcome punchAlone(long pid, int n, long height) {
-    int frame = resolver.bring(pid);
+    int frame = resolver.frameOf(pid);
     if (!resolver.tryShared(frame, pid)) {
       return Outcome.PARTLY; // its latch holder may wait for the lock that is held here
     }
     try {
-      if (allocator.keepers.get() != 0
+      if (allocator.shrinkBlockers.get() != 0
           || !allocator.isUntouched(height)
           || !allocator.holes().become(height, pid)) {
         return Outcome.PARTLY;

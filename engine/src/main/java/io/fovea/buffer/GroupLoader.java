@@ -48,7 +48,7 @@ final class GroupLoader {
   private static final int ALL_SHIFT = 2;
 
   /** Results of {@link #enter(long)} that are not frames. */
-  static final int THERE = -1;
+  static final int RESIDENT = -1;
 
   static final int NO_FRAME = -2;
 
@@ -120,7 +120,7 @@ final class GroupLoader {
    * Enters one page, if it is in no frame, and returns the latched frame to read it into, which
    * {@link #ended(long, int, int, boolean)} unlatches. The page counts as used.
    *
-   * @return {@link #THERE} if the page is in a frame, or being read, or not a page; {@link
+   * @return {@link #RESIDENT} if the page is in a frame, or being read, or not a page; {@link
    *     #NO_FRAME} if no frame is available at once
    */
   int enter(long pid) {
@@ -129,7 +129,7 @@ final class GroupLoader {
     }
     // 0 and 1 are the superblocks, which do not pass through the pool.
     if (pid <= 1 || pid >= allocator.highWater() || translator.lookup(pid) >= 0) {
-      return THERE;
+      return RESIDENT;
     }
     if (reserve(1) == 0) {
       return NO_FRAME;
@@ -143,9 +143,9 @@ final class GroupLoader {
       }
       frame = frames.residency.claim(pid, false, false);
       if (frame >= 0) {
-        result = loader.enter(translator.bucket(pid), pid, frame) < 0 ? frame : THERE;
+        result = loader.enter(translator.bucket(pid), pid, frame) < 0 ? frame : RESIDENT;
       } else if (frame != Residency.NONE) {
-        result = THERE;
+        result = RESIDENT;
       }
     } finally {
       if (result < 0) {

@@ -100,7 +100,7 @@ final class PageAllocator {
   /**
    * The number of callers that need every page to stay below the mark: see {@link PoolSpace#keep}.
    */
-  final AtomicInteger keepers = new AtomicInteger();
+  final AtomicInteger shrinkBlockers = new AtomicInteger();
 
   /**
    * The number of pages below the mark that are not yet in a frame. It rises under the latch, with
@@ -186,7 +186,7 @@ final class PageAllocator {
   // ------------------------------------------------------------------------------- reservations
 
   void reserve(LogSession log, int pages) {
-    int has = Math.max(0, log.pagesPromised());
+    int has = Math.max(0, log.reservedPages());
     int more = pages - has;
     while (more > 0) {
       lock();
@@ -194,7 +194,7 @@ final class PageAllocator {
       try {
         done = unreservedPages() >= more;
         if (done) {
-          log.pagesPromised(has + more);
+          log.reservedPages(has + more);
           reservedPages = reservedPages + more; // nothing fails between the two
           has += more;
           more = 0;
@@ -206,11 +206,11 @@ final class PageAllocator {
         provide(more);
       }
     }
-    log.pagesPromised(has);
+    log.reservedPages(has);
   }
 
   void release(LogSession log, int keep) {
-    int has = log.pagesPromised();
+    int has = log.reservedPages();
     int stays = extent.isFull() ? 0 : keep;
     if (has > stays) {
       lock();
@@ -221,7 +221,7 @@ final class PageAllocator {
       }
     }
     if (has >= 0) {
-      log.pagesPromised(stays == 0 ? -1 : Math.min(has, stays));
+      log.reservedPages(stays == 0 ? -1 : Math.min(has, stays));
     }
   }
 
@@ -242,13 +242,13 @@ final class PageAllocator {
   }
 
   private boolean mayTake(LogSession log) {
-    return log.pagesPromised() > 0 || unreservedPages() > 0;
+    return log.reservedPages() > 0 || unreservedPages() > 0;
   }
 
   private void taken(LogSession log) {
-    int has = log.pagesPromised();
+    int has = log.reservedPages();
     if (has > 0) {
-      log.pagesPromised(has - 1);
+      log.reservedPages(has - 1);
       reservedPages = reservedPages - 1;
     }
   }
@@ -258,7 +258,7 @@ final class PageAllocator {
   int allocate(int treeId, int type, LogSession log) {
     frames.requireRunning();
     while (true) {
-      if (log.pagesPromised() <= 0 && unreservedPages() <= 0) {
+      if (log.reservedPages() <= 0 && unreservedPages() <= 0) {
         provide(1);
       }
       long head = freeHead;
@@ -459,8 +459,8 @@ final class PageAllocator {
     return new CorruptionException(what, pid, pid << frames.pageShift, expected, found);
   }
 
-  void giveBack(int frame, LogSession log) {
-    push(frame, frames.pid(frame), log, log.pagesPromised() >= 0);
+  void returnUnused(int frame, LogSession log) {
+    push(frame, frames.pid(frame), log, log.reservedPages() >= 0);
   }
 
   /**
@@ -517,7 +517,7 @@ final class PageAllocator {
       freePages = length;
       if (keepReserved) {
         reservedPages = reservedPages + 1;
-        log.pagesPromised(log.pagesPromised() + 1);
+        log.reservedPages(log.reservedPages() + 1);
       }
     } catch (RuntimeException | Error e) {
       if (e instanceof Error) {
@@ -586,7 +586,7 @@ final class PageAllocator {
       locked = true;
       boolean fits = c.highest <= untouched && (c.head == 0 || c.head == freeHead);
       if (c.cut > 0) {
-        fits &= keepers.get() == 0 && highWater == c.mark + c.cut;
+        fits &= shrinkBlockers.get() == 0 && highWater == c.mark + c.cut;
       }
       fits &= holes.allow(c, reservedPages, highWater);
       if (!fits) {
@@ -605,7 +605,7 @@ final class PageAllocator {
         cutFrom = Math.min(cutFrom, c.mark); // before the mark: partner of isCut
         highWater = c.mark;
       } else if (!c.sorts) {
-        untouched = c.stays; // heights above have changed
+        untouched = c.unchangedHeight; // heights above have changed
       }
       holes.rearranged(c, freePages, freeHead);
       c.after = new AllocatorState(highWater, freeHead, freePages);

@@ -92,7 +92,7 @@ public final class PageImages {
       pool.releaseExclusiveUnchanged(frame);
       return at + bytes;
     }
-    pool.swizzling().disown(frame);
+    pool.swizzling().clearParents(frame);
     Mem.copy(src, head, pages, base, from);
     Mem.zero(pages, base + from, to - from);
     Mem.copy(src, head + from, pages, base + to, pageSize - to);

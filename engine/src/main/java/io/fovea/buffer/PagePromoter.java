@@ -63,7 +63,7 @@ final class PagePromoter implements Translator.Promotion {
     if ((dice & maskFree) != 0) {
       return frame;
     }
-    boolean easy = frames.pid(preferred) == 0 || frames.expendable(preferred);
+    boolean easy = frames.pid(preferred) == 0 || frames.mayBeDisplaced(preferred);
     return easy || (dice & maskSwap) == 0 ? promote(pid, frame, preferred) : frame;
   }
 
@@ -137,7 +137,7 @@ final class PagePromoter implements Translator.Promotion {
         || frames.isInner(preferred) && !frames.isInner(frame)) {
       return false;
     }
-    if (frames.expendable(preferred)) {
+    if (frames.mayBeDisplaced(preferred)) {
       frames.drop(preferred);
       frames.counters.evictionsClean.increment();
       move(pid, frame, preferred);

@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Two I/O backends.</b> A platform thread borrows a ring from the device with its first read
  * and returns it in {@link #finish}; no other thread is woken. Without a ring (a virtual thread,
- * another device) reads go to the device's threads in batches; these set a bit of {@link #landed}
- * for each read that has ended.
+ * another device) reads go to the device's threads in batches; these set a bit of {@link
+ * #completed} for each read that has ended.
  *
  * <p><b>No deadlock.</b> The thread with reads in flight may wait for others' reads, latches,
  * frames and locks. Its reads complete without it: those in its ring by the threads that wait for
@@ -53,11 +53,11 @@ public final class PageReads {
   /** Enough for one read in flight in each batch, and a batch for added reads. */
   private static final int BATCHES = CAPACITY;
 
-  private static final VarHandle LANDED;
+  private static final VarHandle COMPLETED;
 
   static {
     try {
-      LANDED = MethodHandles.lookup().findVarHandle(PageReads.class, "landed", long.class);
+      COMPLETED = MethodHandles.lookup().findVarHandle(PageReads.class, "completed", long.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -74,7 +74,7 @@ public final class PageReads {
   private long followed;
 
   /** One bit per slot: reads that have ended and are not taken. */
-  private volatile long landed;
+  private volatile long completed;
 
   private volatile @Nullable Thread waiter;
   private @Nullable GroupLoader loader;
@@ -82,7 +82,7 @@ public final class PageReads {
 
   private boolean asked;
 
-  /** Whether reads were started since the last {@link #handOver}. */
+  /** Whether reads were started since the last {@link #submit}. */
   private boolean begun;
 
   private final IoBatch.Completion completion = this::ended;
@@ -97,7 +97,7 @@ public final class PageReads {
     final int[] slots = new int[BATCH];
 
     /** Whether it was submitted and the owner has yet to see its end. */
-    boolean underWay;
+    boolean submitted;
 
     Batch(PageReads owner) {
       this.owner = owner;
@@ -144,7 +144,7 @@ public final class PageReads {
     if (!asked) {
       // Before a frame is latched: if this throws, no thread waits for a read that never begins.
       asked = true;
-      ring = groups.device().lend(completion);
+      ring = groups.device().acquireReadRing(completion);
     }
     int frame = groups.enter(pid);
     if (frame == GroupLoader.NO_FRAME && used != 0) {
@@ -183,15 +183,15 @@ public final class PageReads {
       if (used == followed) {
         round = Objects.requireNonNull(loader).pause(round);
       } else {
-        handOver(true);
+        submit(true);
       }
     }
     if (begun || !wait) {
-      handOver(false);
+      submit(false);
     }
   }
 
-  private void handOver(boolean wait) {
+  private void submit(boolean wait) {
     begun = false;
     ReadRing r = ring;
     if (r != null) {
@@ -219,14 +219,14 @@ public final class PageReads {
     if ((followed & bit) != 0) {
       followed &= ~bit;
     } else {
-      LANDED.getAndBitwiseAnd(this, ~bit);
+      COMPLETED.getAndBitwiseAnd(this, ~bit);
     }
     used &= ~bit;
     return slot;
   }
 
   private long ready() {
-    long ready = landed;
+    long ready = completed;
     if (followed == 0) {
       return ready;
     }
@@ -263,7 +263,7 @@ public final class PageReads {
     ReadRing r = ring;
     ring = null;
     if (r != null) {
-      r.giveBack();
+      r.releaseBorrowed();
     }
   }
 
@@ -275,7 +275,7 @@ public final class PageReads {
         frames[slot] = frame;
       }
     } finally {
-      LANDED.getAndBitwiseOr(this, 1L << slot);
+      COMPLETED.getAndBitwiseOr(this, 1L << slot);
       Thread thread = waiter;
       if (thread != null) {
         LockSupport.unpark(thread);
@@ -318,7 +318,7 @@ public final class PageReads {
     } else {
       groups.device().submit(batch.io);
     }
-    batch.underWay = true;
+    batch.submitted = true;
     addedSize -= n;
     System.arraycopy(added, n, added, 0, addedSize);
   }
@@ -342,8 +342,8 @@ public final class PageReads {
           batch = new Batch(this);
           batches[i] = batch;
         }
-        if (!batch.underWay || batch.io.isDone()) {
-          batch.underWay = false;
+        if (!batch.submitted || batch.io.isDone()) {
+          batch.submitted = false;
           return batch;
         }
       }
@@ -353,7 +353,7 @@ public final class PageReads {
   private void await() {
     boolean interrupted = false;
     waiter = Thread.currentThread();
-    while (landed == 0) {
+    while (completed == 0) {
       LockSupport.park(this);
       interrupted |= Thread.interrupted();
     }

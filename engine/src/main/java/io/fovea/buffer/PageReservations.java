@@ -4,15 +4,15 @@ import io.fovea.wal.LogSession;
 
 /**
  * Reserves pages of the file and frames for an operation before its point of no return: {@link
- * BufferPool#promises}. A commit reserves pages before its record is in the log, so that it never
- * finds the disk full afterwards. Thread-safe.
+ * BufferPool#pageReservations}. A commit reserves pages before its record is in the log, so that it
+ * never finds the disk full afterwards. Thread-safe.
  *
  * <pre>
  *   free pages + file space above the high-water mark  >=  reserved         always;
  *                 without those that may be holes: {@link FreeHoles}
  *   promise     reserved += n, if the invariant holds then; otherwise the file grows, or refuses
  *   allocate    with a reservation: reserved -= 1; without: only unreserved pages
- *   giveBack    reserved += 1: a page that was taken and not needed
+ *   return      reserved += 1: a page that was taken and not needed
  *   release     reserved -= the rest
  * </pre>
  *
@@ -54,7 +54,7 @@ public final class PageReservations {
    * @throws io.fovea.error.StorageFullException if there is no space for them; the earlier
    *     reservation stays
    */
-  public void promise(LogSession log, int pages) {
+  public void reserve(LogSession log, int pages) {
     frames.checkOpen();
     allocator.reserve(log, pages);
   }

@@ -132,7 +132,7 @@ public final class PoolShare {
   /** Waits for reserved memory that other members hold in excess of their guarantee. */
   private void awaitLeft(Member member, long needs) {
     long end = System.nanoTime() + JOIN_NANOS;
-    while (!pay(needs)) {
+    while (!takeReturned(needs)) {
       if (System.nanoTime() > end) {
         throw new InvalidUseException(
             "A database needs "
@@ -141,7 +141,7 @@ public final class PoolShare {
                 + JOIN_NANOS / 1_000_000_000
                 + " s: their pages can't be written, or are all in use.");
       }
-      takeAway(member, needs, 0);
+      reclaim(member, needs, 0);
       Waits.sleep(RETRY_NANOS);
     }
   }
@@ -150,7 +150,7 @@ public final class PoolShare {
     promised -= bytes;
   }
 
-  private boolean pay(long bytes) {
+  private boolean takeReturned(long bytes) {
     long now = left.get();
     while (now >= bytes) {
       if (left.compareAndSet(now, now - bytes)) {
@@ -173,29 +173,29 @@ public final class PoolShare {
     long asked = 0;
     if (below > 0) {
       pressedUntil = System.nanoTime() + PRESSED_NANOS | 1;
-      asked = takeAway(who, below, fairShare);
+      asked = reclaim(who, below, fairShare);
     }
-    for (Member m : richest(who)) {
+    for (Member m : largestMembers(who)) {
       if (asked >= bytes) {
         return;
       }
-      asked += m.owesIdle(bytes - asked);
+      asked += m.requestIdleReturn(bytes - asked);
     }
   }
 
   /** Makes members above the given size owe frames, the largest first; returns the bytes. */
-  private long takeAway(Member who, long bytes, long above) {
+  private long reclaim(Member who, long bytes, long above) {
     long asked = 0;
-    for (Member m : richest(who)) {
+    for (Member m : largestMembers(who)) {
       long more = m.bytes() - above;
       if (more > 0 && asked < bytes) {
-        asked += m.owes(Math.min(more, bytes - asked));
+        asked += m.requestReturn(Math.min(more, bytes - asked));
       }
     }
     return asked;
   }
 
-  private List<Member> richest(Member who) {
+  private List<Member> largestMembers(Member who) {
     List<Member> others = new ArrayList<>(members);
     others.remove(who);
     others.sort(Comparator.comparingLong(Member::bytes).reversed());
@@ -214,7 +214,7 @@ public final class PoolShare {
     private static final long DEMAND_NANOS = 10_000_000;
 
     /** The value of {@link #held} after the pool was closed: it takes nothing more. */
-    private static final int GONE = Integer.MIN_VALUE / 2;
+    private static final int CLOSED = Integer.MIN_VALUE / 2;
 
     private final PoolShare share;
     private final int pageSize;
@@ -224,10 +224,10 @@ public final class PoolShare {
     private final AtomicInteger held = new AtomicInteger();
 
     /** Frames that others wait for. */
-    private final AtomicInteger owed = new AtomicInteger();
+    private final AtomicInteger requested = new AtomicInteger();
 
     /** Idle frames that others wait for. */
-    private final AtomicInteger owedIdle = new AtomicInteger();
+    private final AtomicInteger requestedIdle = new AtomicInteger();
 
     /** Whether a move is using the one frame reserved for moves. */
     private final AtomicBoolean moving = new AtomicBoolean();
@@ -285,9 +285,9 @@ public final class PoolShare {
 
     /** Pays for a frame above the least, if that is allowed and possible. */
     private boolean mayTake() {
-      return owed.get() == 0
+      return requested.get() == 0
           && !(share.isPressed() && bytes() >= share.fairShare())
-          && share.pay(pageSize);
+          && share.takeReturned(pageSize);
     }
 
     /** Returns memory requested for a frame and not used. */
@@ -303,8 +303,8 @@ public final class PoolShare {
       if (before > least) {
         share.left.getAndAdd(pageSize);
       }
-      if (owed.get() > 0) {
-        owed.getAndUpdate(n -> before - 1 > least ? Math.max(0, n - 1) : 0);
+      if (requested.get() > 0) {
+        requested.getAndUpdate(n -> before - 1 > least ? Math.max(0, n - 1) : 0);
       }
     }
 
@@ -320,14 +320,14 @@ public final class PoolShare {
 
     /** The number of the given free frames that could get memory now. */
     int free(int frames) {
-      long more = owed.get() > 0 ? 0 : share.left.get() / pageSize;
+      long more = requested.get() > 0 ? 0 : share.left.get() / pageSize;
       return (int) Math.min(frames, Math.max(0, least - held.get()) + more);
     }
 
     void leave() {
       share.members.remove(this);
       share.unpromise(fixed + (long) least * pageSize);
-      int had = held.getAndSet(GONE);
+      int had = held.getAndSet(CLOSED);
       share.left.getAndAdd(fixed + (long) Math.max(least, had) * pageSize);
     }
 
@@ -336,19 +336,19 @@ public final class PoolShare {
     /**
      * Makes this member owe frames, but no more than it holds above the least; returns the bytes.
      */
-    private long owes(long bytes) {
+    private long requestReturn(long bytes) {
       int frames = frames(bytes);
-      int before = owed.getAndUpdate(n -> Math.max(n, frames));
+      int before = requested.getAndUpdate(n -> Math.max(n, frames));
       if (frames > before) {
         wake.run();
       }
       return (long) frames * pageSize;
     }
 
-    private long owesIdle(long bytes) {
+    private long requestIdleReturn(long bytes) {
       int frames = frames(bytes);
       if (frames > 0) {
-        owedIdle.set(frames);
+        requestedIdle.set(frames);
         wake.run();
       }
       return (long) frames * pageSize;
@@ -360,20 +360,20 @@ public final class PoolShare {
     }
 
     boolean isOwing() {
-      return owed.get() > 0 || owedIdle.get() > 0;
+      return requested.get() > 0 || requestedIdle.get() > 0;
     }
 
     /** The number of frames that others wait for, in use or not. */
-    int owed() {
-      return owed.get();
+    int requested() {
+      return requested.get();
     }
 
     /**
      * Takes the number of idle frames that others want; a request counts once. Zero if the last
      * call was less than a second ago.
      */
-    int takeOwedIdle(long now) {
-      int frames = owedIdle.getAndSet(0);
+    int takeRequestedIdle(long now) {
+      int frames = requestedIdle.getAndSet(0);
       if (frames == 0 || now - idleAt < IDLE_NANOS) {
         return 0;
       }

@@ -49,10 +49,10 @@ public final class PoolSpace {
   private final LongAdder pagesCut = new LongAdder();
   private final LongAdder pagesMoved = new LongAdder();
   private final LongAdder pagesPunched = new LongAdder();
-  private volatile boolean punchless;
+  private volatile boolean punchUnsupported;
 
   /** Returned by {@link #raise} if it has found no such page yet; the next call continues. */
-  public static final int GOES_ON = FreeListWalk.GOES_ON;
+  public static final int MORE = FreeListWalk.MORE;
 
   PoolSpace(
       Frames frames,
@@ -132,7 +132,7 @@ public final class PoolSpace {
    * @throws io.fovea.error.OperationInterruptedException if the thread was interrupted; nothing was
    *     done
    */
-  public void whileStill(String what, Waits.Check check, Runnable work) {
+  public void whileListStable(String what, Waits.Check check, Runnable work) {
     lock.lock(what, check);
     try {
       work.run();
@@ -149,7 +149,7 @@ public final class PoolSpace {
    * @param max the maximum number of pages
    * @param stop returns true to end early
    * @return how many are on top now; 0 if there are none, or another thread changed the list first;
-   *     {@link #GOES_ON} if many pages of the list were walked without one: the next call continues
+   *     {@link #MORE} if many pages of the list were walked without one: the next call continues
    *     there
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
@@ -193,7 +193,7 @@ public final class PoolSpace {
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public long gather(LogSession log, long max, BooleanSupplier stop) {
-    if (punchless || !lock.lock("gather free pages", stop)) {
+    if (punchUnsupported || !lock.lock("gather free pages", stop)) {
       return 0;
     }
     try {
@@ -235,14 +235,14 @@ public final class PoolSpace {
    * @throws io.fovea.error.StorageException if the file system fails; nothing is lost
    */
   public long punch(long redo, BooleanSupplier stop) {
-    if (punchless || !lock.lock("return the space of free pages", stop)) {
+    if (punchUnsupported || !lock.lock("return the space of free pages", stop)) {
       return 0;
     }
     long before = runs.punched();
     try {
       frames.checkOpen();
       if (runs.punch(redo, stop) == FreeRuns.Outcome.IMPOSSIBLE) {
-        punchless = true;
+        punchUnsupported = true;
         LOG.log(
             Level.INFO,
             "The file system can't punch holes: the space of free pages in the middle of the file is"
@@ -309,7 +309,7 @@ public final class PoolSpace {
    *
    * @return whether it should
    */
-  public boolean hasRoomAhead() {
+  public boolean shouldShorten() {
     return spaceAbove(0) > Math.max(pagesOfMib(), allocator.highWater() / WORTH_PART);
   }
 
@@ -331,7 +331,7 @@ public final class PoolSpace {
    * {@link #release}. The allocator's latch orders this after a cut in progress.
    */
   public void keep() {
-    allocator.keepers.incrementAndGet();
+    allocator.shrinkBlockers.incrementAndGet();
   }
 
   /**
@@ -346,7 +346,7 @@ public final class PoolSpace {
 
   /** Ends a {@link #keep}. */
   public void release() {
-    allocator.keepers.decrementAndGet();
+    allocator.shrinkBlockers.decrementAndGet();
   }
 
   /** Counts pages that were moved to lower ids. */

@@ -25,7 +25,7 @@ package io.fovea.buffer;
  * @param hintsNone child entries that a descent found without a frame hint
  * @param hintsStale child entries whose hint named a frame that the page had left
  * @param hintRepairs frame hints stored
- * @param hintRepairsGivenUp frame hints not stored, because the entry's page was latched or had
+ * @param hintRepairsAbandoned frame hints not stored, because the entry's page was latched or had
  *     changed
  * @param unswizzled references cleared so that the page could leave: {@link Swizzling}
  * @param unswizzlingsRefused pages that stayed in memory because of a child, or because of their
@@ -54,7 +54,7 @@ public record PoolStats(
     long hintsNone,
     long hintsStale,
     long hintRepairs,
-    long hintRepairsGivenUp,
+    long hintRepairsAbandoned,
     long unswizzled,
     long unswizzlingsRefused,
     long bytes) {}

@@ -59,7 +59,7 @@ public final class PoolStop {
    * @param frame the page's frame, exclusively latched; the latch is consumed
    * @param cause the exception
    */
-  public void spoil(int frame, Throwable cause) {
+  public void stopAndRelease(int frame, Throwable cause) {
     frames.stop(cause);
     frames.markDirty(frame, 1);
     PageHeader.raisePageLsn(frames.pages, frames.base(frame), Long.MAX_VALUE);

@@ -50,7 +50,7 @@ final class Pretoucher {
   }
 
   /** Runs the next step of opening, and stops if it fails, because the memory is then released. */
-  void orStop(Runnable next) {
+  void runOrStop(Runnable next) {
     boolean done = false;
     try {
       next.run();

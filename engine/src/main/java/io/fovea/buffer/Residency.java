@@ -93,7 +93,7 @@ interface Residency {
 
   /**
    * Takes the memory of one page of a batch of {@link #newBatch}; the memory of the others becomes
-   * free. Called only if {@link #together} is more than 1.
+   * free. Called only if {@link #evictionBatchSize} is more than 1.
    *
    * @param emptied at least one frame; this releases their latches and empties the batch
    * @return as {@link #takeFree()}; negative if not even one may be reused
@@ -128,7 +128,7 @@ interface Residency {
   }
 
   /** The best number of pages to evict together: the capacity of a batch. */
-  default int together() {
+  default int evictionBatchSize() {
     return 1;
   }
 

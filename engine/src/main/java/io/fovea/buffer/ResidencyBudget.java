@@ -424,13 +424,13 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public int together() {
+  public int evictionBatchSize() {
     return stays ? 1 : Math.clamp(maxResidents / TOGETHER_PART, 1, TOGETHER);
   }
 
   @Override
   public EvictionBatch newBatch() {
-    int n = together();
+    int n = evictionBatchSize();
     return stays
         ? new EvictionBatch(n, null)
         : new EvictionBatch(n, new DropList(frames.region, n, !oneByOne));

@@ -55,7 +55,7 @@ final class Resolver {
    * may be latched, or gone again: the caller tries the latch, or validates. For threads that hold
    * a lock for which latch holders wait. The page is neither marked as used nor promoted.
    */
-  int bring(long pid) {
+  int frameOf(long pid) {
     check(pid);
     int frame = translator.lookup(pid);
     if (frame >= 0) {

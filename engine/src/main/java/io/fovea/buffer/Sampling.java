@@ -134,7 +134,7 @@ final class Sampling implements ReplacementPolicy {
 
   /** A page whose usage byte was just cleared by a visit is not cold. */
   @Override
-  public boolean expendable(int frame) {
+  public boolean mayBeDisplaced(int frame) {
     if (FrameHeader.evictionCandidate(headers, frame)) {
       return true;
     }

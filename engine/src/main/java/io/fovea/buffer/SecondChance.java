@@ -49,7 +49,7 @@ final class SecondChance implements ReplacementPolicy {
   }
 
   @Override
-  public boolean expendable(int frame) {
+  public boolean mayBeDisplaced(int frame) {
     return true;
   }
 

@@ -137,7 +137,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   }
 
   private boolean copy(int frame, long pid, MemorySegment seg, long at) {
-    long version = pool.glance(frame, pid);
+    long version = pool.optimisticUncounted(frame, pid);
     if (version == BufferPool.RESTART) {
       return false;
     }

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  *
  *   field    written by                                          read by
  *   word     {@link #swizzle}, {@link #leave}, structure changes        descents, trusted
- *   PARENT   the same, and {@link #adopt}, {@link #disown}              {@link #leave}
+ *   PARENT   the same, and {@link #setParent}, {@link #clearParents}              {@link #leave}
  * </pre>
  *
  * <p>Source: Graefe, Volos, Kimura, Kuno, Tucek, Lillibridge, Veitch, "In-Memory Performance for
@@ -50,12 +50,12 @@ import org.jspecify.annotations.Nullable;
  *       and unswizzling up. The words are scanned under the exclusive latch; a counter would cost
  *       every structure change.
  *   <li><b>S5. PARENT is exact while its node is not latched exclusively</b>, and otherwise a hint
- *       to evictors. Structure changes record the new parents of moved entries, by {@link #adopt}
- *       and {@link #reference}, before they release the first of their latches; a page that is
- *       freed or initialized has no parent, and neither do its children ({@link #disown}). A thread
- *       that read PARENT before a split finds no word in that node, and takes another victim.
- *       Excluded: a child without PARENT whose word stays, even while the node is latched: it could
- *       leave, and the word that names its frame would be trusted.
+ *       to evictors. Structure changes record the new parents of moved entries, by {@link
+ *       #setParent} and {@link #reference}, before they release the first of their latches; a page
+ *       that is freed or initialized has no parent, and neither do its children ({@link
+ *       #clearParents}). A thread that read PARENT before a split finds no word in that node, and
+ *       takes another victim. Excluded: a child without PARENT whose word stays, even while the
+ *       node is latched: it could leave, and the word that names its frame would be trusted.
  *   <li><b>S6. Parents to children only.</b> Siblings, roots, cursor positions, key locations and
  *       entries of indexes are hints, checked as under every kind.
  *   <li><b>S7. Frames are never written, and frames from outside are never trusted.</b> Copies for
@@ -231,7 +231,7 @@ public final class Swizzling {
       return true;
     }
     if (isInner(frame) && hasSwizzled(frame)) {
-      counters.staysForChildren.increment();
+      counters.retainedForChildren.increment();
       return false;
     }
     int parent = FrameHeader.parent(headers, frame) - 1;
@@ -239,7 +239,7 @@ public final class Swizzling {
       return true;
     }
     if (!Latch.tryExclusive(headers, parent)) {
-      counters.staysForParent.increment();
+      counters.retainedForParent.increment();
       return false;
     }
     boolean found = false;
@@ -255,7 +255,7 @@ public final class Swizzling {
         Latch.releaseExclusiveUnchanged(headers, parent);
       }
     }
-    (found ? counters.unswizzled : counters.staysForParent).increment();
+    (found ? counters.unswizzled : counters.retainedForParent).increment();
     return found;
   }
 
@@ -293,7 +293,7 @@ public final class Swizzling {
    *
    * @param frame the node; a page that is not a node adopts no children
    */
-  public void adopt(int frame) {
+  public void setParent(int frame) {
     setParents(frame, frame + 1, false);
   }
 
@@ -303,7 +303,7 @@ public final class Swizzling {
    *
    * @param frame the page
    */
-  public void disown(int frame) {
+  public void clearParents(int frame) {
     setParents(frame, 0, false);
   }
 
@@ -315,7 +315,7 @@ public final class Swizzling {
    * @param first the index of the first child, from 0
    * @param last the index of the last child
    */
-  public void disown(int frame, int first, int last) {
+  public void clearParents(int frame, int first, int last) {
     for (int i = first; on && i <= last; i++) {
       int child =
           child(Mem.getLong(pages, base(frame) + PageRef.FIRST + (long) i * PageRef.STRIDE));
@@ -348,7 +348,7 @@ public final class Swizzling {
    *
    * @param frame the frame of the page, latched exclusively
    */
-  public void forsake(int frame) {
+  public void clearReferences(int frame) {
     if (on) {
       setParents(frame, 0, true);
     }
@@ -362,7 +362,7 @@ public final class Swizzling {
   /** Records that a page was initialized or freed: it has no parent, and is not one. */
   void begin(int frame) {
     if (on) {
-      disown(frame);
+      clearParents(frame);
       FrameHeader.setParent(headers, frame, 0);
     }
   }

@@ -19,8 +19,8 @@ import java.util.function.LongSupplier;
  */
 final class BackgroundThrottle {
   private static final long WORK_NANOS = 5_000_000;
-  private static final long REST_MIN_NANOS = 250_000;
-  private static final long REST_MAX_NANOS = 100_000_000;
+  private static final long PAUSE_MIN_NANOS = 250_000;
+  private static final long PAUSE_MAX_NANOS = 100_000_000;
 
   /** The largest acceptable loss of the concurrent commit rate, as a fraction. */
   private static final double LOSS_MAX = 0.1;
@@ -44,8 +44,8 @@ final class BackgroundThrottle {
   // Decaying sums over the last periods.
   private double workCommits;
   private double workNanos;
-  private double restCommits;
-  private double restNanos;
+  private double pauseCommits;
+  private double pauseNanos;
 
   BackgroundThrottle(LongSupplier commits) {
     this.commits = commits;
@@ -57,16 +57,16 @@ final class BackgroundThrottle {
   }
 
   /** Begins work that other threads may wait for; its share is at least one half. */
-  void beginQuickly() {
+  void beginUrgent() {
     begin(SHARE_MIN_QUICKLY);
   }
 
   private void begin(double least) {
     shareMin = least;
-    turn();
+    beginPeriod();
   }
 
-  private void turn() {
+  private void beginPeriod() {
     began = System.nanoTime();
     seen = others();
   }
@@ -87,27 +87,27 @@ final class BackgroundThrottle {
     }
     long during = others() - seen;
     if (during <= 0) {
-      turn();
+      beginPeriod();
       return;
     }
     workCommits = KEPT * workCommits + during;
     workNanos = KEPT * workNanos + worked;
-    turn();
+    beginPeriod();
     double part = Math.max(share, shareMin);
-    double rest = worked * (1 - part) / part;
-    LockSupport.parkNanos(this, Math.clamp((long) rest, REST_MIN_NANOS, REST_MAX_NANOS));
-    restCommits = KEPT * restCommits + (others() - seen);
-    restNanos = KEPT * restNanos + (System.nanoTime() - began);
-    share = share(restCommits / restNanos, workCommits / workNanos);
-    turn();
+    double pause = worked * (1 - part) / part;
+    LockSupport.parkNanos(this, Math.clamp((long) pause, PAUSE_MIN_NANOS, PAUSE_MAX_NANOS));
+    pauseCommits = KEPT * pauseCommits + (others() - seen);
+    pauseNanos = KEPT * pauseNanos + (System.nanoTime() - began);
+    share = share(pauseCommits / pauseNanos, workCommits / workNanos);
+    beginPeriod();
   }
 
   /**
    * Returns the share of time for the work, given the concurrent commit rates at rest and during
    * work.
    */
-  static double share(double alone, double beside) {
-    double loss = alone > 0 ? 1 - beside / alone : 0;
+  static double share(double alone, double duringWork) {
+    double loss = alone > 0 ? 1 - duringWork / alone : 0;
     return loss <= LOSS_MAX ? SHARE_MAX : Math.clamp(LOSS_MAX / loss, SHARE_MIN, SHARE_MAX);
   }
 }

@@ -50,6 +50,6 @@ public final class BackupRun {
     long counted = store.isMarked() ? schema.saveCounts() : store.countsNumber();
     store.pool().flushAll();
     Superblock clean = store.complete().counted(counted);
-    return backup.cold(store.device(), store.pool(), clean, !store.isMarked());
+    return backup.copyOffline(store.device(), store.pool(), clean, !store.isMarked());
   }
 }

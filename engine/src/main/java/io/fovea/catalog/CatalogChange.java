@@ -58,24 +58,24 @@ public final class CatalogChange {
   private final List<Operation> operations = new ArrayList<>();
 
   /** Changes of table names, for change subscribers; they are not stored in the catalog's tree. */
-  private final List<Fate> fates = new ArrayList<>();
+  private final List<TableEvent> tableEvents = new ArrayList<>();
 
-  private record Fate(int treeId, byte[] name, int how) {}
+  private record TableEvent(int treeId, byte[] name, int how) {}
 
   private @Nullable RootMove root;
 
   private final LongList adopted = new LongList();
   private final LongList released = new LongList();
-  private final Position place = new Position();
+  private final Position position = new Position();
 
   /** Whether the change is in the log; it then takes effect even if {@link #run} threw. */
-  boolean happened;
+  boolean logged;
 
   /**
    * Whether the change is complete, including in memory. If not, its session holds back the redo
    * point permanently.
    */
-  boolean whole;
+  boolean complete;
 
   CatalogChange(Store store) {
     this(store.engine(), store.catalog(), store.session());
@@ -105,8 +105,7 @@ public final class CatalogChange {
   }
 
   /**
-   * Moves a tree's root atomically with the record. If it cannot move, {@link #happened} stays
-   * false.
+   * Moves a tree's root atomically with the record. If it cannot move, {@link #logged} stays false.
    */
   CatalogChange moves(RootMove move) {
     root = move;
@@ -115,21 +114,21 @@ public final class CatalogChange {
 
   /** Names the tree as a table, or confirms its name. */
   CatalogChange isTable(BTree tree, String name) {
-    return fate(tree, name, CommitRecord.IS);
+    return tableEvent(tree, name, CommitRecord.IS);
   }
 
   /** Names the tree as a table whose records were loaded rather than committed. */
   CatalogChange isLoaded(BTree tree, String name) {
-    return fate(tree, name, CommitRecord.LOADED);
+    return tableEvent(tree, name, CommitRecord.LOADED);
   }
 
   /** Marks the tree as no longer a table. */
-  CatalogChange isGone(BTree tree) {
-    return fate(tree, "", CommitRecord.GONE);
+  CatalogChange isDropped(BTree tree) {
+    return tableEvent(tree, "", CommitRecord.DROPPED);
   }
 
-  private CatalogChange fate(BTree tree, String name, int how) {
-    fates.add(new Fate(tree.treeId(), name.getBytes(StandardCharsets.UTF_8), how));
+  private CatalogChange tableEvent(BTree tree, String name, int how) {
+    tableEvents.add(new TableEvent(tree.treeId(), name.getBytes(StandardCharsets.UTF_8), how));
     return this;
   }
 
@@ -162,27 +161,27 @@ public final class CatalogChange {
           return 0;
         }
         follows.run();
-        whole = true;
+        complete = true;
       } catch (Throwable t) {
-        if (happened && engine != null) {
+        if (logged && engine != null) {
           engine.poison(t);
         }
         throw t;
       } finally {
         try {
           if (root != null) {
-            root.giveUp(); // releases its latch, whatever failed
+            root.cancel(); // releases its latch, whatever failed
           }
         } finally {
           try {
-            if (!happened) {
+            if (!logged) {
               catalog.freeChain(adopted, session);
             }
           } finally {
             // An incomplete change holds back the redo point permanently.
-            if (whole || !happened) {
+            if (complete || !logged) {
               session.end();
-              catalog.pool().promises().release(session, 0);
+              catalog.pool().pageReservations().release(session, 0);
             }
           }
         }
@@ -194,14 +193,14 @@ public final class CatalogChange {
   private boolean change() {
     stageAll();
     if (session.logging()) {
-      promisePages();
+      reservePages();
       if (!appendSchema()) {
         return false;
       }
     } else if (root != null && !root.latch()) {
       return false;
     }
-    happened = true; // without a log, here
+    logged = true; // without a log, here
     if (root != null) {
       root.happened(session);
     }
@@ -215,8 +214,8 @@ public final class CatalogChange {
       catalog.checkSizes(o.keyLen, Math.max(0, o.len));
     }
     for (Operation o : operations) {
-      if (catalog.mayHoldLong()) {
-        catalog.chain(o.key, 0, o.keyLen, place, released);
+      if (catalog.mayHaveLongValues()) {
+        catalog.chain(o.key, 0, o.keyLen, position, released);
       }
       if (o.len > catalog.inlineMax()) {
         o.first = catalog.writeChain(o.value, 0, o.len, adopted, session);
@@ -244,7 +243,7 @@ public final class CatalogChange {
     for (Operation o : operations) {
       opBytes += o.bytes();
     }
-    for (Fate f : fates) {
+    for (TableEvent f : tableEvents) {
       opBytes += CommitRecord.tableBytes(f.name.length);
     }
     return SchemaRecord.bytes(
@@ -256,7 +255,7 @@ public final class CatalogChange {
   }
 
   int size() {
-    return operations.size() + fates.size();
+    return operations.size() + tableEvents.size();
   }
 
   /** Appends the record as part of a commit; returns its LSN. */
@@ -304,9 +303,9 @@ public final class CatalogChange {
     return sum;
   }
 
-  private void promisePages() {
-    PageReservations promises = catalog.pool().promises();
-    promises.promise(session, promises.pagesFor(inserts(), bytes()));
+  private void reservePages() {
+    PageReservations reservations = catalog.pool().pageReservations();
+    reservations.reserve(session, reservations.pagesFor(inserts(), bytes()));
   }
 
   private boolean appendSchema() {
@@ -340,11 +339,11 @@ public final class CatalogChange {
       if (!put) {
         session.cancel();
         if (move != null) {
-          move.giveUp();
+          move.cancel();
         }
       }
     }
-    happened = counts; // before complete(): a later failure does not undo the record
+    logged = counts; // before complete(): a later failure does not undo the record
     session.complete();
     return true;
   }
@@ -364,7 +363,7 @@ public final class CatalogChange {
     for (Operation o : operations) {
       at = o.put(to, at, catalog.treeId());
     }
-    for (Fate f : fates) {
+    for (TableEvent f : tableEvents) {
       at = CommitRecord.table(to, at, f.treeId, f.name, f.how);
     }
     at = SchemaRecord.putPids(to, at, adopted);
@@ -379,11 +378,11 @@ public final class CatalogChange {
     while (true) {
       try {
         if (o.len < 0) {
-          catalog.remove(o.key, 0, o.keyLen, true, place, session);
+          catalog.remove(o.key, 0, o.keyLen, true, position, session);
         } else if (o.first != 0) {
-          catalog.upsertChain(o.key, 0, o.keyLen, o.first, o.len, place, session);
+          catalog.upsertChain(o.key, 0, o.keyLen, o.first, o.len, position, session);
         } else {
-          catalog.upsertInline(o.key, 0, o.keyLen, o.value, 0, o.len, place, session);
+          catalog.upsertInline(o.key, 0, o.keyLen, o.value, 0, o.len, position, session);
         }
         return;
       } catch (PoolExhaustedException | StorageFullException e) {

@@ -575,11 +575,11 @@ public record CatalogEntry(
           + here.offset()
           + " here. Let them stay before, with Database.dropExpiry";
     }
-    return extras.expiry != null && spec.expiry() == null ? unsaid(extras.expiry) : null;
+    return extras.expiry != null && spec.expiry() == null ? unspecified(extras.expiry) : null;
   }
 
   /** Describes an expiry that is missing from a specification. */
-  static String unsaid(Expiry expiry) {
+  static String unspecified(Expiry expiry) {
     return "its "
         + expiry
         + ", which the specification does not say. Say it with expireAfter, or let records stay for"

@@ -88,9 +88,9 @@ public final class CatalogTransaction implements CatalogPart {
   private static final long CHANGING_NANOS = 200_000_000;
 
   /** The maximum number of times a lookup checks whether another commit has published. */
-  private static final int LOOKS_MAX = 1_000;
+  private static final int PUBLISH_CHECKS_MAX = 1_000;
 
-  private static final long LOOK_NANOS = 100_000;
+  private static final long PUBLISH_CHECK_NANOS = 100_000;
 
   private final Schema schema;
   private final Store store;
@@ -133,14 +133,14 @@ public final class CatalogTransaction implements CatalogPart {
 
   // -------------------------------------------------------------------------------------- lookups
 
-  private @Nullable TableCore look(String name) {
+  private @Nullable TableCore findTable(String name) {
     if (now.containsKey(name)) {
       return now.get(name);
     }
     if (!seen.containsKey(name)) {
       awaitChange();
       seen.put(name, seenAll == null ? schema.core(name) : seenAll.get(name));
-      tx.sawLsn(schema.publishedLsn());
+      tx.dependsOnLsn(schema.publishedLsn());
     }
     return seen.get(name);
   }
@@ -154,7 +154,7 @@ public final class CatalogTransaction implements CatalogPart {
         all.put(core.name, core);
       }
       seenAll = all;
-      tx.sawLsn(schema.publishedLsn());
+      tx.dependsOnLsn(schema.publishedLsn());
       if (!catalogReadsValid()) {
         throw conflict("tables were created, dropped or renamed concurrently");
       }
@@ -175,20 +175,20 @@ public final class CatalogTransaction implements CatalogPart {
   private void awaitChange() {
     for (int attempt = 0; schema.isChanging(); attempt++) {
       store.engine().checkWaiting();
-      if (attempt == LOOKS_MAX) {
+      if (attempt == PUBLISH_CHECKS_MAX) {
         throw conflict("another transaction that changes the catalog is being committed");
       }
-      Waits.sleep(LOOK_NANOS);
+      Waits.sleep(PUBLISH_CHECK_NANOS);
     }
   }
 
   @Override
   public boolean catalogReadsValid() {
-    return !schema.isChanging() && areAsSeen() && cuts.hold();
+    return !schema.isChanging() && lookupsUnchanged() && cuts.hold();
   }
 
   @Override
-  public boolean stillHolds() {
+  public boolean lookupsStillValid() {
     return cuts.stillHold();
   }
 
@@ -197,7 +197,7 @@ public final class CatalogTransaction implements CatalogPart {
     return conflict("a table that it looked up was created, dropped or renamed");
   }
 
-  private boolean areAsSeen() {
+  private boolean lookupsUnchanged() {
     Map<String, TableCore> all = seenAll;
     if (all != null) {
       Collection<TableCore> are = schema.tables();
@@ -217,7 +217,7 @@ public final class CatalogTransaction implements CatalogPart {
         return false;
       }
     }
-    return sequences.areAsSeen();
+    return sequences.lookupsUnchanged();
   }
 
   private RuntimeException conflict(String why) {
@@ -228,7 +228,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   /** Opens a table, creating it if it does not exist. */
   public TableCore table(TableSpec spec) {
-    TableCore core = look(spec.name());
+    TableCore core = findTable(spec.name());
     if (core == null) {
       core = create(spec);
     } else {
@@ -246,7 +246,7 @@ public final class CatalogTransaction implements CatalogPart {
         tx,
         what,
         () -> {
-          if (!areAsSeen()) {
+          if (!lookupsUnchanged()) {
             throw conflict("a table that it looked up was created, dropped or renamed");
           }
           List<BTree> trees = new ArrayList<>();
@@ -271,7 +271,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   /** Drops a table; returns false if there is none. */
   public boolean dropTable(String name) {
-    TableCore core = look(name);
+    TableCore core = findTable(name);
     if (core == null) {
       return false;
     }
@@ -290,7 +290,7 @@ public final class CatalogTransaction implements CatalogPart {
   /** Renames a table; returns false if there is none. */
   public boolean renameTable(String from, String to) {
     TableSpec.requireName(to);
-    TableCore core = look(from);
+    TableCore core = findTable(from);
     if (core == null) {
       return false;
     }
@@ -298,7 +298,7 @@ public final class CatalogTransaction implements CatalogPart {
     if (from.equals(to)) {
       return true;
     }
-    if (look(to) != null) {
+    if (findTable(to) != null) {
       throw Renames.taken("rename table " + NameText.of(from), "table", to);
     }
     now.put(from, null);
@@ -308,7 +308,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   /** Opens a sequence, creating it if it does not exist. */
   public SequenceCore sequence(SequenceSpec spec) {
-    SequenceCore core = lookSequence(spec.name());
+    SequenceCore core = findSequence(spec.name());
     if (core != null) {
       schema.sequences().adopt(core, spec);
       return core;
@@ -319,7 +319,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   /** Drops a sequence; returns false if there is none. */
   public boolean dropSequence(String name) {
-    if (lookSequence(name) == null) {
+    if (findSequence(name) == null) {
       return false;
     }
     tx.requireWritable();
@@ -330,14 +330,14 @@ public final class CatalogTransaction implements CatalogPart {
   /** Renames a sequence; returns false if there is none. */
   public boolean renameSequence(String from, String to) {
     TableSpec.requireName(to);
-    if (lookSequence(from) == null) {
+    if (findSequence(from) == null) {
       return false;
     }
     tx.requireWritable();
     if (from.equals(to)) {
       return true;
     }
-    if (lookSequence(to) != null) {
+    if (findSequence(to) != null) {
       throw Renames.taken("rename sequence " + NameText.of(from), "sequence", to);
     }
     sequences.rename(from, to);
@@ -346,7 +346,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   /** Alters a sequence; returns null if there is none. */
   public @Nullable SequenceCore alterSequence(SequenceSpec spec) {
-    SequenceCore core = lookSequence(spec.name());
+    SequenceCore core = findSequence(spec.name());
     if (core == null) {
       return null;
     }
@@ -354,11 +354,11 @@ public final class CatalogTransaction implements CatalogPart {
     return sequences.alter(core, schema.sequences().fresh(spec));
   }
 
-  private @Nullable SequenceCore lookSequence(String name) {
+  private @Nullable SequenceCore findSequence(String name) {
     if (!sequences.knows(name)) {
       awaitChange();
       sequences.see(name);
-      tx.sawLsn(schema.publishedLsn());
+      tx.dependsOnLsn(schema.publishedLsn());
     }
     return sequences.core(name);
   }
@@ -416,7 +416,7 @@ public final class CatalogTransaction implements CatalogPart {
   /** Returns the exception for a range that no longer matches its count. */
   public RuntimeException changed(TableCore core) {
     return conflict(
-        "records in a range that it deletes from table " + core.shown() + " have changed");
+        "records in a range that it deletes from table " + core.displayName() + " have changed");
   }
 
   // --------------------------------------------------------------------------------------- commit
@@ -434,7 +434,7 @@ public final class CatalogTransaction implements CatalogPart {
     String what = "commit changes of the catalog";
     store.willWrite();
     // Before the locks: the thread that holds back the redo point may need them.
-    store.engine().awaitRoom();
+    store.engine().awaitLogSpace();
     for (TableCore core : touched()) {
       lock(core, what);
     }
@@ -442,15 +442,16 @@ public final class CatalogTransaction implements CatalogPart {
     schemaLocked = true;
     for (TableCore core : locked) {
       if (core.isDropped()) {
-        throw conflict("table " + core.shown() + " was dropped concurrently");
+        throw conflict("table " + core.displayName() + " was dropped concurrently");
       }
     }
-    if (!areAsSeen()) {
+    if (!lookupsUnchanged()) {
       throw conflict("a table that it looked up was created, dropped or renamed");
     }
     TableCore other = cuts.changed();
     if (other != null) {
-      throw conflict("table " + other.shown() + " was loaded, or an index was added, concurrently");
+      throw conflict(
+          "table " + other.displayName() + " was loaded, or an index was added, concurrently");
     }
     change = change();
   }
@@ -475,7 +476,7 @@ public final class CatalogTransaction implements CatalogPart {
     try {
       mine = core.changing.tryLock(what);
       if (!mine) {
-        core.leaving(drops);
+        core.setDropPending(drops);
         mine = core.changing.tryLock(what, CHANGING_NANOS);
       }
       lockedCount += mine ? 1 : 0;
@@ -483,10 +484,10 @@ public final class CatalogTransaction implements CatalogPart {
       Thread.currentThread().interrupt();
       throw new OperationInterruptedException(what);
     } finally {
-      core.leaving(false);
+      core.setDropPending(false);
     }
     if (!mine) {
-      throw conflict("an index of table " + core.shown() + " is being built or dropped");
+      throw conflict("an index of table " + core.displayName() + " is being built or dropped");
     }
   }
 
@@ -513,7 +514,7 @@ public final class CatalogTransaction implements CatalogPart {
           }
         });
     for (TableCore core : dropped) {
-      c.isGone(core.tree);
+      c.isDropped(core.tree);
       for (BTree tree : Schema.trees(core)) {
         c.drops(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
       }
@@ -527,7 +528,7 @@ public final class CatalogTransaction implements CatalogPart {
     return c;
   }
 
-  private CatalogChange mine() {
+  private CatalogChange requireChange() {
     CatalogChange c = change;
     if (c == null) {
       throw new IllegalStateException("The locks of the catalog were not taken.");
@@ -537,17 +538,17 @@ public final class CatalogTransaction implements CatalogPart {
 
   @Override
   public int inserts() {
-    return mine().inserts();
+    return requireChange().inserts();
   }
 
   @Override
   public long bytes() {
-    return mine().bytes();
+    return requireChange().bytes();
   }
 
   @Override
-  public PageReservations promises() {
-    return store.pool().promises();
+  public PageReservations pageReservations() {
+    return store.pool().pageReservations();
   }
 
   /** Stores the flags that others check, before the number of the quiescent point is stored. */
@@ -557,11 +558,11 @@ public final class CatalogTransaction implements CatalogPart {
     schema.changing(true);
     long bits = 0;
     for (TableCore core : dropped) {
-      core.going(true);
+      core.setDropping(true);
       bits |= core.bit;
     }
     for (TableCore core : cuts.losing()) {
-      core.going(true);
+      core.setDropping(true);
       bits |= core.bit;
     }
     store.engine().dropping(bits);
@@ -584,12 +585,12 @@ public final class CatalogTransaction implements CatalogPart {
   public void stage(LogSession session) {
     Arena memory = Arena.ofShared();
     arena = memory;
-    mine().stage(session, memory);
+    requireChange().stage(session, memory);
   }
 
   @Override
   public long append(LogSession session, int maxBytes) {
-    CatalogChange c = mine();
+    CatalogChange c = requireChange();
     int bytes = c.recordBytes();
     if (bytes > maxBytes || c.size() > Short.MAX_VALUE) {
       throw tx.abort(
@@ -609,7 +610,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   @Override
   public void install(LogSession session) {
-    mine().install();
+    requireChange().install();
     cuts.install(session);
     List<TableCore> stay = made.stream().filter(now::containsValue).toList();
     stay.forEach(TableCore::made); // before other threads can find the tables
@@ -622,28 +623,28 @@ public final class CatalogTransaction implements CatalogPart {
     }
     // Last, because a count of records checks the deferred trees first, then the tables.
     stay.forEach(core -> Schema.trees(core).forEach(changes.drops::keep));
-    cuts.losing().forEach(core -> core.going(false));
+    cuts.losing().forEach(core -> core.setDropping(false));
     installed = true;
     schema.changing(false);
   }
 
   @Override
   public void release(LogSession session) {
-    mine().release();
+    requireChange().release();
   }
 
   @Override
   public void undo(LogSession session) {
     if (arena != null) {
-      mine().undo();
+      requireChange().undo();
     }
   }
 
   @Override
   public void ended() {
     if (deciding && !installed && store.engine().poison() == null) {
-      dropped.forEach(core -> core.going(false));
-      cuts.losing().forEach(core -> core.going(false));
+      dropped.forEach(core -> core.setDropping(false));
+      cuts.losing().forEach(core -> core.setDropping(false));
       schema.changing(false);
     }
     sequences.ended(installed);
@@ -652,7 +653,7 @@ public final class CatalogTransaction implements CatalogPart {
         if (!core.isDropped()) {
           core.markRolledBack();
         }
-        Schema.trees(core).forEach(changes.drops::letGo);
+        Schema.trees(core).forEach(changes.drops::releaseUncommitted);
       }
     }
     Arena memory = arena;

@@ -65,7 +65,7 @@ public final class Compaction {
   private static final int PIECES_A_SECOND = 10;
 
   /** How many high pages are examined between two progress reports. */
-  private static final int LOOKED_PAGES = 1 << 16;
+  private static final int PROGRESS_PAGES = 1 << 16;
 
   /** How many times truncation is attempted; each attempt stops at a busy page. */
   private static final int CUTS = 16;
@@ -76,10 +76,10 @@ public final class Compaction {
   /** How many checkpoints to make so that the redo point passes the gathered pages. */
   private static final int CHECKPOINTS = 4;
 
-  private enum Look {
+  private enum SearchStep {
     FOUND,
     /** None so far. */
-    NOTHING_YET,
+    CONTINUE,
     /** The tree has no more high nodes, or is no longer live. */
     DONE
   }
@@ -141,7 +141,7 @@ public final class Compaction {
       throw new InvalidUseException(
           store.name() + " can't be compacted: that takes a database that is open for writing.");
     }
-    if (lock.isMine()) {
+    if (lock.isHeldByCurrentThread()) {
       throw new InvalidUseException("Can't " + what + " within a compaction.");
     }
     lock.lock(what, store::checkWaiting);
@@ -254,11 +254,11 @@ public final class Compaction {
     int pages = pieceMax(bytesPerSecond);
     while (true) {
       check(what);
-      Look look = changes.locked(what, () -> look(tree, nodes));
-      if (look == Look.DONE) {
+      SearchStep step = changes.locked(what, () -> searchStep(tree, nodes));
+      if (step == SearchStep.DONE) {
         return true;
       }
-      if (look == Look.NOTHING_YET) {
+      if (step == SearchStep.CONTINUE) {
         continue;
       }
       if (raise(pages, what, progress) > 0) {
@@ -280,7 +280,7 @@ public final class Compaction {
   /** Raises low free pages to the top of the list; returns 0 if other threads took them. */
   private int raise(int pages, String what, Consumer<State> progress) {
     int raised;
-    while ((raised = space().raise(session(), low(), pages, this::stops)) == PoolSpace.GOES_ON) {
+    while ((raised = space().raise(session(), low(), pages, this::stops)) == PoolSpace.MORE) {
       progress.accept(state());
       check(what);
     }
@@ -288,14 +288,14 @@ public final class Compaction {
   }
 
   /** Requires the schema lock. */
-  private Look look(BTree tree, TreeCompaction nodes) {
+  private SearchStep searchStep(BTree tree, TreeCompaction nodes) {
     if (!isLive(tree)) {
-      return Look.DONE;
+      return SearchStep.DONE;
     }
     if (nodes.find(low(), PIECE_NODES)) {
-      return Look.FOUND;
+      return SearchStep.FOUND;
     }
-    return nodes.isDone() ? Look.DONE : Look.NOTHING_YET;
+    return nodes.isDone() ? SearchStep.DONE : SearchStep.CONTINUE;
   }
 
   /**
@@ -336,7 +336,7 @@ public final class Compaction {
       return nodes.step(spare, low, PIECE_NODES, log);
     } finally {
       try {
-        nodes.giveBack(spare, log);
+        nodes.freeSpare(spare, log);
       } finally {
         log.end();
       }
@@ -351,7 +351,7 @@ public final class Compaction {
         LongList one = new LongList();
         one.add(pid);
         spare.removeLast();
-        nodes.giveBack(one, log);
+        nodes.freeSpare(one, log);
         return;
       }
     }
@@ -362,13 +362,13 @@ public final class Compaction {
   /** Moves high pages of long values, in the trees in which a scan of all high pages found any. */
   private void moveLongValues(String what, long bytesPerSecond, Consumer<State> progress) {
     Map<Integer, Long> high = new HashMap<>();
-    int[] looked = {0};
+    int[] examined = {0};
     space()
         .longValues(
             low(),
             tree -> high.merge(tree, 1L, Long::sum),
             () -> {
-              if (++looked[0] % LOOKED_PAGES == 0) {
+              if (++examined[0] % PROGRESS_PAGES == 0) {
                 progress.accept(state()); // no lock is held here
               }
               return stops();

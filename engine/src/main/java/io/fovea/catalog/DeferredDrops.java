@@ -65,14 +65,14 @@ public final class DeferredDrops {
   static final int PIECE_PAGES = 64;
 
   /** The number of pieces that the dropping thread frees itself. */
-  private static final int OWN_PIECES = 4;
+  private static final int INLINE_PIECES = 4;
 
   private static final long PAUSE_MIN_NANOS = 1_000_000;
   private static final long PAUSE_MAX_NANOS = 50_000_000;
   private static final long FAILED_NANOS = 500_000_000;
 
   /** How many consecutive rounds of {@link #finish} may free nothing. */
-  private static final int LOOKS_MAX = 100;
+  private static final int IDLE_ROUNDS_MAX = 100;
 
   private enum Piece {
     DONE,
@@ -96,7 +96,7 @@ public final class DeferredDrops {
 
     @Nullable TreeDrop pages;
     boolean pagesFree;
-    boolean told;
+    boolean failureLogged;
 
     /** Whether a transaction created the tree and may still commit it as part of a table. */
     volatile boolean held;
@@ -146,7 +146,7 @@ public final class DeferredDrops {
 
     void freed() {
       if (trees.decrementAndGet() == 0) {
-        session.takeOver();
+        session.attachToThread();
         session.end();
       }
     }
@@ -270,7 +270,7 @@ public final class DeferredDrops {
   }
 
   /** Releases a tree that its transaction did not commit as part of a table. Does not wait. */
-  void letGo(BTree tree) {
+  void releaseUncommitted(BTree tree) {
     for (Drop drop : drops) {
       if (drop.tree == tree) {
         drop.held = false;
@@ -293,7 +293,7 @@ public final class DeferredDrops {
   }
 
   /** Adds a tree that was deferred when the database was opened. */
-  void addRest(int treeId, long rootPid) {
+  void addUnfinished(int treeId, long rootPid) {
     drops.add(new Drop(treeId, rootPid));
   }
 
@@ -306,7 +306,7 @@ public final class DeferredDrops {
       return;
     }
     try {
-      int pieces = OWN_PIECES;
+      int pieces = INLINE_PIECES;
       for (Drop drop : drops) {
         Piece piece = Piece.MORE;
         while (piece == Piece.MORE && pieces-- > 0 && !Thread.currentThread().isInterrupted()) {
@@ -329,18 +329,18 @@ public final class DeferredDrops {
    */
   void finish(Runnable check) {
     List<Drop> due = new ArrayList<>(drops);
-    for (int inVain = 0; inVain < LOOKS_MAX && !stopped; inVain++) {
+    for (int idleRounds = 0; idleRounds < IDLE_ROUNDS_MAX && !stopped; idleRounds++) {
       due.removeIf(d -> d.held || !drops.contains(d));
       if (due.isEmpty()) {
         return;
       }
-      if (inVain > 0) {
+      if (idleRounds > 0) {
         Waits.sleep(PAUSE_MIN_NANOS);
       }
       for (Drop drop : due) {
         check.run();
         if (piece(drop) != Piece.LATER) {
-          inVain = 0;
+          idleRounds = 0;
         }
       }
     }
@@ -376,12 +376,12 @@ public final class DeferredDrops {
       }
       BTree tree = drop.tree;
       if (tree != null) {
-        orphanPages.strays(tree);
+        orphanPages.freeDeferred(tree);
       }
       if (!drop.pagesFree) {
         return Piece.MORE;
       }
-      if (tree != null && tree.hasStrays()) {
+      if (tree != null && tree.hasUnfreedPages()) {
         return Piece.LATER;
       }
     } catch (DurabilityLostException | DatabaseClosedException e) {
@@ -438,14 +438,14 @@ public final class DeferredDrops {
     if (pages == null) {
       pages =
           drop.tree == null || drop.unknown != null // some pages may be free already
-              ? TreeDrop.rest(store.pool(), drop.treeId, drop.rootPid, own)
+              ? TreeDrop.ofUnfinished(store.pool(), drop.treeId, drop.rootPid, own)
               : TreeDrop.of(drop.tree, own);
       drop.pages = pages;
     }
     own.begin(drop.unknown == null ? AllocatorRecord.FREE_SPACE : 0);
     try {
       if (drop.unknown != null) {
-        own.undoes(); // it holds back the redo point, so there might never be enough log space
+        own.beginUndo(); // it holds back the redo point, so there might never be enough log space
       }
       return pages.step(PIECE_PAGES);
     } catch (CorruptionException e) {
@@ -468,9 +468,9 @@ public final class DeferredDrops {
   }
 
   private void failed(Drop drop, Throwable e) {
-    if (!drop.told) {
-      drop.told = true;
-      Threads.tell(
+    if (!drop.failureLogged) {
+      drop.failureLogged = true;
+      Threads.logSafely(
           LOG,
           Level.WARNING,
           "Not all pages of a dropped tree of ",
@@ -488,7 +488,7 @@ public final class DeferredDrops {
         thread = Threads.start("fovea-reclaim " + store.name(), this::background);
       } catch (OutOfMemoryError none) {
         // The drop itself is complete. The next change or the next opening starts a thread.
-        Threads.tell(
+        Threads.logSafely(
             LOG,
             Level.WARNING,
             "No thread could be started that frees pages of dropped trees of ",
@@ -503,8 +503,8 @@ public final class DeferredDrops {
     long pause = PAUSE_MIN_NANOS;
     while (pause > 0) {
       try {
-        Threads.turn();
-        pause = turn(pause);
+        Threads.beginIteration();
+        pause = freeRound(pause);
       } catch (DurabilityLostException | DatabaseClosedException e) {
         return; // the next opening continues
       } catch (Throwable t) {
@@ -518,7 +518,7 @@ public final class DeferredDrops {
   }
 
   /** Frees a piece of each tree; returns how long to wait, or 0 to end the thread. */
-  private long turn(long pause) {
+  private long freeRound(long pause) {
     if (stopped || store.engine().poison() != null || ends()) {
       return 0;
     }
@@ -528,7 +528,7 @@ public final class DeferredDrops {
     for (Drop drop : drops) {
       if (!stopped) {
         freed |= pieceOrLater(drop) != Piece.LATER;
-        failed |= drop.told;
+        failed |= drop.failureLogged;
       }
     }
     return freed

@@ -30,7 +30,7 @@ public final class Description {
       Expiry expiry = by == null ? null : by.spec();
       for (IndexCore i : core.readable()) {
         spec =
-            expiry instanceof Expiry.OfBytes bytes && RecordExpiry.isOwn(i)
+            expiry instanceof Expiry.OfBytes bytes && RecordExpiry.isExpiryIndex(i)
                 ? spec.expireAfter(bytes.offset(), bytes.after())
                 : spec.with(of(CatalogEntry.IndexEntry.of(i)));
       }

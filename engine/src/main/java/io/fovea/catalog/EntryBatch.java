@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 /** A batch of index entries and primary keys, for one transaction. Confined to one thread. */
 final class EntryBatch implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
-  private final long entryRoom;
+  private final long entrySpace;
   private final long stride;
   private final int[] entryLengths;
   private final int[] keyLengths;
@@ -23,7 +23,7 @@ final class EntryBatch implements AutoCloseable {
    * @param keyMax the longest primary key, in bytes
    */
   EntryBatch(int most, int entryMax, int keyMax) {
-    this.entryRoom = entryMax;
+    this.entrySpace = entryMax;
     this.stride = (long) entryMax + keyMax;
     this.entryLengths = new int[most];
     this.keyLengths = new int[most];
@@ -50,7 +50,7 @@ final class EntryBatch implements AutoCloseable {
    */
   void add(
       MemorySegment from, long entry, int entryLength, MemorySegment of, long key, int length) {
-    if (entryLength < 0 || entryLength > entryRoom || length < 0 || length > stride - entryRoom) {
+    if (entryLength < 0 || entryLength > entrySpace || length < 0 || length > stride - entrySpace) {
       throw new CorruptionException(
           "length of a noted entry", -1, -1, stride, entryLength + length);
     }
@@ -70,7 +70,7 @@ final class EntryBatch implements AutoCloseable {
   }
 
   long keyAt(int i) {
-    return i * stride + entryRoom;
+    return i * stride + entrySpace;
   }
 
   int keyLength(int i) {

@@ -116,7 +116,7 @@ final class Evolution {
               + " Database.dropExpiry");
     }
     if (spec.expiry() == null) {
-      throw refused(CatalogEntry.unsaid(by.spec()));
+      throw refused(CatalogEntry.unspecified(by.spec()));
     }
   }
 
@@ -252,7 +252,7 @@ final class Evolution {
             "field "
                 + f
                 + " is dropped, and index "
-                + index.shown()
+                + index.displayName()
                 + " is by it. Drop the index before, with Database.dropIndex");
       }
       anew |= !isAlike(n, f);

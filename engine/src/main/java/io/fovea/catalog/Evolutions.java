@@ -51,7 +51,7 @@ final class Evolutions {
   }
 
   void await(TableCore core) {
-    String what = "open table " + core.shown() + " while it evolves";
+    String what = "open table " + core.displayName() + " while it evolves";
     store.requireNoTransaction(what);
     core.changing.lock(what, store::checkWaiting);
     core.changing.unlock();
@@ -64,7 +64,7 @@ final class Evolutions {
   void evolve(TableCore core, TableSpec spec) {
     String what =
         "evolve table "
-            + core.shown()
+            + core.displayName()
             + " from version "
             + core.history().version()
             + " to "
@@ -97,7 +97,7 @@ final class Evolutions {
         done = true;
       } finally {
         if (!done && !core.isDropped()) {
-          core.stay();
+          core.cancelEvolution();
         }
       }
     } finally {

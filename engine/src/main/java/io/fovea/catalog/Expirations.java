@@ -135,19 +135,19 @@ public final class Expirations {
     if (store.isReadOnly()) {
       throw new InvalidUseException(
           "Table "
-              + core.shown()
+              + core.displayName()
               + " of "
               + store.name()
               + ", which was opened for reading only, can't get another expiry: "
               + expiry
               + ".");
     }
-    set(core, expiry, "let records of table " + core.shown() + " expire");
+    set(core, expiry, "let records of table " + core.displayName() + " expire");
   }
 
   boolean drop(TableCore core) {
     return core.expiry() != null
-        && set(core, null, "let records of table " + core.shown() + " stay");
+        && set(core, null, "let records of table " + core.displayName() + " stay");
   }
 
   private boolean set(TableCore core, @Nullable Expiry expiry, String what) {
@@ -174,13 +174,15 @@ public final class Expirations {
     if (expiry instanceof Expiry.OfBytes by
         && core.readable().stream().noneMatch(i -> RecordExpiry.isBy(i, by))) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " has another expiry since it was opened: open it again.");
+          "Table "
+              + core.displayName()
+              + " has another expiry since it was opened: open it again.");
     }
     CatalogChange change = new CatalogChange(store);
     List<IndexCore> all = new ArrayList<>(core.readable());
     List<IndexCore> gone = new ArrayList<>();
     if (expiry == null) {
-      gone.addAll(all.stream().filter(RecordExpiry::isOwn).toList());
+      gone.addAll(all.stream().filter(RecordExpiry::isExpiryIndex).toList());
       all.removeAll(gone);
     }
     SchemaChanges.expiring(core, expiry, all, change);
@@ -218,9 +220,9 @@ public final class Expirations {
         };
     throw new InvalidUseException(
         "Index "
-            + index.shown()
+            + index.displayName()
             + " of table "
-            + core.shown()
+            + core.displayName()
             + " can't be dropped: the sweep finds expired records by it. Call dropExpiry"
             + other
             + ".");
@@ -284,7 +286,7 @@ public final class Expirations {
       more = false;
       RecordExpiry expiry = core.expiry();
       IndexCore index = expiry == null ? null : expiry.index(core);
-      if (expiry == null || index == null || core.isLeaving() || !mayChange(t)) {
+      if (expiry == null || index == null || core.isDropPending() || !mayChange(t)) {
         return;
       }
       for (IndexCore i : core.indexes()) {
@@ -294,7 +296,7 @@ public final class Expirations {
       }
       long upTo =
           guarded
-              ? believed(statementContext, t, expiry, index)
+              ? trustedUpTo(statementContext, t, expiry, index)
               : expiry.hiddenUpTo(statementContext, t);
       expiry.lagMillis = 0;
       if (upTo <= 0) {
@@ -304,8 +306,8 @@ public final class Expirations {
       int bytes = expiry.entryBytes();
       MemorySegment key = statementContext.take(core.keyBytesMax + 2L * bytes);
       try {
-        expiry.oldest(key, 0);
-        expiry.behind(upTo, key, bytes);
+        expiry.lowestEntry(key, 0);
+        expiry.upperBound(upTo, key, bytes);
         TxScan scan = t.scan(index.tree, key, 0, bytes, true, key, bytes, bytes, false, false);
         try {
           // Delete what the scan returned, without a separate read.
@@ -315,7 +317,7 @@ public final class Expirations {
           scan.close();
         }
       } finally {
-        statementContext.give(key);
+        statementContext.releaseBlock(key);
       }
     }
 
@@ -323,18 +325,18 @@ public final class Expirations {
      * Returns the time up to which rows may be removed, limited by how far {@link
      * io.fovea.index.ClockGuard} trusts the clock.
      */
-    private long believed(
+    private long trustedUpTo(
         StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
-      long now = expiry.moment(statementContext, t);
+      long now = expiry.time(statementContext, t);
       long newest = expiry.guard.isNew() ? newest(statementContext, t, expiry, index) : 0;
-      return expiry.hiddenUpTo(expiry.guard.believed(now, newest, core.shown()));
+      return expiry.hiddenUpTo(expiry.guard.trusted(now, newest, core.displayName()));
     }
 
     private long newest(
         StatementContext statementContext, Tx t, RecordExpiry expiry, IndexCore index) {
       MemorySegment key = statementContext.take(expiry.entryBytes());
       try {
-        expiry.oldest(key, 0);
+        expiry.lowestEntry(key, 0);
         TxScan scan =
             t.scan(index.tree, key, 0, expiry.entryBytes(), true, key, 0, -1, false, true);
         try {
@@ -343,7 +345,7 @@ public final class Expirations {
           scan.close();
         }
       } finally {
-        statementContext.give(key);
+        statementContext.releaseBlock(key);
       }
     }
 
@@ -372,7 +374,10 @@ public final class Expirations {
         int length = index.hints.keyLength(scan.valueLength());
         if (length < 0 || length > core.keyBytesMax) {
           throw core.damaged(
-              "length of a primary key in index " + index.shown() + " of table " + core.shown(),
+              "length of a primary key in index "
+                  + index.displayName()
+                  + " of table "
+                  + core.displayName(),
               scan.page(),
               core.keyBytesMax,
               length);
@@ -408,7 +413,7 @@ public final class Expirations {
       thread = Threads.start("fovea-sweep " + store.name(), this::background);
     } catch (OutOfMemoryError none) {
       // Expired rows are still hidden.
-      Threads.tell(
+      Threads.logSafely(
           LOG,
           Level.WARNING,
           "Could not start the thread that removes expired rows of ",
@@ -434,7 +439,7 @@ public final class Expirations {
     boolean told = false;
     while (true) {
       try {
-        Threads.turn();
+        Threads.beginIteration();
         if (isOver() || store.engine().poison() != null) {
           return;
         }
@@ -448,7 +453,7 @@ public final class Expirations {
         failures.incrementAndGet();
         if (!told) {
           told = true;
-          Threads.tell(
+          Threads.logSafely(
               LOG,
               Level.WARNING,
               "Could not remove expired rows of ",

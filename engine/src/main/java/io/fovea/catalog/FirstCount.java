@@ -54,14 +54,14 @@ public final class FirstCount {
 
   private void count(BTree tree) {
     if (store.isReadOnly()) {
-      long[] all = TreeWalk.count(tree, this::goOn);
+      long[] all = TreeWalk.count(tree, this::advance);
       tree.counts().base(all[0], all[1]);
       return;
     }
     long[] root = new long[1]; // the root at the time of the snapshot: it may move later
     snapshots.open(
         opening ->
-            schema.whileNothingChanges(
+            schema.whileFrozen(
                 () -> {
                   root[0] = tree.rootPid();
                   opening.run();
@@ -81,7 +81,7 @@ public final class FirstCount {
             "The table or index was dropped while its records were counted.");
       }
       BTree then = BTree.open(frozen.pool(), tree.treeId(), root);
-      long[] all = TreeWalk.count(then, this::goOn);
+      long[] all = TreeWalk.count(then, this::advance);
       tree.counts().base(all[0] - since.records(), all[1] - since.bytes());
       return true;
     } finally {
@@ -89,7 +89,7 @@ public final class FirstCount {
     }
   }
 
-  private void goOn() {
+  private void advance() {
     OperationInterruptedException.check("count the records");
     store.requireOpen();
     snapshots.requireOpen();

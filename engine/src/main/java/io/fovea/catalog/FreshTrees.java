@@ -43,8 +43,8 @@ final class FreshTrees {
   /** Wait for a checkpoint triggered by log bytes if it is expected within this time. */
   private static final long PATIENCE_NANOS = 20_000_000_000L;
 
-  private static final long FIRST_LOOK_NANOS = 5_000_000;
-  private static final long LOOK_NANOS = 100_000_000;
+  private static final long FIRST_CHECK_NANOS = 5_000_000;
+  private static final long CHECK_NANOS = 100_000_000;
 
   private final Store store;
   private final SchemaChanges changes;
@@ -128,7 +128,7 @@ final class FreshTrees {
           try {
             return change.run();
           } finally {
-            known |= change.happened;
+            known |= change.logged;
           }
         });
     session.end();
@@ -147,7 +147,7 @@ final class FreshTrees {
       return; // there is no log
     }
     double enough = store.logBytesMax() * 0.625 / PATIENCE_NANOS;
-    long window = FIRST_LOOK_NANOS;
+    long window = FIRST_CHECK_NANOS;
     long tail = lsn;
     long began = System.nanoTime();
     while (store.redoLsn() < lsn) {
@@ -159,7 +159,7 @@ final class FreshTrees {
         }
         tail = store.logTail();
         began = System.nanoTime();
-        window = LOOK_NANOS;
+        window = CHECK_NANOS;
       }
     }
   }

@@ -39,8 +39,8 @@ public final class IndexBuild {
   public static final int PIECE_RECORDS = 128;
 
   private static final long GRACE_NANOS = 60_000_000_000L;
-  private static final long LOOK_NANOS = 50_000;
-  private static final long LOOK_MAX_NANOS = 1_000_000;
+  private static final long CHECK_NANOS = 50_000;
+  private static final long CHECK_MAX_NANOS = 1_000_000;
 
   private final CatalogCallbacks catalogCallbacks;
   private final Store store;
@@ -66,7 +66,7 @@ public final class IndexBuild {
   /** Throws if the operation must be abandoned. */
   void check() {
     OperationInterruptedException.check(what);
-    if (core.isLeaving() || core.isDropped()) {
+    if (core.isDropPending() || core.isDropped()) {
       throw new InvalidUseException("Can't " + what + ": the table is being dropped.");
     }
     store.requireOpen();
@@ -78,7 +78,7 @@ public final class IndexBuild {
   void awaitOthers() {
     GracePeriod gracePeriod = store.engine().gracePeriod();
     long deadline = System.nanoTime() + GRACE_NANOS;
-    long pause = LOOK_NANOS;
+    long pause = CHECK_NANOS;
     while (true) {
       check();
       if (gracePeriod.isOver()) {
@@ -94,7 +94,7 @@ public final class IndexBuild {
                 + " s.");
       }
       LockSupport.parkNanos(this, pause);
-      pause = Math.min(2 * pause, LOOK_MAX_NANOS);
+      pause = Math.min(2 * pause, CHECK_MAX_NANOS);
     }
   }
 

@@ -45,7 +45,8 @@ final class IndexChanges {
 
   /** Builds an index; returns early if the table is dropped. */
   void build(TableCore core, TableSpec spec, IndexSpec indexSpec) {
-    String what = "build index " + NameText.of(indexSpec.name()) + " of table " + core.shown();
+    String what =
+        "build index " + NameText.of(indexSpec.name()) + " of table " + core.displayName();
     store.requireNoTransaction(what);
     core.changing.lock(what, store::checkWaiting);
     try {
@@ -71,7 +72,7 @@ final class IndexChanges {
           try {
             return build(core, spec, indexSpec, what, build, fill);
           } finally {
-            fill.giveUp();
+            fill.cancel();
           }
         },
         () -> build(core, spec, indexSpec, what, build, null)); // slower, but needs no file
@@ -84,7 +85,7 @@ final class IndexChanges {
       String what,
       IndexBuild build,
       @Nullable IndexFill fill) {
-    IndexStage first = fill == null ? IndexStage.DELETE_ONLY : IndexStage.NOTING;
+    IndexStage first = fill == null ? IndexStage.DELETE_ONLY : IndexStage.JOURNALING;
     Building b = begin(core, spec, indexSpec, first, what);
     boolean done = false;
     try {
@@ -153,18 +154,18 @@ final class IndexChanges {
 
   /** Builds the tree from sorted entries, then settles concurrent changes. */
   private void fill(TableCore core, Building b, IndexBuild build, IndexFill fill) {
-    IndexCore noting = b.now;
+    IndexCore journaling = b.now;
     build.awaitOthers();
-    fill.read(noting);
-    IndexCore building = noting.at(IndexStage.BUILDING, fill.build(noting, loads));
+    fill.read(journaling);
+    IndexCore building = journaling.at(IndexStage.BUILDING, fill.build(journaling, loads));
     fill.take(
         () -> {
-          core.replace(noting, building);
+          core.replace(journaling, building);
           b.now = building;
-          b.notes = noting.tree;
+          b.notes = journaling.tree;
         });
     build.awaitOthers();
-    fill.settle(building, noting.tree);
+    fill.settle(building, journaling.tree);
   }
 
   private long publish(TableCore core, IndexCore stage, IndexCore readable) {
@@ -207,7 +208,7 @@ final class IndexChanges {
   }
 
   private boolean drop(TableCore core, String name, BooleanSupplier still) {
-    String what = "drop index " + NameText.of(name) + " of table " + core.shown();
+    String what = "drop index " + NameText.of(name) + " of table " + core.displayName();
     if (core.index(name) == null && !core.changing.isLocked()) {
       return false;
     }
@@ -220,16 +221,16 @@ final class IndexChanges {
         return false;
       }
       Expirations.requireNotNeeded(core, index);
-      IndexCore leaving = index.at(IndexStage.LEAVING);
-      core.replace(index, leaving);
+      IndexCore dropping = index.at(IndexStage.DROPPING);
+      core.replace(index, dropping);
       boolean done = false;
       try {
         new IndexBuild(catalogCallbacks, store, core, what).awaitOthers();
-        changes.locked(what, () -> drop(core, leaving));
+        changes.locked(what, () -> drop(core, dropping));
         done = true;
       } finally {
         if (!done) {
-          core.replace(leaving, index);
+          core.replace(dropping, index);
         }
       }
     } finally {
@@ -239,11 +240,11 @@ final class IndexChanges {
     return true;
   }
 
-  private boolean drop(TableCore core, IndexCore leaving) {
+  private boolean drop(TableCore core, IndexCore dropping) {
     changes.dropping(
-        List.of(leaving.tree),
+        List.of(dropping.tree),
         change -> SchemaChanges.save(core, core.readable(), change),
-        () -> retire(core, leaving));
+        () -> retire(core, dropping));
     return true;
   }
 }

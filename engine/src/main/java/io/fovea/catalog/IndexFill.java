@@ -47,7 +47,7 @@ import org.jspecify.annotations.Nullable;
  *       point. With too many ties, which are most likely duplicates, the bulk build ends early.
  * </ol>
  *
- * <p>Confined to the building thread, except {@link #giveUp}, which a close calls. Access to
+ * <p>Confined to the building thread, except {@link #cancel}, which a close calls. Access to
  * unpublished pages and to the file is under {@link #step}.
  */
 final class IndexFill implements Loads.Work {
@@ -252,7 +252,7 @@ final class IndexFill implements Loads.Work {
       SortedRuns same = made(ties);
       long most = store.logTail() + store.logBytesMax() / 2;
       MemorySegment value = made(entryValue);
-      backgroundThrottle.beginQuickly();
+      backgroundThrottle.beginUrgent();
       steps(
           () ->
               add(to, of.hints.bytes(), value, same)
@@ -427,12 +427,12 @@ final class IndexFill implements Loads.Work {
 
   /** Stops the build and frees the tree unless the index owns it. Thread-safe. */
   @Override
-  public void giveUp() {
+  public void cancel() {
     step.lock();
     try {
       if (!ended) {
         ended = true;
-        session.takeOver();
+        session.attachToThread();
         end();
       }
     } finally {
@@ -459,7 +459,7 @@ final class IndexFill implements Loads.Work {
     if (pages != null) {
       pages.freePages();
     }
-    fill.freeStrays(session);
+    fill.freeUnfreedPages(session);
     TreeDrop.freeRoot(fill, session);
   }
 

@@ -184,7 +184,7 @@ final class LoadTrees implements AutoCloseable {
       if (c > 0) {
         throw new InvalidUseException(
             "The rows of the load of table "
-                + core.shown()
+                + core.displayName()
                 + " are not in the order of their keys, as its options say: "
                 + text(key, off, len)
                 + " comes after "
@@ -436,7 +436,7 @@ final class LoadTrees implements AutoCloseable {
     }
     while (!trees.isEmpty()) {
       BTree last = trees.get(trees.size() - 1);
-      last.freeStrays(log);
+      last.freeUnfreedPages(log);
       TreeDrop.freeRoot(last, log);
       trees.remove(trees.size() - 1);
     }

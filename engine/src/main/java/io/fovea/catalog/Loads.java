@@ -24,7 +24,7 @@ import java.util.function.Supplier;
 final class Loads {
   interface Work {
     /** Stops the work and frees everything unpublished. Thread-safe. */
-    void giveUp();
+    void cancel();
   }
 
   @FunctionalInterface
@@ -71,16 +71,16 @@ final class Loads {
 
   <X extends Exception> LoadResult run(TableCore core, LoadSettings how, LoadFeed<X> feed)
       throws X {
-    String what = "load table " + core.shown();
+    String what = "load table " + core.displayName();
     store.requireOpen();
     store.requireNoTransaction(what);
     store.willWrite();
-    if (core.changing.isMine()) {
+    if (core.changing.isHeldByCurrentThread()) {
       throw new InvalidUseException("Can't " + what + " within a load of it.");
     }
     core.changing.lock(what, store::checkWaiting);
     try {
-      core.requireThere();
+      core.requireUsable();
       requireMakers(core, what);
       enter(what);
       try {
@@ -136,7 +136,7 @@ final class Loads {
         active.remove(work);
       }
     } finally {
-      give(session, number);
+      returnSortFile(session, number);
     }
   }
 
@@ -157,7 +157,7 @@ final class Loads {
             "Can't "
                 + what
                 + ": its index "
-                + i.shown()
+                + i.displayName()
                 + " has an extractor, which is not known yet. Open the table with the specification"
                 + " of the index first.");
       }
@@ -182,7 +182,7 @@ final class Loads {
     }
   }
 
-  private void give(LogSession session, int file) {
+  private void returnSortFile(LogSession session, int file) {
     synchronized (sessions) {
       if (file >= 0) {
         files &= ~(1 << file);
@@ -204,7 +204,7 @@ final class Loads {
 
   /** Runs an action while no load is in progress. */
   void none(String what, Runnable work) {
-    if (running.isMine()) {
+    if (running.isHeldByCurrentThread()) {
       throw new InvalidUseException("Can't " + what + " within a load.");
     }
     running.lockAlone(what, store::checkWaiting);
@@ -218,6 +218,6 @@ final class Loads {
   /** Ends all loads and frees their unpublished pages, once the store is closing. */
   void end() {
     List<Work> all = List.copyOf(active);
-    Store.closeAll(all.size(), i -> all.get(i).giveUp());
+    Store.closeAll(all.size(), i -> all.get(i).cancel());
   }
 }

@@ -66,7 +66,7 @@ final class LongValueMoves {
         more = moveValue(tree, walk, move) && !move.isOver() && walk.find(low, PIECE);
       }
       if (move.isOver()) {
-        walk.again(); // its last pages may not have been moved
+        walk.repeat(); // its last pages may not have been moved
       }
       move.settle();
       settled = true;
@@ -76,7 +76,7 @@ final class LongValueMoves {
         if (!settled) {
           move.settle();
         }
-        nodes.giveBack(spare, log);
+        nodes.freeSpare(spare, log);
       } finally {
         log.end();
       }

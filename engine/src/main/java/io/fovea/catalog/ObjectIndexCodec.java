@@ -53,8 +53,8 @@ final class ObjectIndexCodec {
   }
 
   private static void write(DataOutputStream out, Source source) throws IOException {
-    out.writeByte(source.places().size());
-    for (int place : source.places()) {
+    out.writeByte(source.path().size());
+    for (int place : source.path()) {
       out.writeShort(place);
     }
     ByteBuffer fixed = source.fixed();

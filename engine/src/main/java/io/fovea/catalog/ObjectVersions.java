@@ -76,7 +76,7 @@ final class ObjectVersions {
     if (isAs(store, core, shapes)) {
       return;
     }
-    String what = "open table " + core.shown() + " with other objects";
+    String what = "open table " + core.displayName() + " with other objects";
     store.requireNoTransaction(what);
     core.changing.lock(what, store::checkWaiting);
     try {

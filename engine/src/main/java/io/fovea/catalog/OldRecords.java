@@ -20,7 +20,7 @@ final class OldRecords implements AutoCloseable {
   private final BTree tree;
   private final @Nullable TableCore table;
   private final LeafScan scan = new LeafScan();
-  private final Position place = new Position();
+  private final Position position = new Position();
   private final Arena arena = Arena.ofShared();
   private final MemorySegment key;
   private Arena longArena = Arena.ofShared();
@@ -101,10 +101,10 @@ final class OldRecords implements AutoCloseable {
   /** Reads a long value; returns false if the record has been deleted. */
   private boolean readLong() {
     while (true) {
-      tree.find(key, 0, keyLength, place);
-      boolean found = place.found;
-      int n = found ? tree.copyValue(place, longValue, 0, (int) longValue.byteSize()) : 0;
-      if (n < 0 || !tree.valid(place)) {
+      tree.find(key, 0, keyLength, position);
+      boolean found = position.found;
+      int n = found ? tree.copyValue(position, longValue, 0, (int) longValue.byteSize()) : 0;
+      if (n < 0 || !tree.valid(position)) {
         continue;
       }
       if (!found && changing) {

@@ -10,8 +10,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Retries freeing <i>strays</i>: released pages of long values that could not be freed because one
- * of them could not be read or no frame was available. Each tree lists its strays.
+ * Retries freeing <i>unfreed pages</i>: released pages of long values that could not be freed
+ * because one of them could not be read or no frame was available. Each tree lists its unfreed
+ * pages.
  *
  * <pre>
  *   with a log:   redo point found ─► {@link #free} ─► superblock      by each checkpoint
@@ -20,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Why after the redo point is found.</b> A thread that releases pages holds back the redo
- * point until they are free or listed as strays. So once the new redo point is found, every stray
- * that it would lose is listed, and the FREE record of a freed stray comes after it. Strays that
+ * point until they are free or listed as unfreed. So once the new redo point is found, every page
+ * that it would lose is listed, and the FREE record of a freed page comes after it. Pages that
  * cannot be freed stay listed; they are lost only if the machine fails before a later attempt
  * succeeds. A page that can never be read must not prevent the log from being recycled.
  *
@@ -44,15 +45,15 @@ public final class OrphanPages {
    */
   void free(List<BTree> trees) {
     try {
-      trees.forEach(this::strays);
+      trees.forEach(this::freeDeferred);
     } catch (StorageFullException e) {
       // Even the log has no space. A checkpoint may free some, so the checkpoint must not wait for
       // it.
     }
   }
 
-  void strays(BTree tree) {
-    if (!tree.hasStrays()) {
+  void freeDeferred(BTree tree) {
+    if (!tree.hasUnfreedPages()) {
       return;
     }
     lock.lock();
@@ -60,7 +61,7 @@ public final class OrphanPages {
       LogSession own = session();
       own.begin(AllocatorRecord.FREE_SPACE);
       try {
-        tree.freeStrays(own);
+        tree.freeUnfreedPages(own);
       } finally {
         own.end();
       }

@@ -84,9 +84,9 @@ final class RangeCuts {
       this.records = records;
     }
 
-    RangeCount count(boolean withBytes, Runnable goesOn) {
+    RangeCount count(boolean withBytes, Runnable more) {
       RangeCount count = new RangeCount(tree, range);
-      count.run(withBytes, records, goesOn);
+      count.run(withBytes, records, more);
       return count;
     }
   }
@@ -133,7 +133,7 @@ final class RangeCuts {
   KeyRange range(TableCore core) {
     Cut cut = of(core);
     if (cut == null) {
-      throw new IllegalStateException("No range of table " + core.shown() + " was noted.");
+      throw new IllegalStateException("No range of table " + core.displayName() + " was noted.");
     }
     return cut.range;
   }

@@ -70,7 +70,7 @@ public final class RangeDeletion {
           && !count.holdsLong()
           && count.leaves() >= leaves
           && !(t.pessimistic() && records <= PESSIMISTIC_MAX)) {
-        t.sawLsn(count.pageLsn());
+        t.dependsOnLsn(count.pageLsn());
         catalog.get().cut(core, range.copy(), records);
         scan.close();
         return records;

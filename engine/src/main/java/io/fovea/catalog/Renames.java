@@ -69,7 +69,7 @@ final class Renames {
   /** Renames an index; returns false if there is none. */
   boolean index(TableCore core, String from, String to) {
     TableSpec.requireName(to);
-    String what = "rename index " + NameText.of(from) + " of table " + core.shown();
+    String what = "rename index " + NameText.of(from) + " of table " + core.displayName();
     store.requireNoTransaction(what);
     return alone(
         core,
@@ -82,7 +82,7 @@ final class Renames {
           if (from.equals(to)) {
             return true;
           }
-          if (RecordExpiry.isOwn(index)) {
+          if (RecordExpiry.isExpiryIndex(index)) {
             throw new InvalidUseException(
                 "Can't " + what + ": it belongs to the expiry of the table's byte strings.");
           }

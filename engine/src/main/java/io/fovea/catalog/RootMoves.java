@@ -75,7 +75,7 @@ final class RootMoves {
         CatalogChange change = new CatalogChange(store);
         SchemaChanges.moved(high.get(i).table, high.get(i).tree, move, change);
         change.run();
-        done += change.happened ? 1 : 0;
+        done += change.logged ? 1 : 0;
       }
     }
     return done;
@@ -91,7 +91,7 @@ final class RootMoves {
     try {
       return nodes.spare(spare, log) < low && move.lower(spare, log);
     } finally {
-      nodes.giveBack(spare, log);
+      nodes.freeSpare(spare, log);
     }
   }
 }

@@ -62,7 +62,7 @@ public final class Schema {
       };
 
   /** The maximum number of retries of a read of all tables while their names change. */
-  private static final int LOOKS_MAX = 10_000;
+  private static final int RETRIES_MAX = 10_000;
 
   private final Store store;
   private final BTree catalog;
@@ -116,11 +116,11 @@ public final class Schema {
     hintUse.repairs = !store.isReadOnly();
     RecoveredRowCounts counts = StoredCounts.of(store);
     CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
-    DeferredDrops.forEach(catalog, (id, root, from, to) -> drops.addRest(id, root));
+    DeferredDrops.forEach(catalog, (id, root, from, to) -> drops.addUnfinished(id, root));
     store.attach(
         new SchemaHooks() {
           @Override
-          public void freeStrays() {
+          public void freeUnfreedPages() {
             orphanPages.free(trees());
           }
 
@@ -205,8 +205,8 @@ public final class Schema {
   }
 
   /** Runs an action that opens a snapshot, while the schema does not change. */
-  public void whileNothingChanges(Runnable opening) {
-    changes.whileNothingChanges("open a snapshot", opening);
+  public void whileFrozen(Runnable opening) {
+    changes.whileFrozen("open a snapshot", opening);
   }
 
   /**
@@ -232,9 +232,9 @@ public final class Schema {
     store.requireOpen();
     store.requireNoTransaction(what);
     PoolSpace space = store.pool().checkpoint().space();
-    Runnable withSchema = () -> changes.whileNothingChanges(what, () -> drops.paused(what, work));
+    Runnable withSchema = () -> changes.whileFrozen(what, () -> drops.paused(what, work));
     Runnable alone = () -> store.alone(what, withSchema);
-    loads.none(what, () -> space.whileStill(what, store::checkWaiting, alone));
+    loads.none(what, () -> space.whileListStable(what, store::checkWaiting, alone));
   }
 
   /** Loads records into a table. */
@@ -285,7 +285,7 @@ public final class Schema {
       long before = publications;
       T seen = look.get();
       // If an error ended the publishing thread, the number stays odd, but the engine has stopped.
-      if ((before & 1) == 0 && publications == before || attempt == LOOKS_MAX) {
+      if ((before & 1) == 0 && publications == before || attempt == RETRIES_MAX) {
         return seen;
       }
       Waits.spin(attempt);
@@ -294,7 +294,7 @@ public final class Schema {
 
   /** Lists the trees of tables, under the schema lock; see {@link io.fovea.recovery.TablesLog}. */
   private boolean listTables(boolean wait, Consumer<Map<Integer, String>> use) {
-    return changes.whileNothingChanges(
+    return changes.whileFrozen(
         "list the tables",
         wait,
         () -> {
@@ -492,7 +492,7 @@ public final class Schema {
     objectVersions.adapt(core, spec); // likewise; before the indexes, which may use new components
     indexChanges.dropLeftByTime(core, spec); // likewise
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
-      changes.lockedIn(tx, "open table " + core.shown(), () -> adoptExtractors(core, spec));
+      changes.lockedIn(tx, "open table " + core.displayName(), () -> adoptExtractors(core, spec));
     }
     for (IndexSpec s : spec.indexes()) {
       if (core.index(s.name()) == null) {
@@ -507,10 +507,10 @@ public final class Schema {
     while (true) {
       // Take no lock if there is nothing to do: a transaction may open tables while the holder of
       // the lock waits for it to end.
-      TableCore there = tables.get(spec.name());
-      if (there != null && SpecCheck.isOpenedAs(store, there, spec)) {
+      TableCore table = tables.get(spec.name());
+      if (table != null && SpecCheck.isOpenedAs(store, table, spec)) {
         store.requireServing();
-        return remembered(there, spec);
+        return withKeyLocations(table, spec);
       }
       TableCore core =
           changes.locked(
@@ -521,12 +521,12 @@ public final class Schema {
               });
       adapt(core, spec);
       if (!core.isRefused() && core.history().version() >= spec.version()) {
-        return remembered(core, spec);
+        return withKeyLocations(core, spec);
       }
     }
   }
 
-  private TableCore remembered(TableCore core, TableSpec spec) {
+  private TableCore withKeyLocations(TableCore core, TableSpec spec) {
     if (spec.cachesLocations() || hintUse.cacheAllKeyLocations) {
       remember(core.tree);
     }
@@ -540,8 +540,8 @@ public final class Schema {
   }
 
   private void remember(BTree tree) {
-    if (tree.places() == null) {
-      tree.remember(store.places());
+    if (tree.keyLocations() == null) {
+      tree.remember(store.keyLocations());
     }
   }
 
@@ -605,7 +605,7 @@ public final class Schema {
     objectVersions.adapt(core, spec);
     indexChanges.dropLeftByTime(core, spec);
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
-      changes.locked("open table " + core.shown(), () -> adoptExtractors(core, spec));
+      changes.locked("open table " + core.displayName(), () -> adoptExtractors(core, spec));
     }
     for (IndexSpec s : spec.indexes()) {
       if (core.index(s.name()) == null) {
@@ -637,7 +637,7 @@ public final class Schema {
   private boolean dropTable(TableCore core, String name) {
     String what = "drop table " + NameText.of(name);
     store.requireNoTransaction(what);
-    core.leaving(true);
+    core.setDropPending(true);
     try {
       core.changing.lock(what, store::checkWaiting);
       try {
@@ -649,7 +649,7 @@ public final class Schema {
         core.changing.unlock();
       }
     } finally {
-      core.leaving(false);
+      core.setDropPending(false);
     }
     drops.run();
     return true;
@@ -666,7 +666,7 @@ public final class Schema {
     List<BTree> trees = trees(core);
     changes.dropping(
         trees,
-        change -> change.delete(CatalogKey.of(core.name)).isGone(core.tree),
+        change -> change.delete(CatalogKey.of(core.name)).isDropped(core.tree),
         () -> {
           core.drop();
           // Transactions that have used the table precede the drop, and therefore also precede

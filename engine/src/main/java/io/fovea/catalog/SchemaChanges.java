@@ -56,7 +56,7 @@ final class SchemaChanges {
   private final EntryHints entryHints;
 
   /** How long a transaction waits for the lock before it aborts. */
-  private static final long GIVES_WAY_NANOS = 1_000_000_000;
+  private static final long LOCK_TIMEOUT_NANOS = 1_000_000_000;
 
   /** How long a close waits for an operation to end. */
   static final long CLOSING_NANOS = 60_000_000_000L;
@@ -77,7 +77,7 @@ final class SchemaChanges {
     this.drops = new DeferredDrops(store, orphanPages, this::forget);
   }
 
-  void whileNothingChanges(String what, Runnable work) {
+  void whileFrozen(String what, Runnable work) {
     lock.lock(what, store::checkWaiting);
     try {
       work.run();
@@ -92,7 +92,7 @@ final class SchemaChanges {
    * @param wait whether to wait for the lock
    * @return whether the action ran
    */
-  boolean whileNothingChanges(String what, boolean wait, Runnable work) {
+  boolean whileFrozen(String what, boolean wait, Runnable work) {
     if (!wait && !lock.tryLock(what)) {
       return false;
     }
@@ -140,7 +140,7 @@ final class SchemaChanges {
 
   /** Takes the lock for a transaction; {@link #unlock} must follow. */
   void lockIn(Tx tx, String what) {
-    lockGivingWay(lock, what, waitsFor -> tx.abort(AbortCause.CATALOG, waitsFor));
+    lockWithTimeout(lock, what, waitsFor -> tx.abort(AbortCause.CATALOG, waitsFor));
     boolean open = false;
     try {
       store.requireServing();
@@ -165,23 +165,23 @@ final class SchemaChanges {
    * @throws TransactionAbortedException if the thread has a transaction and the lock is held too
    *     long
    */
-  void lockGivingWay(@Nullable OperationLock which, String what) {
-    lockGivingWay(
+  void lockWithTimeout(@Nullable OperationLock which, String what) {
+    lockWithTimeout(
         which == null ? lock : which,
         what,
         waitsFor -> new TransactionAbortedException(AbortCause.CATALOG, waitsFor));
   }
 
-  private void lockGivingWay(
+  private void lockWithTimeout(
       OperationLock which, String what, Function<String, RuntimeException> abort) {
     long began = System.nanoTime();
     which.lock(
         what,
         waitsFor -> {
           store.requireServing();
-          if (store.mine() > 0) {
+          if (store.transactionsOfCurrentThread() > 0) {
             store.engine().checkWaiting(waitsFor);
-            if (System.nanoTime() - began > GIVES_WAY_NANOS) {
+            if (System.nanoTime() - began > LOCK_TIMEOUT_NANOS) {
               throw abort.apply("It could not " + what + ": it gives way to " + waitsFor.get());
             }
           }
@@ -189,10 +189,11 @@ final class SchemaChanges {
   }
 
   /**
-   * Runs an action under the lock, taken as in {@link #lockGivingWay}, while the store is serving.
+   * Runs an action under the lock, taken as in {@link #lockWithTimeout}, while the store is
+   * serving.
    */
-  <T> T lockedGivingWay(String what, Supplier<T> work) {
-    lockGivingWay(null, what);
+  <T> T lockedWithTimeout(String what, Supplier<T> work) {
+    lockWithTimeout(null, what);
     try {
       store.requireServing();
       return work.get();
@@ -219,7 +220,7 @@ final class SchemaChanges {
 
   /** Runs an action under the lock, while the store is open. */
   <T> T locked(String what, Supplier<T> work) {
-    lockGivingWay(null, what);
+    lockWithTimeout(null, what);
     try {
       store.requireOpen();
       return work.get();
@@ -255,7 +256,7 @@ final class SchemaChanges {
     } finally {
       // An incomplete change holds back the redo point permanently. This reads only fields, because
       // a call may fail.
-      if (change.happened ? change.whole : dropAll(made)) {
+      if (change.logged ? change.complete : dropAll(made)) {
         hold.end();
       }
     }
@@ -281,7 +282,7 @@ final class SchemaChanges {
     if (rest.isEmpty()) {
       return true;
     }
-    drops.addUnknown(rest, store.takeHold());
+    drops.addUnknown(rest, store.transferHold());
     return false;
   }
 
@@ -333,7 +334,7 @@ final class SchemaChanges {
     LogSession session = store.session();
     try {
       session.begin(0);
-      session.undoes();
+      session.beginUndo();
       TreeDrop.free(tree, session);
       return true;
     } catch (FoveaException e) {
@@ -414,7 +415,7 @@ final class SchemaChanges {
     }
     change
         .put(CatalogKey.of(core.name), entry(core, entries).in(trees.get(0)).encode())
-        .isGone(core.tree)
+        .isDropped(core.tree)
         .isLoaded(trees.get(0), core.name);
   }
 

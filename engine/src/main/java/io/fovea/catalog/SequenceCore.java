@@ -51,11 +51,11 @@ public final class SequenceCore {
     CLOSED
   }
 
-  private static final VarHandle GIVEN;
+  private static final VarHandle TAKEN;
 
   static {
     try {
-      GIVEN = MethodHandles.lookup().findVarHandle(SequenceCore.class, "given", long.class);
+      TAKEN = MethodHandles.lookup().findVarHandle(SequenceCore.class, "taken", long.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -73,7 +73,7 @@ public final class SequenceCore {
   /**
    * The quantity of numbers taken; exceeds the count if threads asked for more after the last one.
    */
-  private volatile long given;
+  private volatile long taken;
 
   /** Numbers below it need no check. */
   private volatile long readyLimit;
@@ -110,7 +110,7 @@ public final class SequenceCore {
     this.state = reserved < 0 ? State.NEW : State.OPEN;
     this.reserved = Math.max(0, reserved);
     this.usable = this.reserved;
-    this.given = this.reserved;
+    this.taken = this.reserved;
     this.readyLimit = this.reserved;
   }
 
@@ -142,28 +142,28 @@ public final class SequenceCore {
 
   /** Returns the next value. */
   public long next() {
-    long place = (long) GIVEN.getAndAdd(this, 1L);
-    if (place >= readyLimit && !require(place + 1, 1)) {
+    long ordinal = (long) TAKEN.getAndAdd(this, 1L);
+    if (ordinal >= readyLimit && !require(ordinal + 1, 1)) {
       return latest().next();
     }
-    return first + place * step;
+    return first + ordinal * step;
   }
 
   /** Returns the first of several consecutive values. */
   public long next(int values) {
     while (true) {
-      long place = given;
-      if (place > count - values) {
+      long ordinal = taken;
+      if (ordinal > count - values) {
         if (!isUsable()) {
           return latest().next(values);
         }
         throw exhausted(values);
       }
-      if (GIVEN.compareAndSet(this, place, place + values)) {
-        if (place + values > readyLimit && !require(place + values, values)) {
+      if (TAKEN.compareAndSet(this, ordinal, ordinal + values)) {
+        if (ordinal + values > readyLimit && !require(ordinal + values, values)) {
           return latest().next(values);
         }
-        return first + place * step;
+        return first + ordinal * step;
       }
     }
   }
@@ -174,14 +174,14 @@ public final class SequenceCore {
       latest().skipTo(value);
       return;
     }
-    long places = value <= first ? 0 : placesBelow(value);
+    long places = value <= first ? 0 : valuesBelow(value);
     if (places > count) {
       throw new InvalidUseException(
           "Can't skip to " + value + ", which is above the last value of " + spec + ".");
     }
-    long now = given;
-    while (now < places && !GIVEN.compareAndSet(this, now, places)) {
-      now = given;
+    long now = taken;
+    while (now < places && !TAKEN.compareAndSet(this, now, places)) {
+      now = taken;
     }
     if (!require(places, 0)) {
       latest().skipTo(value);
@@ -192,7 +192,7 @@ public final class SequenceCore {
    * Returns the number of values below the given value, which is above the first; unsigned, because
    * ranges may be large.
    */
-  private long placesBelow(long value) {
+  private long valuesBelow(long value) {
     long n = Long.divideUnsigned(value - first - 1, step);
     return n < 0 || n == Long.MAX_VALUE ? Long.MAX_VALUE : n + 1;
   }
@@ -202,7 +202,7 @@ public final class SequenceCore {
     if (!isUsable()) {
       return latest().left();
     }
-    return count - Math.min(given, count);
+    return count - Math.min(taken, count);
   }
 
   /** Returns the next value without taking it. */
@@ -210,16 +210,16 @@ public final class SequenceCore {
     if (!isUsable()) {
       return latest().peek();
     }
-    long place = given;
-    if (place >= count) {
+    long ordinal = taken;
+    if (ordinal >= count) {
       throw exhausted(1);
     }
-    return first + place * step;
+    return first + ordinal * step;
   }
 
   private SequenceExhaustedException exhausted(long asked) {
     return new SequenceExhaustedException(
-        spec.name(), spec.toString(), asked, count - Math.min(given, count));
+        spec.name(), spec.toString(), asked, count - Math.min(taken, count));
   }
 
   // --------------------------------------------------------------------------------------- reserve
@@ -286,7 +286,7 @@ public final class SequenceCore {
 
   private boolean fill(long end) {
     String what = "reserve values of sequence " + NameText.of(spec.name());
-    changes.lockGivingWay(filling, what);
+    changes.lockWithTimeout(filling, what);
     try {
       long there;
       long durable;
@@ -298,7 +298,7 @@ public final class SequenceCore {
         durable = lsn;
       }
       if (there < end) {
-        if (!changes.lockedGivingWay(what, () -> extend(end))) {
+        if (!changes.lockedWithTimeout(what, () -> extend(end))) {
           return false;
         }
         synchronized (this) {
@@ -413,8 +413,8 @@ public final class SequenceCore {
   byte[] freeze() {
     synchronized (this) {
       frozen = true;
-      long more = Math.min(count - Math.min(given, count), spec.cached());
-      reserved = Math.min(given, count) + more;
+      long more = Math.min(count - Math.min(taken, count), spec.cached());
+      reserved = Math.min(taken, count) + more;
       return record(reserved);
     }
   }
@@ -466,7 +466,7 @@ public final class SequenceCore {
    * values.
    */
   byte @Nullable [] rest() {
-    long places = Math.min(given, count);
+    long places = Math.min(taken, count);
     synchronized (this) {
       return places < reserved ? record(places) : null;
     }

@@ -81,7 +81,7 @@ final class SequenceReads {
     return !now.isEmpty();
   }
 
-  boolean areAsSeen() {
+  boolean lookupsUnchanged() {
     for (Map.Entry<String, @Nullable SequenceCore> e : seen.entrySet()) {
       if (sequences.core(e.getKey()) != e.getValue()) {
         return false;

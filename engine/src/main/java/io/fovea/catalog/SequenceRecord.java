@@ -83,7 +83,7 @@ record SequenceRecord(SequenceSpec spec, long reserved) {
       SequenceSpec spec =
           new SequenceSpec(CatalogKey.read(key, extensionFields), first, last, step, cached);
       if (reserved < 0 || reserved > spec.values()) {
-        throw new IOException(reserved + " places");
+        throw new IOException(reserved + " values");
       }
       return new SequenceRecord(spec, reserved);
     } catch (IOException | IllegalArgumentException e) {

@@ -60,15 +60,15 @@ public final class Sequences {
    */
   public SequenceCore open(SequenceSpec spec, boolean adopts) {
     store.requireServing();
-    SequenceCore there = all.get(spec.name());
-    if (there == null) {
+    SequenceCore existing = all.get(spec.name());
+    if (existing == null) {
       String what = "create sequence " + NameText.of(spec.name());
-      there = changes.lockedGivingWay(what, () -> create(spec));
+      existing = changes.lockedWithTimeout(what, () -> create(spec));
     }
     if (adopts) {
-      adopt(there, spec);
+      adopt(existing, spec);
     }
-    return there;
+    return existing;
   }
 
   private SequenceCore create(SequenceSpec spec) {
@@ -135,7 +135,7 @@ public final class Sequences {
     if (!all.containsKey(name)) {
       return false;
     }
-    return changes.lockedGivingWay("drop sequence " + NameText.of(name), () -> dropLocked(name));
+    return changes.lockedWithTimeout("drop sequence " + NameText.of(name), () -> dropLocked(name));
   }
 
   private boolean dropLocked(String name) {
@@ -166,7 +166,7 @@ public final class Sequences {
       return false;
     }
     String what = "rename sequence " + NameText.of(from);
-    return changes.lockedGivingWay(what, () -> renameLocked(what, from, to));
+    return changes.lockedWithTimeout(what, () -> renameLocked(what, from, to));
   }
 
   private boolean renameLocked(String what, String from, String to) {
@@ -200,7 +200,7 @@ public final class Sequences {
       return null;
     }
     String what = "alter sequence " + NameText.of(spec.name());
-    return changes.<@Nullable SequenceCore>lockedGivingWay(what, () -> alterLocked(spec));
+    return changes.<@Nullable SequenceCore>lockedWithTimeout(what, () -> alterLocked(spec));
   }
 
   private @Nullable SequenceCore alterLocked(SequenceSpec spec) {
@@ -269,7 +269,7 @@ public final class Sequences {
     try {
       change.run();
     } catch (FoveaException e) {
-      if (change.happened) {
+      if (change.logged) {
         throw e; // only recovery can complete the change
       }
       LOG.log(

@@ -137,7 +137,7 @@ final class SpecCheck {
   static IncompatibleSchemaException mismatch(Store store, TableCore core, String what) {
     return new IncompatibleSchemaException(
         "Table "
-            + core.shown()
+            + core.displayName()
             + " of "
             + store.name()
             + " is another one than specified: "

@@ -227,7 +227,7 @@ final class StoredCounts {
       try {
         change.run();
       } finally {
-        halfway = change.happened && !change.whole;
+        halfway = change.logged && !change.complete;
       }
     } else {
       // Each write is atomic, and no count is valid before the superblock is written.

@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  *       switch have ended.
  * </ol>
  *
- * <p>Confined to the loading thread, except {@link #giveUp}, which a close calls. Each access to
+ * <p>Confined to the loading thread, except {@link #cancel}, which a close calls. Each access to
  * pages is under {@link #step}, but the source's code is not: a close waits for a step, but never
  * for a source.
  */
@@ -51,7 +51,7 @@ final class TableLoad implements Loads.Work {
   private static final int COUNT_RECORDS = 1 << 8;
 
   /** The number of source records between two progress reports. */
-  private static final int TELL_RECORDS = 1 << 16;
+  private static final int PROGRESS_RECORDS = 1 << 16;
 
   private final Store store;
   private final SchemaChanges changes;
@@ -135,14 +135,14 @@ final class TableLoad implements Loads.Work {
       step(this::begin);
       feed.run(this::add);
       rethrow();
-      tell(LoadProgress.Phase.READING, read, read);
+      reportProgress(LoadProgress.Phase.READING, read, read);
       if (trees == null) {
         step(this::build);
       }
       LoadTrees made = made(trees);
       merge(made);
       index(made);
-      tell(LoadProgress.Phase.PUBLISHING, 0, -1);
+      reportProgress(LoadProgress.Phase.PUBLISHING, 0, -1);
       long pages = made.pages();
       publish(made);
       return new LoadResult(
@@ -211,8 +211,8 @@ final class TableLoad implements Loads.Work {
     if ((++read & COUNT_RECORDS - 1) == 0) {
       counters.records.add(COUNT_RECORDS);
     }
-    if ((read & TELL_RECORDS - 1) == 0) {
-      tell(LoadProgress.Phase.READING, read, -1);
+    if ((read & PROGRESS_RECORDS - 1) == 0) {
+      reportProgress(LoadProgress.Phase.READING, read, -1);
     }
   }
 
@@ -227,7 +227,7 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  private void tell(LoadProgress.Phase phase, long done, long of) {
+  private void reportProgress(LoadProgress.Phase phase, long done, long of) {
     how.progress().accept(new LoadProgress(phase, done, of));
   }
 
@@ -242,8 +242,8 @@ final class TableLoad implements Loads.Work {
         long of = s.records();
         boolean[] more = {true};
         for (long done = 0; more[0]; done += STEP_RECORDS) {
-          if ((done & TELL_RECORDS - 1) == 0) {
-            tell(LoadProgress.Phase.WRITING, done, of);
+          if ((done & PROGRESS_RECORDS - 1) == 0) {
+            reportProgress(LoadProgress.Phase.WRITING, done, of);
           }
           step(() -> more[0] = source(made, from));
         }
@@ -277,8 +277,8 @@ final class TableLoad implements Loads.Work {
       try (SortedRuns.Merged from = all[0]) {
         boolean[] more = {true};
         while (more[0]) {
-          if ((done[0] & TELL_RECORDS - 1) == 0) {
-            tell(LoadProgress.Phase.INDEXING, done[0], of);
+          if ((done[0] & PROGRESS_RECORDS - 1) == 0) {
+            reportProgress(LoadProgress.Phase.INDEXING, done[0], of);
           }
           step(() -> more[0] = made.addEntries(index, from, STEP_RECORDS));
           done[0] += STEP_RECORDS;
@@ -310,7 +310,7 @@ final class TableLoad implements Loads.Work {
   }
 
   private long exchange(LoadTrees made) {
-    core.requireThere();
+    core.requireUsable();
     List<BTree> built = made.trees();
     List<IndexCore> indexes = core.readable();
     CatalogChange change = new CatalogChange(store);
@@ -339,11 +339,11 @@ final class TableLoad implements Loads.Work {
         .exchange(
             () -> {
               old[0] = core.tree;
-              fresh.get(0).remember(core.tree.places());
+              fresh.get(0).remember(core.tree.keyLocations());
               core.tree = fresh.get(0);
               for (int i = 0; i < indexes.size(); i++) {
                 old[i + 1] = indexes.get(i).tree;
-                fresh.get(i + 1).remember(indexes.get(i).tree.places());
+                fresh.get(i + 1).remember(indexes.get(i).tree.keyLocations());
                 indexes.get(i).tree = fresh.get(i + 1);
               }
             });
@@ -357,12 +357,12 @@ final class TableLoad implements Loads.Work {
 
   private boolean isPublished() {
     CatalogChange change = publication;
-    return change != null && change.happened;
+    return change != null && change.logged;
   }
 
   /** Ends the load and frees what is not published. */
   private void end() {
-    giveUp();
+    cancel();
     if (fresh.areKnown() && !isPublished() && store.isOpen()) {
       changes.drops.run();
     }
@@ -370,20 +370,20 @@ final class TableLoad implements Loads.Work {
 
   /** Stops the load and frees what is not published. Thread-safe. */
   @Override
-  public void giveUp() {
+  public void cancel() {
     step.lock();
     try {
       if (!ended) { // both a close and the loading thread call this
         ended = true;
-        session.takeOver();
-        giveBack();
+        session.attachToThread();
+        releaseResources();
       }
     } finally {
       step.unlock();
     }
   }
 
-  private void giveBack() {
+  private void releaseResources() {
     try {
       LoadTrees made = isPublished() ? null : trees;
       if (made != null && !fresh.areKnown()) {

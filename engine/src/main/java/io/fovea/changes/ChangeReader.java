@@ -120,7 +120,7 @@ public final class ChangeReader implements AutoCloseable {
    * @return the position; null if there is no complete list
    * @throws CorruptionException if the log is damaged
    */
-  public static @Nullable ChangePoint behindTables(
+  public static @Nullable ChangePoint afterTables(
       String name, DurableRecords records, long lsn, UUID id, boolean last) {
     if (!records.begin(lsn)) {
       throw unseen(name, lsn);
@@ -277,20 +277,20 @@ public final class ChangeReader implements AutoCloseable {
     return List.of();
   }
 
-  private List<LoggedChange> commit(MemorySegment s, long at, int length, boolean tell) {
+  private List<LoggedChange> commit(MemorySegment s, long at, int length, boolean report) {
     cursor.open(RecordType.COMMIT, s, at, length);
     long commitId = cursor.id();
     List<LoggedChange> changes = new ArrayList<>();
     if (commitId > 0) {
       changes.addAll(names.committed(commitId));
     }
-    if (!tell) {
+    if (!report) {
       return changes;
     }
     boolean restart = !changes.isEmpty();
     try {
       for (long i = 0; i < cursor.adopted(); i++) {
-        chains.want(cursor.adopted(i));
+        chains.collect(cursor.adopted(i));
       }
       long begins = commitId > 0 ? commitId : Long.MAX_VALUE;
       if (commitId > 0 && cursor.next() && cursor.kind() == CommitRecord.FROM) {
@@ -351,7 +351,7 @@ public final class ChangeReader implements AutoCloseable {
           boolean mine = commitId == (cursor.id() == 0 ? earlier.start() : cursor.id());
           if (mine && cursor.next() && cursor.kind() == CommitRecord.ADOPT) {
             for (int i = 0; i < cursor.pages(); i++) {
-              chains.want(cursor.page(i));
+              chains.collect(cursor.page(i));
             }
           }
         }

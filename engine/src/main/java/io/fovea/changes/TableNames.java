@@ -30,7 +30,7 @@ final class TableNames {
   static final int LAST = 2;
 
   /** The new state of a tree. */
-  private record Fate(int treeId, String name, int how) {}
+  private record TableEvent(int treeId, String name, int how) {}
 
   private final CommitCursor cursor = new CommitCursor();
   private final SchemaRecord schema = new SchemaRecord();
@@ -43,7 +43,7 @@ final class TableNames {
   /**
    * Changes of transactions whose commit has not been reached yet, by the starts of their records.
    */
-  private final Map<Long, List<Fate>> pending = new HashMap<>();
+  private final Map<Long, List<TableEvent>> pending = new HashMap<>();
 
   /** Returns the name of a table; null if the tree is not a table. */
   @Nullable String get(int treeId) {
@@ -76,7 +76,7 @@ final class TableNames {
     }
     list = some;
     cursor.openOps(s, at + TablesLog.HEADER, at + length, Mem.getInt(s, at) & 0xFFFF_FFFFL);
-    for (Fate f : fates()) {
+    for (TableEvent f : readEvents()) {
       some.put(f.treeId, f.name);
     }
     if ((how & LAST) == 0) {
@@ -100,50 +100,51 @@ final class TableNames {
 
   /** Applies the CATALOG record of a commit that has been reached, if it has one. */
   List<LoggedChange> committed(long id) {
-    List<Fate> fates = pending.remove(id);
-    return fates == null ? List.of() : apply(fates);
+    List<TableEvent> events = pending.remove(id);
+    return events == null ? List.of() : apply(events);
   }
 
-  private List<Fate> read(MemorySegment s, long at, int length, long lsn) {
+  private List<TableEvent> read(MemorySegment s, long at, int length, long lsn) {
     schema.open(s, at, length, lsn);
     cursor.openOps(s, schema.opsBegin(), schema.opsEnd(), schema.ops());
-    return fates();
+    return readEvents();
   }
 
-  private List<Fate> fates() {
-    List<Fate> fates = new ArrayList<>();
+  private List<TableEvent> readEvents() {
+    List<TableEvent> events = new ArrayList<>();
     while (cursor.next()) {
       if (cursor.kind() == CommitRecord.TABLE) {
         byte[] name = new byte[cursor.keyLength()];
         Mem.getBytes(cursor.segment(), cursor.keyOffset(), name, 0, name.length);
-        fates.add(
-            new Fate(cursor.treeId(), new String(name, StandardCharsets.UTF_8), cursor.how()));
+        events.add(
+            new TableEvent(
+                cursor.treeId(), new String(name, StandardCharsets.UTF_8), cursor.how()));
       }
     }
-    return fates;
+    return events;
   }
 
   /**
    * Orders changes of tables: drops, then renames, then new tables, so that a name is free before
    * it is used again. Only tables that exchange their names in a cycle cannot be ordered like this.
    */
-  private List<LoggedChange> apply(List<Fate> fates) {
+  private List<LoggedChange> apply(List<TableEvent> events) {
     Set<String> loaded = new HashSet<>();
     List<LoggedChange> gone = new ArrayList<>();
     List<LoggedChange> renamed = new ArrayList<>();
     List<LoggedChange> made = new ArrayList<>();
-    for (Fate f : fates) {
+    for (TableEvent f : events) {
       if (f.how == CommitRecord.LOADED) {
         loaded.add(f.name);
         made.add(new LoggedChange(LoggedChange.Kind.LOADED, f.treeId, f.name));
       }
     }
-    for (Fate f : fates) {
-      String before = f.how == CommitRecord.GONE ? names.remove(f.treeId) : names.get(f.treeId);
-      if (f.how != CommitRecord.GONE) {
+    for (TableEvent f : events) {
+      String before = f.how == CommitRecord.DROPPED ? names.remove(f.treeId) : names.get(f.treeId);
+      if (f.how != CommitRecord.DROPPED) {
         names.put(f.treeId, f.name);
       }
-      if (f.how == CommitRecord.GONE && before != null && !loaded.contains(before)) {
+      if (f.how == CommitRecord.DROPPED && before != null && !loaded.contains(before)) {
         gone.add(new LoggedChange(LoggedChange.Kind.DROPPED, f.treeId, before));
       } else if (f.how == CommitRecord.IS && before == null) {
         made.add(new LoggedChange(LoggedChange.Kind.CREATED, f.treeId, f.name));

@@ -79,8 +79,8 @@ final class CopyArea {
   }
 
   /** Returns the offset of a location in {@link #memory}; only for memory locations. */
-  long offset(long place) {
-    return (place - 1) * pageSize;
+  long offset(long location) {
+    return (location - 1) * pageSize;
   }
 
   MemorySegment memory() {
@@ -98,7 +98,7 @@ final class CopyArea {
     return labels[slot];
   }
 
-  static long placeOf(int slot) {
+  static long locationOf(int slot) {
     return slot + 1L;
   }
 
@@ -113,19 +113,19 @@ final class CopyArea {
     int slot = take(pid, label);
     if (slot >= 0) {
       Mem.copy(pages, base, memory, (long) slot * pageSize, pageSize);
-      return placeOf(slot);
+      return locationOf(slot);
     }
-    long place = takeInFile();
-    if (place == 0) {
+    long location = takeInFile();
+    if (location == 0) {
       return 0;
     }
     try {
       // The page stays as it is until its latch is released, except for the seal.
       seal.seal(pages, base);
-      write(place, pages, base);
-      return place;
+      write(location, pages, base);
+      return location;
     } catch (FoveaException e) {
-      give(place);
+      release(location);
       return 0;
     }
   }
@@ -173,15 +173,15 @@ final class CopyArea {
   }
 
   /** Frees a location. */
-  void give(long place) {
+  void release(long location) {
     lock.lock();
     try {
-      if (place > 0) {
-        int slot = (int) (place - 1);
+      if (location > 0) {
+        int slot = (int) (location - 1);
         pids[slot] = 0;
         free[freeCount++] = slot;
       } else {
-        int slot = (int) (-1 - place);
+        int slot = (int) (-1 - location);
         used.clear(slot);
         usedFrom = Math.min(usedFrom, slot);
         usedCount--;
@@ -194,8 +194,8 @@ final class CopyArea {
   // -------------------------------------------------------------------------------------- the file
 
   /** Returns the offset of a location in the file. */
-  long fileOffset(long place) {
-    return (-1 - place) * pageSize;
+  long fileOffset(long location) {
+    return (-1 - location) * pageSize;
   }
 
   /** Returns the file; it exists once a location in it was taken. */
@@ -207,12 +207,12 @@ final class CopyArea {
     return f;
   }
 
-  private void write(long place, MemorySegment pages, long base) {
-    file().write(fileOffset(place), pages, base, pageSize);
+  private void write(long location, MemorySegment pages, long base) {
+    file().write(fileOffset(location), pages, base, pageSize);
   }
 
-  void read(long place, MemorySegment to, long at) {
-    file().read(fileOffset(place), to, at, pageSize);
+  void read(long location, MemorySegment to, long at) {
+    file().read(fileOffset(location), to, at, pageSize);
   }
 
   /** Releases the memory and the file if there is no copy; the next copy allocates again. */

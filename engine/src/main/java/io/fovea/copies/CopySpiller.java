@@ -25,7 +25,7 @@ final class CopySpiller {
   private final int pageSize;
   private final IoBatch batch = new IoBatch(BATCH);
   private final int[] slots = new int[BATCH];
-  private final long[] places = new long[BATCH];
+  private final long[] locations = new long[BATCH];
   private int hand;
 
   CopySpiller(CopyArea area, CopyTable table, PageSeal seal, int pageSize) {
@@ -50,12 +50,12 @@ final class CopySpiller {
     for (int looked = 0, n = area.slots(); looked < n && !batch.isFull(); looked++) {
       int slot = hand;
       hand = slot + 1 == n ? 0 : slot + 1;
-      long place = area.pid(slot) == 0 || !sealed(slot) ? 0 : area.takeInFile();
-      if (place != 0) {
+      long location = area.pid(slot) == 0 || !sealed(slot) ? 0 : area.takeInFile();
+      if (location != 0) {
         int i =
-            batch.write(area.fileOffset(place), area.memory(), (long) slot * pageSize, pageSize);
+            batch.write(area.fileOffset(location), area.memory(), (long) slot * pageSize, pageSize);
         slots[i] = slot;
-        places[i] = place;
+        locations[i] = location;
       }
     }
     return batch.size() > 0 && write();
@@ -67,11 +67,11 @@ final class CopySpiller {
     CopyTable.Stripe stripe = table.stripe(pid);
     stripe.lock.lock();
     try {
-      boolean there = stripe.has(pid, area.label(slot), CopyArea.placeOf(slot));
-      if (there) {
+      boolean live = stripe.has(pid, area.label(slot), CopyArea.locationOf(slot));
+      if (live) {
         seal.seal(area.memory(), (long) slot * pageSize);
       }
-      return there;
+      return live;
     } finally {
       stripe.lock.unlock();
     }
@@ -88,28 +88,28 @@ final class CopySpiller {
     } finally {
       // If the device throws, it has started nothing, so no write to these slots is in progress.
       for (int i = 0; i < n && !begun; i++) {
-        area.give(places[i]);
+        area.release(locations[i]);
       }
     }
     boolean some = false;
     for (int i = 0; i < n; i++) {
       if (batch.error(i) != 0) {
-        area.give(places[i]);
+        area.release(locations[i]);
       } else {
-        moved(slots[i], places[i]);
+        moved(slots[i], locations[i]);
         some = true;
       }
     }
     return some;
   }
 
-  private void moved(int slot, long place) {
+  private void moved(int slot, long location) {
     long pid = area.pid(slot);
     CopyTable.Stripe stripe = table.stripe(pid);
     stripe.lock.lock();
     try {
-      stripe.move(pid, area.label(slot), CopyArea.placeOf(slot), place);
-      area.give(CopyArea.placeOf(slot));
+      stripe.move(pid, area.label(slot), CopyArea.locationOf(slot), location);
+      area.release(CopyArea.locationOf(slot));
     } finally {
       stripe.lock.unlock();
     }

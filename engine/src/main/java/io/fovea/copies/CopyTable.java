@@ -32,14 +32,14 @@ final class CopyTable {
   private static final int STRIPES = 64;
   private static final int ENTRY = 24;
   private static final int LABEL = 8;
-  private static final int PLACE = 16;
+  private static final int LOCATION = 16;
   private static final int SIZE_MIN = 64;
 
   /** Receives the location of a copy that is no longer needed. */
   @FunctionalInterface
   interface Freed {
     /** Called under the lock of a stripe. */
-    void free(long place);
+    void free(long location);
   }
 
   private final Blocks memory;
@@ -103,15 +103,15 @@ final class CopyTable {
     /** Returns the location of the copy that a snapshot reads, or {@link #NONE}. */
     long find(long pid, long number) {
       long at = entryFor(pid, number);
-      return at < 0 ? NONE : Mem.getLong(entries, at + PLACE);
+      return at < 0 ? NONE : Mem.getLong(entries, at + LOCATION);
     }
 
     /** Adds a copy, with a label above all others of the page. */
-    void add(long pid, long label, long place) {
+    void add(long pid, long label, long location) {
       if (4L * (size + 1) > 3L * capacity) {
         resize(Math.max(SIZE_MIN, 2 * capacity));
       }
-      put(pid, label, place);
+      put(pid, label, location);
       size++;
     }
 
@@ -122,8 +122,8 @@ final class CopyTable {
      */
     boolean move(long pid, long label, long from, long to) {
       for (long at = first(pid); at >= 0 && pid(at) != 0; at = next(at)) {
-        if (pid(at) == pid && label(at) == label && Mem.getLong(entries, at + PLACE) == from) {
-          Mem.putLong(entries, at + PLACE, to);
+        if (pid(at) == pid && label(at) == label && Mem.getLong(entries, at + LOCATION) == from) {
+          Mem.putLong(entries, at + LOCATION, to);
           return true;
         }
       }
@@ -131,8 +131,8 @@ final class CopyTable {
     }
 
     /** Returns whether a copy is at a location. */
-    boolean has(long pid, long label, long place) {
-      return move(pid, label, place, place);
+    boolean has(long pid, long label, long location) {
+      return move(pid, label, location, location);
     }
 
     private long entryFor(long pid, long number) {
@@ -145,14 +145,14 @@ final class CopyTable {
       return found;
     }
 
-    private void put(long pid, long label, long place) {
+    private void put(long pid, long label, long location) {
       long at = first(pid);
       while (pid(at) != 0) {
         at = next(at);
       }
       Mem.putLong(entries, at, pid);
       Mem.putLong(entries, at + LABEL, label);
-      Mem.putLong(entries, at + PLACE, place);
+      Mem.putLong(entries, at + LOCATION, location);
     }
 
     private long first(long pid) {
@@ -188,10 +188,10 @@ final class CopyTable {
       for (long at = 0; at < end; at += ENTRY) {
         long pid = Mem.getLong(old, at);
         if (pid != 0) {
-          put(pid, Mem.getLong(old, at + LABEL), Mem.getLong(old, at + PLACE));
+          put(pid, Mem.getLong(old, at + LABEL), Mem.getLong(old, at + LOCATION));
         }
       }
-      memory.give(old);
+      memory.release(old);
     }
 
     private void sweep(long[] open, Freed freed) {
@@ -217,12 +217,12 @@ final class CopyTable {
         long at = (long) i * ENTRY;
         long pid = Mem.getLong(old, at);
         if (needed[i]) {
-          put(pid, Mem.getLong(old, at + LABEL), Mem.getLong(old, at + PLACE));
+          put(pid, Mem.getLong(old, at + LABEL), Mem.getLong(old, at + LOCATION));
         } else if (pid != 0) {
-          freed.free(Mem.getLong(old, at + PLACE));
+          freed.free(Mem.getLong(old, at + LOCATION));
         }
       }
-      memory.give(old);
+      memory.release(old);
     }
 
     /**

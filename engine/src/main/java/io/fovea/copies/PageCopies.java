@@ -191,7 +191,7 @@ public final class PageCopies {
     CopyArea a = area;
     if (a != null) {
       // A thread that locks a stripe later sees the new value of newest.
-      table.sweep(open.stream().mapToLong(o -> o.number).toArray(), a::give);
+      table.sweep(open.stream().mapToLong(o -> o.number).toArray(), a::release);
       if (open.isEmpty()) {
         a.rest();
         forgetKnown();
@@ -268,17 +268,17 @@ public final class PageCopies {
       if (label == 0 || a == null || stripe.newest(pid) >= label) {
         return true;
       }
-      long place = a.put(pages, base, pid, label);
-      if (place == CopyTable.NONE) {
+      long location = a.put(pages, base, pid, label);
+      if (location == CopyTable.NONE) {
         return false;
       }
       boolean added = false;
       try {
-        stripe.add(pid, label, place);
+        stripe.add(pid, label, location);
         added = true;
       } finally {
         if (!added) {
-          a.give(place);
+          a.release(location);
         }
       }
       copied.increment();
@@ -300,22 +300,22 @@ public final class PageCopies {
   public boolean read(PageSnapshot s, long pid, MemorySegment to, long at) {
     CopyTable.Stripe stripe = table.stripe(pid);
     CopyArea a;
-    long place;
+    long location;
     stripe.lock.lock();
     try {
       a = area;
-      place = a == null ? CopyTable.NONE : stripe.find(pid, s.number);
-      if (a == null || place == CopyTable.NONE) {
+      location = a == null ? CopyTable.NONE : stripe.find(pid, s.number);
+      if (a == null || location == CopyTable.NONE) {
         return false;
       }
-      if (place > 0) {
-        Mem.copy(a.memory(), a.offset(place), to, at, pageSize);
+      if (location > 0) {
+        Mem.copy(a.memory(), a.offset(location), to, at, pageSize);
       }
     } finally {
       stripe.lock.unlock();
     }
-    if (place < 0) {
-      a.read(place, to, at); // stays valid while the snapshot is open
+    if (location < 0) {
+      a.read(location, to, at); // stays valid while the snapshot is open
     } else {
       seal.seal(to, at);
     }
@@ -340,7 +340,7 @@ public final class PageCopies {
     while (isWanted()) {
       boolean idle = true;
       try {
-        Threads.turn();
+        Threads.beginIteration();
         CopyArea a = area;
         if (moves == null && a != null) {
           moves = new CopySpiller(a, table, seal, pageSize);
@@ -348,7 +348,7 @@ public final class PageCopies {
         idle = moves != null && !moved(moves);
       } catch (Throwable t) {
         // The thread continues: it is recorded as running, so no other would be started.
-        Threads.tell(LOG, System.Logger.Level.DEBUG, "copies stay in memory", "", "", t);
+        Threads.logSafely(LOG, System.Logger.Level.DEBUG, "copies stay in memory", "", "", t);
       }
       Waits.sleep(idle ? IDLE_NANOS : CHECK_NANOS);
     }
@@ -434,7 +434,7 @@ public final class PageCopies {
       ended = true;
       CopyArea a = area;
       if (a != null) {
-        table.sweep(new long[0], a::give);
+        table.sweep(new long[0], a::release);
         a.rest();
       }
       forgetKnown();

@@ -128,8 +128,8 @@ public final class Tuple {
   }
 
   /** Writes whether a nullable part has a value; returns the offset after it. */
-  public static int putThere(MemorySegment seg, int off, boolean there) {
-    return putBoolean(seg, off, there);
+  public static int putPresence(MemorySegment seg, int off, boolean present) {
+    return putBoolean(seg, off, present);
   }
 
   /** Writes a boolean; returns the offset after it. */

@@ -9,7 +9,7 @@ public final class PoolTooSmallException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /** The specified size in bytes. */
-  private final long bytesGiven;
+  private final long bytesSpecified;
 
   /** The minimum size in bytes. */
   private final long bytesNeeded;
@@ -17,18 +17,18 @@ public final class PoolTooSmallException extends FoveaException {
   /**
    * Creates the exception.
    *
-   * @param bytesGiven the specified size, in bytes
+   * @param bytesSpecified the specified size, in bytes
    * @param bytesNeeded the minimum for the other options, in bytes
    */
-  public PoolTooSmallException(long bytesGiven, long bytesNeeded) {
+  public PoolTooSmallException(long bytesSpecified, long bytesNeeded) {
     super(
         "A buffer of "
-            + bytesGiven
+            + bytesSpecified
             + " bytes is too small: with this page size and this number of transactions it needs"
             + " at least "
             + bytesNeeded
             + " bytes.");
-    this.bytesGiven = bytesGiven;
+    this.bytesSpecified = bytesSpecified;
     this.bytesNeeded = bytesNeeded;
   }
 
@@ -37,8 +37,8 @@ public final class PoolTooSmallException extends FoveaException {
    *
    * @return the size in bytes
    */
-  public long bytesGiven() {
-    return bytesGiven;
+  public long bytesSpecified() {
+    return bytesSpecified;
   }
 
   /**

@@ -12,7 +12,7 @@ public final class SequenceExhaustedException extends FoveaException {
   private final String sequence;
 
   /** The number of values left. */
-  private final long left;
+  private final long remaining;
 
   /**
    * Creates the exception.
@@ -30,7 +30,7 @@ public final class SequenceExhaustedException extends FoveaException {
             + (left == 0 ? "no more values" : "only " + left + " of " + asked + " values left")
             + ". Drop it and make one with a larger range, which begins behind it.");
     this.sequence = sequence;
-    this.left = left;
+    this.remaining = left;
   }
 
   /**
@@ -47,7 +47,7 @@ public final class SequenceExhaustedException extends FoveaException {
    *
    * @return the number
    */
-  public long left() {
-    return left;
+  public long remaining() {
+    return remaining;
   }
 }

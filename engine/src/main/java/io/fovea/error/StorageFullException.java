@@ -11,27 +11,28 @@ public final class StorageFullException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /** The size that the file would have reached, or -1. */
-  private final long bytesWanted;
+  private final long bytesRequested;
 
   /**
    * Creates the exception.
    *
    * @param operation the operation, such as {@code "write"}
    * @param path the file or device
-   * @param bytesWanted the size that the file would have reached, in bytes, or -1 if unknown
+   * @param bytesRequested the size that the file would have reached, in bytes, or -1 if unknown
    * @param errnoName the name and meaning of the error, such as {@code "ENOSPC (no space left)"}
    */
-  public StorageFullException(String operation, String path, long bytesWanted, String errnoName) {
+  public StorageFullException(
+      String operation, String path, long bytesRequested, String errnoName) {
     super(
         "The storage is full: "
             + operation
             + " of "
             + path
-            + (bytesWanted < 0 ? "" : ", up to byte " + bytesWanted)
+            + (bytesRequested < 0 ? "" : ", up to byte " + bytesRequested)
             + ": "
             + errnoName
             + ". Make space; reads go on, and writes succeed again once there is some.");
-    this.bytesWanted = bytesWanted;
+    this.bytesRequested = bytesRequested;
   }
 
   /**
@@ -39,7 +40,7 @@ public final class StorageFullException extends FoveaException {
    *
    * @return the size in bytes, or -1 if unknown
    */
-  public long bytesWanted() {
-    return bytesWanted;
+  public long bytesRequested() {
+    return bytesRequested;
   }
 }

@@ -23,7 +23,7 @@ public final class ByteReads extends GroupedReads {
   private final int from;
   private final long[] offsets = new long[KEYS_MAX];
 
-  private MemorySegment room = Blocks.NONE;
+  private MemorySegment keyMemory = Blocks.NONE;
 
   private ByteReads(
       StatementContext statementContext,
@@ -53,15 +53,15 @@ public final class ByteReads extends GroupedReads {
       long keyOffset,
       int keyLength) {
     MemorySegment v = statementContext.valueStage(0);
-    int n = t.getAlone(tree, key, keyOffset, keyLength, v, 0, room(v));
+    int n = t.getAlone(tree, key, keyOffset, keyLength, v, 0, capacity(v));
     while (n > v.byteSize()) {
       v = statementContext.valueStage(n);
-      n = t.get(tree, key, keyOffset, keyLength, v, 0, room(v));
+      n = t.get(tree, key, keyOffset, keyLength, v, 0, capacity(v));
     }
     return n;
   }
 
-  private static int room(MemorySegment stage) {
+  private static int capacity(MemorySegment stage) {
     return (int) Math.min(stage.byteSize(), Integer.MAX_VALUE);
   }
 
@@ -92,30 +92,30 @@ public final class ByteReads extends GroupedReads {
       offsets[i] = bytes;
       bytes += keys[from + i].length;
     }
-    room = statementContext.take(bytes);
+    keyMemory = statementContext.take(bytes);
     try {
       for (int i = 0; i < n; i++) {
-        Mem.putBytes(room, offsets[i], keys[from + i], 0, keys[from + i].length);
+        Mem.putBytes(keyMemory, offsets[i], keys[from + i], 0, keys[from + i].length);
       }
       read(t, core.tree, n, Integer.MAX_VALUE);
     } finally {
-      statementContext.give(room);
+      statementContext.releaseBlock(keyMemory);
     }
   }
 
   @Override
   protected void add(Lookahead ahead, int i) {
-    ahead.add(room, offsets[i], keys[from + i].length, i);
+    ahead.add(keyMemory, offsets[i], keys[from + i].length, i);
   }
 
   @Override
   protected boolean get(Tx t, int expected, int i) {
     int length = keys[from + i].length;
     MemorySegment v = statementContext.valueStage(0);
-    int n = t.get(expected, core.tree, room, offsets[i], length, v, 0, room(v));
+    int n = t.get(expected, core.tree, keyMemory, offsets[i], length, v, 0, capacity(v));
     if (n > v.byteSize()) {
       statementContext.valueStage(n); // large enough that one more read suffices
-      n = read(t, statementContext, core.tree, room, offsets[i], length);
+      n = read(t, statementContext, core.tree, keyMemory, offsets[i], length);
     }
     if (n >= 0 && core.hides(statementContext, t, statementContext.valueStage(n), 0, n)) {
       n = -1;

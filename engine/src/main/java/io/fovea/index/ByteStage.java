@@ -49,7 +49,7 @@ public final class ByteStage {
 
   /** Throws if a key of the given length is not valid in the table. */
   public void requireKey(long bytes) {
-    core.requireThere();
+    core.requireUsable();
     if (bytes == 0) {
       throw new InvalidUseException("A key has at least one byte.");
     }
@@ -67,7 +67,8 @@ public final class ByteStage {
     Objects.requireNonNull(value, "value");
     long bytes = value.byteSize();
     if (bytes > core.tree.maxValueSize()) {
-      throw new ValueTooLargeException("table " + core.shown(), bytes, core.tree.maxValueSize());
+      throw new ValueTooLargeException(
+          "table " + core.displayName(), bytes, core.tree.maxValueSize());
     }
     MemorySegment stage = statementContext.valueStage(bytes);
     MemorySegment.copy(value, 0, stage, 0, bytes);
@@ -97,7 +98,7 @@ public final class ByteStage {
       }
     } finally {
       statementContext.shrinkRecord();
-      statementContext.give(k);
+      statementContext.releaseBlock(k);
     }
   }
 
@@ -113,7 +114,7 @@ public final class ByteStage {
           statementContext, t, core, indexes, k, 0, (int) key.byteSize());
     } finally {
       statementContext.shrinkRecord();
-      statementContext.give(k);
+      statementContext.releaseBlock(k);
     }
   }
 

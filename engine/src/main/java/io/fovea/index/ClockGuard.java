@@ -34,8 +34,8 @@ public final class ClockGuard {
   private final LongSupplier nanos;
 
   private boolean begun;
-  private long believedMillis;
-  private long believedAt;
+  private long trustedMillis;
+  private long trustedAt;
 
   private boolean isAhead;
   private long aheadMillis;
@@ -46,7 +46,7 @@ public final class ClockGuard {
     this.nanos = nanos;
   }
 
-  /** Whether the next {@link #believed} needs the time of the newest row. */
+  /** Whether the next {@link #trusted} needs the time of the newest row. */
   public boolean isNew() {
     return !begun;
   }
@@ -55,13 +55,13 @@ public final class ClockGuard {
    * Returns the time up to which the sweep may act. If {@link #isNew}, {@code newest} is the time
    * of the newest row, or 0 if there is no such row.
    */
-  public long believed(long now, long newest, String table) {
+  public long trusted(long now, long newest, String table) {
     long t = nanos.getAsLong();
     if (!begun) {
       begun = true;
       believe(newest > 0 ? Math.min(now, newest) : now, t);
     }
-    long expected = believedMillis + passed(believedAt, t);
+    long expected = trustedMillis + passed(trustedAt, t);
     if (now <= expected + STEP_MILLIS) {
       isAhead = false;
       believe(now, t);
@@ -94,8 +94,8 @@ public final class ClockGuard {
   }
 
   private void believe(long millis, long at) {
-    believedMillis = millis;
-    believedAt = at;
+    trustedMillis = millis;
+    trustedAt = at;
   }
 
   private static long passed(long from, long to) {

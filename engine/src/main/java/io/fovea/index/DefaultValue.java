@@ -38,7 +38,7 @@ public final class DefaultValue {
     if (f.nullable() && value[0] != 1) {
       return false;
     }
-    byte[] v = bare(f, value);
+    byte[] v = withoutPresence(f, value);
     if (v.length == 0) {
       return true;
     }
@@ -63,7 +63,7 @@ public final class DefaultValue {
     return new BigDecimal(new BigInteger(number), ByteBuffer.wrap(v).getInt());
   }
 
-  private static byte[] bare(Field f, byte[] value) {
+  private static byte[] withoutPresence(Field f, byte[] value) {
     return f.nullable() ? Arrays.copyOfRange(value, 1, value.length) : value;
   }
 
@@ -75,7 +75,7 @@ public final class DefaultValue {
     if (value.length == 0) {
       return ZERO;
     }
-    byte[] v = bare(f, value);
+    byte[] v = withoutPresence(f, value);
     ByteBuffer out = ByteBuffer.allocate(f.rowBytes()).order(ByteOrder.nativeOrder());
     if (f.nullable()) {
       out.put((byte) 1);
@@ -103,7 +103,7 @@ public final class DefaultValue {
 
   /** Returns the time of a default in milliseconds since 1970; 0 for none. */
   static long millis(Field f, byte[] value) {
-    byte[] v = value.length == 0 ? value : bare(f, value);
+    byte[] v = value.length == 0 ? value : withoutPresence(f, value);
     if (v.length == 0) {
       return 0;
     }

@@ -101,8 +101,8 @@ public final class EntryPlan {
       long recordOff,
       MemorySegment out,
       int outOff) {
-    for (int there : needed) {
-      if (Mem.getByte(record, recordOff + there) == 0) {
+    for (int present : needed) {
+      if (Mem.getByte(record, recordOff + present) == 0) {
         return -1;
       }
     }
@@ -144,9 +144,9 @@ public final class EntryPlan {
   private int other(
       int type, int i, MemorySegment record, long off, MemorySegment out, int outOff) {
     if (isNullable(type)) {
-      boolean there = Mem.getByte(record, off - 1) != 0;
-      int at = Tuple.putThere(out, outOff, there);
-      return there ? field(type & ~Tuple.NULLABLE, i, record, off, out, at) : at;
+      boolean present = Mem.getByte(record, off - 1) != 0;
+      int at = Tuple.putPresence(out, outOff, present);
+      return present ? field(type & ~Tuple.NULLABLE, i, record, off, out, at) : at;
     }
     return switch (Tuple.code(type)) {
       case Tuple.BOOLEAN -> Tuple.putBoolean(out, outOff, Mem.getByte(record, off) != 0);

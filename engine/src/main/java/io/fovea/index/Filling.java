@@ -58,7 +58,7 @@ public final class Filling {
         return;
       }
       IndexCore[] only = {index};
-      RecordExpiry.makeWay(
+      RecordExpiry.removeHiddenConflicts(
           statementContext, t, core, only, key, keyOff, keyLen, record, 0, n, false);
     }
     MemorySegment entries = statementContext.entries(index.entryBytesMax());
@@ -116,12 +116,13 @@ public final class Filling {
         }
       } else if (own < 0
           || own == 0
-              && makesWay(statementContext, t, core, index, from, (int) entryAt, n, key, keyLen)) {
+              && overwritesStale(
+                  statementContext, t, core, index, from, (int) entryAt, n, key, keyLen)) {
         IndexMaintenance.add(
             statementContext, t, core, index, from, (int) entryAt, n, key, 0, keyLen);
       }
     } finally {
-      statementContext.give(key);
+      statementContext.releaseBlock(key);
     }
   }
 
@@ -131,7 +132,7 @@ public final class Filling {
    *
    * @param entries not in the scratch memory of {@code statementContext}
    */
-  private static boolean makesWay(
+  private static boolean overwritesStale(
       StatementContext statementContext,
       Tx t,
       TableCore core,
@@ -159,7 +160,7 @@ public final class Filling {
       }
       throw IndexMaintenance.duplicate(core, index, entries, at, len, true);
     } finally {
-      statementContext.give(other);
+      statementContext.releaseBlock(other);
     }
   }
 
@@ -189,7 +190,7 @@ public final class Filling {
         throw IndexMaintenance.duplicate(core, index, entries, at, len, true);
       }
     } finally {
-      statementContext.give(other);
+      statementContext.releaseBlock(other);
     }
   }
 
@@ -220,8 +221,8 @@ public final class Filling {
               statementContext, core, index, key, 0, keyLen, record, 0, n, entry, 0);
       return m == len && Mem.equal(entry, 0, len, entries, at, len);
     } finally {
-      statementContext.give(entry);
-      statementContext.give(record);
+      statementContext.releaseBlock(entry);
+      statementContext.releaseBlock(record);
     }
   }
 

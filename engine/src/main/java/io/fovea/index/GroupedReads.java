@@ -29,7 +29,7 @@ public abstract class GroupedReads {
     try {
       for (int from = 0; from < size; from += Lookahead.WIDTH) {
         found += group(t, tree, from, Math.min(Lookahead.WIDTH, size - from), bytes);
-        while (ahead.asideFull()) {
+        while (ahead.deferredFull()) {
           found += aside(t, tree, from + Lookahead.WIDTH < size);
         }
       }
@@ -55,7 +55,7 @@ public abstract class GroupedReads {
 
   /** Reads deferred keys whose pages have arrived, while the I/O for others is in progress. */
   private int aside(Tx t, BTree tree, boolean more) {
-    return readSeen(t, t.lookahead().again(tree, more));
+    return readSeen(t, t.lookahead().resumeDeferred(tree, more));
   }
 
   /** Reads the keys of the last descent, or defers them. */

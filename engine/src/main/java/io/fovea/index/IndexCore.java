@@ -58,7 +58,7 @@ public final class IndexCore {
   /**
    * Whether statements check for an existing entry before they add one: true for a unique index.
    */
-  final boolean looked;
+  final boolean checksBeforeAdd;
 
   /** Whether each entry belongs to a record: true for a complete unique index. */
   final boolean exact;
@@ -93,7 +93,7 @@ public final class IndexCore {
     this.stage = IndexStage.READABLE;
     this.hints = hints;
     this.unique = unique;
-    this.looked = unique;
+    this.checksBeforeAdd = unique;
     this.exact = unique;
     this.noted = false;
     this.fields = fields;
@@ -152,7 +152,7 @@ public final class IndexCore {
     this.stage = IndexStage.READABLE;
     this.hints = hints;
     this.unique = unique;
-    this.looked = unique;
+    this.checksBeforeAdd = unique;
     this.exact = unique;
     this.noted = false;
     this.fields = List.of();
@@ -171,8 +171,8 @@ public final class IndexCore {
     this.stage = stage;
     this.hints = of.hints;
     this.unique = of.unique;
-    this.noted = unique && stage == IndexStage.NOTING;
-    this.looked = unique && !noted;
+    this.noted = unique && stage == IndexStage.JOURNALING;
+    this.checksBeforeAdd = unique && !noted;
     this.exact = unique && stage.isComplete();
     this.fields = of.fields;
     this.tree = tree;
@@ -316,11 +316,11 @@ public final class IndexCore {
         statementContext, table, this, pk, pkOff, pkLen, record, recordOff, length, out, 0);
   }
 
-  public String shown() {
+  public String displayName() {
     return NameText.of(name);
   }
 
   public KeyTooLargeException keyTooLong(long bytes) {
-    return new KeyTooLargeException("index " + shown(), bytes, tree.maxKeySize());
+    return new KeyTooLargeException("index " + displayName(), bytes, tree.maxKeySize());
   }
 }

@@ -72,15 +72,15 @@ public final class IndexHints {
     return off;
   }
 
-  void write(TableCore table, MemorySegment s, long at, Position place) {
+  void write(TableCore table, MemorySegment s, long at, Position slotMatches) {
     if (codec.bytes() == 0) {
       return;
     }
     if (!active) {
-      place.clear();
+      slotMatches.clear();
     }
-    place.line = HintedLeaf.line(table.tree, place);
-    put(s, at, place);
+    slotMatches.line = HintedLeaf.line(table.tree, slotMatches);
+    put(s, at, slotMatches);
   }
 
   /** Writes the hint of a new entry for a record that this transaction has just written. */
@@ -92,18 +92,18 @@ public final class IndexHints {
       int keyLen,
       MemorySegment s,
       long at,
-      Position place) {
+      Position slotMatches) {
     if (codec.bytes() == 0) {
       return;
     }
     if (active) {
-      t.placeOf(table.tree, key, keyOff, keyLen, place);
+      t.locationOf(table.tree, key, keyOff, keyLen, slotMatches);
     }
-    write(table, s, at, place);
+    write(table, s, at, slotMatches);
   }
 
-  private void put(MemorySegment s, long at, Position place) {
-    codec.write(s, at, place, use.frames);
+  private void put(MemorySegment s, long at, Position slotMatches) {
+    codec.write(s, at, slotMatches, use.frames);
   }
 
   /**
@@ -188,13 +188,13 @@ public final class IndexHints {
       long item,
       Position p,
       int entry) {
-    Position there = statementContext.there;
-    t.placeOfRead(record, there);
-    there.line = HintedLeaf.line(table.tree, there);
-    boolean page = there.pid == p.pid;
-    boolean place = !codec.slots() || there.slot == p.slot;
-    boolean frame = !use.frames || !codec.frames() || there.frame == p.frame;
-    boolean line = there.line == p.line;
+    Position current = statementContext.position;
+    t.locationOfRead(record, current);
+    current.line = HintedLeaf.line(table.tree, current);
+    boolean page = current.pid == p.pid;
+    boolean slotMatches = !codec.slots() || current.slot == p.slot;
+    boolean frame = !use.frames || !codec.frames() || current.frame == p.frame;
+    boolean line = current.line == p.line;
     // An entry from a bulk build has no hint yet. The policy does not count that as a miss;
     // otherwise the first lookups of all entries would disable repairs.
     boolean unset = p.pid == 0;
@@ -202,16 +202,22 @@ public final class IndexHints {
       int context = t.context();
       policy(Repair.PAGE).used(context, page);
       if (page) {
-        policy(Repair.SLOT).used(context, place);
+        policy(Repair.SLOT).used(context, slotMatches);
         policy(Repair.FRAME).used(context, frame);
         policy(Repair.LINE).used(context, line);
       }
     }
-    if ((entry >= 0 || entry == PEEKED) && !(page && place && frame && line) && use.repairs) {
+    if ((entry >= 0 || entry == PEEKED) && !(page && slotMatches && frame && line) && use.repairs) {
       Repair repair =
-          !page ? Repair.PAGE : !place ? Repair.SLOT : !frame ? Repair.FRAME : Repair.LINE;
+          !page ? Repair.PAGE : !slotMatches ? Repair.SLOT : !frame ? Repair.FRAME : Repair.LINE;
       repair(
-          statementContext, t, index, there, entry, repair, unset || policy(repair).repairs(item));
+          statementContext,
+          t,
+          index,
+          current,
+          entry,
+          repair,
+          unset || policy(repair).repairs(item));
     }
   }
 
@@ -219,7 +225,7 @@ public final class IndexHints {
       StatementContext statementContext,
       Tx t,
       IndexCore index,
-      Position there,
+      Position current,
       int entry,
       Repair repair,
       boolean allowed) {
@@ -229,10 +235,10 @@ public final class IndexHints {
       return;
     }
     MemorySegment stage = statementContext.hint;
-    put(stage, 0, there);
+    put(stage, 0, current);
     boolean keep = (repair == Repair.PAGE || repair == Repair.SLOT) && use.mayDirty();
     if (entry != PEEKED) {
-      t.placeOfRead(entry, statementContext.entry);
+      t.locationOfRead(entry, statementContext.entry);
     }
     if (HintedLeaf.store(index.tree, statementContext.entry, stage, 0, codec.bytes(), keep)) {
       counters.repairs[repair.ordinal()]++;

@@ -56,7 +56,7 @@ public final class IndexMaintenance {
       long recordOff,
       int recordLen) {
     t.requireWritable();
-    RecordExpiry.makeWay(
+    RecordExpiry.removeHiddenConflicts(
         statementContext,
         t,
         core,
@@ -68,7 +68,7 @@ public final class IndexMaintenance {
         recordOff,
         recordLen,
         true);
-    MemorySegment entries = room(statementContext, indexes);
+    MemorySegment entries = entryBuffer(statementContext, indexes);
     int[] after = statementContext.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
@@ -116,11 +116,11 @@ public final class IndexMaintenance {
       long recordOff,
       int recordLen) {
     t.requireWritable();
-    if (!core.looks(indexes)) {
+    if (!core.deleteReadsRecord(indexes)) {
       write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, recordLen, false);
       return;
     }
-    RecordExpiry.makeWay(
+    RecordExpiry.removeHiddenConflicts(
         statementContext,
         t,
         core,
@@ -182,7 +182,7 @@ public final class IndexMaintenance {
       int from = changed.start(f);
       Mem.copy(key, changed.base() + from, records, size + from, changed.end(f) - from);
     }
-    RecordExpiry.makeWay(
+    RecordExpiry.removeHiddenConflicts(
         statementContext, t, core, indexes, key, keyOff, keyLen, records, size, size, false);
     changed.form(form);
     boolean whole = !changed.isPlain() && !core.patches(changed);
@@ -219,7 +219,7 @@ public final class IndexMaintenance {
       int recordLen,
       @Nullable RecordBuffer patches,
       boolean whole) {
-    MemorySegment entries = room(statementContext, indexes);
+    MemorySegment entries = entryBuffer(statementContext, indexes);
     int[] before = statementContext.lengths(0, indexes.length);
     int[] after = statementContext.lengths(1, indexes.length);
     int at = 0;
@@ -433,7 +433,7 @@ public final class IndexMaintenance {
       throw e;
     } finally {
       if (key != Blocks.NONE) {
-        statementContext.give(key);
+        statementContext.releaseBlock(key);
       }
       scan.close();
     }
@@ -570,7 +570,8 @@ public final class IndexMaintenance {
       int n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
       while (!rows && n > room) {
         MemorySegment larger = statementContext.take(n);
-        statementContext.give(record); // after the second take: a failure must not return it twice
+        statementContext.releaseBlock(
+            record); // after the second take: a failure must not return it twice
         record = larger;
         room = bytes(record);
         n = t.get(core.tree, key, keyOff, keyLen, record, 0, room);
@@ -584,7 +585,7 @@ public final class IndexMaintenance {
       return record;
     } finally {
       if (!read) {
-        statementContext.give(record);
+        statementContext.releaseBlock(record);
       }
     }
   }
@@ -595,7 +596,7 @@ public final class IndexMaintenance {
 
   // -------------------------------------------------------------------------------------- entries
 
-  private static MemorySegment room(StatementContext statementContext, IndexCore[] indexes) {
+  private static MemorySegment entryBuffer(StatementContext statementContext, IndexCore[] indexes) {
     long bytes = 0;
     for (IndexCore i : indexes) {
       bytes += 2L * i.entryBytesMax();
@@ -624,7 +625,8 @@ public final class IndexMaintenance {
         throw e;
       }
       RuntimeException damage =
-          core.damaged("an object of table " + core.shown() + ": " + e.getMessage(), -1, 0, 1);
+          core.damaged(
+              "an object of table " + core.displayName() + ": " + e.getMessage(), -1, 0, 1);
       damage.initCause(e);
       throw damage;
     }
@@ -655,7 +657,7 @@ public final class IndexMaintenance {
       }
       throw new InvalidUseException(
           "The value is not an object of table "
-              + core.shown()
+              + core.displayName()
               + ", which has indexes by components: "
               + e.getMessage());
     }
@@ -700,7 +702,7 @@ public final class IndexMaintenance {
       long oldOff,
       int oldLen,
       int[] before) {
-    MemorySegment entries = room(statementContext, indexes);
+    MemorySegment entries = entryBuffer(statementContext, indexes);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       before[i] =
@@ -732,7 +734,7 @@ public final class IndexMaintenance {
       MemorySegment key,
       long keyOff,
       int keyLen) {
-    if (index.stage == IndexStage.NOTING) {
+    if (index.stage == IndexStage.JOURNALING) {
       Filling.note(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
       return;
     }
@@ -778,7 +780,9 @@ public final class IndexMaintenance {
       MemorySegment entries,
       int at,
       int len) {
-    if (index.looked && len != NONE && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
+    if (index.checksBeforeAdd
+        && len != NONE
+        && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
       Filling.requireStale(statementContext, t, core, index, entries, at, len);
     }
   }
@@ -806,7 +810,7 @@ public final class IndexMaintenance {
     BTree tree = index.tree;
     IndexHints hints = index.hints;
     MemorySegment value = hints.staged(statementContext, key, keyOff, keyLen);
-    hints.write(t, core, key, keyOff, keyLen, value, keyLen, statementContext.there);
+    hints.write(t, core, key, keyOff, keyLen, value, keyLen, statementContext.position);
     if (index.exact) {
       t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else if (!index.noted) {

@@ -31,7 +31,7 @@ public enum IndexStage {
    * instead, with the keys of their records, so the journal covers all possible errors of the new
    * tree. Uniqueness is not checked.
    */
-  NOTING,
+  JOURNALING,
   /**
    * Transactions maintain the entries of the records that they change, while all other records are
    * visited or the journal is applied. A statement that meets an entry of a unique index reads its
@@ -41,10 +41,10 @@ public enum IndexStage {
   /** Complete, and in use. */
   READABLE,
   /** Complete, but not used by new transactions. */
-  LEAVING;
+  DROPPING;
 
   /** Whether the index has all its entries and is in the catalog. */
   public boolean isComplete() {
-    return this == READABLE || this == LEAVING;
+    return this == READABLE || this == DROPPING;
   }
 }

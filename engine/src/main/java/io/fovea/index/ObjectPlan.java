@@ -27,7 +27,7 @@ public final class ObjectPlan {
   private static final class Scratch {
     final ObjectReader in = new ObjectReader();
     final ObjectWriter out = new ObjectWriter();
-    int[] places = new int[0];
+    int[] paths = new int[0];
   }
 
   private volatile ObjectEntries entries;
@@ -73,7 +73,7 @@ public final class ObjectPlan {
       MemorySegment out,
       long outOff) {
     Scratch s = load(statementContext, object, objectOff, objectLen);
-    boolean whole = entries.write(s.in, s.out, s.places);
+    boolean whole = entries.write(s.in, s.out, s.paths);
     int len = s.out.length();
     boolean alone = index.unique && whole;
     long total = alone ? len : (long) len + pkLen;
@@ -96,8 +96,8 @@ public final class ObjectPlan {
       scratches.set(statementContext, s);
     }
     int parts = entries.parts().size();
-    if (s.places.length < parts) {
-      s.places = new int[parts];
+    if (s.paths.length < parts) {
+      s.paths = new int[parts];
     }
     byte[] bytes = s.in.buffer();
     if (bytes.length < objectLen) {
@@ -121,7 +121,7 @@ public final class ObjectPlan {
       int objectLen) {
     Scratch s = load(statementContext, object, objectOff, objectLen);
     try {
-      if (!entries.write(s.in, s.out, s.places)) {
+      if (!entries.write(s.in, s.out, s.paths)) {
         return 0;
       }
       byte[] time = s.out.array();

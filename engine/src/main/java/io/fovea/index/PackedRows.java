@@ -112,8 +112,8 @@ public final class PackedRows {
     for (Field f : variable) {
       int start = f.start();
       int end = f.offset();
-      boolean there = !f.nullable() || Mem.getByte(row, off + start) != 0;
-      if (there) {
+      boolean present = !f.nullable() || Mem.getByte(row, off + start) != 0;
+      if (present) {
         end += 2 + RecordBuffer.storedBytes(f, row, off + f.offset());
       }
       Mem.copy(row, off + from, out, at, end - from);

@@ -164,15 +164,15 @@ public final class RecordExpiry {
 
   /** Returns the time up to which records are hidden from the transaction. */
   public long hiddenUpTo(StatementContext statementContext, Tx t) {
-    return statementContext.moment(t, clock) - afterMillis;
+    return statementContext.expiryTime(t, clock) - afterMillis;
   }
 
   public long hiddenUpTo(long millis) {
     return millis - afterMillis;
   }
 
-  public long moment(StatementContext statementContext, Tx t) {
-    return statementContext.moment(t, clock);
+  public long time(StatementContext statementContext, Tx t) {
+    return statementContext.expiryTime(t, clock);
   }
 
   /** Returns the time up to which records are hidden now, without a transaction. */
@@ -231,13 +231,13 @@ public final class RecordExpiry {
   }
 
   /** Writes the lowest entry in the index by time that may have expired; returns its length. */
-  public int oldest(MemorySegment out, int off) {
+  public int lowestEntry(MemorySegment out, int off) {
     int at = value(out, off);
     return instants ? Tuple.putInstant(out, at, 0, 1 ^ nanosMask) : Tuple.putInt64(out, at, 1);
   }
 
   /** Writes the exclusive upper bound of the entries that have expired up to a time. */
-  public int behind(long upTo, MemorySegment out, int off) {
+  public int upperBound(long upTo, MemorySegment out, int off) {
     int at = value(out, off);
     if (!instants) {
       return Tuple.putInt64(out, at, upTo + 1); // no overflow: the maximum means never
@@ -247,7 +247,7 @@ public final class RecordExpiry {
   }
 
   private int value(MemorySegment out, int off) {
-    return nullable ? Tuple.putThere(out, off, true) : off;
+    return nullable ? Tuple.putPresence(out, off, true) : off;
   }
 
   /** Returns the time of an entry of the index by time. */
@@ -258,7 +258,7 @@ public final class RecordExpiry {
         : Tuple.getInt64(key, at);
   }
 
-  /** Returns the maximum length of {@link #oldest} and {@link #behind}. */
+  /** Returns the maximum length of {@link #lowestEntry} and {@link #upperBound}. */
   public int entryBytes() {
     return (nullable ? 1 : 0) + (instants ? Times.BYTES : Long.BYTES);
   }
@@ -324,7 +324,7 @@ public final class RecordExpiry {
       case Expiry.OfObjects objects ->
           index.objects != null
               && index.objects.entries().paths().getFirst().equals(objects.component());
-      case Expiry.OfBytes bytes -> isOwn(index);
+      case Expiry.OfBytes bytes -> isExpiryIndex(index);
     };
   }
 
@@ -334,7 +334,7 @@ public final class RecordExpiry {
   }
 
   /** Whether an index belongs to an expiry of byte strings, and is created and dropped with it. */
-  public static boolean isOwn(IndexCore index) {
+  public static boolean isExpiryIndex(IndexCore index) {
     return index.maker instanceof TimeEntry;
   }
 
@@ -345,7 +345,7 @@ public final class RecordExpiry {
    * over}, the hidden record with the same key. The statement that follows then behaves as if they
    * had been swept. Call it before the statement begins, because it uses the scratch memory.
    */
-  static void makeWay(
+  static void removeHiddenConflicts(
       StatementContext statementContext,
       Tx t,
       TableCore core,
@@ -364,7 +364,7 @@ public final class RecordExpiry {
       removeHidden(statementContext, t, core, key, keyOff, keyLen);
     }
     for (IndexCore index : unique) {
-      if (!index.looked) {
+      if (!index.checksBeforeAdd) {
         continue;
       }
       MemorySegment entry = statementContext.entries(index.entryBytesMax());
@@ -392,7 +392,7 @@ public final class RecordExpiry {
           removeHidden(statementContext, t, core, other, 0, otherLen);
         }
       } finally {
-        statementContext.give(other);
+        statementContext.releaseBlock(other);
       }
     }
   }
@@ -421,7 +421,7 @@ public final class RecordExpiry {
           statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, n);
       return true;
     } finally {
-      statementContext.give(record);
+      statementContext.releaseBlock(record);
     }
   }
 
@@ -443,7 +443,7 @@ public final class RecordExpiry {
     try {
       return n >= 0 && expiry.hides(statementContext, t, record, 0, n);
     } finally {
-      statementContext.give(record);
+      statementContext.releaseBlock(record);
     }
   }
 }

@@ -12,7 +12,7 @@ import java.util.function.Supplier;
  * try {
  *   ...
  * } finally {
- *   s.giveBack();
+ *   s.releaseBorrowed();
  * }
  * }</pre>
  *
@@ -36,7 +36,7 @@ public abstract class Scratch {
   }
 
   /** Returns the objects at the end of the operation. */
-  public final void giveBack() {
+  public final void releaseBorrowed() {
     used = false;
   }
 }

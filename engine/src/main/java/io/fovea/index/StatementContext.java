@@ -80,7 +80,7 @@ public final class StatementContext {
   /** The hint of an entry as found, and the location of its record. */
   final Position hinted = new Position();
 
-  final Position there = new Position();
+  final Position position = new Position();
 
   final MemorySegment hint;
 
@@ -89,11 +89,11 @@ public final class StatementContext {
 
   private final int[][] lengths = {new int[4], new int[4]};
 
-  /** The transaction for which {@link #moment} was read, and the result. */
-  private @Nullable Tx momentOf;
+  /** The transaction for which {@link #expiryTime} was read, and the result. */
+  private @Nullable Tx expiryTimeOf;
 
-  private long momentEpoch;
-  private long momentMillis;
+  private long expiryTimeEpoch;
+  private long expiryTimeMillis;
   private final MemorySegment[] spare = new MemorySegment[8];
   private int spares;
 
@@ -129,7 +129,7 @@ public final class StatementContext {
 
   /** Releases the context, within the last operation of the transaction. */
   public void release() {
-    assert isLent() : "the context is released twice";
+    assert isInUse() : "the context is released twice";
     try {
       ended();
     } finally {
@@ -143,11 +143,11 @@ public final class StatementContext {
   }
 
   /** Whether a transaction of the calling thread owns this context. */
-  public boolean isMine() {
+  public boolean isOwnedByCurrentThread() {
     return claimed && owner == Thread.currentThread().threadId();
   }
 
-  private boolean isLent() {
+  private boolean isInUse() {
     return claimed || count == 0;
   }
 
@@ -155,7 +155,7 @@ public final class StatementContext {
 
   /** Begins an operation; returns false if the database refuses it. */
   public boolean enter() {
-    assert isLent() : "the context has been released";
+    assert isInUse() : "the context has been released";
     OPERATIONS.setOpaque(this, operations + 1 | 1);
     AsymmetricFence.light(); // partner: the heavy fence in Closing.quiesce
     if (busy() && !(boolean) REFUSED.getOpaque(this)) { // busy is F2: true
@@ -207,13 +207,13 @@ public final class StatementContext {
    * first call. Begin and end need not reset it, because no two transactions have the same {@code
    * Tx} and epoch.
    */
-  long moment(Tx t, InstantSource clock) {
-    if (momentOf != t || momentEpoch != t.epoch()) {
-      momentMillis = Math.max(0, clock.millis());
-      momentEpoch = t.epoch();
-      momentOf = t;
+  long expiryTime(Tx t, InstantSource clock) {
+    if (expiryTimeOf != t || expiryTimeEpoch != t.epoch()) {
+      expiryTimeMillis = Math.max(0, clock.millis());
+      expiryTimeEpoch = t.epoch();
+      expiryTimeOf = t;
     }
-    return momentMillis;
+    return expiryTimeMillis;
   }
 
   // -------------------------------------------------------------------------------------- scratch
@@ -245,7 +245,7 @@ public final class StatementContext {
     if (record.byteSize() > KEEP_BYTES) {
       MemorySegment large = record;
       record = Blocks.NONE;
-      memory.give(large);
+      memory.release(large);
     }
   }
 
@@ -277,13 +277,13 @@ public final class StatementContext {
    * Returns a block that came from {@link #take}. The block is freed if it is large or if enough
    * blocks are kept.
    */
-  public void give(MemorySegment block) {
-    assert isLent() && !isSpare(block) : "memory is returned twice, or too late";
+  public void releaseBlock(MemorySegment block) {
+    assert isInUse() && !isSpare(block) : "memory is returned twice, or too late";
     if (spares < spare.length && block.byteSize() <= SPARE_BYTES) {
       assert Blocks.poisoned(block);
       spare[spares++] = block;
     } else {
-      memory.give(block);
+      memory.release(block);
     }
   }
 
@@ -310,7 +310,7 @@ public final class StatementContext {
     if (valueStage.byteSize() > KEEP_BYTES) {
       MemorySegment large = valueStage;
       valueStage = Blocks.NONE;
-      memory.give(large);
+      memory.release(large);
     }
   }
 }

@@ -62,21 +62,21 @@ public final class TableCore {
   /** Held during a load, an evolution or a drop, and while an index is built or dropped. */
   public final OperationLock changing = new OperationLock("the lock of a table");
 
-  /** {@link State#GOING} lasts for the commit of a drop of the table or of a range. */
+  /** {@link State#DROPPING} lasts for the commit of a drop of the table or of a range. */
   private enum State {
-    THERE,
+    ACTIVE,
     NEW,
-    GOING,
+    DROPPING,
     DROPPED,
     /** Becomes another version once the transactions that may use it have ended. */
     EVOLVING,
     /** Replaced by the {@code TableCore} of another version. */
     EVOLVED,
     /** The transaction that created it did not commit. */
-    NEVER
+    NOT_COMMITTED
   }
 
-  private volatile State state = State.THERE;
+  private volatile State state = State.ACTIVE;
 
   /** The transaction that creates the table, and its {@link Tx#epoch}, in state {@code NEW}. */
   private @Nullable Tx maker;
@@ -93,7 +93,7 @@ public final class TableCore {
   private volatile boolean loading;
 
   /** A drop is waiting; operations that change the table should stop. */
-  private volatile boolean leaving;
+  private volatile boolean dropPending;
 
   public TableCore(
       String name,
@@ -161,7 +161,7 @@ public final class TableCore {
   }
 
   /** Whether a delete has to read the record. */
-  public boolean looks(IndexCore[] all) {
+  public boolean deleteReadsRecord(IndexCore[] all) {
     return all.length > 0 || expiry != null;
   }
 
@@ -255,15 +255,15 @@ public final class TableCore {
     indexes = Arrays.stream(indexes).filter(i -> i.tree != of).toArray(IndexCore[]::new);
   }
 
-  public boolean isLeaving() {
-    return leaving;
+  public boolean isDropPending() {
+    return dropPending;
   }
 
-  public void leaving(boolean is) {
-    leaving = is;
+  public void setDropPending(boolean is) {
+    dropPending = is;
   }
 
-  public String shown() {
+  public String displayName() {
     return NameText.of(name);
   }
 
@@ -272,15 +272,15 @@ public final class TableCore {
   }
 
   public KeyTooLargeException keyTooLong(long bytes) {
-    return new KeyTooLargeException("table " + shown(), bytes, keyBytesMax);
+    return new KeyTooLargeException("table " + displayName(), bytes, keyBytesMax);
   }
 
   public CorruptionException wrongSize(long page, int bytes) {
-    return damaged("size of a record of table " + shown(), page, recordBytes(), bytes);
+    return damaged("size of a record of table " + displayName(), page, recordBytes(), bytes);
   }
 
   public CorruptionException longKey(long page, int maxBytes, int bytes) {
-    return damaged("length of a key of table " + shown(), page, maxBytes, bytes);
+    return damaged("length of a key of table " + displayName(), page, maxBytes, bytes);
   }
 
   /**
@@ -304,7 +304,7 @@ public final class TableCore {
    * @return whether the statement may use the table; if not, {@link #refusal} returns the reason
    */
   public boolean use(Tx t) {
-    return !t.use(bit) & state == State.THERE || state == State.NEW && isMadeBy(t);
+    return !t.use(bit) & state == State.ACTIVE || state == State.NEW && isMadeBy(t);
   }
 
   private boolean isMadeBy(Tx t) {
@@ -319,28 +319,31 @@ public final class TableCore {
    */
   public @Nullable RuntimeException refusal(Tx t, boolean mine) {
     if (mine) {
-      return new InvalidUseException("Table " + shown() + " was dropped by this transaction.");
+      return new InvalidUseException(
+          "Table " + displayName() + " was dropped by this transaction.");
     }
     return switch (state) {
-      case THERE -> null;
-      case GOING ->
+      case ACTIVE -> null;
+      case DROPPING ->
           t.abort(
               AbortCause.CATALOG,
-              "another transaction is dropping table " + shown() + " or deleting a range of it");
+              "another transaction is dropping table "
+                  + displayName()
+                  + " or deleting a range of it");
       case NEW ->
           new InvalidUseException(
               "Table "
-                  + shown()
+                  + displayName()
                   + " can be used once the transaction that creates it has committed.");
-      case DROPPED, NEVER, EVOLVING, EVOLVED -> gone();
+      case DROPPED, NOT_COMMITTED, EVOLVING, EVOLVED -> unusable();
     };
   }
 
-  private InvalidUseException gone() {
+  private InvalidUseException unusable() {
     if (state == State.EVOLVING || state == State.EVOLVED) {
       return new InvalidUseException(
           "Table "
-              + shown()
+              + displayName()
               + " is now open as "
               + evolving
               + ", and this is a handle of version "
@@ -349,8 +352,8 @@ public final class TableCore {
     }
     return new InvalidUseException(
         "Table "
-            + shown()
-            + (state == State.NEVER
+            + displayName()
+            + (state == State.NOT_COMMITTED
                 ? " does not exist: the transaction that created it did not commit."
                 : " was dropped."));
   }
@@ -368,19 +371,19 @@ public final class TableCore {
 
   /** Publishes the table after the commit of the transaction that created it. */
   public void made() {
-    state = State.THERE;
+    state = State.ACTIVE;
     maker = null;
   }
 
   /** Invalidates the table after its creating transaction has ended without a commit. */
   public void markRolledBack() {
-    state = State.NEVER;
+    state = State.NOT_COMMITTED;
     maker = null;
   }
 
   /** Begins or ends the commit of a transaction that drops the table or removes a range of it. */
-  public void going(boolean is) {
-    state = is ? State.GOING : State.THERE;
+  public void setDropping(boolean is) {
+    state = is ? State.DROPPING : State.ACTIVE;
   }
 
   public void drop() {
@@ -398,8 +401,8 @@ public final class TableCore {
     state = State.EVOLVING;
   }
 
-  public void stay() {
-    state = State.THERE;
+  public void cancelEvolution() {
+    state = State.ACTIVE;
   }
 
   /** Ends an evolution: another {@code TableCore} now has the tree. */
@@ -416,16 +419,16 @@ public final class TableCore {
     return state == State.EVOLVED;
   }
 
-  public void requireThere() {
+  public void requireUsable() {
     if (isDropped()) {
-      throw gone();
+      throw unusable();
     }
   }
 
   /** Whether the table is gone: dropped, never committed, or replaced by another version. */
   public boolean isDropped() {
     State s = state;
-    return s == State.DROPPED || s == State.NEVER || s == State.EVOLVED;
+    return s == State.DROPPED || s == State.NOT_COMMITTED || s == State.EVOLVED;
   }
 
   /** Begins or ends a load, during which records must not change. */
@@ -441,7 +444,7 @@ public final class TableCore {
     if (loading) {
       throw new InvalidUseException(
           "Table "
-              + shown()
+              + displayName()
               + " is being loaded. Until the load ends, its records can only be read.");
     }
   }

@@ -53,7 +53,7 @@ public final class UniqueBuildJournal {
         t.put(index.tree, note, n, DIGEST_BYTES + LENGTH_BYTES, note, 0, n);
       }
     } finally {
-      statementContext.give(note);
+      statementContext.releaseBlock(note);
     }
   }
 

@@ -52,11 +52,11 @@ public final class BackupChain {
   private static final int EXTENT = 16;
 
   /** Locates a backup when it is needed. */
-  private interface Place {
+  private interface Locator {
     BackupSource source() throws IOException;
   }
 
-  private record Link(String name, Place place) {}
+  private record Link(String name, Locator locator) {}
 
   private final List<Link> links;
 
@@ -122,12 +122,12 @@ public final class BackupChain {
    * @throws CorruptionException if a backup was altered or cut short
    */
   void copyTo(Path file) throws IOException {
-    BackupManifest there = null;
+    BackupManifest previous = null;
     for (int i = 0; i < links.size(); i++) {
       Link link = links.get(i);
-      Path at = i == 0 ? file : beside(file, ".increment" + i);
-      link.place.source().copyTo(at);
-      boolean incremental = Files.exists(beside(at, BackupManifest.PAGES));
+      Path at = i == 0 ? file : sibling(file, ".increment" + i);
+      link.locator.source().copyTo(at);
+      boolean incremental = Files.exists(sibling(at, BackupManifest.PAGES));
       BackupManifest manifest = manifest(at, link.name);
       if (i == 0 && incremental) {
         throw new InvalidUseException(
@@ -143,20 +143,20 @@ public final class BackupChain {
         verify(manifest, at, link.name);
       }
       if (i > 0) {
-        requireOnto(there, manifest, incremental, link.name);
+        requireOnto(previous, manifest, incremental, link.name);
         put(at, file);
       }
-      there = manifest;
-      Directories.delete(beside(at, BackupManifest.SUFFIX));
+      previous = manifest;
+      Directories.delete(sibling(at, BackupManifest.SUFFIX));
     }
   }
 
-  private static Path beside(Path file, String suffix) {
+  private static Path sibling(Path file, String suffix) {
     return file.resolveSibling(file.getFileName() + suffix);
   }
 
   private static @Nullable BackupManifest manifest(Path at, String name) throws IOException {
-    Path path = beside(at, BackupManifest.SUFFIX);
+    Path path = sibling(at, BackupManifest.SUFFIX);
     if (!Files.exists(path)) {
       return null;
     }
@@ -164,7 +164,7 @@ public final class BackupChain {
   }
 
   private void requireOnto(
-      @Nullable BackupManifest there,
+      @Nullable BackupManifest previous,
       @Nullable BackupManifest manifest,
       boolean incremental,
       String name) {
@@ -173,10 +173,10 @@ public final class BackupChain {
             ? "it is a full backup, which must be the first"
             : manifest == null
                 ? "it has no manifest, so it is incomplete"
-                : there == null
+                : previous == null
                     ? "the backup before it has no manifest: it is not a backup, or of an older"
                         + " version"
-                    : manifest.whyNotOnto(there);
+                    : manifest.whyNotOnto(previous);
     if (why != null) {
       throw new InvalidUseException(
           "The backup "
@@ -191,7 +191,7 @@ public final class BackupChain {
     for (String suffix : List.of(Storage.DATA, Storage.LOG, BackupManifest.PAGES)) {
       BackupManifest.Part part =
           manifest.files().stream().filter(f -> f.suffix().equals(suffix)).findFirst().orElse(null);
-      Path path = beside(at, suffix);
+      Path path = sibling(at, suffix);
       long expected = part == null ? -1 : part.bytes();
       long found = Files.exists(path) ? Files.size(path) : -1;
       String what =
@@ -208,7 +208,7 @@ public final class BackupChain {
         throw new CorruptionException(what + "checksum", -1, -1, part.crc(), crc(path));
       }
     }
-    if (Files.exists(beside(at, Storage.DOUBLE_WRITE))) {
+    if (Files.exists(sibling(at, Storage.DOUBLE_WRITE))) {
       throw new CorruptionException(
           "files of backup " + name + ": a double-write area, which backups do not have",
           -1,
@@ -231,7 +231,7 @@ public final class BackupChain {
 
   /** Replaces pages by changed ones, and the log. */
   private static void put(Path at, Path file) throws IOException {
-    Path changed = beside(at, BackupManifest.PAGES);
+    Path changed = sibling(at, BackupManifest.PAGES);
     try (RandomAccessFile in = new RandomAccessFile(changed.toFile(), "r");
         RandomAccessFile runs = new RandomAccessFile(changed.toFile(), "r");
         RandomAccessFile out = new RandomAccessFile(file.toFile(), "rw")) {
@@ -262,11 +262,11 @@ public final class BackupChain {
       throw new EOFException("The file of changed pages ends before its last page.");
     }
     Directories.delete(changed);
-    Path log = beside(at, Storage.LOG);
+    Path log = sibling(at, Storage.LOG);
     if (Files.exists(log)) {
-      Directories.move(log, beside(file, Storage.LOG), StandardCopyOption.REPLACE_EXISTING);
+      Directories.move(log, sibling(file, Storage.LOG), StandardCopyOption.REPLACE_EXISTING);
     } else {
-      Directories.delete(beside(file, Storage.LOG)); // the database was closed and needs no log
+      Directories.delete(sibling(file, Storage.LOG)); // the database was closed and needs no log
     }
   }
 }

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 @FunctionalInterface
 interface BackupSource {
   /** The suffixes of the files next to the data file of a closed or crashed database. */
-  List<String> BESIDE =
+  List<String> COMPANION_SUFFIXES =
       List.of(Storage.LOG, Storage.DOUBLE_WRITE, BackupManifest.SUFFIX, BackupManifest.PAGES);
 
   /**
@@ -43,11 +43,11 @@ interface BackupSource {
 
   static BackupSource at(Path path) throws IOException {
     if (Files.isDirectory(path)) {
-      return beside(dataFile(path));
+      return withCompanions(dataFile(path));
     }
     String name = String.valueOf(path.getFileName());
     if (name.endsWith(BackupManifest.PAGES)) {
-      return beside(path.resolveSibling(without(name, BackupManifest.PAGES)));
+      return withCompanions(path.resolveSibling(without(name, BackupManifest.PAGES)));
     }
     if (!Files.exists(path)) {
       throw new InvalidUseException("There is no backup " + path + ".");
@@ -57,7 +57,7 @@ interface BackupSource {
       archive = Tar.isHeader(in.readNBytes(Tar.BLOCK));
     }
     if (!archive) {
-      return beside(path);
+      return withCompanions(path);
     }
     return file -> {
       try (InputStream in = Files.newInputStream(path)) {
@@ -109,7 +109,7 @@ interface BackupSource {
   }
 
   /** Returns the backup that consists of a data file and the files next to it. */
-  private static BackupSource beside(Path data) {
+  private static BackupSource withCompanions(Path data) {
     return file -> {
       // The lock keeps writers out: a database that is open is not a backup.
       FileLock lock = Files.exists(data) ? FileLock.acquireShared(data) : null;
@@ -117,7 +117,7 @@ interface BackupSource {
         if (lock != null) {
           Directories.copy(data, file);
         }
-        for (String suffix : BESIDE) {
+        for (String suffix : COMPANION_SUFFIXES) {
           Path other = data.resolveSibling(data.getFileName() + suffix);
           if (Files.exists(other)) {
             Directories.copy(other, file.resolveSibling(file.getFileName() + suffix));
@@ -198,7 +198,7 @@ interface BackupSource {
       for (Map.Entry<String, Path> p : parts.entrySet()) {
         String suffix =
             p.getKey().startsWith(data.get(0)) ? p.getKey().substring(data.get(0).length()) : "?";
-        if (suffix.equals(Storage.DATA) || BESIDE.contains(suffix)) {
+        if (suffix.equals(Storage.DATA) || COMPANION_SUFFIXES.contains(suffix)) {
           Directories.move(p.getValue(), file.resolveSibling(file.getFileName() + suffix));
         }
       }

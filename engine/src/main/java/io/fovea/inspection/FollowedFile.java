@@ -91,7 +91,7 @@ public final class FollowedFile implements AutoCloseable {
     this.data = data;
     this.log = log;
     this.superblocks = new SuperblockFile(data, file);
-    Superblock s = superblocks.readBeside();
+    Superblock s = superblocks.readForeign();
     if (s == null) {
       throw new IncompatibleFormatException(
           file + " is no Fovea database yet: it is empty, or its making was cut short.");
@@ -112,7 +112,7 @@ public final class FollowedFile implements AutoCloseable {
     OpenFile.open(file).close(); // rejects files that are not databases
     Path logFile = file.resolveSibling(file.getFileName() + Storage.LOG);
     if (!Files.exists(logFile)) {
-      throw nothing(file.toString());
+      throw noChanges(file.toString());
     }
     FileView data = FileView.open(file);
     FileView log = null;
@@ -143,12 +143,12 @@ public final class FollowedFile implements AutoCloseable {
       String name, BlockDevice data, BlockDevice log, BooleanSupplier sync) {
     FollowedFile opened = new FollowedFile(name, data, log, sync);
     if (opened.superblock().changes() == 0) {
-      throw nothing(name);
+      throw noChanges(name);
     }
     return opened;
   }
 
-  private static InvalidUseException nothing(String file) {
+  private static InvalidUseException noChanges(String file) {
     return new InvalidUseException(
         "The log of "
             + file
@@ -177,19 +177,19 @@ public final class FollowedFile implements AutoCloseable {
           do {
             update(Long.MAX_VALUE);
             kept = kept();
-            tables = kept == Long.MAX_VALUE ? null : behindTables(kept, !start);
+            tables = kept == Long.MAX_VALUE ? null : afterTables(kept, !start);
           } while (tables == null && kept() != kept);
           if (tables == null) {
-            throw nothing(file);
+            throw noChanges(file);
           }
           long end = Math.max(tables.lsn(), records.durableLsn());
           begin(start ? tables : new ChangePoint(id, tables.tables(), end));
         });
   }
 
-  private @Nullable ChangePoint behindTables(long from, boolean last) {
+  private @Nullable ChangePoint afterTables(long from, boolean last) {
     try (DurableRecords all = records.records()) {
-      return ChangeReader.behindTables(file, all, from, id, last);
+      return ChangeReader.afterTables(file, all, from, id, last);
     }
   }
 
@@ -254,15 +254,15 @@ public final class FollowedFile implements AutoCloseable {
     long from = r.readLsn();
     List<LoggedCommit> some = new ArrayList<>();
     LoggedCommit next = r.next(() -> false);
-    long there = next == null ? durable() : 0;
+    long durable = next == null ? durable() : 0;
     for (long before = -1; next == null && records.durableLsn() > before; ) {
       before = records.durableLsn();
       records.update();
       next = r.next(() -> false);
     }
-    if (records.wholeLsn() < there) {
+    if (records.wholeLsn() < durable) {
       throw new CorruptionException(
-          "how far the log of " + file + " can be read", -1, -1, there, records.wholeLsn());
+          "how far the log of " + file + " can be read", -1, -1, durable, records.wholeLsn());
     }
     while (next != null) {
       some.add(next);
@@ -307,7 +307,7 @@ public final class FollowedFile implements AutoCloseable {
   // ------------------------------------------------------------------------------ what is kept
 
   private Superblock superblock() {
-    Superblock s = superblocks.readBeside();
+    Superblock s = superblocks.readForeign();
     if (s == null) {
       throw new CorruptionException("superblocks of " + file + " that are whole", -1, -1, 1, 0);
     }

@@ -226,7 +226,8 @@ public final class Inspection implements AutoCloseable {
       return false;
     }
     StoreConfig how =
-        config.toLookAt("inspect " + file.getFileName(), superblock.pageSize(), superblock.clean());
+        config.forInspection(
+            "inspect " + file.getFileName(), superblock.pageSize(), superblock.clean());
     try {
       opened(Opening.on(storage, how, Schema.CATALOG), whole);
       return true;

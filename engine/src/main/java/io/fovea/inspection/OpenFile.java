@@ -59,7 +59,7 @@ public final class OpenFile implements AutoCloseable {
     boolean done = false;
     try {
       BlockDevice data = storage.open(Storage.DATA);
-      Superblock superblock = new SuperblockFile(data, file.toString()).readBeside();
+      Superblock superblock = new SuperblockFile(data, file.toString()).readForeign();
       if (superblock == null) {
         throw new IncompatibleFormatException(
             file + " is no Fovea database yet: it is empty, or its making was cut short.");
@@ -85,7 +85,7 @@ public final class OpenFile implements AutoCloseable {
   // --------------------------------------------------------------------------------------- copy
 
   /**
-   * Copies a database that a process may have open, as {@link Backup#beside} does.
+   * Copies a database that a process may have open, as {@link Backup#copyForeign} does.
    *
    * @param file the data file
    * @param begin begins a backup; called for each attempt
@@ -102,7 +102,7 @@ public final class OpenFile implements AutoCloseable {
           BlockDevice log = Files.exists(logFile) ? FileView.open(logFile) : null;
           Backup backup = begin.get()) {
         SuperblockFile superblocks = new SuperblockFile(data, file.toString());
-        Backup.Result result = backup.beside(data, log, () -> read(superblocks));
+        Backup.Result result = backup.copyForeign(data, log, () -> read(superblocks));
         if (result != null) {
           return result;
         }
@@ -126,7 +126,7 @@ public final class OpenFile implements AutoCloseable {
   }
 
   private static Superblock read(SuperblockFile file) {
-    Superblock superblock = file.readBeside();
+    Superblock superblock = file.readForeign();
     if (superblock == null) {
       throw new IncompatibleFormatException(
           file.path() + " is no Fovea database yet: it is empty, or its making was cut short.");

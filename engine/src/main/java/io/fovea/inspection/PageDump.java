@@ -88,7 +88,7 @@ final class PageDump {
     out.put("count", node.count());
     out.put("prefix", node.prefix());
     out.put("usedBytes", node.usedBytes());
-    out.put("roomBytes", node.roomBytes());
+    out.put("capacityBytes", node.capacityBytes());
     out.put("deadBytes", node.dead());
     if (node.isLeaf()) {
       out.put("next", node.next());

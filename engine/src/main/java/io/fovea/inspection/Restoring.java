@@ -67,14 +67,14 @@ public final class Restoring {
   private FileFindings run(BackupChain backups) {
     for (String suffix :
         List.of(Storage.DATA, Storage.LOG, Storage.DOUBLE_WRITE, Storage.TIMESTAMPS, FOLDER)) {
-      Path there = file.resolveSibling(file.getFileName() + suffix);
-      if (Files.exists(there)) {
+      Path existing = file.resolveSibling(file.getFileName() + suffix);
+      if (Files.exists(existing)) {
         throw new InvalidUseException(
             suffix.equals(FOLDER)
-                ? there
+                ? existing
                     + " belongs to another restore. Wait for it, or delete the folder if that"
                     + " restore was interrupted, and retry."
-                : there + " exists, and a restore overwrites nothing. Restore to another name.");
+                : existing + " exists, and a restore overwrites nothing. Restore to another name.");
       }
     }
     try {
@@ -103,7 +103,7 @@ public final class Restoring {
   /** Opens and closes the copy, which afterwards needs no log. */
   private void recover(Path copy, Superblock found) {
     StoreConfig how =
-        config.toLookAt("restore " + file.getFileName(), found.pageSize(), found.clean());
+        config.forInspection("restore " + file.getFileName(), found.pageSize(), found.clean());
     Store store = Opening.open(copy, how, Schema.CATALOG);
     Schema schema = null;
     boolean done = false;

@@ -71,7 +71,7 @@ public final class Verification {
           (id, root, from, to) -> v.census.deferred("a dropped tree", id, root);
       DeferredDrops.forEach(store.catalog(), deferred);
       schema.forEachDropped(deferred);
-      v.census.rest();
+      v.census.finish();
     }
     return new Result(
         store.pool().allocatorState().highWater(),
@@ -82,7 +82,7 @@ public final class Verification {
   }
 
   private void table(TableCore table) {
-    String what = "table " + table.shown();
+    String what = "table " + table.displayName();
     records += tree(what, table.tree);
     IndexCore[] indexes =
         Arrays.stream(table.indexes()).filter(i -> i.stage.isComplete()).toArray(IndexCore[]::new);
@@ -245,9 +245,9 @@ public final class Verification {
     while (true) {
       tree.find(entry, 0, len, p);
       int n = p.found ? tree.copyValue(p, found, 0, (int) found.byteSize()) : 0;
-      boolean there = p.found;
+      boolean exists = p.found;
       if (n >= 0 && tree.valid(p)) {
-        return there
+        return exists
             && index.hints.keyLength(n) == kLen
             && Mem.equal(found, 0, kLen, k, kOff, kLen);
       }

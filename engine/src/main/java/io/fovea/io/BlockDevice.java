@@ -115,21 +115,22 @@ public interface BlockDevice extends AutoCloseable {
   }
 
   /**
-   * Lends the calling thread a ring for reads, until {@link ReadRing#giveBack}.
+   * Gives the calling thread exclusive use of a ring for reads, until {@link
+   * ReadRing#releaseBorrowed}.
    *
    * @param completion called at the end of each read, see {@link ReadRing}
-   * @return null if none is available: the device has no rings, all are lent, the thread is virtual
-   *     and must not wait in a system call, or the device is closed
+   * @return null if none is available: the device has no rings, all are in use, the thread is
+   *     virtual and must not wait in a system call, or the device is closed
    */
-  default @Nullable ReadRing lend(IoBatch.Completion completion) {
+  default @Nullable ReadRing acquireReadRing(IoBatch.Completion completion) {
     return null;
   }
 
   /**
-   * Ends finished reads in lent rings that their borrowers have yet to reap, for a thread that
+   * Ends finished reads in acquired rings that their users have yet to reap, for a thread that
    * waits for one of them and does not know whose it is. Does not wait.
    */
-  default void endLent() {}
+  default void reapReadRings() {}
 
   /**
    * Makes all writes before the call durable, with the metadata needed to find them.

@@ -253,7 +253,7 @@ final class DeviceFile {
   boolean worthAnother(int errno, int fd) {
     return errno == Errno.EINTR
         || errno == Errno.EAGAIN
-        || errno == Errno.EINVAL && (file.fd() != fd || file.direct() && file.giveUpDirect());
+        || errno == Errno.EINVAL && (file.fd() != fd || file.direct() && file.disableDirect());
   }
 
   /** Returns whether a short transfer that ended here met the end of the file. */

@@ -112,7 +112,7 @@ public final class Directories {
 
   private static Path syncNow(Path directory) {
     if (!Mem.isRaw() || !(Libc.probe() instanceof Availability.Available)) {
-      Threads.undisturbed("fovea-sync", () -> byChannel(directory));
+      Threads.callUninterrupted("fovea-sync", () -> byChannel(directory));
       return directory;
     }
     int fd = FileCalls.open(directory.toString(), FileCalls.O_RDONLY | FileCalls.O_CLOEXEC, 0);

@@ -81,10 +81,10 @@ public final class FileLock implements AutoCloseable {
   private static final Map<Object, Held> HELD = new HashMap<>();
 
   /** The lock file, open. */
-  private record Beside(RandomAccessFile file, java.nio.channels.FileLock lock) {}
+  private record LockFile(RandomAccessFile file, java.nio.channels.FileLock lock) {}
 
   /** The locks of one file without native access. */
-  private record Locks(@Nullable RandomAccessFile data, @Nullable Beside beside) {
+  private record Locks(@Nullable RandomAccessFile data, @Nullable LockFile lockFile) {
     /** Another class loader holds them. */
     static final Locks NONE = new Locks(null, null);
   }
@@ -109,12 +109,12 @@ public final class FileLock implements AutoCloseable {
           return;
         }
         HELD.remove(key);
-        Beside beside = locks.beside;
-        if (beside != null) {
-          if (!shared || isUnused(beside)) {
+        LockFile lockFile = locks.lockFile;
+        if (lockFile != null) {
+          if (!shared || isUnused(lockFile)) {
             delete(note);
           }
-          FileLock.close(beside.file);
+          FileLock.close(lockFile.file);
         }
         FileLock.close(locks.data);
         unclaim(key);
@@ -122,13 +122,13 @@ public final class FileLock implements AutoCloseable {
     }
 
     /** If the lock file was a reader's and no other reader holds it, locks it and returns true. */
-    private static boolean isUnused(Beside beside) {
+    private static boolean isUnused(LockFile lockFile) {
       try {
-        if (beside.file.length() > 0) {
+        if (lockFile.file.length() > 0) {
           return false; // left by a writer that was killed: the next writer has to find it
         }
-        beside.lock.release();
-        return tryLock(beside.file, false) != null;
+        lockFile.lock.release();
+        return tryLock(lockFile.file, false) != null;
       } catch (IOException | RuntimeException e) { // for example a file opened read-only
         LOG.log(Level.DEBUG, "The file of a lock stays", e);
         return false;
@@ -143,16 +143,16 @@ public final class FileLock implements AutoCloseable {
   private final int fd;
 
   /** The lock file's descriptor; -1 for none. */
-  private final int besideFd;
+  private final int lockFileFd;
 
   private final @Nullable Held held;
   private @Nullable OverlayStorage covered;
   private boolean closed;
 
-  private FileLock(@Nullable Path note, int fd, int besideFd, @Nullable Held held) {
+  private FileLock(@Nullable Path note, int fd, int lockFileFd, @Nullable Held held) {
     this.note = note;
     this.fd = fd;
-    this.besideFd = besideFd;
+    this.lockFileFd = lockFileFd;
     this.held = held;
   }
 
@@ -232,7 +232,7 @@ public final class FileLock implements AutoCloseable {
     if (fd < 0) {
       throw DeviceFile.openFailed(file, -fd);
     }
-    int beside = -1;
+    int lockFile = -1;
     boolean done = false;
     try {
       int result =
@@ -244,7 +244,7 @@ public final class FileLock implements AutoCloseable {
         throw DeviceFile.openFailed(file, -result);
       }
       Path note = noteOf(file);
-      beside = lockBeside(file, note, shared);
+      lockFile = acquireLockFile(file, note, shared);
       // Another opener may have created the file, failed, and removed it before this lock was
       // taken.
       if (shared || Files.exists(file)) {
@@ -253,12 +253,12 @@ public final class FileLock implements AutoCloseable {
           write(note);
         }
         done = true;
-        return new FileLock(shared ? null : note, fd, beside, null);
+        return new FileLock(shared ? null : note, fd, lockFile, null);
       }
     } finally {
       if (!done) {
-        if (beside >= 0) {
-          unlock(beside);
+        if (lockFile >= 0) {
+          unlock(lockFile);
         }
         unlock(fd);
       }
@@ -267,7 +267,7 @@ public final class FileLock implements AutoCloseable {
   }
 
   /** Returns the descriptor of the lock file, locked; -1 if it cannot be opened. */
-  private static int lockBeside(Path file, Path note, boolean shared) {
+  private static int acquireLockFile(Path file, Path note, boolean shared) {
     while (true) {
       int flags = shared ? FileCalls.O_RDONLY : FileCalls.O_RDWR | FileCalls.O_CREAT;
       int fd = FileCalls.open(note.toString(), flags | FileCalls.O_CLOEXEC, 0666);
@@ -343,25 +343,25 @@ public final class FileLock implements AutoCloseable {
   private static Locks locks(Path file, @Nullable RandomAccessFile made, boolean shared)
       throws IOException {
     RandomAccessFile data = made == null ? open(file, shared) : made;
-    Beside beside = null;
+    LockFile lockFile = null;
     boolean done = false;
     try {
       if (tryLock(data, shared) == null) {
         throw new DatabaseLockedException(file.toString(), holder(noteOf(file)));
       }
-      beside = lockedBeside(file, noteOf(file), shared);
-      if (!shared && beside != null) {
-        byte[] found = new byte[(int) Math.min(beside.file.length(), NOTE_BYTES_MAX)];
-        beside.file.readFully(found);
+      lockFile = tryAcquireLockFile(file, noteOf(file), shared);
+      if (!shared && lockFile != null) {
+        byte[] found = new byte[(int) Math.min(lockFile.file.length(), NOTE_BYTES_MAX)];
+        lockFile.file.readFully(found);
         requireNoOther(file, living(new String(found, StandardCharsets.US_ASCII), true));
-        beside.file.setLength(0);
-        beside.file.write(OwnProcess.text().getBytes(StandardCharsets.US_ASCII));
+        lockFile.file.setLength(0);
+        lockFile.file.write(OwnProcess.text().getBytes(StandardCharsets.US_ASCII));
       }
       done = true;
-      return new Locks(data, beside);
+      return new Locks(data, lockFile);
     } finally {
       if (!done) {
-        close(beside == null ? null : beside.file);
+        close(lockFile == null ? null : lockFile.file);
         close(data);
       }
     }
@@ -382,10 +382,10 @@ public final class FileLock implements AutoCloseable {
    * <p>Its key before and after locking shows whether it has kept its name: while it is open, no
    * other file gets this key.
    */
-  private static @Nullable Beside lockedBeside(Path data, Path note, boolean shared)
+  private static @Nullable LockFile tryAcquireLockFile(Path data, Path note, boolean shared)
       throws IOException {
     while (true) {
-      RandomAccessFile file = openBeside(note, shared);
+      RandomAccessFile file = openLockFile(note, shared);
       if (file == null) {
         return null;
       }
@@ -399,7 +399,7 @@ public final class FileLock implements AutoCloseable {
         }
         done = Files.exists(note) && Objects.equals(before, key(note));
         if (done) {
-          return new Beside(file, lock);
+          return new LockFile(file, lock);
         }
       } finally {
         if (!done) {
@@ -409,7 +409,7 @@ public final class FileLock implements AutoCloseable {
     }
   }
 
-  private static @Nullable RandomAccessFile openBeside(Path note, boolean shared) {
+  private static @Nullable RandomAccessFile openLockFile(Path note, boolean shared) {
     for (String mode : shared ? new String[] {"rw", "r"} : new String[] {"rw"}) {
       try {
         return new RandomAccessFile(note.toFile(), mode);
@@ -593,8 +593,8 @@ public final class FileLock implements AutoCloseable {
     if (note != null) {
       delete(note);
     }
-    if (besideFd >= 0) {
-      unlock(besideFd);
+    if (lockFileFd >= 0) {
+      unlock(lockFileFd);
     }
     unlock(fd);
   }

@@ -53,18 +53,18 @@ public final class FileStorage implements Storage {
   @Override
   public BlockDevice open(String suffix) {
     Path path = path(suffix);
-    boolean there = Files.exists(path);
+    boolean exists = Files.exists(path);
     // The log and the double-write area are written by one thread that has no other work: its own
     // system call saves a hand-over, and a ring's sync would take another kernel thread.
-    if (!there && !suffix.equals(DATA)) {
+    if (!exists && !suffix.equals(DATA)) {
       createAsData(path);
     }
     boolean pages = suffix.equals(DATA) || suffix.equals(TIMESTAMPS);
-    BlockDevice device = device(path, there, pages ? options : options.kind(Io.POSIX));
+    BlockDevice device = device(path, exists, pages ? options : options.kind(Io.POSIX));
     boolean done = false;
     try {
       // The lock creates the data file before it is opened here: an empty file is a new one.
-      if (!there || device.size() == 0) {
+      if (!exists || device.size() == 0) {
         syncDirectory(path);
         Path led = real(path); // elsewhere if the name is a link
         if (!led.equals(path)) {
@@ -80,8 +80,8 @@ public final class FileStorage implements Storage {
     }
   }
 
-  private static BlockDevice device(Path path, boolean there, DeviceConfig how) {
-    if (there) {
+  private static BlockDevice device(Path path, boolean exists, DeviceConfig how) {
+    if (exists) {
       return Devices.open(path, how);
     }
     try {

@@ -38,7 +38,7 @@ final class JdkFile implements RawFile {
       this.file = file;
     }
 
-    byte[] room(long len) {
+    byte[] buffer(long len) {
       if (bytes.length < Math.min(len, CHUNK)) {
         bytes = new byte[(int) Math.min(CHUNK, Math.max(len, 4096))];
       }
@@ -159,7 +159,7 @@ final class JdkFile implements RawFile {
   public long pread(MemorySegment seg, long segOff, long len, long offset) {
     Handle h = take();
     try {
-      byte[] bytes = h.room(len);
+      byte[] bytes = h.buffer(len);
       h.file.seek(offset);
       int n = h.file.read(bytes, 0, (int) Math.min(len, bytes.length));
       if (n <= 0) {
@@ -186,7 +186,7 @@ final class JdkFile implements RawFile {
 
   private static long write(Handle h, MemorySegment seg, long segOff, long len, long offset) {
     try {
-      byte[] bytes = h.room(len);
+      byte[] bytes = h.buffer(len);
       int n = (int) Math.min(len, bytes.length);
       MemorySegment.copy(seg, ValueLayout.JAVA_BYTE, segOff, bytes, 0, n);
       h.file.seek(offset);
@@ -281,7 +281,7 @@ final class JdkFile implements RawFile {
   }
 
   @Override
-  public boolean giveUpDirect() {
+  public boolean disableDirect() {
     return true;
   }
 

@@ -182,7 +182,7 @@ final class LibcFile implements RawFile {
   }
 
   @Override
-  public synchronized boolean giveUpDirect() {
+  public synchronized boolean disableDirect() {
     if (!direct) {
       return true;
     }

@@ -53,7 +53,7 @@ public final class OverlayStorage implements Storage, AutoCloseable {
       device = new OverlayDevice(path.toString(), below ? FileView.open(path) : null, BLOCK_BYTES);
       devices.put(suffix, device);
     }
-    return new Lent(device);
+    return new SharedDevice(device);
   }
 
   @Override
@@ -86,10 +86,10 @@ public final class OverlayStorage implements Storage, AutoCloseable {
   }
 
   /** A handle on a device; closing it keeps the contents. */
-  private static final class Lent implements BlockDevice {
+  private static final class SharedDevice implements BlockDevice {
     private final OverlayDevice device;
 
-    Lent(OverlayDevice device) {
+    SharedDevice(OverlayDevice device) {
       this.device = device;
     }
 

@@ -67,7 +67,7 @@ interface RawFile {
    *
    * @return whether the transfer should be retried
    */
-  boolean giveUpDirect();
+  boolean disableDirect();
 
   /** Returns the descriptor that transfers use now, or -1 if there is none. */
   int fd();

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * itself, without another thread in between.
  *
  * <pre>
- *   borrower     lend ─► read(slot) ... read(slot) ─► drive ─► ... ─► drive(wait) ─► giveBack
+ *   borrower     acquire ─► read(slot) ... read(slot) ─► drive ─► ... ─► drive(wait) ─► releaseBorrowed
  *                                                      │ lock, submit, reap, unlock
  *   another                                            ▼
  *   (waits for   ───────────────────────────────► endReads: lock if it is free, reap, unlock
@@ -28,11 +28,11 @@ import org.jspecify.annotations.Nullable;
  * them. While the borrower is in {@link #drive}, the borrower reaps them: it returns from the
  * kernel with each completion. While it is elsewhere, perhaps waiting for something that only
  * another thread can provide, the lock is free, and any thread that waits for a read may end it
- * ({@link BlockDevice#endLent}). So a read needs only the device and the thread that waits for it,
- * the borrower may wait for anything, and there is no cycle. For this reason the ring has no single
- * issuer, and completions do not wait for the submitting thread: without DEFER_TASKRUN the kernel
- * posts them when that thread next passes through the kernel, asleep (it is woken), by a system
- * call or by a timer tick.
+ * ({@link BlockDevice#reapReadRings}). So a read needs only the device and the thread that waits
+ * for it, the borrower may wait for anything, and there is no cycle. For this reason the ring has
+ * no single issuer, and completions do not wait for the submitting thread: without DEFER_TASKRUN
+ * the kernel posts them when that thread next passes through the kernel, asleep (it is woken), by a
+ * system call or by a timer tick.
  *
  * <p>Other threads never submit: to the kernel, a request belongs to the thread that submits it,
  * and would be cancelled with that thread. The borrower submits everything it has added before it
@@ -45,14 +45,14 @@ import org.jspecify.annotations.Nullable;
  * more than a block go straight to their destination, as do all reads if the kernel refuses to pin
  * memory.
  *
- * <p><b>Memory order.</b> The ring, {@code underWay} and {@code strays} are guarded by the lock,
- * which is taken by a compare-and-set and released by a release store. The borrower writes the
- * description of a slot before it locks to submit the slot, and not again before {@code completion}
- * has reported its end, which must establish an order with the borrower.
+ * <p><b>Memory order.</b> The ring, {@code inFlight} and {@code endedByOthers} are guarded by the
+ * lock, which is taken by a compare-and-set and released by a release store. The borrower writes
+ * the description of a slot before it locks to submit the slot, and not again before {@code
+ * completion} has reported its end, which must establish an order with the borrower.
  *
  * <p>Errors and short reads are rare; the read is then repeated by system call ({@link
  * DeviceFile#read}), which handles the end of the file and a file that refuses direct transfers. If
- * the ring itself fails, its reads end with EIO, and the ring is not lent again.
+ * the ring itself fails, its reads end with EIO, and the ring is not acquired again.
  *
  * @since 0.1.0
  */
@@ -69,16 +69,16 @@ public final class ReadRing {
   private static final int LANDING = 0;
 
   private static final int SPINS = 64;
-  private static final String NOT_LENT = "the ring is not lent, or was already returned";
+  private static final String NOT_BORROWED = "the ring is not acquired, or was already released";
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
   private static final VarHandle LOCKED;
-  private static final VarHandle LENT;
+  private static final VarHandle BORROWED;
 
   static {
     try {
       MethodHandles.Lookup lookup = MethodHandles.lookup();
       LOCKED = lookup.findVarHandle(ReadRing.class, "locked", boolean.class);
-      LENT = lookup.findVarHandle(ReadRing.class, "lent", boolean.class);
+      BORROWED = lookup.findVarHandle(ReadRing.class, "borrowed", boolean.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -88,7 +88,7 @@ public final class ReadRing {
   private final DeviceFile file;
 
   @SuppressWarnings("unused") // through LENT
-  private volatile boolean lent;
+  private volatile boolean borrowed;
 
   @SuppressWarnings("unused") // through LOCKED
   private volatile boolean locked;
@@ -104,10 +104,10 @@ public final class ReadRing {
   private final long[] userData = new long[DEPTH];
   private final int[] results = new int[DEPTH];
   private final boolean[] active = new boolean[DEPTH];
-  private int underWay;
+  private int inFlight;
 
   /** Reads that another thread has ended since the borrower last checked. */
-  private int strays;
+  private int endedByOthers;
 
   private volatile boolean broken;
 
@@ -144,7 +144,7 @@ public final class ReadRing {
   // -------------------------------------------------------------------------------- borrowing
 
   boolean borrow(IoBatch.Completion by) {
-    if (lent || broken || !LENT.compareAndSet(this, false, true)) {
+    if (borrowed || broken || !BORROWED.compareAndSet(this, false, true)) {
       return false;
     }
     completion = by;
@@ -152,22 +152,22 @@ public final class ReadRing {
   }
 
   /** Ends the loan. Called by the borrower with no read in progress. */
-  public void giveBack() {
-    assert lent : NOT_LENT;
+  public void releaseBorrowed() {
+    assert borrowed : NOT_BORROWED;
     if (addedSize != 0) {
       throw new IllegalStateException(
           "Drive the ring first; reads added and not submitted: " + addedSize + ".");
     }
     // Another thread may still be ending the last read.
     lock();
-    int left = underWay;
-    strays = 0;
+    int left = inFlight;
+    endedByOthers = 0;
     unlock();
     if (left != 0) {
       throw new IllegalStateException("Await the reads first; reads in progress: " + left + ".");
     }
     completion = null;
-    LENT.setRelease(this, false);
+    BORROWED.setRelease(this, false);
     device.leave();
   }
 
@@ -203,7 +203,7 @@ public final class ReadRing {
    * @param len the number of bytes
    */
   public void read(int slot, long offset, MemorySegment seg, long segOff, int len) {
-    assert lent : NOT_LENT;
+    assert borrowed : NOT_BORROWED;
     offsets[slot] = offset;
     addresses[slot] = seg.address() + Objects.checkFromIndexSize(segOff, len, seg.byteSize());
     lengths[slot] = len;
@@ -217,11 +217,11 @@ public final class ReadRing {
    *     whose end was not yet known
    */
   public void drive(boolean wait) {
-    assert lent : NOT_LENT;
+    assert borrowed : NOT_BORROWED;
     lock();
     try {
-      boolean sleep = wait && strays == 0;
-      strays = 0;
+      boolean sleep = wait && endedByOthers == 0;
+      endedByOthers = 0;
       if (broken) {
         takeAdded();
         endAll();
@@ -242,7 +242,7 @@ public final class ReadRing {
 
   private void submit(boolean sleep) {
     fill();
-    if (underWay == 0) {
+    if (inFlight == 0) {
       return;
     }
     do {
@@ -270,21 +270,27 @@ public final class ReadRing {
   }
 
   private boolean request(int target, int slot) {
-    MemorySegment first = landing(slot);
+    MemorySegment first = bounceSegment(slot);
     return first == null
         ? ring.read(target, addresses[slot], lengths[slot], offsets[slot], slot)
         : ring.readFixed(
-            target, first.address() + landed(slot), lengths[slot], offsets[slot], LANDING, slot);
+            target,
+            first.address() + bounceOffset(slot),
+            lengths[slot],
+            offsets[slot],
+            LANDING,
+            slot);
   }
 
   /**
-   * Returns the memory in which a slot's read lands, at {@link #landed}; null if it goes directly.
+   * Returns the memory in which a slot's read lands, at {@link #bounceOffset}; null if it goes
+   * directly.
    */
-  private @Nullable MemorySegment landing(int slot) {
+  private @Nullable MemorySegment bounceSegment(int slot) {
     return lengths[slot] <= DeviceFile.BLOCK ? landing : null;
   }
 
-  private static long landed(int slot) {
+  private static long bounceOffset(int slot) {
     return (long) slot * DeviceFile.BLOCK;
   }
 
@@ -293,7 +299,7 @@ public final class ReadRing {
     for (int i = 0; i < n; i++) {
       active[added[i]] = true;
     }
-    underWay += n;
+    inFlight += n;
     addedSize = 0;
     return n;
   }
@@ -302,10 +308,10 @@ public final class ReadRing {
 
   /** Ends finished reads, on a thread that waits for one. */
   void endReads() {
-    if (lent && tryLock()) {
+    if (borrowed && tryLock()) {
       try {
-        if (!broken && underWay > 0) {
-          strays += Math.max(0, reap());
+        if (!broken && inFlight > 0) {
+          endedByOthers += Math.max(0, reap());
         }
       } finally {
         unlock();
@@ -321,16 +327,16 @@ public final class ReadRing {
     }
     for (int i = 0; i < n; i++) {
       int slot = (int) userData[i];
-      end(slot, results[i] == lengths[slot] ? bring(slot) : again(slot));
+      end(slot, results[i] == lengths[slot] ? copyFromBounce(slot) : again(slot));
     }
     return n;
   }
 
   /** Copies a block from where it landed to its destination. */
-  private int bring(int slot) {
-    MemorySegment from = landing(slot);
+  private int copyFromBounce(int slot) {
+    MemorySegment from = bounceSegment(slot);
     if (from != null) {
-      MemorySegment.copy(from, landed(slot), EVERYTHING, addresses[slot], lengths[slot]);
+      MemorySegment.copy(from, bounceOffset(slot), EVERYTHING, addresses[slot], lengths[slot]);
     }
     return 0;
   }
@@ -345,13 +351,13 @@ public final class ReadRing {
 
   private void end(int slot, int errno) {
     active[slot] = false;
-    underWay--;
+    inFlight--;
     device.stats().record(IoOp.READ, lengths[slot], errno);
     try {
       Objects.requireNonNull(completion).ended(slot, errno);
     } catch (RuntimeException | Error e) {
       // The reaping thread survives any exception.
-      Threads.tell(LOG, Level.ERROR, "The end of a read of ", device.name(), " failed", e);
+      Threads.logSafely(LOG, Level.ERROR, "The end of a read of ", device.name(), " failed", e);
     }
   }
 
@@ -367,7 +373,7 @@ public final class ReadRing {
     } finally {
       endAll();
     }
-    Threads.tell(LOG, Level.ERROR, "A ring of ", device.name(), " has failed", e);
+    Threads.logSafely(LOG, Level.ERROR, "A ring of ", device.name(), " has failed", e);
   }
 
   private void endAll() {

@@ -221,13 +221,13 @@ final class RingPoller {
     while (true) {
       arm(ring);
       take(ring);
-      boolean roomForMore = free > 0;
+      boolean hasSpace = free > 0;
       if (stopping && free == depth && !wakeArmed && queue.isEmpty()) {
         return;
       }
-      asleep = roomForMore;
+      asleep = hasSpace;
       // Sees a batch that came before asleep was set; a later one wakes this thread.
-      boolean wait = !roomForMore || queue.isEmpty();
+      boolean wait = !hasSpace || queue.isEmpty();
       int result = wait ? ring.submitAndWait(1) : ring.submit();
       asleep = false;
       if (result < 0 && result != -Errno.EAGAIN && result != -Errno.EBUSY) {
@@ -412,6 +412,6 @@ final class RingPoller {
       fail(rest, currentNext);
     }
     emptyQueue();
-    Threads.tell(LOG, Level.ERROR, "The io_uring of ", device.name(), " has failed", t);
+    Threads.logSafely(LOG, Level.ERROR, "The io_uring of ", device.name(), " has failed", t);
   }
 }

@@ -8,12 +8,12 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rings that a device lends to reading threads: created when they are first needed, kept until
- * the device is closed.
+ * The rings of a device for reading threads: created when they are first needed, kept until the
+ * device is closed.
  *
- * <p>Because rings are lent, not owned, their number is bounded by the threads that read many pages
- * at the same time, and a thread leaves nothing behind when it ends. A thread starts its search at
- * a slot that depends on its id, so it tends to get the same ring again.
+ * <p>Because rings are pooled, not owned by a thread, their number is bounded by the threads that
+ * read many pages at the same time, and a thread leaves nothing behind when it ends. A thread
+ * starts its search at a slot that depends on its id, so it tends to get the same ring again.
  *
  * <p>A thread that has a ring is inside the device's gate, and so is a thread that ends the reads
  * of others: no ring is in use when the rings are closed.
@@ -23,7 +23,7 @@ final class RingPool {
 
   /**
    * The maximum number of rings. Each takes 256 KiB for reads to land in, and about 20 KiB more.
-   * When all are lent, a thread uses the pollers.
+   * When all are in use, a thread uses the pollers.
    */
   private static final int RINGS_MAX = 16;
 
@@ -43,8 +43,8 @@ final class RingPool {
     this.file = file;
   }
 
-  /** Lends a ring; see {@link BlockDevice#lend}. */
-  @Nullable ReadRing lend(IoBatch.Completion completion) {
+  /** Acquires a ring; see {@link BlockDevice#acquireReadRing}. */
+  @Nullable ReadRing acquire(IoBatch.Completion completion) {
     Thread thread = Thread.currentThread();
     if (thread.isVirtual() || !device.tryEnter()) {
       return null;
@@ -97,7 +97,7 @@ final class RingPool {
     return landing.segment().asSlice((long) i * ReadRing.LANDING_BYTES, ReadRing.LANDING_BYTES);
   }
 
-  /** Ends finished reads; see {@link BlockDevice#endLent}. */
+  /** Ends finished reads; see {@link BlockDevice#reapReadRings}. */
   void endReads() {
     if (!device.tryEnter()) {
       return;

@@ -30,7 +30,7 @@ final class UringDevice extends AbstractBlockDevice {
   private final RingPoller[] pollers;
   private final Workers workers;
   private final boolean lonePread;
-  private final RingPool lent;
+  private final RingPool ringPool;
 
   private UringDevice(
       DeviceConfig options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
@@ -38,7 +38,7 @@ final class UringDevice extends AbstractBlockDevice {
     this.file = file;
     this.lonePread = options.lonePread();
     this.workers = new Workers(String.valueOf(file.path().getFileName()), options.workers());
-    this.lent = new RingPool(this, file);
+    this.ringPool = new RingPool(this, file);
     this.pollers = new RingPoller[options.pollers()];
     for (int i = 0; i < pollers.length; i++) {
       pollers[i] =
@@ -215,13 +215,13 @@ final class UringDevice extends AbstractBlockDevice {
   }
 
   @Override
-  public @Nullable ReadRing lend(IoBatch.Completion completion) {
-    return lent.lend(completion);
+  public @Nullable ReadRing acquireReadRing(IoBatch.Completion completion) {
+    return ringPool.acquire(completion);
   }
 
   @Override
-  public void endLent() {
-    lent.endReads();
+  public void reapReadRings() {
+    ringPool.endReads();
   }
 
   /** Ends an entry. For pollers; afterwards the batch may belong to its owner again. */
@@ -241,7 +241,7 @@ final class UringDevice extends AbstractBlockDevice {
   @Override
   protected void closeNow() {
     stop();
-    lent.close();
+    ringPool.close();
     file.close();
   }
 }

@@ -4,7 +4,7 @@
  * <pre>
  *   BlockDevice    reads, writes, syncs                    IoBatch      many operations together
  *   Devices        which device is opened, and why         IoErrors     meanings of errors
- *   UringDevice    io_uring ─ RingPoller (its thread)      ReadRing     a ring that is lent to a thread
+ *   UringDevice    io_uring ─ RingPoller (its thread)      ReadRing     a ring that one thread uses at a time
  *   PosixDevice    positioned reads and writes ─ Workers (its threads)
  *   MemoryDevice   no file                                 OverlayDevice  a private copy in memory
  *   LibcFile, JdkFile       a file with native access, and without

@@ -63,7 +63,7 @@ final class AddressSpace {
       return roundUp(next + NativeRegion.GUARD_BYTES, NativeRegion.HUGE_PAGE_BYTES);
     }
 
-    boolean hasRoom(long length) {
+    boolean hasSpace(long length) {
       return limit != 0 && nextStart() + length + NativeRegion.GUARD_BYTES <= limit;
     }
 
@@ -73,13 +73,13 @@ final class AddressSpace {
   }
 
   /** The location of a region, with the range that it owns. */
-  static final class Place {
+  static final class Region {
     private final Chunk chunk;
     private final long start;
     private final long end;
     private final AtomicBoolean released = new AtomicBoolean();
 
-    private Place(Chunk chunk, long start, long end) {
+    private Region(Chunk chunk, long start, long end) {
       this.chunk = chunk;
       this.start = start;
       this.end = end;
@@ -107,12 +107,12 @@ final class AddressSpace {
    * @param name the purpose of the region, for messages
    * @throws OutOfMemoryError if there is not enough address space
    */
-  static Place take(long length, String name) {
+  static Region take(long length, String name) {
     Chunk done = null;
-    Place place;
+    Region region;
     synchronized (AddressSpace.class) {
       Chunk from = current;
-      if (!from.hasRoom(length)) {
+      if (!from.hasSpace(length)) {
         from = map(length, name);
         if (from.limit - from.start <= CHUNK_BYTES) {
           current.usedUp = true;
@@ -128,12 +128,12 @@ final class AddressSpace {
       from.regions++;
       // No other region begins before the next huge page, so the space up to there is unused.
       long ownEnd = Math.min(roundUp(end, NativeRegion.HUGE_PAGE_BYTES), from.limit);
-      place = new Place(from, start, ownEnd);
+      region = new Region(from, start, ownEnd);
     }
     if (done != null) {
       replace(done.start, done.limit);
     }
-    return place;
+    return region;
   }
 
   /** Replaces a used-up chunk when its last region is released. */

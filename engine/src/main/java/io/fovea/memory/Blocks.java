@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  *       meaningless bytes or zeros: the rule of {@link NativeRegion}.
  *   <li>Neither the Java heap nor MaxDirectMemorySize limits this memory, only the callers' own
  *       budgets.
- *   <li>{@link #give} allocates nothing and does not fail: the list entry of a block is allocated
- *       together with the block.
+ *   <li>{@link #release} allocates nothing and does not fail: the list entry of a block is
+ *       allocated together with the block.
  *   <li>The contents of a block are undefined.
  * </ul>
  *
@@ -81,7 +81,7 @@ public final class Blocks {
     int made;
 
     /** Makes space to list one more block, in either stack. */
-    void room() {
+    void ensureCapacity() {
       if (made == kept.length) {
         MemorySegment[] more = Arrays.copyOf(kept, 2 * made);
         dry = Arrays.copyOf(dry, 2 * made);
@@ -156,7 +156,7 @@ public final class Blocks {
    */
   public MemorySegment exchange(MemorySegment old, long bytes) {
     MemorySegment block = take(bytes);
-    give(old);
+    release(old);
     return block;
   }
 
@@ -165,7 +165,7 @@ public final class Blocks {
    *
    * @param block a result of {@link #take}, or {@link #NONE}
    */
-  public void give(MemorySegment block) {
+  public void release(MemorySegment block) {
     long bytes = block.byteSize();
     if (bytes == 0 || this == COLLECTED || closed) {
       return;
@@ -293,7 +293,7 @@ public final class Blocks {
     try {
       requireOpen();
       regions = new Held(region, regions);
-      f.room();
+      f.ensureCapacity();
       used += 1L << size;
       return region.segment();
     } finally {
@@ -315,7 +315,7 @@ public final class Blocks {
         long at = chunkUsed + align - 1 & -align;
         if (from != null && at + bytes <= CHUNK_BYTES) {
           MemorySegment block = from.segment().asSlice(at, bytes);
-          f.room();
+          f.ensureCapacity();
           chunkUsed = at + bytes;
           used += bytes;
           return block;

@@ -69,7 +69,7 @@ final class FileMemory {
       memory.seek(bytes - 1);
       memory.write(0);
       // FileChannel.map fails on an interrupted thread.
-      return Threads.undisturbed(
+      return Threads.callUninterrupted(
           "fovea-map", () -> memory.getChannel().map(MapMode.PRIVATE, 0, bytes, Arena.ofAuto()));
     } finally {
       Files.deleteIfExists(file);

@@ -46,7 +46,7 @@ public final class Granules {
   private final int fd;
   private final int granuleBytes;
   private final int max;
-  private final AddressSpace.Place place;
+  private final AddressSpace.Region region;
   private final MemorySegment view;
   private final AtomicBoolean closed = new AtomicBoolean();
 
@@ -56,14 +56,14 @@ public final class Granules {
       int fd,
       int granuleBytes,
       int max,
-      AddressSpace.Place place,
+      AddressSpace.Region region,
       MemorySegment view) {
     this.files = files;
     this.name = name;
     this.fd = fd;
     this.granuleBytes = granuleBytes;
     this.max = max;
-    this.place = place;
+    this.region = region;
     this.view = view;
   }
 
@@ -116,27 +116,27 @@ public final class Granules {
       throw new RefusedException("The kernel refused memfd_create: " + Errno.describe(-fd) + ".");
     }
     long bytes = (long) granuleBytes * max;
-    AddressSpace.Place place = null;
+    AddressSpace.Region region = null;
     try {
       int sized = files.resize(fd, bytes);
       if (sized < 0) {
         throw new RefusedException(
             "A memory file of " + bytes + " bytes was refused: " + Errno.describe(-sized) + ".");
       }
-      place = AddressSpace.take(bytes, name);
-      long mapped = files.map(place.start(), bytes, fd, 0);
+      region = AddressSpace.take(bytes, name);
+      long mapped = files.map(region.start(), bytes, fd, 0);
       if (mapped < 0) {
         throw new RefusedException(
             "A memory file could not be mapped: " + Errno.describe((int) -mapped) + ".");
       }
       Granules made =
-          new Granules(files, name, fd, granuleBytes, max, place, segment(place.start(), bytes));
+          new Granules(files, name, fd, granuleBytes, max, region, segment(region.start(), bytes));
       fd = -1;
-      place = null;
+      region = null;
       return made;
     } finally {
-      if (place != null) {
-        place.release();
+      if (region != null) {
+        region.release();
       }
       if (fd >= 0) {
         files.close(fd);
@@ -221,7 +221,7 @@ public final class Granules {
    */
   public void close() {
     if (closed.compareAndSet(false, true)) {
-      place.release();
+      region.release();
       files.close(fd);
     }
   }

@@ -54,13 +54,13 @@ public final class NativeRegion {
   private final MemorySegment segment;
 
   /** The region's location; null if nothing is mapped. */
-  private final AddressSpace.@Nullable Place place;
+  private final AddressSpace.@Nullable Region region;
 
   private final String name;
 
-  private NativeRegion(MemorySegment segment, AddressSpace.@Nullable Place place, String name) {
+  private NativeRegion(MemorySegment segment, AddressSpace.@Nullable Region region, String name) {
     this.segment = segment;
-    this.place = place;
+    this.region = region;
     this.name = name;
   }
 
@@ -103,8 +103,8 @@ public final class NativeRegion {
       return new NativeRegion(guarded.asSlice(GUARD_BYTES, bytes), null, name);
     }
     long length = roundUp(bytes, PAGE_BYTES);
-    AddressSpace.Place place = AddressSpace.take(length, name);
-    long start = place.start();
+    AddressSpace.Region region = AddressSpace.take(length, name);
+    long start = region.start();
     // Advice only: it does not matter if the kernel refuses.
     MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTFORK);
     MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTDUMP);
@@ -112,7 +112,7 @@ public final class NativeRegion {
       MemoryCalls.madvise(start, length, advice);
     }
     MemorySegment segment = MemorySegment.ofAddress(start).reinterpret(bytes);
-    return new NativeRegion(segment, place, name);
+    return new NativeRegion(segment, region, name);
   }
 
   private static long roundUp(long n, long unit) {
@@ -147,7 +147,7 @@ public final class NativeRegion {
    */
   public boolean populate(long off, long len) {
     Objects.checkFromIndexSize(off, len, segment.byteSize());
-    if (place == null || len == 0) {
+    if (region == null || len == 0) {
       return false;
     }
     long from = off & -PAGE_BYTES;
@@ -158,7 +158,7 @@ public final class NativeRegion {
 
   /** Returns whether {@link #forget(long, long)} releases memory. */
   public boolean forgets() {
-    return place != null;
+    return region != null;
   }
 
   /**
@@ -169,7 +169,7 @@ public final class NativeRegion {
    * @param len its length in bytes, a multiple of a page
    */
   public void forget(long off, long len) {
-    if (place != null) {
+    if (region != null) {
       MemoryCalls.madvise(segment.address() + off, len, MemoryCalls.MADV_DONTNEED);
     }
   }
@@ -179,8 +179,8 @@ public final class NativeRegion {
    * zeros and may be written again.
    */
   public void release() {
-    if (place != null) {
-      place.release();
+    if (region != null) {
+      region.release();
     } else {
       clear();
     }

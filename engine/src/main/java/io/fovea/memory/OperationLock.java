@@ -119,7 +119,7 @@ public class OperationLock {
     long began = System.nanoTime();
     boolean warned = false;
     do {
-      check.goOn(waitsFor);
+      check.checkWait(waitsFor);
       long waited = System.nanoTime() - began;
       long millis = waited / 1_000_000;
       if (waited > warnNanos && !warned) {
@@ -218,7 +218,7 @@ public class OperationLock {
   }
 
   /** Returns whether the calling thread holds the lock. */
-  public boolean isMine() {
+  public boolean isHeldByCurrentThread() {
     return lock.isHeldByCurrentThread();
   }
 

@@ -35,14 +35,14 @@ import java.util.Objects;
  * @since 0.1.0
  */
 public final class Rewiring {
-  private static final int NOTHING = -1;
+  private static final int NONE = -1;
 
   /** The extra mappings while the kernel replaces the middle of a mapping. */
   private static final int PASSING = 2;
 
   private final Granules granules;
   private final MappingBudget budget;
-  private final AddressSpace.Place place;
+  private final AddressSpace.Region region;
   private final MemorySegment area;
   private final int granuleBytes;
 
@@ -58,15 +58,15 @@ public final class Rewiring {
       Granules granules,
       MappingBudget budget,
       int slots,
-      AddressSpace.Place place,
+      AddressSpace.Region region,
       MemorySegment area) {
     this.granules = granules;
     this.budget = budget;
     this.granuleBytes = granules.granuleBytes();
-    this.place = place;
+    this.region = region;
     this.area = area;
     this.shown = new int[slots];
-    Arrays.fill(shown, NOTHING);
+    Arrays.fill(shown, NONE);
   }
 
   /**
@@ -90,9 +90,9 @@ public final class Rewiring {
     boolean made = false;
     try {
       long bytes = (long) slots * granules.granuleBytes();
-      AddressSpace.Place place = AddressSpace.take(bytes, "area of " + slots + " slots");
+      AddressSpace.Region region = AddressSpace.take(bytes, "area of " + slots + " slots");
       Rewiring rewiring =
-          new Rewiring(granules, budget, slots, place, Granules.segment(place.start(), bytes));
+          new Rewiring(granules, budget, slots, region, Granules.segment(region.start(), bytes));
       made = true;
       return rewiring;
     } finally {
@@ -194,7 +194,7 @@ public final class Rewiring {
   }
 
   private static boolean joined(int left, int right) {
-    return left == NOTHING ? right == NOTHING : right == left + 1;
+    return left == NONE ? right == NONE : right == left + 1;
   }
 
   /**
@@ -217,7 +217,7 @@ public final class Rewiring {
   public void close() {
     if (!closed) {
       closed = true;
-      place.release();
+      region.release();
       budget.take(-mappings);
       mappings = 0;
     }

@@ -46,7 +46,7 @@ public class SharedOperationLock {
    *     than an hour
    */
   public void lockShared(String what, Waits.Check check) {
-    lock(what, check, lock.readLock(), () -> wanted.get() == 0 || isMine());
+    lock(what, check, lock.readLock(), () -> wanted.get() == 0 || isHeldByCurrentThread());
     boolean done = false;
     try {
       sharing.add(Holder.now(what));
@@ -69,7 +69,7 @@ public class SharedOperationLock {
   }
 
   /** Returns whether the calling thread holds the lock shared. */
-  public boolean isMine() {
+  public boolean isHeldByCurrentThread() {
     return lock.getReadHoldCount() > 0;
   }
 

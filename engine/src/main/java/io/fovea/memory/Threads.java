@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>An iteration may fail.</b> A thread that serves others while a database is open survives
  * all exceptions of an iteration of its loop, since it would not be replaced. So a whole iteration,
- * beginning with {@link #turn}, is within a {@code try}, whose handler logs with {@link #tell}.
+ * beginning with {@link #beginIteration}, is within a {@code try}, whose handler logs with {@link
+ * #logSafely}.
  *
  * <p>Any thread.
  *
@@ -26,7 +27,7 @@ public final class Threads {
   private static volatile @Nullable Consumer<String> onStart;
 
   /** For tests: called on each iteration, on the thread itself. */
-  private static volatile @Nullable Consumer<String> onTurn;
+  private static volatile @Nullable Consumer<String> onIteration;
 
   private Threads() {}
 
@@ -56,8 +57,8 @@ public final class Threads {
     return new EngineThread(name, body);
   }
 
-  /** The body of {@link #undisturbed}. */
-  public interface Undisturbed<T extends @Nullable Object, X extends Exception> {
+  /** The body of {@link #callUninterrupted}. */
+  public interface UninterruptedCall<T extends @Nullable Object, X extends Exception> {
     /**
      * Performs the call.
      *
@@ -79,8 +80,8 @@ public final class Threads {
    * @throws OutOfMemoryError if the system allows no more threads; nothing was called then
    */
   @SuppressWarnings("unchecked") // X is what the body declares
-  public static <T extends @Nullable Object, X extends Exception> T undisturbed(
-      String name, Undisturbed<T, X> body) throws X {
+  public static <T extends @Nullable Object, X extends Exception> T callUninterrupted(
+      String name, UninterruptedCall<T, X> body) throws X {
     AtomicReference<@Nullable T> result = new AtomicReference<>();
     AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
     Waits.join(
@@ -132,8 +133,8 @@ public final class Threads {
    * Begins an iteration of a thread that serves others. Throws only exceptions of a test's
    * observer.
    */
-  public static void turn() {
-    Consumer<String> observer = onTurn;
+  public static void beginIteration() {
+    Consumer<String> observer = onIteration;
     if (observer != null) {
       observer.accept(Thread.currentThread().getName());
     }
@@ -150,7 +151,7 @@ public final class Threads {
    * @param after the text after the name
    * @param why the exception
    */
-  public static void tell(
+  public static void logSafely(
       System.Logger logger,
       System.Logger.Level level,
       String before,
@@ -169,8 +170,8 @@ public final class Threads {
    *
    * @param observer receives the thread's name; null for none
    */
-  public static void onTurn(@Nullable Consumer<String> observer) {
-    onTurn = observer;
+  public static void onIteration(@Nullable Consumer<String> observer) {
+    onIteration = observer;
   }
 
   private static void starting(String name) {

@@ -23,7 +23,7 @@ public final class Waits {
   /** The number of spins before the processor is yielded. */
   private static final int SPINS = 64;
 
-  private static final long MOMENT_NANOS = 1_000;
+  private static final long YIELD_NANOS = 1_000;
 
   /** Longer than any wait, and short enough to be added to the clock. */
   private static final Duration LONGEST = Duration.ofDays(36_500);
@@ -36,14 +36,14 @@ public final class Waits {
      *
      * @param waitsFor what the thread waits for and its holder, for messages
      */
-    void goOn(Supplier<String> waitsFor);
+    void checkWait(Supplier<String> waitsFor);
 
     /**
-     * Returns the time for which {@link #goOn} will not throw because of a time limit. A sleeping
-     * thread checks again after that time.
+     * Returns the time for which {@link #checkWait} will not throw because of a time limit. A
+     * sleeping thread checks again after that time.
      *
-     * @return nanoseconds, more than 0 if {@code goOn} has just returned; {@link Long#MAX_VALUE} if
-     *     time does not end the wait
+     * @return nanoseconds, more than 0 if {@code checkWait} has just returned; {@link
+     *     Long#MAX_VALUE} if time does not end the wait
      */
     default long nanosLeft() {
       return Long.MAX_VALUE;
@@ -72,14 +72,14 @@ public final class Waits {
     if (attempt < SPINS) {
       Thread.onSpinWait();
     } else {
-      giveWay();
+      yieldThread();
     }
   }
 
   /** Lets other threads run: a platform thread yields, a virtual one parks for a microsecond. */
-  public static void giveWay() {
+  public static void yieldThread() {
     if (Thread.currentThread().isVirtual()) {
-      sleep(MOMENT_NANOS);
+      sleep(YIELD_NANOS);
     } else {
       Thread.yield();
     }

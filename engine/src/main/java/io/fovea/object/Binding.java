@@ -59,7 +59,7 @@ abstract sealed class Binding
   }
 
   /** Whether values are stored without a byte for null. */
-  static boolean isBare(Shape shape) {
+  static boolean lacksPresenceByte(Shape shape) {
     return shape instanceof Scalar s && s.ordinal() <= Scalar.FLOAT64.ordinal();
   }
 

@@ -56,15 +56,15 @@ final class Bindings {
       return of(variables.get(v), place, Map.of());
     }
     Type full = type instanceof ParameterizedType p ? Generic.of(p, variables) : type;
-    Binding there = known.get(full);
-    if (there == null) {
+    Binding binding = known.get(full);
+    if (binding == null) {
       if (open.size() >= Shapes.DEPTH_MAX) {
         throw wrong(place, "lies in more than " + Shapes.DEPTH_MAX + " records");
       }
-      there = make(full, place);
-      known.put(full, there);
+      binding = make(full, place);
+      known.put(full, binding);
     }
-    return there;
+    return binding;
   }
 
   private Binding make(Type type, String place) {

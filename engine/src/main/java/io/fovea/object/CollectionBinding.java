@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CollectionBinding extends Binding {
   /** Reads nothing: lists and sets have no keys. */
-  private static final Decoder NOTHING = in -> null;
+  private static final Decoder NO_KEY = in -> null;
 
   private final @Nullable Binding key;
   private final Binding element;
@@ -114,7 +114,7 @@ final class CollectionBinding extends Binding {
 
   @Override
   MethodHandle reader() {
-    Decoder keys = key == null ? NOTHING : key.plan()::read;
+    Decoder keys = key == null ? NO_KEY : key.plan()::read;
     Decoder all = all(keys, element.plan()::read);
     return method(Decoder.class, "read", Object.class, ObjectReader.class)
         .bindTo(all)
@@ -124,8 +124,8 @@ final class CollectionBinding extends Binding {
   @Override
   Decoder decoder(Shape file) {
     return switch (inner(file)) {
-      case Sequence s -> all(NOTHING, element.decoder(s.of()));
-      case Collected s -> all(NOTHING, element.decoder(s.of()));
+      case Sequence s -> all(NO_KEY, element.decoder(s.of()));
+      case Collected s -> all(NO_KEY, element.decoder(s.of()));
       case Mapping m ->
           all(Objects.requireNonNull(key).decoder(m.key()), element.decoder(m.value()));
       default -> throw new IllegalArgumentException(file + " is no collection.");

@@ -65,8 +65,8 @@ public final class EntryKey {
     }
     for (int i = 0; i < leaves.size(); i++) {
       Shape here = leaves.get(i).type;
-      Shape there = types.get(i);
-      if (!here.equals(there) && !isBeginning(here, there) && !isBeginning(there, here)) {
+      Shape other = types.get(i);
+      if (!here.equals(other) && !isBeginning(here, other) && !isBeginning(other, here)) {
         return "part "
             + (i + 1)
             + " of "
@@ -76,16 +76,16 @@ public final class EntryKey {
             + ", and that of the index, "
             + index.paths().get(i)
             + ", is "
-            + there;
+            + other;
       }
     }
     return null;
   }
 
   /** Whether an enum is an older version of another with the same class. */
-  static boolean isBeginning(Shape here, Shape there) {
+  static boolean isBeginning(Shape here, Shape other) {
     return here instanceof Enumeration h
-        && there instanceof Enumeration t
+        && other instanceof Enumeration t
         && h.constants().size() < t.constants().size()
         && h.constants().equals(t.constants().subList(0, h.constants().size()));
   }

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class EntryParts {
   static final byte NULL = 0;
-  static final byte THERE = 1;
+  static final byte PRESENT = 1;
 
   private EntryParts() {}
 
@@ -77,7 +77,7 @@ final class EntryParts {
       out.putByte(NULL);
       return;
     }
-    out.putByte(THERE);
+    out.putByte(PRESENT);
     if (type instanceof Enumeration) {
       KeyParts.putEnum(out, (Enum<?>) value);
       return;
@@ -104,7 +104,7 @@ final class EntryParts {
     ObjectWriter out = new ObjectWriter();
     Shape type = type(shape);
     if (type instanceof Enumeration e) {
-      out.putByte(text.isEmpty() ? NULL : THERE);
+      out.putByte(text.isEmpty() ? NULL : PRESENT);
       if (!text.isEmpty()) {
         KeyParts.putChar(out, (char) e.constants().indexOf(text));
       }
@@ -123,7 +123,7 @@ final class EntryParts {
     private final @Nullable Scalar scalar;
 
     /** Whether a presence byte precedes a number. */
-    private final boolean bareMaybe;
+    private final boolean presencePrefixed;
 
     /** Whether integers of an older version have become floating-point numbers. */
     private final boolean asDouble;
@@ -140,7 +140,7 @@ final class EntryParts {
         throw new IllegalArgumentException("A component is " + file + ", and " + type + " there.");
       }
       this.scalar = inner instanceof Scalar s ? s : null;
-      this.bareMaybe = file instanceof Maybe && Binding.isBare(inner);
+      this.presencePrefixed = file instanceof Maybe && Binding.lacksPresenceByte(inner);
       this.numbers =
           inner instanceof Enumeration e
               ? numbers(e.constants(), ((Enumeration) type).constants())
@@ -168,12 +168,12 @@ final class EntryParts {
       if (s == Scalar.TEXT || s == Scalar.BYTES) {
         return putCounted(in, out);
       }
-      boolean asks = bareMaybe || !Binding.isBare(s);
+      boolean asks = presencePrefixed || !Binding.lacksPresenceByte(s);
       if (asks && !in.getBoolean()) {
         out.putByte(NULL);
         return false;
       }
-      out.putByte(THERE);
+      out.putByte(PRESENT);
       switch (s) {
         case BOOLEAN -> out.putBoolean(in.getBoolean());
         case CHAR -> KeyParts.putChar(out, in.getChar());
@@ -217,7 +217,7 @@ final class EntryParts {
       if (n < 0 || n > numbers.length) {
         throw new IllegalArgumentException("No constant has the number " + (n - 1) + ".");
       }
-      out.putByte(THERE);
+      out.putByte(PRESENT);
       KeyParts.putChar(out, (char) numbers[n - 1]);
       return true;
     }
@@ -229,7 +229,7 @@ final class EntryParts {
         return false;
       }
       int from = in.take(n);
-      out.putByte(THERE);
+      out.putByte(PRESENT);
       KeyParts.putBytes(out, in.array(), from, n);
       return true;
     }

@@ -45,7 +45,7 @@ final class KeyParts {
 
   private KeyParts() {}
 
-  private static <T> T there(@Nullable T value) {
+  private static <T> T requireNonNull(@Nullable T value) {
     if (value == null) {
       throw new InvalidUseException("No part of a key can be null.");
     }
@@ -85,7 +85,7 @@ final class KeyParts {
   }
 
   private static void putUnsigned(ObjectWriter out, short value) {
-    int to = out.room(Short.BYTES);
+    int to = out.reserve(Short.BYTES);
     SHORT.set(out.array(), to, value);
   }
 
@@ -95,7 +95,7 @@ final class KeyParts {
   }
 
   static void putInt(ObjectWriter out, int value) {
-    int to = out.room(Integer.BYTES);
+    int to = out.reserve(Integer.BYTES);
     INT.set(out.array(), to, value ^ Integer.MIN_VALUE);
   }
 
@@ -105,7 +105,7 @@ final class KeyParts {
   }
 
   static void putLong(ObjectWriter out, long value) {
-    int to = out.room(Long.BYTES);
+    int to = out.reserve(Long.BYTES);
     LONG.set(out.array(), to, value ^ Long.MIN_VALUE);
   }
 
@@ -152,7 +152,7 @@ final class KeyParts {
   }
 
   static void putText(ObjectWriter out, @Nullable String value) {
-    putBytes(out, ObjectWriter.utf8(there(value)));
+    putBytes(out, ObjectWriter.utf8(requireNonNull(value)));
   }
 
   static String getText(ObjectReader in) {
@@ -160,7 +160,7 @@ final class KeyParts {
   }
 
   static void putBytes(ObjectWriter out, byte @Nullable [] value) {
-    byte[] bytes = there(value);
+    byte[] bytes = requireNonNull(value);
     putBytes(out, bytes, 0, bytes.length);
   }
 
@@ -169,7 +169,7 @@ final class KeyParts {
     for (int i = 0; i < length; i++) {
       zeros += bytes[from + i] == 0 ? 1 : 0;
     }
-    int to = out.room(length + zeros + 2);
+    int to = out.reserve(length + zeros + 2);
     byte[] array = out.array();
     for (int i = 0; i < length; i++) {
       byte b = bytes[from + i];
@@ -212,7 +212,7 @@ final class KeyParts {
   }
 
   static void putUuid(ObjectWriter out, @Nullable UUID value) {
-    UUID uuid = there(value);
+    UUID uuid = requireNonNull(value);
     putLong(out, uuid.getMostSignificantBits() ^ Long.MIN_VALUE);
     putLong(out, uuid.getLeastSignificantBits() ^ Long.MIN_VALUE);
   }
@@ -222,7 +222,7 @@ final class KeyParts {
   }
 
   static void putInstant(ObjectWriter out, @Nullable Instant value) {
-    Instant instant = there(value);
+    Instant instant = requireNonNull(value);
     putLong(out, instant.getEpochSecond());
     putInt(out, instant.getNano());
   }
@@ -236,7 +236,7 @@ final class KeyParts {
   }
 
   static void putDuration(ObjectWriter out, @Nullable Duration value) {
-    Duration duration = there(value);
+    Duration duration = requireNonNull(value);
     putLong(out, duration.getSeconds());
     putInt(out, duration.getNano());
   }
@@ -246,7 +246,7 @@ final class KeyParts {
   }
 
   static void putDate(ObjectWriter out, @Nullable LocalDate value) {
-    putLong(out, there(value).toEpochDay());
+    putLong(out, requireNonNull(value).toEpochDay());
   }
 
   static LocalDate getDate(ObjectReader in) {
@@ -254,7 +254,7 @@ final class KeyParts {
   }
 
   static void putTime(ObjectWriter out, @Nullable LocalTime value) {
-    putLong(out, there(value).toNanoOfDay());
+    putLong(out, requireNonNull(value).toNanoOfDay());
   }
 
   static LocalTime getTime(ObjectReader in) {
@@ -262,7 +262,7 @@ final class KeyParts {
   }
 
   static void putDateTime(ObjectWriter out, @Nullable LocalDateTime value) {
-    LocalDateTime time = there(value);
+    LocalDateTime time = requireNonNull(value);
     putDate(out, time.toLocalDate());
     putTime(out, time.toLocalTime());
   }
@@ -272,7 +272,7 @@ final class KeyParts {
   }
 
   static void putEnum(ObjectWriter out, @Nullable Enum<?> value) {
-    putUnsigned(out, (short) there(value).ordinal());
+    putUnsigned(out, (short) requireNonNull(value).ordinal());
   }
 
   static <E> E getEnum(E[] constants, ObjectReader in) {

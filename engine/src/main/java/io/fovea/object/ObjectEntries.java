@@ -33,14 +33,14 @@ public final class ObjectEntries {
   /**
    * The source of a part in the objects of a version.
    *
-   * @param places the path of component positions, from the outermost record inward; empty if
-   *     objects of the version lack the component
+   * @param path the path of component positions, from the outermost record inward; empty if objects
+   *     of the version lack the component
    * @param fixed the value of the part in all objects of the version, if they lack the component
    */
-  public record Source(List<Integer> places, @Nullable ByteBuffer fixed) {
+  public record Source(List<Integer> path, @Nullable ByteBuffer fixed) {
     public Source {
-      places = List.copyOf(places);
-      if (places.isEmpty() == (fixed == null)) {
+      path = List.copyOf(path);
+      if (path.isEmpty() == (fixed == null)) {
         throw new IllegalArgumentException("A part has a place or a value.");
       }
     }
@@ -70,7 +70,7 @@ public final class ObjectEntries {
     this(
         shapes,
         parts,
-        parts.stream().map(p -> path(shapes.getLast(), p.sources.getLast().places)).toList());
+        parts.stream().map(p -> path(shapes.getLast(), p.sources.getLast().path)).toList());
   }
 
   private ObjectEntries(List<Composite> shapes, List<Part> parts, List<String> paths) {
@@ -261,19 +261,19 @@ public final class ObjectEntries {
       Part file = parts.get(i);
       Part now = here.parts.get(i);
       for (int v = versions.length - 1; v >= 0; v--) {
-        Source there = file.sources.get(v);
+        Source source = file.sources.get(v);
         Source wanted = now.sources.get(v);
-        boolean moved = !there.places.equals(wanted.places);
+        boolean moved = !source.path.equals(wanted.path);
         if (moved && v == versions.length - 1) {
           return "its components in the file are " + paths + ", here they are " + here.paths;
         }
-        if (moved || there.fixed != null && !there.fixed.equals(wanted.fixed)) {
+        if (moved || source.fixed != null && !source.fixed.equals(wanted.fixed)) {
           return "component "
               + here.paths.get(i)
               + " in objects of version "
               + (v + 1)
               + " is "
-              + text(there, file.type, v)
+              + text(source, file.type, v)
               + " in the index, and "
               + here.text(wanted, now.type, v)
               + " by what the class says with @Formerly and @Initial";
@@ -295,7 +295,7 @@ public final class ObjectEntries {
   private String text(Source source, Shape type, int version) {
     ByteBuffer fixed = source.fixed;
     return fixed == null
-        ? path(versions[version].shape, source.places)
+        ? path(versions[version].shape, source.path)
         : EntryParts.text(new ObjectReader().of(fixed.array()), type);
   }
 
@@ -369,7 +369,7 @@ public final class ObjectEntries {
         if (value != null) {
           fixed[i] = checked(value.array(), part.type);
         } else {
-          leaves[i] = new EntryParts.Leaf(level.want(source.places, 0, i), part.type);
+          leaves[i] = new EntryParts.Leaf(level.want(source.path, 0, i), part.type);
         }
       }
       level.end();

@@ -96,7 +96,8 @@ public final class ObjectText {
         int n = in.getCount();
         yield n == 0 ? null : constant(e, n - 1);
       }
-      case Maybe m -> Binding.isBare(m.of()) && !in.getBoolean() ? null : value(m.of(), in);
+      case Maybe m ->
+          Binding.lacksPresenceByte(m.of()) && !in.getBoolean() ? null : value(m.of(), in);
       case Sequence s -> list(s.of(), in);
       case Collected c -> list(c.of(), in);
       case Mapping m -> map(m, in);
@@ -200,7 +201,7 @@ public final class ObjectText {
   private static void putValue(ObjectWriter out, Shape shape, @Nullable Object value, String path) {
     switch (shape) {
       case Scalar s -> {
-        if (value == null && Binding.isBare(s)) {
+        if (value == null && Binding.lacksPresenceByte(s)) {
           throw new IllegalArgumentException(path + " is missing: " + s + " is never null.");
         }
         putObjectScalar(out, s, value, path);
@@ -213,7 +214,7 @@ public final class ObjectText {
         out.putCount(n);
       }
       case Maybe m -> {
-        if (Binding.isBare(m.of())) {
+        if (Binding.lacksPresenceByte(m.of())) {
           out.putBoolean(value != null);
           if (value == null) {
             return;
@@ -290,14 +291,14 @@ public final class ObjectText {
                 : String.valueOf(value);
     try {
       switch (scalar) {
-        case BOOLEAN -> out.putBoolean(bool(there(text)));
-        case INT8 -> out.putByte(Byte.parseByte(there(text)));
-        case INT16 -> out.putShort(Short.parseShort(there(text)));
-        case CHAR -> out.putChar(character(there(text)));
-        case INT32 -> out.putInt(Integer.parseInt(there(text)));
-        case INT64 -> out.putLong(Long.parseLong(there(text)));
-        case FLOAT32 -> out.putFloat(Float.parseFloat(there(text)));
-        case FLOAT64 -> out.putDouble(Double.parseDouble(there(text)));
+        case BOOLEAN -> out.putBoolean(bool(requireNonNull(text)));
+        case INT8 -> out.putByte(Byte.parseByte(requireNonNull(text)));
+        case INT16 -> out.putShort(Short.parseShort(requireNonNull(text)));
+        case CHAR -> out.putChar(character(requireNonNull(text)));
+        case INT32 -> out.putInt(Integer.parseInt(requireNonNull(text)));
+        case INT64 -> out.putLong(Long.parseLong(requireNonNull(text)));
+        case FLOAT32 -> out.putFloat(Float.parseFloat(requireNonNull(text)));
+        case FLOAT64 -> out.putDouble(Double.parseDouble(requireNonNull(text)));
         case TEXT -> out.putText(text);
         case BYTES -> out.putBytes(text == null ? null : HexFormat.of().parseHex(text));
         case INTEGER -> out.putInteger(text == null ? null : new BigInteger(text));
@@ -315,7 +316,7 @@ public final class ObjectText {
     }
   }
 
-  private static String there(@Nullable String text) {
+  private static String requireNonNull(@Nullable String text) {
     return Objects.requireNonNull(text);
   }
 
@@ -429,7 +430,7 @@ public final class ObjectText {
     ObjectWriter out = new ObjectWriter();
     for (int i = 0; i < texts.size(); i++) {
       String text = texts.get(i);
-      out.putByte(text == null ? EntryParts.NULL : EntryParts.THERE);
+      out.putByte(text == null ? EntryParts.NULL : EntryParts.PRESENT);
       if (text != null) {
         put(out, types.get(i), text);
       }

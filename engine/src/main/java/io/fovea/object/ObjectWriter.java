@@ -75,7 +75,7 @@ public final class ObjectWriter {
   }
 
   /** Reserves bytes; returns their offset. */
-  int room(int n) {
+  int reserve(int n) {
     int from = at;
     if (n > bytes.length - from) {
       if (n > SIZE_MAX - from) {
@@ -90,23 +90,23 @@ public final class ObjectWriter {
   // --------------------------------------------------------------------------------- without null
 
   void putBoolean(boolean value) {
-    int to = room(1); // may replace the array
+    int to = reserve(1); // may replace the array
     bytes[to] = (byte) (value ? 1 : 0);
   }
 
   public void putByte(byte value) {
-    int to = room(1);
+    int to = reserve(1);
     bytes[to] = value;
   }
 
   /** Writes bytes without a count. */
   void put(byte[] value) {
-    int to = room(value.length);
+    int to = reserve(value.length);
     System.arraycopy(value, 0, bytes, to, value.length);
   }
 
   void putShort(short value) {
-    int to = room(Short.BYTES);
+    int to = reserve(Short.BYTES);
     SHORT.set(bytes, to, value);
   }
 
@@ -115,12 +115,12 @@ public final class ObjectWriter {
   }
 
   public void putInt(int value) {
-    int to = room(Integer.BYTES);
+    int to = reserve(Integer.BYTES);
     INT.set(bytes, to, value);
   }
 
   void putLong(long value) {
-    int to = room(Long.BYTES);
+    int to = reserve(Long.BYTES);
     LONG.set(bytes, to, value);
   }
 
@@ -142,63 +142,63 @@ public final class ObjectWriter {
   }
 
   /** Writes the presence byte of a value. */
-  void putThere(@Nullable Object value) {
+  void putPresence(@Nullable Object value) {
     putBoolean(value != null);
   }
 
   // ------------------------------------------------------------------------------------ with null
 
   void putBoxedBoolean(@Nullable Boolean value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putBoolean(value);
     }
   }
 
   void putBoxedByte(@Nullable Byte value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putByte(value);
     }
   }
 
   void putBoxedShort(@Nullable Short value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putShort(value);
     }
   }
 
   void putBoxedChar(@Nullable Character value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putChar(value);
     }
   }
 
   void putBoxedInt(@Nullable Integer value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putInt(value);
     }
   }
 
   void putBoxedLong(@Nullable Long value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putLong(value);
     }
   }
 
   void putBoxedFloat(@Nullable Float value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putFloat(value);
     }
   }
 
   void putBoxedDouble(@Nullable Double value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putDouble(value);
     }
@@ -212,7 +212,7 @@ public final class ObjectWriter {
     int n = value.length();
     if (n < 0x7F) {
       // Most text is short ASCII: its encoded length is known in advance and takes one byte.
-      int from = room(1 + n);
+      int from = reserve(1 + n);
       byte[] to = bytes;
       int i = 0;
       for (; i < n; i++) {
@@ -253,7 +253,7 @@ public final class ObjectWriter {
       return;
     }
     putCount(Math.addExact(value.length, 1));
-    int to = room(value.length);
+    int to = reserve(value.length);
     System.arraycopy(value, 0, bytes, to, value.length);
   }
 
@@ -262,7 +262,7 @@ public final class ObjectWriter {
   }
 
   void putDecimal(@Nullable BigDecimal value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putInt(value.scale());
       putInteger(value.unscaledValue());
@@ -270,7 +270,7 @@ public final class ObjectWriter {
   }
 
   void putUuid(@Nullable UUID value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putLong(value.getMostSignificantBits());
       putLong(value.getLeastSignificantBits());
@@ -278,7 +278,7 @@ public final class ObjectWriter {
   }
 
   void putInstant(@Nullable Instant value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putLong(value.getEpochSecond());
       putInt(value.getNano());
@@ -286,7 +286,7 @@ public final class ObjectWriter {
   }
 
   void putDuration(@Nullable Duration value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putLong(value.getSeconds());
       putInt(value.getNano());
@@ -294,21 +294,21 @@ public final class ObjectWriter {
   }
 
   void putDate(@Nullable LocalDate value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putLong(value.toEpochDay());
     }
   }
 
   void putTime(@Nullable LocalTime value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putLong(value.toNanoOfDay());
     }
   }
 
   void putDateTime(@Nullable LocalDateTime value) {
-    putThere(value);
+    putPresence(value);
     if (value != null) {
       putLong(value.toLocalDate().toEpochDay());
       putLong(value.toLocalTime().toNanoOfDay());

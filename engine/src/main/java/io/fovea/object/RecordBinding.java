@@ -92,13 +92,13 @@ final class RecordBinding extends Binding {
 
   @Override
   MethodHandle writer() {
-    MethodHandle there =
+    MethodHandle presence =
         MethodHandles.insertArguments(
             method(ObjectWriter.class, "putBoolean", void.class, boolean.class), 1, true);
     MethodHandle missing =
         MethodHandles.insertArguments(
             method(ObjectWriter.class, "putBoolean", void.class, boolean.class), 1, false);
-    MethodHandle some = MethodHandles.foldArguments(partsWriter(), there);
+    MethodHandle some = MethodHandles.foldArguments(partsWriter(), presence);
     MethodHandle none = MethodHandles.dropArguments(missing, 1, type);
     MethodHandle test =
         MethodHandles.dropArguments(

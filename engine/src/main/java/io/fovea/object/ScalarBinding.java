@@ -113,11 +113,11 @@ final class ScalarBinding extends Binding {
           case DATETIME -> ObjectReader::getDateTime;
           case DURATION -> ObjectReader::getDuration;
         };
-    Decoder there =
-        file instanceof Maybe && isBare(stored)
+    Decoder decoder =
+        file instanceof Maybe && lacksPresenceByte(stored)
             ? in -> in.getBoolean() ? plain.read(in) : null
             : plain;
-    return stored == scalar ? there : in -> widened(there.read(in));
+    return stored == scalar ? decoder : in -> widened(decoder.read(in));
   }
 
   /** Converts a number of a narrower type to this one. */

@@ -27,7 +27,9 @@ final class Skip {
           };
       case Maybe m -> {
         Decoder inside = over(m.of());
-        yield Binding.isBare(m.of()) ? in -> in.getBoolean() ? inside.read(in) : null : inside;
+        yield Binding.lacksPresenceByte(m.of())
+            ? in -> in.getBoolean() ? inside.read(in) : null
+            : inside;
       }
       case Sequence s -> elements(List.of(over(s.of())));
       case Collected c -> elements(List.of(over(c.of())));
@@ -75,9 +77,9 @@ final class Skip {
             }
             return null;
           };
-      case UUID, DATETIME -> there(16);
-      case INSTANT, DURATION -> there(12);
-      case DATE, TIME -> there(8);
+      case UUID, DATETIME -> ifPresent(16);
+      case INSTANT, DURATION -> ifPresent(12);
+      case DATE, TIME -> ifPresent(8);
     };
   }
 
@@ -88,7 +90,7 @@ final class Skip {
     };
   }
 
-  private static Decoder there(int bytes) {
+  private static Decoder ifPresent(int bytes) {
     return in -> {
       if (in.getBoolean()) {
         in.take(bytes);

@@ -10,11 +10,11 @@ final class Throwables {
    * @return never; the return type lets callers write {@code throw}
    */
   static RuntimeException raised(Throwable thrown) {
-    throw Throwables.<RuntimeException>sneaky(thrown);
+    throw Throwables.<RuntimeException>throwUnchecked(thrown);
   }
 
   @SuppressWarnings("unchecked") // the cast is for the compiler only
-  private static <T extends Throwable> T sneaky(Throwable thrown) throws T {
+  private static <T extends Throwable> T throwUnchecked(Throwable thrown) throws T {
     throw (T) thrown;
   }
 }

@@ -58,7 +58,7 @@ import java.util.TreeMap;
  * <p><b>The last group.</b> Pages with changes from it cannot be written before the log is open
  * ({@link LogGate}), and there may be more of them than frames, since a drop frees a page with 48
  * bytes of log. If there are many, the pass skips the pages of the rest of the group, and {@link
- * #rest} handles them once the log is open. Nothing else in the pass depends on them.
+ * #applyDeferred} handles them once the log is open. Nothing else in the pass depends on them.
  *
  * <p>One thread.
  */
@@ -94,8 +94,10 @@ final class Analysis implements StructureRecord.Visitor {
   /** The position up to which the log is known to be durable. */
   private long proven;
 
-  /** The start of the first record whose pages {@link #rest} changes; MAX_VALUE for none. */
-  private long restFrom = Long.MAX_VALUE;
+  /**
+   * The start of the first record whose pages {@link #applyDeferred} changes; MAX_VALUE for none.
+   */
+  private long deferredFrom = Long.MAX_VALUE;
 
   /** Pages that were allocated or released, with no later record about them. */
   final PidMap orphans = new PidMap();
@@ -197,33 +199,33 @@ final class Analysis implements StructureRecord.Visitor {
     gate.proven(lsn);
   }
 
-  /** Returns whether a page change is deferred to {@link #rest}. */
-  private boolean isLeft(LogReader r) {
-    if (restFrom != Long.MAX_VALUE || r.end() <= proven) {
-      return restFrom != Long.MAX_VALUE;
+  /** Returns whether a page change is deferred to {@link #applyDeferred}. */
+  private boolean isDeferred(LogReader r) {
+    if (deferredFrom != Long.MAX_VALUE || r.end() <= proven) {
+      return deferredFrom != Long.MAX_VALUE;
     }
     if (++unproven <= pool.capacity() / HELD_PART) {
       return false;
     }
     proven(r.provenByNext());
     if (r.end() > proven) {
-      restFrom = r.start();
+      deferredFrom = r.start();
     }
-    return restFrom != Long.MAX_VALUE;
+    return deferredFrom != Long.MAX_VALUE;
   }
 
-  /** Returns where {@link #rest} begins to read; MAX_VALUE if nothing was deferred. */
-  long restFrom() {
-    return restFrom;
+  /** Returns where {@link #applyDeferred} begins to read; MAX_VALUE if nothing was deferred. */
+  long deferredFrom() {
+    return deferredFrom;
   }
 
   /**
    * Applies the deferred page changes. The log is open, so the pages can be written.
    *
-   * @param r a reader at {@link #restFrom}
+   * @param r a reader at {@link #deferredFrom}
    * @param end the end of the pass
    */
-  void rest(LogReader r, long end) {
+  void applyDeferred(LogReader r, long end) {
     while (r.next() && r.start() < end) {
       switch (r.type()) {
         case RecordType.FREE -> {
@@ -247,13 +249,19 @@ final class Analysis implements StructureRecord.Visitor {
                 });
         case RecordType.STRUCTURE, RecordType.CHAIN, RecordType.CREATE_TREE ->
             StructureRecord.visit(
-                r.type(), r.segment(), r.body(), r.bodyLength(), pageSize, r.start(), rest(r));
+                r.type(),
+                r.segment(),
+                r.body(),
+                r.bodyLength(),
+                pageSize,
+                r.start(),
+                applyDeferred(r));
         default -> {} // has no pages
       }
     }
   }
 
-  private StructureRecord.Visitor rest(LogReader r) {
+  private StructureRecord.Visitor applyDeferred(LogReader r) {
     return new StructureRecord.Visitor() {
       @Override
       public void image(long pid, long at, long end) {
@@ -430,7 +438,7 @@ final class Analysis implements StructureRecord.Visitor {
     } else {
       allocated.remove(record.pid());
       orphans.remove(page(record.pid(), r.start()));
-      if (!isGone(record.pid(), r) && !isLeft(r)) {
+      if (!isGone(record.pid(), r) && !isDeferred(r)) {
         pool.recovery().replay(record, r.start(), r.end());
         images++;
       }
@@ -445,7 +453,7 @@ final class Analysis implements StructureRecord.Visitor {
             length,
             (pid, next) -> {
               page(pid, r.start());
-              if (!isGone(pid, r) && !isLeft(r)) {
+              if (!isGone(pid, r) && !isDeferred(r)) {
                 pool.recovery().replayLink(pid, next, r.start(), r.end());
                 images++;
               }
@@ -470,7 +478,7 @@ final class Analysis implements StructureRecord.Visitor {
   public void image(long pid, long at, long end) {
     LogReader r = reader;
     page(pid, r.start());
-    if (!isGone(pid, r) && !isLeft(r)) {
+    if (!isGone(pid, r) && !isDeferred(r)) {
       PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
       images++;
       if (pid < snapshotHighWater) {

@@ -58,9 +58,9 @@ import org.jspecify.annotations.Nullable;
  * copied, so a stream can state their number. Unlogged changes move no LSN, and rule out such a
  * backup ({@link BackupPoint}).
  *
- * <p><b>From another process</b> ({@link #beside}) there is no pin, no pool and no checkpoint. S is
- * the superblock on disk. The copy is valid if no superblock is written between reading the first
- * page and the end of copying the log:
+ * <p><b>From another process</b> ({@link #copyForeign}) there is no pin, no pool and no checkpoint.
+ * S is the superblock on disk. The copy is valid if no superblock is written between reading the
+ * first page and the end of copying the log:
  *
  * <pre>
  *   S ─► pages ─► the log from R to its end E, as far as it is whole ─► S still the newest? else again
@@ -230,7 +230,7 @@ public final class Backup implements AutoCloseable {
    * @param superblock the copy's superblock: it says that the copy is clean
    * @param unchanged whether the file has not changed since it was closed with a log
    */
-  public Result cold(
+  public Result copyOffline(
       BlockDevice device, BufferPool pool, Superblock superblock, boolean unchanged) {
     try {
       long pages = superblock.allocator().highWater();
@@ -270,7 +270,7 @@ public final class Backup implements AutoCloseable {
    * @throws io.fovea.error.CorruptionException if a page or the log is damaged
    * @throws io.fovea.error.DurabilityLostException if the log fails during the backup
    */
-  public Result hot(
+  public Result copyOnline(
       BlockDevice device,
       BufferPool pool,
       Log log,
@@ -332,7 +332,7 @@ public final class Backup implements AutoCloseable {
    * @throws InvalidUseException if the database is changed without a log
    * @throws CorruptionException if a check fails: because of damage, or of a concurrent write
    */
-  public @Nullable Result beside(
+  public @Nullable Result copyForeign(
       BlockDevice device, @Nullable BlockDevice logDevice, Supplier<Superblock> superblock) {
     Superblock s = superblock.get();
     stale = () -> superblock.get().sequence() != s.sequence();
@@ -462,7 +462,7 @@ public final class Backup implements AutoCloseable {
   private void copy(BackupPages reader, long from, long to, int pageSize) throws IOException {
     for (long pid = from; pid < to; ) {
       checkInterrupt();
-      int n = (int) Math.min(reader.atATime(), to - pid);
+      int n = (int) Math.min(reader.pagesPerRead(), to - pid);
       reader.read(pid, n);
       Mem.getBytes(chunk, 0, bytes, 0, n * pageSize);
       put(n * pageSize);
@@ -478,7 +478,7 @@ public final class Backup implements AutoCloseable {
     }
     for (long pid = Superblock.CATALOG_ROOT_PID; pid < pages; ) {
       checkInterrupt();
-      int n = (int) Math.min(reader.atATime(), pages - pid);
+      int n = (int) Math.min(reader.pagesPerRead(), pages - pid);
       reader.read(pid, n);
       for (int i = 0; i < n; i++) {
         if (reader.changed(i, from)) {

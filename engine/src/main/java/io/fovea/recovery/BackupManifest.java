@@ -193,11 +193,11 @@ public record BackupManifest(
   public @Nullable String whyNotOnto(BackupManifest before) {
     BackupPoint from = since;
     BackupPoint to = position;
-    BackupPoint there = before.position;
+    BackupPoint previous = before.position;
     if (from == null || to == null) {
       return "it is a full backup, which comes first";
     }
-    if (there == null) {
+    if (previous == null) {
       return "the backup before it has no position, as it was made without a log";
     }
     if (!database.equals(before.database)) {
@@ -206,18 +206,18 @@ public record BackupManifest(
           + ", but the backup before it to "
           + before.database;
     }
-    if (from.unlogged() != there.unlogged() || from.lsn() > there.lsn()) {
+    if (from.unlogged() != previous.unlogged() || from.lsn() > previous.lsn()) {
       return "it has the changes since "
           + from.text()
           + ", but the backup before it ends at "
-          + there.text()
+          + previous.text()
           + ": a backup is missing between them";
     }
-    if (to.lsn() < there.lsn() || end < before.end) {
+    if (to.lsn() < previous.lsn() || end < before.end) {
       return "its position ("
           + to.text()
           + ") is earlier than that of the backup before it ("
-          + there.text()
+          + previous.text()
           + ")";
     }
     return pageSize == before.pageSize ? null : "its pages have another size";

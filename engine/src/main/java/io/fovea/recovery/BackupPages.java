@@ -102,7 +102,7 @@ final class BackupPages {
   }
 
   /** Returns the maximum number of pages per read. */
-  int atATime() {
+  int pagesPerRead() {
     return (int) (chunk.byteSize() / pageSize);
   }
 
@@ -115,7 +115,7 @@ final class BackupPages {
       boolean unread = pid + i >= newFrom && Mem.isZero(chunk, at, pageSize);
       boolean known = PageHeader.pageLsn(chunk, at) <= limit;
       if (!unread && !(known && whole(at, pid + i))) {
-        again(pid + i, at);
+        reread(pid + i, at);
       }
       maxLsn = Math.max(maxLsn, PageHeader.pageLsn(chunk, at));
     }
@@ -144,7 +144,7 @@ final class BackupPages {
   }
 
   /** Reads a page again that was probably being written, or was never written. */
-  private void again(long pid, long at) {
+  private void reread(long pid, long at) {
     BufferPool memory = pool;
     if (Mem.isZero(chunk, at, pageSize)) {
       if (memory == null) {

@@ -64,7 +64,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Requests</b> get the result of the first checkpoint that begins after them.
  *
- * <p><b>Log space.</b> Commits that are about to begin call {@link #awaitRoom}: they wait while
+ * <p><b>Log space.</b> Commits that are about to begin call {@link #awaitLogSpace}: they wait while
  * more than the maximum is needed, but throw if checkpoints keep failing. They sleep until an event
  * that may end the wait:
  *
@@ -111,11 +111,11 @@ public final class Checkpointer implements AutoCloseable {
    * @param checkpoints the number of checkpoints made
    * @param failures the number of failed checkpoints
    * @param nanos the total time of the checkpoints that were made
-   * @param roomWaits how often a commit waited for log space
+   * @param spaceWaits how often a commit waited for log space
    * @param redoBytes the log that a crash would need now
    */
   public record Stats(
-      long checkpoints, long failures, long nanos, long roomWaits, long redoBytes) {}
+      long checkpoints, long failures, long nanos, long spaceWaits, long redoBytes) {}
 
   private final String name;
   private final Log log;
@@ -135,10 +135,10 @@ public final class Checkpointer implements AutoCloseable {
   private final Condition wake = lock.newCondition();
   private final Condition done = lock.newCondition();
 
-  /** Taken after {@link #lock}; no thread waits under it except on {@link #room}. */
-  private final ReentrantLock roomLock = new ReentrantLock();
+  /** Taken after {@link #lock}; no thread waits under it except on {@link #spaceFreed}. */
+  private final ReentrantLock spaceLock = new ReentrantLock();
 
-  private final Condition room = roomLock.newCondition();
+  private final Condition spaceFreed = spaceLock.newCondition();
 
   /** A request for a checkpoint, and its result. Guarded by the lock. */
   private static final class Request {
@@ -157,9 +157,9 @@ public final class Checkpointer implements AutoCloseable {
   private long checkpoints;
   private long failures;
   private long nanos;
-  private long roomWaits;
+  private long spaceWaits;
 
-  // Written under the lock of the room condition.
+  // Written under the lock of that condition.
 
   /** The number of wake-ups of threads that wait for log space. */
   private volatile long wakes;
@@ -169,7 +169,7 @@ public final class Checkpointer implements AutoCloseable {
 
   // Used by the checkpoint thread.
   private final LogSpaceAccounting use;
-  private final IdleLogTrimmer rest;
+  private final IdleLogTrimmer idleTrimmer;
   private final FileEnd end;
   private long lastTail;
   private long lastNanos;
@@ -227,9 +227,9 @@ public final class Checkpointer implements AutoCloseable {
     this.intervalNanos = intervalNanos;
     this.use = new LogSpaceAccounting(Math.max(4096, maxBytes / 64));
     this.end = new FileEnd(name, pool, superblocks, log::session, CUT_NANOS, CUT_PAGES);
-    this.rest =
+    this.idleTrimmer =
         new IdleLogTrimmer(
-            log, pool.checkpoint().space()::hasRoomAhead, intervalNanos == 0 ? 0 : quietNanos);
+            log, pool.checkpoint().space()::shouldShorten, intervalNanos == 0 ? 0 : quietNanos);
     this.redoLsn = Long.MAX_VALUE;
     log.onEnd(this::wakeWaiters);
   }
@@ -337,9 +337,9 @@ public final class Checkpointer implements AutoCloseable {
    *     that makes it throw must then call {@link #wakeWaiters}, except for the time limit that
    *     {@code check} reports
    */
-  public void awaitRoom(Waits.Check check) {
+  public void awaitLogSpace(Waits.Check check) {
     if (isCrowded() && !log.isHeldByMe()) {
-      awaitRoomSlowly(check);
+      awaitLogSpaceSlowly(check);
     }
   }
 
@@ -347,11 +347,11 @@ public final class Checkpointer implements AutoCloseable {
     return log.tail() - redoLsn > maxBytes || log.bytesWritten() > writtenMax;
   }
 
-  private void awaitRoomSlowly(Waits.Check check) {
+  private void awaitLogSpaceSlowly(Waits.Check check) {
     long began = System.nanoTime();
     lock.lock();
     try {
-      roomWaits++;
+      spaceWaits++;
       wake.signal();
     } finally {
       lock.unlock();
@@ -370,7 +370,7 @@ public final class Checkpointer implements AutoCloseable {
         if (f != null && failingLeft <= 0) {
           throw thrown(f);
         }
-        check.goOn(() -> "room in the log (LogOptions.maxBytes), held up by " + log.holder());
+        check.checkWait(() -> "room in the log (LogOptions.maxBytes), held up by " + log.holder());
         long left = check.nanosLeft();
         try {
           sleep(seen, f == null ? left : Math.min(left, failingLeft));
@@ -387,24 +387,24 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   private void waiting(int more) {
-    roomLock.lock();
+    spaceLock.lock();
     try {
       waiting += more;
     } finally {
-      roomLock.unlock();
+      spaceLock.unlock();
     }
   }
 
   /** Sleeps until the next wake-up after those already seen. */
   private void sleep(long seen, long nanos) throws InterruptedException {
-    roomLock.lock();
+    spaceLock.lock();
     try {
       long left = nanos;
       while (wakes == seen && left > 0) {
-        left = room.awaitNanos(left);
+        left = spaceFreed.awaitNanos(left);
       }
     } finally {
-      roomLock.unlock();
+      spaceLock.unlock();
     }
   }
 
@@ -413,12 +413,12 @@ public final class Checkpointer implements AutoCloseable {
    * depend on. Any thread; the lock is held for a few instructions.
    */
   public void wakeWaiters() {
-    roomLock.lock();
+    spaceLock.lock();
     try {
       wakes++;
-      room.signalAll();
+      spaceFreed.signalAll();
     } finally {
-      roomLock.unlock();
+      spaceLock.unlock();
     }
   }
 
@@ -430,7 +430,7 @@ public final class Checkpointer implements AutoCloseable {
           checkpoints,
           failures,
           nanos,
-          roomWaits,
+          spaceWaits,
           redo == Long.MAX_VALUE ? 0 : Math.max(0, log.tail() - redo));
     } finally {
       lock.unlock();
@@ -480,7 +480,7 @@ public final class Checkpointer implements AutoCloseable {
 
   private void work() {
     try {
-      while (turn()) {}
+      while (iterate()) {}
     } finally {
       ended();
     }
@@ -491,9 +491,9 @@ public final class Checkpointer implements AutoCloseable {
    * for this thread. A request is then answered by a later iteration, since {@link #attempt}
    * answers last.
    */
-  private boolean turn() {
+  private boolean iterate() {
     try {
-      Threads.turn();
+      Threads.beginIteration();
       int asked = awaitReason();
       return asked >= 0 && attempt(asked);
     } catch (Throwable t) {
@@ -527,7 +527,7 @@ public final class Checkpointer implements AutoCloseable {
     long behind = sampleLog();
     return behind > maxBytes - maxBytes / 8 * 3
         || overdue()
-        || rest.isDue(lastTail)
+        || idleTrimmer.isDue(lastTail)
         || log.mustReleaseRetention();
   }
 
@@ -553,7 +553,7 @@ public final class Checkpointer implements AutoCloseable {
 
   private boolean attempt(int asked) {
     long began = System.nanoTime();
-    boolean resting = rest.isDue(lastTail);
+    boolean resting = idleTrimmer.isDue(lastTail);
     boolean all = asked > 0 || resting || overdue();
     long redo = redoLsn;
     Throwable failure = null;
@@ -566,11 +566,11 @@ public final class Checkpointer implements AutoCloseable {
     boolean first = failing == null;
     failing = failure;
     if (failure != null && first && !stop()) {
-      Threads.tell(
+      Threads.logSafely(
           LOG, Level.WARNING, name, ": a checkpoint failed, and is tried again", "", failure);
     }
     if (resting) {
-      rest.tried(failure == null);
+      idleTrimmer.tried(failure == null);
     }
     long now = System.nanoTime();
     lock.lock();

@@ -27,7 +27,7 @@ final class IdleLogTrimmer {
   private static final long PAUSE_NANOS = 100_000_000;
 
   private final Log log;
-  private final BooleanSupplier roomAhead;
+  private final BooleanSupplier fileShouldShrink;
   private final long quietNanos;
 
   private long seen;
@@ -37,12 +37,12 @@ final class IdleLogTrimmer {
   /**
    * Creates an instance; the idle time begins now.
    *
-   * @param roomAhead returns whether the data file has enough space to release
+   * @param fileShouldShrink returns whether the data file has enough space to release
    * @param quietNanos the idle time; 0 for never
    */
-  IdleLogTrimmer(Log log, BooleanSupplier roomAhead, long quietNanos) {
+  IdleLogTrimmer(Log log, BooleanSupplier fileShouldShrink, long quietNanos) {
     this.log = log;
-    this.roomAhead = roomAhead;
+    this.fileShouldShrink = fileShouldShrink;
     this.quietNanos = quietNanos;
     this.seen = log.tail();
   }
@@ -50,16 +50,16 @@ final class IdleLogTrimmer {
   /**
    * Returns whether it is time for a checkpoint of everything, to be followed by {@link #tried}.
    *
-   * @param own the tail if nothing else was logged since the last checkpoint
+   * @param lastTail the tail if nothing else was logged since the last checkpoint
    */
-  boolean isDue(long own) {
+  boolean isDue(long lastTail) {
     if (quietNanos == 0) {
       return false;
     }
     long tail = log.tail();
     if (tail != seen) {
       seen = tail;
-      if (tail != own) {
+      if (tail != lastTail) {
         since = System.nanoTime();
         attempts = 0;
         return false;
@@ -67,7 +67,7 @@ final class IdleLogTrimmer {
     }
     return attempts < ATTEMPTS
         && System.nanoTime() - since >= quietNanos
-        && (log.isLarge() || roomAhead.getAsBoolean());
+        && (log.isLarge() || fileShouldShrink.getAsBoolean());
   }
 
   /** Records an attempt at that checkpoint. */
@@ -75,7 +75,7 @@ final class IdleLogTrimmer {
     attempts++;
     since = System.nanoTime() - quietNanos + Math.min(quietNanos, PAUSE_NANOS);
     if (made) {
-      log.rest();
+      log.trimIdle();
     }
   }
 }

@@ -47,7 +47,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
   private boolean ended;
 
   /** The position at which the first pass triggers the next scan. */
-  private long again;
+  private long nextScanAt;
 
   /**
    * Creates a prefetcher that has read nothing yet.
@@ -70,7 +70,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
 
   /** Sets the position of the first pass. */
   void at(long lsn) {
-    if (ended || lsn < again) {
+    if (ended || lsn < nextScanAt) {
       return;
     }
     try {
@@ -80,11 +80,11 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
           record();
         }
       }
-      hand();
+      submitGroup();
     } catch (FoveaException | IndexOutOfBoundsException e) {
       ended = true; // the pass reports it
     }
-    again = lsn + bytesAhead / 2;
+    nextScanAt = lsn + bytesAhead / 2;
   }
 
   private void record() {
@@ -95,7 +95,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
               reader.type(), s, reader.body(), reader.bodyLength(), pageSize, reader.start(), this);
       case RecordType.FREE -> {
         if (reader.bodyLength() >= Long.BYTES) {
-          want(Mem.getLong(s, reader.body()));
+          request(Mem.getLong(s, reader.body()));
         }
       }
       default -> {}
@@ -104,7 +104,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
 
   @Override
   public void image(long pid, long at, long end) {
-    want(pid);
+    request(pid);
   }
 
   @Override
@@ -112,7 +112,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
     // Freed next, by a separate record.
   }
 
-  private void want(long pid) {
+  private void request(long pid) {
     int slot = (int) (pid & RECENT - 1);
     if (pid < Superblock.CATALOG_ROOT_PID || pid >= pidLimit || recent[slot] == pid) {
       return;
@@ -120,12 +120,12 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
     recent[slot] = pid;
     groups[group].add(pid);
     if (groups[group].size() == PageGroup.CAPACITY) {
-      hand();
+      submitGroup();
     }
   }
 
   /** Starts reading the full group, and waits for the next one to be reusable. */
-  private void hand() {
+  private void submitGroup() {
     if (groups[group].size() > 0) {
       pool.begin(groups[group], false);
       group = (group + 1) % GROUPS;

@@ -99,7 +99,7 @@ public final class PageAudit {
   }
 
   /** Walks the free list and reports lost pages. Call after all trees. */
-  public void rest() {
+  public void finish() {
     AllocatorState state = pool.allocatorState();
     long pid = state.freeHead();
     while (pid != 0 && freePages <= state.freePages()) {

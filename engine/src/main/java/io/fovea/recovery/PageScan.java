@@ -28,7 +28,7 @@ public final class PageScan {
     private long entries;
     private long longValues;
     private long usedBytes;
-    private long roomBytes;
+    private long capacityBytes;
     private long longBytes;
     private int levels;
 
@@ -66,8 +66,8 @@ public final class PageScan {
     }
 
     /** Returns the capacity of leaves in bytes. */
-    public long roomBytes() {
-      return roomBytes;
+    public long capacityBytes() {
+      return capacityBytes;
     }
 
     public long longBytes() {
@@ -216,7 +216,7 @@ public final class PageScan {
     }
     sum.entries += node.count();
     sum.usedBytes += node.usedBytes();
-    sum.roomBytes += node.roomBytes();
+    sum.capacityBytes += node.capacityBytes();
     for (int i = 0; i < node.count(); i++) {
       sum.longValues += node.isLong(i) ? 1 : 0;
     }

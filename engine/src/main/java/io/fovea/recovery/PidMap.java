@@ -69,8 +69,8 @@ final class PidMap {
     int mask = pids.length - 1;
     // Move up later entries that would no longer be found.
     for (int j = i + 1 & mask; pids[j] != 0; j = j + 1 & mask) {
-      int home = (int) Hash.spread(pids[j]) & mask;
-      if ((j - home & mask) >= (j - i & mask)) {
+      int preferred = (int) Hash.spread(pids[j]) & mask;
+      if ((j - preferred & mask) >= (j - i & mask)) {
         pids[i] = pids[j];
         values[i] = values[j];
         i = j;

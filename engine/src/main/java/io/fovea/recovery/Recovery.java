@@ -117,7 +117,7 @@ public final class Recovery {
   }
 
   private final String name;
-  private final boolean beside;
+  private final boolean foreign;
   private final Superblock superblock;
   private final BufferPool pool;
   private final BlockDevice data;
@@ -155,7 +155,7 @@ public final class Recovery {
    * Begins a recovery.
    *
    * @param name the database's name, for messages
-   * @param beside whether this is an in-memory copy of a file that another process may have open:
+   * @param foreign whether this is an in-memory copy of a file that another process may have open:
    *     that file is not recovered, so no recovery is logged
    * @param superblock the superblock of the file
    * @param pool its pages, not used by any other thread
@@ -165,14 +165,14 @@ public final class Recovery {
    */
   public Recovery(
       String name,
-      boolean beside,
+      boolean foreign,
       Superblock superblock,
       BufferPool pool,
       BlockDevice data,
       BlockDevice log,
       LogGate gate) {
     this.name = name;
-    this.beside = beside;
+    this.foreign = foreign;
     this.superblock = superblock;
     this.pool = pool;
     this.data = data;
@@ -194,7 +194,7 @@ public final class Recovery {
   public void analyze() {
     LOG.log(
         level(),
-        beside
+        foreign
             ? "Reading {0}, which may be open elsewhere: log from LSN {1}"
             : "Recovering {0}, which was not closed: log from LSN {1}",
         name,
@@ -226,12 +226,12 @@ public final class Recovery {
   }
 
   private Level level() {
-    return beside ? Level.DEBUG : Level.INFO;
+    return foreign ? Level.DEBUG : Level.INFO;
   }
 
   /** Returns the operation and the database, for messages. */
   private String subject() {
-    return (beside ? "Reading " : "Recovering ") + name;
+    return (foreign ? "Reading " : "Recovering ") + name;
   }
 
   /** Returns the end of the log, where it continues. */
@@ -261,9 +261,9 @@ public final class Recovery {
    */
   public BTree replay(Log open, Catalog catalog, int workers) {
     final long start = System.nanoTime();
-    if (analysis.restFrom() < end) {
-      try (LogReader reader = LogReader.open(log, superblock.id(), analysis.restFrom())) {
-        analysis.rest(reader, end);
+    if (analysis.deferredFrom() < end) {
+      try (LogReader reader = LogReader.open(log, superblock.id(), analysis.deferredFrom())) {
+        analysis.applyDeferred(reader, end);
       }
     }
     BTree root = catalogTree(open);
@@ -386,7 +386,7 @@ public final class Recovery {
             session.end();
           }
         });
-    loose(session);
+    freeUnreferenced(session);
     analysis.dropped.keySet().removeAll(deferred);
     drop(session, analysis.unpublished);
     drop(session, analysis.dropped);
@@ -394,7 +394,7 @@ public final class Recovery {
   }
 
   /** Frees long values that leaves of deferred trees may not reference. */
-  private void loose(LogSession session) {
+  private void freeUnreferenced(LogSession session) {
     if (deferred.isEmpty()) {
       return;
     }
@@ -403,7 +403,7 @@ public final class Recovery {
           if (tree == Analysis.UNKNOWN || deferred.contains(tree) && !whole.contains(tree)) {
             session.begin(AllocatorRecord.FREE_SPACE);
             try {
-              TreeDrop.freeLoose(pool, pid, deferred, session);
+              TreeDrop.freeUnreferenced(pool, pid, deferred, session);
             } finally {
               session.end();
             }
@@ -458,7 +458,7 @@ public final class Recovery {
         level(),
         () ->
             String.format(
-                (beside ? "Read" : "Recovered")
+                (foreign ? "Read" : "Recovered")
                     + " %s in %.1f s: %.1f MiB of log, %d changes of records, %d images of"
                     + " pages, %d torn pages restored, %d pages reclaimed",
                 name,

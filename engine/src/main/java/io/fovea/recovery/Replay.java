@@ -302,13 +302,13 @@ final class Replay {
         // Adjacent keys share all but the last byte, and probably a leaf: same worker.
         int part = Math.max(0, c.keyLength() - 1);
         long hash = Hash.hash(seeds[number], m, c.keyOffset(), part);
-        chunk.add((int) ((hash >>> 32) * workers >>> 32), recordAt, at, believable(c.leaf()));
+        chunk.add((int) ((hash >>> 32) * workers >>> 32), recordAt, at, plausibleLeaf(c.leaf()));
       }
     }
   }
 
   /** Returns a page that may be a leaf, and is reachable if it is one; otherwise 0. */
-  private long believable(long leaf) {
+  private long plausibleLeaf(long leaf) {
     if (leaf <= Superblock.CATALOG_ROOT_PID
         || leaf >= pidLimit
         || orphans.size() > 0 && orphans.get(leaf) != PidMap.ABSENT) {
@@ -446,7 +446,7 @@ final class Replay {
         } catch (Throwable e) {
           failure.compareAndSet(null, e);
         } finally {
-          give(chunk);
+          accept(chunk);
         }
       }
     }
@@ -464,7 +464,7 @@ final class Replay {
       }
     }
 
-    private void give(ReplayChunk chunk) {
+    private void accept(ReplayChunk chunk) {
       lock.lock();
       try {
         if (--chunk.pending == 0) {
@@ -521,7 +521,7 @@ final class Replay {
       while (c.next()) {
         int number = table.number(c.treeId());
         if (number >= 0) {
-          place(number, leaf);
+          moveTo(number, leaf);
           operation(trees[number], positions[number], c, start);
           done++;
         }
@@ -529,9 +529,9 @@ final class Replay {
     }
 
     /** Moves to the named page, unless the previous operation in the tree named it too. */
-    private void place(int number, long leaf) {
+    private void moveTo(int number, long leaf) {
       if (leaf != 0 && leaf != lastNamed[number] && leaf != positions[number].pid) {
-        ahead.place(leaf, positions[number]);
+        ahead.hint(leaf, positions[number]);
       }
       lastNamed[number] = leaf;
     }

@@ -96,7 +96,7 @@ public final class SuperblockFile {
   private static final long MAGIC_BE = 0x466F7665_61444200L;
 
   /** The number of attempts to read superblocks that another process may be writing. */
-  private static final int READS_BESIDE = 20;
+  private static final int FOREIGN_READS_MAX = 20;
 
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -199,12 +199,12 @@ public final class SuperblockFile {
    * @throws IncompatibleFormatException as {@link #read}
    * @throws CorruptionException if neither superblock is whole after repeated reads
    */
-  public @Nullable Superblock readBeside() {
+  public @Nullable Superblock readForeign() {
     for (int n = 1; ; n++) {
       try {
         return read();
       } catch (CorruptionException e) {
-        if (n == READS_BESIDE) {
+        if (n == FOREIGN_READS_MAX) {
           throw e;
         }
         LockSupport.parkNanos(PAUSE_NANOS);

@@ -87,7 +87,7 @@ public final class IndexSpec {
       @Nullable Extractor extractor,
       @Nullable ByteExtractor byteExtractor,
       @Nullable EntryHints hints,
-      boolean remembered) {
+      boolean cacheLocations) {
     TableSpec.checkName(name);
     this.name = name;
     this.unique = unique;
@@ -98,7 +98,7 @@ public final class IndexSpec {
     this.extractor = extractor;
     this.byteExtractor = byteExtractor;
     this.hints = hints;
-    this.cacheLocations = remembered;
+    this.cacheLocations = cacheLocations;
   }
 
   /**

@@ -49,7 +49,7 @@ public final class Step {
   /** The type of the default of an added field. */
   enum Default {
     /** 0, empty or null. */
-    NOTHING,
+    IMPLICIT,
     NUMBER,
     TEXT,
     BYTES,
@@ -75,7 +75,7 @@ public final class Step {
   }
 
   private static Step of(Kind kind, String field, String to) {
-    return new Step(kind, field, to, Default.NOTHING, new byte[0]);
+    return new Step(kind, field, to, Default.IMPLICIT, new byte[0]);
   }
 
   /**
@@ -274,14 +274,14 @@ public final class Step {
 
   /** {@return whether an added field has a default other than null, 0 or empty} */
   public boolean hasDefault() {
-    return defaultKind != Default.NOTHING;
+    return defaultKind != Default.IMPLICIT;
   }
 
   /** Describes why the default does not fit a field, or returns null if it does. */
   @Nullable String unfit(Field f) {
     boolean fits =
         switch (defaultKind) {
-          case NOTHING -> true;
+          case IMPLICIT -> true;
           case NUMBER -> f.type() == FieldType.INT32 || f.type() == FieldType.INT64;
           case TEXT -> f.type() == FieldType.TEXT;
           case BYTES -> f.type() == FieldType.BYTES;
@@ -322,7 +322,7 @@ public final class Step {
           "add "
               + field
               + switch (defaultKind) {
-                case NOTHING -> "";
+                case IMPLICIT -> "";
                 case NUMBER -> " " + ByteBuffer.wrap(value).getLong();
                 case BOOLEAN -> " " + (value[0] != 0);
                 case DOUBLE -> " " + ByteBuffer.wrap(value).getDouble();

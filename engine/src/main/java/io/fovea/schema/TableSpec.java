@@ -49,7 +49,7 @@ public final class TableSpec {
       @Nullable Expiry expiry,
       @Nullable ObjectShapes objects,
       TreeMap<Integer, List<Step>> steps,
-      boolean remembered) {
+      boolean cacheLocations) {
     checkName(name);
     if (Objects.requireNonNull(key, "key").hasNullable()) {
       throw new IllegalArgumentException(
@@ -62,7 +62,7 @@ public final class TableSpec {
     this.expiry = expiry;
     this.objects = objects;
     this.steps = steps;
-    this.cacheLocations = remembered;
+    this.cacheLocations = cacheLocations;
   }
 
   /**

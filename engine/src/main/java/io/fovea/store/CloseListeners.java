@@ -13,7 +13,7 @@ public final class CloseListeners {
   private final List<Runnable> actions = new ArrayList<>();
 
   /** Set when the listeners are called, because a listener added later would never be called. */
-  private boolean told;
+  private boolean called;
 
   /** Creates an empty list for a store. */
   public CloseListeners(Store store) {
@@ -26,7 +26,7 @@ public final class CloseListeners {
    * @throws io.fovea.error.DatabaseClosedException if the store is closed or closing
    */
   public synchronized void add(Runnable action) {
-    if (told) {
+    if (called) {
       throw store.closedException();
     }
     store.requireOpen();
@@ -34,10 +34,10 @@ public final class CloseListeners {
   }
 
   /** Calls all listeners in order of addition. Exceptions are logged. */
-  public void tell() {
+  public void callAll() {
     List<Runnable> all;
     synchronized (this) {
-      told = true;
+      called = true;
       all = List.copyOf(actions);
       actions.clear();
     }
@@ -45,7 +45,8 @@ public final class CloseListeners {
       try {
         r.run();
       } catch (Throwable t) {
-        Threads.tell(LOG, Level.WARNING, "A listener failed while ", store.name(), " closed", t);
+        Threads.logSafely(
+            LOG, Level.WARNING, "A listener failed while ", store.name(), " closed", t);
       }
     }
   }

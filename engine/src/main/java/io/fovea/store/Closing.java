@@ -18,10 +18,10 @@ import java.util.function.IntConsumer;
  * <pre>
  *   {@link #quiesce}    admission stops ─► grace ─► operations refused ─► running ones awaited
  *   {@link #finish}     pages written and synced ─► superblock marked clean
- *   {@link #giveBack}   threads end ─► pool ─► transactions ─► files ─► lock
+ *   {@link #releaseAll}   threads end ─► pool ─► transactions ─► files ─► lock
  * </pre>
  *
- * <p>{@link #giveBack} always follows, even if writing fails. Confined to one thread.
+ * <p>{@link #releaseAll} always follows, even if writing fails. Confined to one thread.
  */
 final class Closing {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -74,10 +74,11 @@ final class Closing {
    *
    * @return whether all operations have ended
    */
-  static boolean quiesce(StoreComponents storeComponents, Slots slots, Duration grace) {
+  static boolean quiesce(StoreComponents storeComponents, StatementContexts slots, Duration grace) {
     TxEngine engine = storeComponents.engine();
     engine.stopAdmission();
-    int own = slots.mine(); // the thread's own transactions cannot end while it is here
+    int own =
+        slots.countOfCurrentThread(); // the thread's own transactions cannot end while it is here
     long deadline = System.nanoTime() + Waits.nanos(grace);
     while (engine.active() > own && System.nanoTime() < deadline) {
       Waits.sleep(QUIESCE_NANOS);
@@ -95,11 +96,11 @@ final class Closing {
     if (fenced && engine.active() == 0) {
       return true;
     }
-    tellAborts(storeComponents, engine);
+    logAborts(storeComponents, engine);
     return slots.awaitOperations(OPERATION_NANOS) && fenced;
   }
 
-  private static void tellAborts(StoreComponents storeComponents, TxEngine engine) {
+  private static void logAborts(StoreComponents storeComponents, TxEngine engine) {
     try {
       LOG.log(
           Level.INFO,
@@ -133,13 +134,13 @@ final class Closing {
     }
     Throwable poison = storeComponents.engine().poison();
     if (poison != null) {
-      if (journal != null && storeComponents.engine().leftPagesWhole()) {
+      if (journal != null && storeComponents.engine().pagesAreConsistent()) {
         journal.persist();
       }
       throw new DurabilityLostException(
           storeComponents.name()
               + " is not marked clean, for a commit had failed halfway"
-              + storeComponents.outlook(),
+              + storeComponents.uncleanAdvice(),
           poison);
     }
     if (!quiet) {
@@ -148,7 +149,7 @@ final class Closing {
               + " is not marked clean, for an operation of a transaction did not end within "
               + OPERATION_NANOS / 1_000_000_000
               + " s"
-              + storeComponents.outlook(),
+              + storeComponents.uncleanAdvice(),
           null);
     }
     FileEnd end =
@@ -162,7 +163,7 @@ final class Closing {
     if (journal != null) {
       journal.finish(storeComponents.pool(), storeComponents.treeIds().get(), hooks::saveCounts);
     } else {
-      hooks.freeStrays();
+      hooks.freeUnfreedPages();
       long number = hooks.saveCounts();
       end.cut(() -> false);
       storeComponents.pool().flushAll();
@@ -177,11 +178,11 @@ final class Closing {
    *
    * @param hooks the hooks of the schema, whose threads have been asked to end
    */
-  static void giveBack(StoreComponents storeComponents, SchemaHooks hooks) {
-    all(9, step -> giveBack(storeComponents, hooks, step));
+  static void releaseAll(StoreComponents storeComponents, SchemaHooks hooks) {
+    all(9, step -> releaseAll(storeComponents, hooks, step));
   }
 
-  private static void giveBack(StoreComponents storeComponents, SchemaHooks hooks, int step) {
+  private static void releaseAll(StoreComponents storeComponents, SchemaHooks hooks, int step) {
     Journal journal = storeComponents.journal();
     TimestampFile timestamps = storeComponents.timestamps();
     FileLock lock = storeComponents.lock();

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class DatabaseCreation implements AutoCloseable {
   private final Storage storage;
-  private final boolean there;
+  private final boolean exists;
   private final boolean cutShort;
 
   /** Whether the companions belong to this opening. */
@@ -37,25 +37,25 @@ public final class DatabaseCreation implements AutoCloseable {
   /**
    * Creates the state of an opening that has so far opened at most the lock.
    *
-   * @param there whether a data file existed before; if another opening has held the lock since,
+   * @param exists whether a data file existed before; if another opening has held the lock since,
    *     whether the data file has content
    * @param cutShort whether there is a sign of an interrupted opening
    */
-  DatabaseCreation(Storage storage, boolean there, boolean cutShort) {
+  DatabaseCreation(Storage storage, boolean exists, boolean cutShort) {
     this.storage = storage;
-    this.there = there;
+    this.exists = exists;
     this.cutShort = cutShort;
   }
 
   static DatabaseCreation of(Storage storage) {
-    boolean beside = storage.exists(Storage.LOG) || storage.exists(Storage.DOUBLE_WRITE);
-    return new DatabaseCreation(storage, storage.exists(Storage.DATA), beside);
+    boolean companion = storage.exists(Storage.LOG) || storage.exists(Storage.DOUBLE_WRITE);
+    return new DatabaseCreation(storage, storage.exists(Storage.DATA), companion);
   }
 
   /** Returns the superblock, or null if a database is to be created. */
   @Nullable Superblock read(SuperblockFile superblocks, BlockDevice device) {
     Superblock found = superblocks.read();
-    if (found == null && there && !cutShort && device.size() == 0) {
+    if (found == null && exists && !cutShort && device.size() == 0) {
       throw new IncompatibleFormatException(
           storage.name()
               + " is an existing empty file, not a Fovea database. To create the database there,"
@@ -70,7 +70,7 @@ public final class DatabaseCreation implements AutoCloseable {
 
   @Override
   public void close() {
-    if (there) {
+    if (exists) {
       return;
     }
     List<String> made =

@@ -9,7 +9,7 @@ import java.util.List;
 /** The resources that the machine or container grants this process. */
 public final class HostResources {
   /** The least memory, in bytes, with which defaults have their documented values. */
-  private static final long ROOMY_BYTES = 2L << 30;
+  private static final long LARGE_MEMORY_BYTES = 2L << 30;
 
   /** The memory in bytes, at class initialization. */
   private static final long MEMORY_BYTES = memoryBytes();
@@ -32,7 +32,9 @@ public final class HostResources {
    * @param memory in bytes
    */
   public static long defaultBytes(long usual, long memory) {
-    return memory >= ROOMY_BYTES ? usual : (long) ((double) usual / ROOMY_BYTES * memory);
+    return memory >= LARGE_MEMORY_BYTES
+        ? usual
+        : (long) ((double) usual / LARGE_MEMORY_BYTES * memory);
   }
 
   /**

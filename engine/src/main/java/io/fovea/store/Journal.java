@@ -63,7 +63,7 @@ public final class Journal {
   private final String name;
 
   /** Whether another process may have the file open. */
-  private final boolean beside;
+  private final boolean foreign;
 
   private final StoreConfig config;
   private final SuperblockFile superblocks;
@@ -101,7 +101,7 @@ public final class Journal {
   private long incarnation;
 
   /** The session id of this opening; see {@link LogIdentity}. */
-  private final long mine = LogIdentity.newSession();
+  private final long sessionId = LogIdentity.newSession();
 
   /** Whether the file durably says that it needs no log. */
   private boolean clean;
@@ -110,7 +110,7 @@ public final class Journal {
 
   private Journal(
       String name,
-      boolean beside,
+      boolean foreign,
       StoreConfig config,
       SuperblockFile superblocks,
       BlockDevice data,
@@ -120,7 +120,7 @@ public final class Journal {
       LogGate gate,
       long pagesRestored) {
     this.name = name;
-    this.beside = beside;
+    this.foreign = foreign;
     this.config = config;
     this.superblocks = superblocks;
     this.data = data;
@@ -136,12 +136,12 @@ public final class Journal {
   /**
    * Opens the companions of the data file and restores torn pages. Call this before pages are read.
    *
-   * @param beside whether this is an in-memory copy of a file that another process may have open
+   * @param foreign whether this is an in-memory copy of a file that another process may have open
    * @param superblock the superblock read from the file, or to be written to a new file
    */
   static Journal prepare(
       String name,
-      boolean beside,
+      boolean foreign,
       Storage storage,
       StoreConfig config,
       SuperblockFile superblocks,
@@ -188,7 +188,7 @@ public final class Journal {
       Journal journal =
           new Journal(
               name,
-              beside,
+              foreign,
               config,
               superblocks,
               data,
@@ -227,7 +227,7 @@ public final class Journal {
                 // Also above a closed mark; otherwise the mark would apply to new records.
                 Math.max(superblock.durable().segment(), LogIdentity.of(logFile).lastSegment()),
                 followed ? changesFrom : Long.MAX_VALUE,
-                mine,
+                sessionId,
                 previous,
                 superblock.session()));
     log = opened;
@@ -314,7 +314,7 @@ public final class Journal {
         pool,
         superblocks,
         nextTreeId,
-        () -> hooks.freeStrays(),
+        () -> hooks.freeUnfreedPages(),
         () -> hooks.counted(),
         tables,
         config.log().keepBytes(),
@@ -324,7 +324,7 @@ public final class Journal {
 
   private BTree recover(
       BufferPool pool, Superblock s, AtomicInteger treeIds, Recovery.Catalog trees) {
-    Recovery recovery = new Recovery(name, beside, s, pool, data, logFile, gate);
+    Recovery recovery = new Recovery(name, foreign, s, pool, data, logFile, gate);
     recovery.analyze();
     incarnation = recovery.incarnation();
     changesFrom = changesFrom(s, recovery.end());
@@ -335,7 +335,7 @@ public final class Journal {
     // Once this is written, recovery knows that this opening has a segment, and notices if it is
     // lost.
     superblocks.write(
-        superblocks.current().recovered(before).session(mine).durable(opened.watermark()));
+        superblocks.current().recovered(before).session(sessionId).durable(opened.watermark()));
     int cpus = Runtime.getRuntime().availableProcessors();
     int workers = Math.min(REPLAY_WORKERS_MAX, REPLAY_WORKERS_PER_CPU * cpus);
     BTree catalog = recovery.replay(opened, trees, workers);
@@ -361,7 +361,7 @@ public final class Journal {
             superblocks
                 .current()
                 .opened(incarnation, config.log().segmentBytes())
-                .session(mine)
+                .session(sessionId)
                 .logged(start, pages, start, nextTreeId, l.watermark())
                 .changes(changesFrom));
     try {
@@ -444,7 +444,7 @@ public final class Journal {
   }
 
   /** Passes the {@link #hold} session to the caller and replaces it with a new session. */
-  LogSession takeHold() {
+  LogSession transferHold() {
     LogSession given = hold();
     hold = log().session();
     taken.add(given);
@@ -482,7 +482,7 @@ public final class Journal {
     c.close();
     Log l = log();
     l.requireAlive();
-    hooks.freeStrays();
+    hooks.freeUnfreedPages();
     if (taken.stream().anyMatch(LogSession::begun)) {
       persist();
       throw new DurabilityLostException(
@@ -536,10 +536,10 @@ public final class Journal {
     }
   }
 
-  void failWhereStuck() {
+  void failIfBlocked() {
     Log l = log;
     if (l != null) {
-      l.failWhereStuck();
+      l.failIfBlocked();
     }
   }
 

@@ -1,7 +1,7 @@
 package io.fovea.store;
 
 import io.fovea.btree.KeyLocationCache;
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.memory.Granules.RefusedException;
 import io.fovea.memory.MappingBudget;
 import io.fovea.memory.MemoryFiles;
@@ -30,7 +30,7 @@ final class KeyLocations {
         name,
         config.locationCacheBytes(),
         config.pageSize(),
-        config.placeDirectory() == PlaceDirectory.SHORTCUT,
+        config.locationCacheLayout() == LocationCacheLayout.SHORTCUT,
         MemoryFiles.KERNEL);
   }
 
@@ -69,7 +69,10 @@ final class KeyLocations {
         String reason = e.reason();
         LOG.log(
             Level.WARNING,
-            () -> name + ": the places of records have no shortcut, and are flat. " + reason);
+            () ->
+                name
+                    + ": the key location cache has the layout FLAT, since SHORTCUT is not possible. "
+                    + reason);
       }
     }
     return new KeyLocationCache(maxBytes, pageSize);

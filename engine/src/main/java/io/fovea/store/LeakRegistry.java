@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 final class LeakRegistry {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  private static final VarHandle PLACES =
+  private static final VarHandle INDEXES =
       MethodHandles.arrayElementVarHandle(Watch[].class).withInvokeExactBehavior();
 
   /** Rows are chosen by thread hash. */
@@ -65,29 +65,29 @@ final class LeakRegistry {
    *     Watch#run}
    */
   static void hold(Watch watch) {
-    place(watch);
+    register(watch);
     if (finder == null) {
       begin();
     }
   }
 
-  private static void place(Watch watch) {
+  private static void register(Watch watch) {
     int first = Hash.ofThread(ROWS) * ROW;
     for (int at = first; at < first + ROW; at++) {
-      if ((Watch) PLACES.getAcquire(HELD, at) == null
-          && PLACES.compareAndSet(HELD, at, (Watch) null, watch)) {
-        watch.place = at;
+      if ((Watch) INDEXES.getAcquire(HELD, at) == null
+          && INDEXES.compareAndSet(HELD, at, (Watch) null, watch)) {
+        watch.index = at;
         return;
       }
     }
-    watch.place = Watch.AMONG_MORE;
+    watch.index = Watch.AMONG_MORE;
     MORE.add(watch);
   }
 
   static boolean holds(Watch watch) {
     boolean held = MORE.contains(watch);
     for (int at = 0; at < HELD.length; at++) {
-      held |= (Watch) PLACES.getAcquire(HELD, at) == watch;
+      held |= (Watch) INDEXES.getAcquire(HELD, at) == watch;
     }
     return held;
   }
@@ -107,7 +107,7 @@ final class LeakRegistry {
     finder = null;
     boolean held = !MORE.isEmpty();
     for (int at = 0; at < HELD.length && !held; at++) {
-      held = (Watch) PLACES.getVolatile(HELD, at) != null;
+      held = (Watch) INDEXES.getVolatile(HELD, at) != null;
     }
     if (held) {
       finder = ending;
@@ -126,13 +126,13 @@ final class LeakRegistry {
     begun(); // waits until begin() has stored the thread
     while (finder == Thread.currentThread()) {
       try {
-        Threads.turn();
+        Threads.beginIteration();
         ((Watch) FORGOTTEN.remove()).found();
         endIfUnused();
       } catch (InterruptedException e) {
         // Ends the thread, unless a watch has been held meanwhile.
       } catch (Throwable e) {
-        Threads.tell(
+        Threads.logSafely(
             LOG,
             Level.WARNING,
             "What was forgotten could not be ended: a transaction keeps its locks and its memory.",
@@ -157,7 +157,7 @@ final class LeakRegistry {
       }
     }
 
-    private int place = NOWHERE;
+    private int index = NOWHERE;
 
     @SuppressWarnings("unused") // accessed through ENDED
     private volatile boolean ended;
@@ -186,9 +186,9 @@ final class LeakRegistry {
       if (!ENDED.compareAndSet(this, false, true)) {
         return false;
       }
-      if (place >= 0) {
-        PLACES.setRelease(HELD, place, (Watch) null);
-      } else if (place == AMONG_MORE) {
+      if (index >= 0) {
+        INDEXES.setRelease(HELD, index, (Watch) null);
+      } else if (index == AMONG_MORE) {
         MORE.remove(this);
       }
       return true;

@@ -51,19 +51,19 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Opening {
   private static final System.Logger LOG = System.getLogger("io.fovea");
-  private static final AtomicBoolean FLAG_SHOWN = new AtomicBoolean();
+  private static final AtomicBoolean FLAG_LOGGED = new AtomicBoolean();
 
   private final StoreConfig config;
   private final Recovery.Catalog trees;
 
   /** Whether another process may change the files meanwhile, so that they may be inconsistent. */
-  private final boolean beside;
+  private final boolean foreign;
 
   /** Resources to close, in this order, if the opening fails. */
   private final Deque<AutoCloseable> opened;
 
   /** The files and devices of a database, before there is a pool. */
-  private record Place(
+  private record OpenFiles(
       String name,
       UUID id,
       @Nullable Storage storage,
@@ -72,9 +72,9 @@ public final class Opening {
       @Nullable SuperblockFile superblocks) {}
 
   private Opening(
-      StoreConfig config, Recovery.Catalog trees, boolean beside, Deque<AutoCloseable> opened) {
+      StoreConfig config, Recovery.Catalog trees, boolean foreign, Deque<AutoCloseable> opened) {
     this.config = config;
-    this.beside = beside;
+    this.foreign = foreign;
     this.trees = trees;
     this.opened = opened;
   }
@@ -104,7 +104,8 @@ public final class Opening {
    *
    * @param storage the storage of the copy, which the caller closes
    */
-  public static Store beside(OverlayStorage storage, StoreConfig config, Recovery.Catalog trees) {
+  public static Store openForeign(
+      OverlayStorage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
     return guarded(config, trees, true, opening -> opening.toRead(storage, null));
   }
@@ -127,8 +128,8 @@ public final class Opening {
         trees,
         opening -> {
           opening.opened.push(device);
-          Place place = new Place(config.name(), superblock.id(), null, null, device, null);
-          Store store = opening.withoutLog(place, superblock, false, counts);
+          OpenFiles files = new OpenFiles(config.name(), superblock.id(), null, null, device, null);
+          Store store = opening.withoutLog(files, superblock, false, counts);
           store.refuseWrites();
           return store;
         });
@@ -153,12 +154,12 @@ public final class Opening {
   private static Store guarded(
       StoreConfig config,
       Recovery.Catalog trees,
-      boolean beside,
+      boolean foreign,
       Function<Opening, Store> opening) {
     Deque<AutoCloseable> opened = new ArrayDeque<>();
     boolean done = false;
     try {
-      Store store = opening.apply(new Opening(config, trees, beside, opened));
+      Store store = opening.apply(new Opening(config, trees, foreign, opened));
       done = true;
       return store;
     } catch (Threads.Refused e) {
@@ -168,7 +169,7 @@ public final class Opening {
         try {
           opened.pop().close();
         } catch (Throwable e) { // close the remaining resources too, the lock last
-          Threads.tell(LOG, Level.DEBUG, "While giving up opening ", config.name(), "", e);
+          Threads.logSafely(LOG, Level.DEBUG, "While giving up opening ", config.name(), "", e);
         }
       }
     }
@@ -182,7 +183,7 @@ public final class Opening {
       LogSizes.check(config.log(), config.pageSize());
     }
     String flag = HostResources.missingFlag();
-    if (!flag.isEmpty() && FLAG_SHOWN.compareAndSet(false, true)) {
+    if (!flag.isEmpty() && FLAG_LOGGED.compareAndSet(false, true)) {
       LOG.log(
           Level.WARNING,
           (Mem.isRaw()
@@ -203,7 +204,7 @@ public final class Opening {
     opened.push(device);
     String name = config.name().isEmpty() ? "memory" : config.name();
     Superblock fresh = Superblock.ofNew(config.pageSize());
-    return withoutLog(new Place(name, fresh.id(), null, null, device, null), fresh, true, null);
+    return withoutLog(new OpenFiles(name, fresh.id(), null, null, device, null), fresh, true, null);
   }
 
   private Store file(Path path) {
@@ -217,16 +218,16 @@ public final class Opening {
       throw new IncompatibleFormatException(
           "There is no file " + path + ", and the options say not to create one.");
     }
-    boolean there = Files.exists(path);
+    boolean exists = Files.exists(path);
     boolean cutShort = FileLock.isNoted(path);
     FileLock lock = FileLock.acquire(path);
     opened.push(lock);
     FileStorage storage = new FileStorage(path, config.devices());
     // Another opening may have created the file before this one took the lock.
-    there |= storage.size(Storage.DATA) > 0;
+    exists |= storage.size(Storage.DATA) > 0;
     storage.requireOneName();
     DatabaseCreation databaseCreation =
-        new DatabaseCreation(storage, there, cutShort || storage.exists(Storage.LOG));
+        new DatabaseCreation(storage, exists, cutShort || storage.exists(Storage.LOG));
     return storage(storage, lock, databaseCreation);
   }
 
@@ -254,9 +255,9 @@ public final class Opening {
       throw new IncompatibleFormatException(
           storage.name() + " is no Fovea database yet: it is empty, or its making was cut short.");
     }
-    StoreConfig how = config.toLookAt(config.name(), found.pageSize(), found.clean());
+    StoreConfig how = config.forInspection(config.name(), found.pageSize(), found.clean());
     Store store =
-        new Opening(how, trees, beside, opened)
+        new Opening(how, trees, foreign, opened)
             .storage(storage, lock, DatabaseCreation.of(storage));
     store.refuseWrites();
     return store;
@@ -293,7 +294,7 @@ public final class Opening {
     if (!config.readOnly()) {
       Companions.requireNoDatabase(storage);
     }
-    if (!fresh && !beside) {
+    if (!fresh && !foreign) {
       Companions.requireOwn(storage, found, !config.readOnly());
     }
     if (fresh) {
@@ -301,31 +302,31 @@ public final class Opening {
       storage.delete(Storage.LOG);
       storage.delete(Storage.DOUBLE_WRITE);
     }
-    Place place = new Place(name, found.id(), storage, lock, device, superblocks);
+    OpenFiles files = new OpenFiles(name, found.id(), storage, lock, device, superblocks);
     if (config.logged()) {
-      return withLog(place, storage, superblocks, found, fresh);
+      return withLog(files, storage, superblocks, found, fresh);
     }
     RecoveredRowCounts counts = null;
     if (found.state() == Superblock.LOGGED) {
-      counts = recoverOnly(place, storage, superblocks, found);
+      counts = recoverOnly(files, storage, superblocks, found);
       found = superblocks.current();
     }
     if (!fresh && !config.readOnly()) {
       Companions.closeLog(storage, found);
     }
-    return withoutLog(place, found, fresh, counts);
+    return withoutLog(files, found, fresh, counts);
   }
 
   // ------------------------------------------------------------------------------------ the parts
 
   private Store withoutLog(
-      Place place, Superblock superblock, boolean fresh, @Nullable RecoveredRowCounts counts) {
-    BufferPool pool = new BufferPool(place.device, config.dataPool(), superblock.allocator());
+      OpenFiles files, Superblock superblock, boolean fresh, @Nullable RecoveredRowCounts counts) {
+    BufferPool pool = new BufferPool(files.device, config.dataPool(), superblock.allocator());
     opened.push(pool::abandon);
-    if (fresh && place.superblocks != null) {
+    if (fresh && files.superblocks != null) {
       // This write marks the file as not clean. It must not come earlier, because refused options
       // must not leave a file that cannot be opened.
-      place.superblocks.write(superblock);
+      files.superblocks.write(superblock);
     }
     long root = superblock.catalogRootPid();
     BTree catalog =
@@ -333,21 +334,21 @@ public final class Opening {
             ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, LogSession.NONE)
             : BTree.open(pool, Superblock.CATALOG_TREE_ID, root);
     pool.awaken();
-    TimestampFile timestamps = timestampFile(place.storage);
+    TimestampFile timestamps = timestampFile(files.storage);
     TxEngine engine = engine(null, timestamps);
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
-    return store(place, null, pool, engine, timestamps, catalog, treeIds, counts, fresh);
+    return store(files, null, pool, engine, timestamps, catalog, treeIds, counts, fresh);
   }
 
   private Store withLog(
-      Place place,
+      OpenFiles files,
       Storage storage,
       SuperblockFile superblocks,
       Superblock superblock,
       boolean fresh) {
-    Journal journal = journal(place, storage, superblocks, superblock);
+    Journal journal = journal(files, storage, superblocks, superblock);
     opened.push(journal::closeFiles);
-    BufferPool pool = journal.pool(place.device, superblock.allocator());
+    BufferPool pool = journal.pool(files.device, superblock.allocator());
     opened.push(pool::abandon);
     opened.push(journal::stop);
     if (fresh) {
@@ -367,16 +368,16 @@ public final class Opening {
     TxEngine engine = engine(journal, timestamps);
     opened.push(engine::close);
     RecoveredRowCounts counts = journal.recoveredRowCounts();
-    return store(place, journal, pool, engine, timestamps, catalog, treeIds, counts, marked);
+    return store(files, journal, pool, engine, timestamps, catalog, treeIds, counts, marked);
   }
 
   /** Recovers and closes a file that is to be opened without a log; returns its counts. */
   private @Nullable RecoveredRowCounts recoverOnly(
-      Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
+      OpenFiles files, Storage storage, SuperblockFile superblocks, Superblock superblock) {
     LogSizes.check(config.log(), config.pageSize());
-    Journal journal = journal(place, storage, superblocks, superblock);
+    Journal journal = journal(files, storage, superblocks, superblock);
     try {
-      BufferPool pool = journal.pool(place.device, superblock.allocator());
+      BufferPool pool = journal.pool(files.device, superblock.allocator());
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
         BTree catalog = journal.open(pool, false, treeIds, trees);
@@ -397,9 +398,9 @@ public final class Opening {
   }
 
   private Journal journal(
-      Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
+      OpenFiles files, Storage storage, SuperblockFile superblocks, Superblock superblock) {
     return Journal.prepare(
-        place.name, beside, storage, config, superblocks, superblock, place.device);
+        files.name, foreign, storage, config, superblocks, superblock, files.device);
   }
 
   /** Opens the file of timestamps; returns null if timestamps are in memory. */
@@ -437,14 +438,14 @@ public final class Opening {
             transactions,
             config.pageSize(),
             journal.log(),
-            journal.checkpointer()::awaitRoom,
+            journal.checkpointer()::awaitLogSpace,
             pages);
     engine.wakes(journal.checkpointer()::wakeWaiters);
     return engine;
   }
 
   private Store store(
-      Place place,
+      OpenFiles files,
       @Nullable Journal journal,
       BufferPool pool,
       TxEngine engine,
@@ -455,18 +456,18 @@ public final class Opening {
       boolean marked) {
     StoreComponents storeComponents =
         new StoreComponents(
-            place.name,
-            place.id,
+            files.name,
+            files.id,
             config,
-            place.storage,
-            place.lock,
-            place.device,
-            place.superblocks,
+            files.storage,
+            files.lock,
+            files.device,
+            files.superblocks,
             journal,
             pool,
             engine,
             timestamps,
-            new KeyLocations(place.name, config),
+            new KeyLocations(files.name, config),
             catalog,
             treeIds,
             counts);
@@ -475,9 +476,9 @@ public final class Opening {
         Level.DEBUG,
         () ->
             "Opened "
-                + place.name
+                + files.name
                 + ": "
-                + place.device.kind()
+                + files.device.kind()
                 + ", pages of "
                 + config.pageSize()
                 + " bytes, buffer "

@@ -13,7 +13,7 @@ public interface SchemaHooks {
   SchemaHooks NONE = new None();
 
   /** Frees pages that could not be freed when they were released. */
-  void freeStrays();
+  void freeUnfreedPages();
 
   /** Returns the tables, for change subscribers. */
   TablesLog.Tables tables();
@@ -35,7 +35,7 @@ public interface SchemaHooks {
     private None() {}
 
     @Override
-    public void freeStrays() {}
+    public void freeUnfreedPages() {}
 
     @Override
     public TablesLog.Tables tables() {

@@ -52,22 +52,23 @@ import java.util.function.Function;
  */
 public final class SnapshotOpening {
   /** The timeout for a quiescent point. */
-  private static final Duration MOMENT_WAIT = Duration.ofSeconds(60);
+  private static final Duration QUIESCE_TIMEOUT = Duration.ofSeconds(60);
 
   /** The number of location hints that a transaction of a snapshot keeps for its reads. */
-  private static final int PLACES = 4096;
+  private static final int POSITION_HINTS = 4096;
 
   private static final long LITTLE_BYTES = 64 << 10;
 
   /** How long, in seconds, opening a snapshot may delay a close of its database. */
-  private static final long MADE_SECONDS = 60;
+  private static final long READY_TIMEOUT_SECONDS = 60;
 
-  private record Moment(PageSnapshot pages, int treeIds, long logEnd, RecoveredRowCounts counts) {}
+  private record CapturedState(
+      PageSnapshot pages, int treeIds, long logEnd, RecoveredRowCounts counts) {}
 
   /** An open snapshot, whose device is created before its store. */
   private static final class Open {
     /** Until this latch opens, only the opening thread closes the snapshot. */
-    private final CountDownLatch made = new CountDownLatch(1);
+    private final CountDownLatch ready = new CountDownLatch(1);
 
     private volatile Runnable close = () -> {};
 
@@ -77,7 +78,7 @@ public final class SnapshotOpening {
       try {
         while (true) {
           try {
-            if (!made.await(MADE_SECONDS, TimeUnit.SECONDS)) {
+            if (!ready.await(READY_TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
               throw new TransactionAbortedException(
                   AbortCause.TIMEOUT, "A snapshot that is being opened keeps its database open.");
             }
@@ -113,7 +114,7 @@ public final class SnapshotOpening {
    * Opens the current state as a read-only store. A close of the database waits until {@code maker}
    * has returned.
    *
-   * @param whileSchemaStands runs an action while the schema does not change
+   * @param whileSchemaIsFrozen runs an action while the schema does not change
    * @param trees finds the trees in the catalog
    * @param maker returns the owner of the snapshot, or uses and closes the snapshot; closes it
    *     before throwing
@@ -123,31 +124,31 @@ public final class SnapshotOpening {
    * @throws io.fovea.error.TransactionAbortedException if there is no quiescent point in time
    */
   public <T> T open(
-      Consumer<Runnable> whileSchemaStands,
+      Consumer<Runnable> whileSchemaIsFrozen,
       Recovery.Catalog trees,
       Function<Store, T> maker,
       Consumer<T> close) {
     Open mine = new Open();
     try {
-      Store frozen = open(mine, whileSchemaStands, trees);
+      Store frozen = open(mine, whileSchemaIsFrozen, trees);
       T then = maker.apply(frozen);
       WeakReference<T> weak = new WeakReference<>(then);
       mine.close =
           () -> {
-            T there = weak.get();
-            if (there != null) {
-              close.accept(there);
+            T owner = weak.get();
+            if (owner != null) {
+              close.accept(owner);
             } else {
               frozen.discard();
             }
           };
       return then;
     } finally {
-      mine.made.countDown();
+      mine.ready.countDown();
     }
   }
 
-  private Store open(Open mine, Consumer<Runnable> whileSchemaStands, Recovery.Catalog trees) {
+  private Store open(Open mine, Consumer<Runnable> whileSchemaIsFrozen, Recovery.Catalog trees) {
     store.requireOpen();
     StoreConfig how = config();
     BufferPool pool = store.pool();
@@ -158,20 +159,20 @@ public final class SnapshotOpening {
       throw Opening.refused(store.name(), e);
     }
     long tables = store.tablesLsn(); // before the quiescent point, because this may write
-    Moment moment = moment(whileSchemaStands, pool, copies);
+    CapturedState captured = capture(whileSchemaIsFrozen, pool, copies);
     boolean done = false;
     try {
       if (store.storeComponents().config().transactions().durability() == Durability.SYNC) {
-        store.awaitDurable(moment.logEnd);
+        store.awaitDurable(captured.logEnd);
       }
-      PageSnapshot pages = moment.pages;
+      PageSnapshot pages = captured.pages;
       SnapshotDevice device =
           new SnapshotDevice(how.name(), pool, store.device(), pages, () -> forget(mine));
       Superblock superblock =
-          store.complete().with(true, moment.treeIds, new AllocatorState(pages.pidLimit(), 0, 0));
-      Store frozen = Opening.snapshot(device, superblock, how, trees, moment.counts);
+          store.complete().with(true, captured.treeIds, new AllocatorState(pages.pidLimit(), 0, 0));
+      Store frozen = Opening.snapshot(device, superblock, how, trees, captured.counts);
       if (tables > 0) {
-        ChangePoint point = new ChangePoint(store.id(), tables, moment.logEnd);
+        ChangePoint point = new ChangePoint(store.id(), tables, captured.logEnd);
         frozen.changesFrom(
             () -> {
               store.awaitDurable(point.lsn());
@@ -186,14 +187,15 @@ public final class SnapshotOpening {
       return frozen;
     } finally {
       if (!done) {
-        copies.close(moment.pages);
+        copies.close(captured.pages);
       }
     }
   }
 
-  private Moment moment(Consumer<Runnable> whileSchemaStands, BufferPool pool, PageCopies copies) {
-    Moment[] moment = new Moment[1];
-    whileSchemaStands.accept(
+  private CapturedState capture(
+      Consumer<Runnable> whileSchemaIsFrozen, BufferPool pool, PageCopies copies) {
+    CapturedState[] captured = new CapturedState[1];
+    whileSchemaIsFrozen.accept(
         () -> {
           store.requireOpen();
           store
@@ -201,16 +203,16 @@ public final class SnapshotOpening {
               .atQuiescentPoint(
                   () -> {
                     Journal journal = store.journal();
-                    moment[0] =
-                        new Moment(
+                    captured[0] =
+                        new CapturedState(
                             copies.open(pool.pidLimit()),
                             store.storeComponents().treeIds().get(),
                             journal == null ? 0 : journal.log().tail(),
                             counts());
                   },
-                  MOMENT_WAIT.toNanos());
+                  QUIESCE_TIMEOUT.toNanos());
         });
-    return moment[0];
+    return captured[0];
   }
 
   /** Returns the counts, which are consistent because no commit is inside the gate. */
@@ -247,11 +249,11 @@ public final class SnapshotOpening {
             pool.maxInFlightReads()),
         false,
         0,
-        of.placeDirectory(),
+        of.locationCacheLayout(),
         of.transactions()
             .withoutWriters(
                 LITTLE_BYTES,
-                PLACES,
+                POSITION_HINTS,
                 TimestampConfig.of(
                     TimestampStore.FOCUS_SKETCH,
                     TxConfig.DEFAULT.timestamps().release(),

@@ -52,7 +52,7 @@ public final class Store {
   /** Null without a log. */
   private final @Nullable Journal journal;
 
-  private final Slots slots;
+  private final StatementContexts slots;
 
   /** Online backups in progress. */
   private final Set<Object> backups = ConcurrentHashMap.newKeySet();
@@ -70,7 +70,7 @@ public final class Store {
   volatile SchemaHooks hooks = SchemaHooks.NONE;
 
   /** In a snapshot, the point where later changes begin; null if the change feed is disabled. */
-  private volatile @Nullable Supplier<ChangePoint> moment;
+  private volatile @Nullable Supplier<ChangePoint> changePoint;
 
   /**
    * Creates an open store.
@@ -89,7 +89,7 @@ public final class Store {
     if (timestamps != null) {
       timestamps.onStop(engine::halt);
     }
-    this.slots = new Slots(storeComponents.config().transactions().contexts(), engine);
+    this.slots = new StatementContexts(storeComponents.config().transactions().contexts(), engine);
   }
 
   // --------------------------------------------------------------------------------------- parts
@@ -145,7 +145,7 @@ public final class Store {
 
   /** Sets the point where the changes after this snapshot begin. */
   void changesFrom(Supplier<ChangePoint> point) {
-    moment = point;
+    changePoint = point;
   }
 
   /**
@@ -155,7 +155,7 @@ public final class Store {
    */
   public ChangePoint changePoint() {
     if (isSnapshot()) {
-      Supplier<ChangePoint> of = moment;
+      Supplier<ChangePoint> of = changePoint;
       if (of == null) {
         throw notFollowed();
       }
@@ -266,7 +266,7 @@ public final class Store {
         .space()
         .keep(); // keeps the pages that the checkpoint includes until they are copied
     try {
-      return backup.hot(
+      return backup.copyOnline(
           storeComponents.device(),
           pool,
           j.log(),
@@ -324,8 +324,8 @@ public final class Store {
    * Passes the {@link #hold} session, which still holds back the redo point, to the caller. Later
    * calls of {@code hold} return a new session.
    */
-  public LogSession takeHold() {
-    return journal == null ? LogSession.NONE : journal.takeHold();
+  public LogSession transferHold() {
+    return journal == null ? LogSession.NONE : journal.transferHold();
   }
 
   /** Returns a new session of the log, or {@link LogSession#NONE}. */
@@ -488,7 +488,7 @@ public final class Store {
   }
 
   /** Returns the key location cache, created on first use; null if it is disabled. */
-  public @Nullable KeyLocationCache places() {
+  public @Nullable KeyLocationCache keyLocations() {
     return storeComponents.keyLocations().table();
   }
 
@@ -498,7 +498,7 @@ public final class Store {
   }
 
   /** Returns the memory limit of the key location cache in bytes. */
-  public long placeBytesMax() {
+  public long locationCacheBytesMax() {
     return storeComponents.keyLocations().maxBytes();
   }
 
@@ -513,8 +513,8 @@ public final class Store {
   }
 
   /** Returns the number of active transactions of the calling thread. */
-  public int mine() {
-    return slots.mine();
+  public int transactionsOfCurrentThread() {
+    return slots.countOfCurrentThread();
   }
 
   // ---------------------------------------------------------------------------------- exclusion
@@ -544,7 +544,7 @@ public final class Store {
    * Throws if the thread has a transaction, because the operation waits for transactions to end.
    */
   public void requireNoTransaction(String what) {
-    if (mine() > 0) {
+    if (transactionsOfCurrentThread() > 0) {
       throw new InvalidUseException(
           "Can't " + what + " in a transaction: end the transaction of this thread first.");
     }
@@ -582,7 +582,7 @@ public final class Store {
     try {
       boolean quiet = Closing.quiesce(storeComponents, slots, grace);
       if (journal != null) {
-        journal.failWhereStuck(); // a schema change waits for the log while it holds its lock
+        journal.failIfBlocked(); // a schema change waits for the log while it holds its lock
       }
       return quiet;
     } finally {
@@ -602,7 +602,7 @@ public final class Store {
         Closing.finish(storeComponents, marked, quiet, hooks);
       }
     } finally {
-      Closing.giveBack(storeComponents, hooks);
+      Closing.releaseAll(storeComponents, hooks);
     }
   }
 
@@ -616,7 +616,7 @@ public final class Store {
       // Wait for a mark in progress; a later mark sees that the store is closed. The mark may be
       // running on a thread that is joined below.
     }
-    Closing.giveBack(storeComponents, hooks);
+    Closing.releaseAll(storeComponents, hooks);
   }
 
   public DatabaseClosedException closedException() {

@@ -69,7 +69,7 @@ record StoreComponents(
   }
 
   /** Returns the end of a message about a file that is not marked clean. */
-  String outlook() {
+  String uncleanAdvice() {
     return journal == null
         ? ": its file can't be opened again."
         : ": it is recovered from its log when it is opened again.";

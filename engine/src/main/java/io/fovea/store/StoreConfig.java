@@ -3,7 +3,7 @@ package io.fovea.store;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolShare;
 import io.fovea.config.Durability;
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.io.DeviceConfig;
@@ -27,7 +27,7 @@ import io.fovea.wal.LogConfig;
  * @param timestampsInPool whether timestamps take memory from the buffer
  * @param locationCacheBytes the memory of cached key locations, in addition to the buffer; 0 for
  *     none
- * @param placeDirectory the layout of that cache
+ * @param locationCacheLayout the layout of that cache
  * @param transactions the protocol, timestamps, limits and durability; {@link Durability#NONE}
  *     means no log
  */
@@ -43,7 +43,7 @@ public record StoreConfig(
     PoolConfig pool,
     boolean timestampsInPool,
     long locationCacheBytes,
-    PlaceDirectory placeDirectory,
+    LocationCacheLayout locationCacheLayout,
     TxConfig transactions) {
 
   boolean logged() {
@@ -61,7 +61,7 @@ public record StoreConfig(
    * @param otherName the name in log lines
    * @param clean whether the file needs no recovery
    */
-  public StoreConfig toLookAt(String otherName, int filePageSize, boolean clean) {
+  public StoreConfig forInspection(String otherName, int filePageSize, boolean clean) {
     return new StoreConfig(
         otherName,
         false,
@@ -74,7 +74,7 @@ public record StoreConfig(
         pool.sized(filePageSize, pool.bufferBytes()),
         timestampsInPool,
         locationCacheBytes,
-        placeDirectory,
+        locationCacheLayout,
         transactions.with(clean ? Durability.NONE : Durability.ASYNC, log.bufferBytes()));
   }
 

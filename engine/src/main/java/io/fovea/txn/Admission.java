@@ -27,27 +27,27 @@ import org.jspecify.annotations.Nullable;
  * context and then checks {@code closed}; a closer sets {@code closed} and then checks the
  * contexts. All accesses are volatile, so one of each pair sees the other.
  *
- * <p><b>The guard</b> is the waiter that parks for at most {@link #LOOK_NANOS} and then wakes all
+ * <p><b>The guard</b> is the waiter that parks for at most {@link #CHECK_NANOS} and then wakes all
  * waiters whose time is up; the others park without a limit, because timers are expensive. Any
  * arriving or woken waiter becomes the guard if there is none, and any leaving waiter that finds
  * none wakes the first in the queue. So a waiter that parked while there was a guard is not left
  * without one: it queued before it saw the guard, so the leaving guard finds a waiter to wake.
  */
 final class Admission {
-  private static final VarHandle GIVEN;
+  private static final VarHandle HANDED_OVER;
 
   static {
     try {
-      GIVEN = MethodHandles.lookup().findVarHandle(Waiter.class, "given", Object.class);
+      HANDED_OVER = MethodHandles.lookup().findVarHandle(Waiter.class, "handedOver", Object.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
   }
 
   /** How long the guard parks before it checks the deadlines of all waiters. */
-  private static final long LOOK_NANOS = 100_000_000L;
+  private static final long CHECK_NANOS = 100_000_000L;
 
-  private static final Object GONE = new Object();
+  private static final Object LEFT = new Object();
 
   private static final class Waiter {
     final Thread thread = Thread.currentThread();
@@ -64,10 +64,10 @@ final class Admission {
 
     /** Initially null; the thread that hands over a context sets it, or the waiter sets GONE. */
     @SuppressWarnings("unused") // set through GIVEN
-    volatile @Nullable Object given;
+    volatile @Nullable Object handedOver;
 
-    boolean give(Object what) {
-      return GIVEN.compareAndSet(this, null, what);
+    boolean handOver(Object what) {
+      return HANDED_OVER.compareAndSet(this, null, what);
     }
   }
 
@@ -107,7 +107,7 @@ final class Admission {
     } else {
       tx.unclaim();
       if (waiting.get() != 0) {
-        handOut();
+        admitWaiters();
       }
     }
   }
@@ -137,19 +137,19 @@ final class Admission {
       queue.add(w);
       waiting.incrementAndGet();
       counted = true;
-      handOut();
-      while (!(w.given instanceof Tx)) {
+      admitWaiters();
+      while (!(w.handedOver instanceof Tx)) {
         long left = toWait(System.nanoTime() - began, readOnly, timeoutNanos);
         park(w, left);
       }
-      mine = (Tx) w.given;
+      mine = (Tx) w.handedOver;
       return mine;
     } finally {
       // After a failure, no context may be handed to this waiter.
       if (mine == null) {
         queue.remove(w);
-        if (!w.give(GONE)) {
-          leave((Tx) w.given); // handed over after the wait failed
+        if (!w.handOver(LEFT)) {
+          leave((Tx) w.handedOver); // handed over after the wait failed
         }
       }
       unqueue(w, counted);
@@ -160,7 +160,7 @@ final class Admission {
     if (counted) {
       waiting.decrementAndGet();
     }
-    relieve(w);
+    endWait(w);
   }
 
   long toWait(long waitedNanos, boolean readOnly, long timeoutNanos) {
@@ -184,12 +184,12 @@ final class Admission {
     boolean guards = seen == w || seen == null && guard.compareAndSet(null, w);
     if (w.thread.isInterrupted()) {
       Waits.sleep(Math.min(left, 1_000_000L)); // an interrupted thread would not park; see Waits
-    } else if (guards || left < LOOK_NANOS) {
-      LockSupport.parkNanos(this, Math.min(left, LOOK_NANOS));
+    } else if (guards || left < CHECK_NANOS) {
+      LockSupport.parkNanos(this, Math.min(left, CHECK_NANOS));
     } else {
       LockSupport.park(this);
     }
-    if (guards && !(w.given instanceof Tx)) {
+    if (guards && !(w.handedOver instanceof Tx)) {
       long now = System.nanoTime();
       for (Waiter other : queue) {
         if (other.limited && other.deadline - now <= 0) {
@@ -200,7 +200,7 @@ final class Admission {
   }
 
   /** Ends a wait; if that leaves no guard, wakes the first remaining waiter. */
-  private void relieve(Waiter w) {
+  private void endWait(Waiter w) {
     guard.compareAndSet(w, null);
     if (guard.get() == null) {
       Waiter next = queue.peek();
@@ -210,7 +210,7 @@ final class Admission {
     }
   }
 
-  private void handOut() {
+  private void admitWaiters() {
     while (!closed && !queue.isEmpty()) {
       Tx tx = claim();
       if (tx == null) {
@@ -224,7 +224,7 @@ final class Admission {
     while (true) {
       if (!closed) {
         for (Waiter w = queue.poll(); w != null; w = queue.poll()) {
-          if (w.give(tx)) {
+          if (w.handOver(tx)) {
             LockSupport.unpark(w.thread);
             return;
           }
@@ -261,6 +261,6 @@ final class Admission {
 
   void open() {
     closed = false;
-    handOut();
+    admitWaiters();
   }
 }

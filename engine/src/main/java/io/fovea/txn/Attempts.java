@@ -45,12 +45,12 @@ public final class Attempts implements AutoCloseable {
   }
 
   /** Waits up to a limit for the ticket, before a single attempt; returns whether it is granted. */
-  public boolean awaitTurn(long nanos) {
+  public boolean awaitTicket(long nanos) {
     PessimisticTicket t = pessimisticTicket;
     if (t == null) {
       return false;
     }
-    reservations.awaitTurn(t, nanos);
+    reservations.awaitTicket(t, nanos);
     return t.isGranted();
   }
 
@@ -68,7 +68,7 @@ public final class Attempts implements AutoCloseable {
         sleep(aborts);
       }
     } else if (!t.isGranted()) {
-      reservations.awaitTurn(t, TICKET_NANOS << Math.min(inQueue++, TICKET_DOUBLINGS));
+      reservations.awaitTicket(t, TICKET_NANOS << Math.min(inQueue++, TICKET_DOUBLINGS));
     } else if (aborts > pessimisticAfterAborts + 1) {
       sleep(aborts); // a pessimistic attempt failed
     }

@@ -39,7 +39,7 @@ public interface CatalogPart {
    * Returns whether the trees that {@link #catalogReadsValid} checked are unchanged since. All
    * other reads were checked in between, so all held at one point in time.
    */
-  boolean stillHolds();
+  boolean lookupsStillValid();
 
   /** Receives changes of tree counts. */
   @FunctionalInterface
@@ -55,7 +55,7 @@ public interface CatalogPart {
   long bytes();
 
   /** Returns the reservations of pages for these records. */
-  PageReservations promises();
+  PageReservations pageReservations();
 
   /** Called when all locks are held, before the gate closes. */
   void deciding();

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  *        find the first installed key above, try-lock its item, check again
  *      move pages of a long value, in a transaction that does only that  {@link ChainMove}
  *      enter the gate: no snapshot begins from here on  {@link CommitGate}
- *  (c) commitTs = max(wts of every read, 1 + rts of every locked item, 1 + {@link ScanMarks} of the trees)
+ *  (c) commitTs = max(wts of every read, 1 + rts of every locked item, 1 + {@link ScanTimestamps} of the trees)
  *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
  *      write long values to chains of new pages         not reachable yet
  *  (e) append to the log                                committed from here on, if this becomes durable
@@ -95,7 +95,7 @@ final class Commit {
     this.mayWait =
         new Waits.Check() {
           @Override
-          public void goOn(Supplier<String> waitsFor) {
+          public void checkWait(Supplier<String> waitsFor) {
             life.checkWaiting(waitsFor);
           }
 
@@ -123,7 +123,7 @@ final class Commit {
     boolean ends =
         false; // whether the log session ends here: always, unless the commit failed halfway
     try {
-      awaitRoom(catalog);
+      awaitLogSpace(catalog);
       boolean first = concurrencyControl.pessimistic.waitsForBodies();
       if (!first) {
         appender.begin();
@@ -169,12 +169,12 @@ final class Commit {
       return end;
     } catch (Throwable t) {
       ends = appender.phase() != Phase.HAPPENED;
-      if (!appender.happened()) {
+      if (!appender.isLogged()) {
         concurrencyControl.release();
         undo(t);
         throw t;
       }
-      health.poison(t, leavesPagesWhole(t));
+      health.poison(t, leavesPagesConsistent(t));
       concurrencyControl.forget();
       if (session.logging()) {
         throw inDoubt(t);
@@ -197,9 +197,9 @@ final class Commit {
    * Waits for log space, before any lock. Catalog changes have waited before they took the
    * catalog's locks; the caller of a long value's move holds back the redo point.
    */
-  private void awaitRoom(@Nullable CatalogPart catalog) {
+  private void awaitLogSpace(@Nullable CatalogPart catalog) {
     if (catalog == null && work.move == null) {
-      life.shared.awaitRoom(mayWait);
+      life.shared.awaitLogSpace(mayWait);
     }
   }
 
@@ -215,7 +215,7 @@ final class Commit {
     MemorySegment s = writes.scratch.segment();
     for (int e = 0; e < writes.size(); e++) {
       if (writes.kind(e) == WriteSet.MOVE
-          && !how.rest(s, writes.keyOffset(e), writes.keyLength(e), work.position, session)) {
+          && !how.moveTail(s, writes.keyOffset(e), writes.keyLength(e), work.position, session)) {
         writes.discard(e, WriteSet.NONE);
       }
     }
@@ -256,13 +256,13 @@ final class Commit {
    * CommitGate}).
    */
   private long decideAtQuiescentPoint(CatalogPart catalog) {
-    concurrencyControl.requireUsedThere();
+    concurrencyControl.requireUsedTablesExist();
     changes();
     catalog.deciding();
     long[] commitTs = new long[1];
     gate.atQuiescentPoint(
         () -> {
-          gate.enterAtMoment(commitSlot);
+          gate.enterAtQuiescentPoint(commitSlot);
           commitTs[0] = concurrencyControl.decide();
         },
         QUIESCENT_POINT_NANOS,
@@ -271,7 +271,7 @@ final class Commit {
   }
 
   boolean happened() {
-    return appender.happened();
+    return appender.isLogged();
   }
 
   private boolean writesAnything() {
@@ -296,7 +296,7 @@ final class Commit {
    * Returns whether no page was latched at a failure. Then every page contains only whole changes,
    * and whatever the commit did not lock may still be read.
    */
-  private static boolean leavesPagesWhole(Throwable t) {
+  private static boolean leavesPagesConsistent(Throwable t) {
     return t instanceof PoolExhaustedException
         || t instanceof StorageFullException
         || t instanceof StorageException

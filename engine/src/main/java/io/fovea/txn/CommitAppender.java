@@ -91,7 +91,7 @@ final class CommitAppender {
 
   private Phase phase = Phase.NONE;
 
-  private @Nullable PageReservations promises;
+  private @Nullable PageReservations reservations;
 
   private int pages;
 
@@ -124,19 +124,19 @@ final class CommitAppender {
       bound += tree == last ? 0 : CommitCounts.TREE_BYTES_MAX;
       last = tree;
     }
-    promisePages();
+    reservePages();
     session.begin(LogSession.space(Math.min(bound, partBytes)));
   }
 
   // ---------------------------------------------------------------- pages
 
   /** Reserves pages: a new or longer record may split leaves and their ancestors. */
-  private void promisePages() {
+  private void reservePages() {
     pages = worst(false);
     if (pages > 0) {
       PageReservations p = pool();
-      promises = p;
-      promise(p);
+      reservations = p;
+      reserve(p);
       p.requireFrames();
     }
   }
@@ -150,7 +150,7 @@ final class CommitAppender {
     long bytes = 0;
     for (int e = 0, n = writes.size(); e < n; e++) {
       byte kind = writes.kind(e);
-      if (kind == WriteSet.INSERT || kind == WriteSet.PUT && !(looked && staysInPlace(e))) {
+      if (kind == WriteSet.INSERT || kind == WriteSet.PUT && !(looked && fitsInPlace(e))) {
         inserts++;
         bytes += entryBytes(e);
       }
@@ -165,14 +165,14 @@ final class CommitAppender {
 
   private PageReservations pool() {
     CatalogPart catalog = Commit.changed(work.catalog);
-    return catalog != null ? catalog.promises() : writes.tree(0).pool().promises();
+    return catalog != null ? catalog.pageReservations() : writes.tree(0).pool().pageReservations();
   }
 
   /** Returns whether an entry's record takes no more space than the one that it replaces. */
-  private boolean staysInPlace(int e) {
+  private boolean fitsInPlace(int e) {
     BTree tree = writes.tree(e);
     Position p = work.position;
-    work.place(e, p);
+    work.locationOf(e, p);
     int now = writes.valueLength(e);
     // A concurrent change of the leaf, or its eviction, says nothing about the record.
     for (int attempt = 0; attempt < CHECKS_MAX; attempt++) {
@@ -187,17 +187,17 @@ final class CommitAppender {
     return false;
   }
 
-  private void promise(PageReservations p) {
-    if (session.pagesPromised() >= pages) {
+  private void reserve(PageReservations p) {
+    if (session.reservedPages() >= pages) {
       return;
     }
     try {
-      p.promise(session, pages);
+      p.reserve(session, pages);
     } catch (StorageFullException full) {
       // Reclaim pages from idle contexts; active ones return theirs when they end. Then count
       // exactly, so that a commit that needs no space is not refused.
       shared.releaseIdlePages();
-      p.promise(session, worst(true));
+      p.reserve(session, worst(true));
     }
   }
 
@@ -209,15 +209,15 @@ final class CommitAppender {
           "the transaction changes too many tables and indexes for one record of the log: split it"
               + " or raise the size of the log's buffer");
     }
-    PageReservations p = promises;
+    PageReservations p = reservations;
     if (p != null) {
-      promise(p);
+      reserve(p);
     }
     released.claim(session);
   }
 
   void releasePages(boolean all) {
-    PageReservations p = promises;
+    PageReservations p = reservations;
     if (p != null) {
       pages = 0;
       p.release(session, all ? 0 : Math.max(KEEP_PAGES, KEEP_BYTES / p.pageSize()));
@@ -277,14 +277,14 @@ final class CommitAppender {
         stageMove(e, Objects.requireNonNull(work.move));
         continue;
       }
-      boolean old = writes.existed(e) == WriteSet.PRESENT && writes.tree(e).mayHoldLong();
+      boolean old = writes.existed(e) == WriteSet.PRESENT && writes.tree(e).mayHaveLongValues();
       boolean makes = kind <= WriteSet.PUT && isLong(e, writes.valueLength(e));
       if (old || makes) {
         stage(e, kind, old, makes);
       }
     }
     if (wholeValues) {
-      makeWhole();
+      applyPatches();
     }
     CatalogPart catalog = Commit.changed(work.catalog);
     if (catalog != null) {
@@ -296,7 +296,7 @@ final class CommitAppender {
    * Applies patches to whole values. The locks keep the record, and its length stays the same, so
    * no leaf splits.
    */
-  private void makeWhole() {
+  private void applyPatches() {
     for (int e = 0, n = writes.size(); e < n; e++) {
       if (writes.kind(e) == WriteSet.PATCH && !isChain(e)) {
         int length = writes.lengthBefore(e);
@@ -306,7 +306,7 @@ final class CommitAppender {
           writes.applyPatches(e, value, 0, length);
           writes.value(e, WriteSet.PUT, value, 0, length);
         } finally {
-          shared.memory.give(value);
+          shared.memory.release(value);
         }
       }
     }
@@ -318,7 +318,7 @@ final class CommitAppender {
     int length = -1;
     if (old) {
       Position p = work.position;
-      work.place(e, p);
+      work.locationOf(e, p);
       pids.clear();
       length = tree.chain(s, writes.keyOffset(e), writes.keyLength(e), p, pids);
       if (length >= 0) {
@@ -334,7 +334,7 @@ final class CommitAppender {
         writes.applyPatches(e, value, 0, length);
         write(e, tree, value, 0, length);
       } finally {
-        shared.memory.give(value);
+        shared.memory.release(value);
       }
     }
   }
@@ -438,7 +438,7 @@ final class CommitAppender {
       int fromPatch = patch;
       int ops = measure();
       last = entry == writes.size();
-      boolean from = last && saysFrom();
+      boolean from = last && needsFrom();
       if (from) {
         ops++;
         bytes += CommitRecord.fromBytes();
@@ -496,11 +496,11 @@ final class CommitAppender {
     return begin;
   }
 
-  private boolean saysFrom() {
+  private boolean needsFrom() {
     return wholeValues && adopted.size() > 0;
   }
 
-  boolean happened() {
+  boolean isLogged() {
     return phase == Phase.HAPPENED || phase == Phase.PUBLISHED;
   }
 

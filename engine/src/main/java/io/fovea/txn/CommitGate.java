@@ -17,7 +17,7 @@ import java.util.concurrent.locks.ReentrantLock;
  *   a commit                                a thread that needs a quiescent point
  *     inside := 1                             closed := true
  *     closed? inside := 0, wait, retry        every inside = 0?   otherwise closed := false, retry
- *     decide, append, install, publish        moments + 1; work; moments + 1
+ *     decide, append, install, publish        point + 1; work; point + 1
  *     inside := 0                             closed := false
  * </pre>
  *
@@ -29,20 +29,20 @@ import java.util.concurrent.locks.ReentrantLock;
  * decide after it; {@code docs/internals/snapshots.md} proves that A precedes B. The proof requires
  * that a transaction of B that began before the point revalidates its reads ({@link
  * ConcurrencyControl#decide}). A read-only transaction does not enter the gate. It is in B if, when
- * it decided, it saw a new value of {@link #moments} or a change of a transaction in B; the writer
- * had seen that value, so the reader sees it too.
+ * it decided, it saw a new value of {@link #pointCounter} or a change of a transaction in B; the
+ * writer had seen that value, so the reader sees it too.
  *
  * <p><b>A commit that changes the catalog</b> decides at a quiescent point, between A and B.
- * Transactions of B that have used a table that it drops are aborted ({@link #isGone}). The drop is
- * recorded before {@code moments} changes, so a transaction that is in B because it saw that value
- * also sees the drop.
+ * Transactions of B that have used a table that it drops are aborted ({@link #isDropped}). The drop
+ * is recorded before {@code pointCounter} changes, so a transaction that is in B because it saw
+ * that value also sees the drop.
  *
  * <p><b>Swapped trees.</b> A load publishes a table's new tree at a quiescent point, between A and
  * B. A transaction that began before the point, decides after it and has read anything is aborted,
  * because it may have read the old tree. A transaction that decides before the point has read
- * nothing of the new tree, because {@code moments} changes before the trees do. A transaction that
- * began after it has read nothing of the old tree, because {@code moments} changes again after
- * them; a transaction that begins in between counts as having begun before.
+ * nothing of the new tree, because {@code pointCounter} changes before the trees do. A transaction
+ * that began after it has read nothing of the old tree, because {@code pointCounter} changes again
+ * after them; a transaction that begins in between counts as having begun before.
  */
 final class CommitGate {
   private static final long CLOSED_NANOS = 1_000_000;
@@ -68,7 +68,7 @@ final class CommitGate {
 
     private int inside;
 
-    /** The trees that the commit inside changes, as bits of {@link ScanMarks}. */
+    /** The trees that the commit inside changes, as bits of {@link ScanTimestamps}. */
     private long trees;
 
     /** The largest timestamp that a commit of the context has decided. */
@@ -83,12 +83,12 @@ final class CommitGate {
   private final ReentrantLock wanting = new ReentrantLock();
   private volatile boolean closed;
 
-  private volatile long moments;
+  private volatile long pointCounter;
 
   private volatile long drops;
 
   /** For each bit, the last drop of a table with that bit. */
-  private final long[] gone = new long[64];
+  private final long[] droppedAt = new long[64];
 
   private long lastExchange;
 
@@ -107,16 +107,16 @@ final class CommitGate {
    * Returns a number that is incremented before and after the work at a quiescent point, and so is
    * odd during it. Acquire.
    */
-  long moments() {
-    return moments;
+  long pointCounter() {
+    return pointCounter;
   }
 
-  /** Returns {@link #moments} at the last swap of trees; for callers that saw it change. */
+  /** Returns {@link #pointCounter} at the last swap of trees; for callers that saw it change. */
   long lastExchange() {
     return lastExchange;
   }
 
-  /** Announces the trees that a commit will change, as bits of {@link ScanMarks}. */
+  /** Announces the trees that a commit will change, as bits of {@link ScanTimestamps}. */
   void changes(CommitSlot commitSlot, long trees) {
     CommitSlot.TREES.setOpaque(commitSlot, trees); // before inside: see awaitOthers
   }
@@ -135,7 +135,7 @@ final class CommitGate {
   }
 
   /** Enters as the thread that closed the gate, within {@link #atQuiescentPoint}. */
-  void enterAtMoment(CommitSlot commitSlot) {
+  void enterAtQuiescentPoint(CommitSlot commitSlot) {
     CommitSlot.INSIDE.setVolatile(commitSlot, 1); // partner: isInside in awaitOthers
   }
 
@@ -191,7 +191,7 @@ final class CommitGate {
   void dropping(long bits) {
     long next = drops + 1;
     for (long rest = bits; rest != 0; rest &= rest - 1) {
-      gone[Long.numberOfTrailingZeros(rest)] = next;
+      droppedAt[Long.numberOfTrailingZeros(rest)] = next;
     }
     drops = next; // a transaction that begins with this number never used them
   }
@@ -202,12 +202,12 @@ final class CommitGate {
 
   /**
    * Returns whether a table with these bits was dropped since {@link #drops} was {@code since}.
-   * Plain loads: the caller has seen {@link #moments} of a later point or holds the schema lock;
-   * otherwise the transaction does not depend on the drop.
+   * Plain loads: the caller has seen {@link #pointCounter} of a later point or holds the schema
+   * lock; otherwise the transaction does not depend on the drop.
    */
-  boolean isGone(long bits, long since) {
+  boolean isDropped(long bits, long since) {
     for (long rest = bits; rest != 0; rest &= rest - 1) {
-      if (gone[Long.numberOfTrailingZeros(rest)] > since) {
+      if (droppedAt[Long.numberOfTrailingZeros(rest)] > since) {
         return true;
       }
     }
@@ -259,15 +259,15 @@ final class CommitGate {
         Waits.spin(attempt);
       }
     }
-    long now = moments + 1;
+    long now = pointCounter + 1;
     if (exchanges) {
       lastExchange = now; // before moments: a thread that sees moments sees this
     }
-    moments = now;
+    pointCounter = now;
     try {
       work.run();
     } finally {
-      moments = now + 1;
+      pointCounter = now + 1;
     }
     return true;
   }

@@ -95,7 +95,7 @@ final class CommitInstaller {
     run.begin(writes.scratch.segment());
     add(tree, e);
     if (writes.kind(e) == WriteSet.PATCH) {
-      while (goesWith(last, last + 1)) {
+      while (sharesPage(last, last + 1)) {
         add(tree, ++last);
       }
     } else {
@@ -108,11 +108,11 @@ final class CommitInstaller {
   }
 
   /** Returns whether two entries are patches of records that were seen in one page. */
-  private boolean goesWith(int e, int next) {
+  private boolean sharesPage(int e, int next) {
     if (next >= writes.size()
         || writes.kind(next) != WriteSet.PATCH
         || writes.tree(next) != writes.tree(e)
-        || !work.placed) {
+        || !work.keepsLocations) {
       return false;
     }
     int a = writes.handle(e);
@@ -125,7 +125,7 @@ final class CommitInstaller {
     byte kind = writes.kind(e);
     if (kind == WriteSet.DELETE || appender.isChain(e)) {
       flush(tree);
-      patiently(tree, e);
+      installWithRetries(tree, e);
     } else if (kind == WriteSet.PATCH) {
       addPatches(tree, e);
     } else {
@@ -138,7 +138,7 @@ final class CommitInstaller {
 
   private void addPatches(BTree tree, int e) {
     int handle = writes.handle(e);
-    int slot = work.placed && handle >= 0 ? reads.leafSlot(handle) : -1;
+    int slot = work.keepsLocations && handle >= 0 ? reads.leafSlot(handle) : -1;
     for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
       flushIfFull(tree);
       entries[run.size()] = e;
@@ -160,12 +160,12 @@ final class CommitInstaller {
 
   private void flush(BTree tree) {
     if (run.size() > 0) {
-      patiently(tree, RUN);
+      installWithRetries(tree, RUN);
       run.begin(writes.scratch.segment());
     }
   }
 
-  private void patiently(BTree tree, int e) {
+  private void installWithRetries(BTree tree, int e) {
     int unreadable = 0;
     int errors = 0;
     for (int attempt = 0; ; attempt++) {
@@ -201,42 +201,42 @@ final class CommitInstaller {
 
   private void installRun(BTree tree) {
     Position p = work.position;
-    place(entries[Math.min(run.done(), run.size() - 1)], p);
+    locationOf(entries[Math.min(run.done(), run.size() - 1)], p);
     if (!run.install(tree, p, session)) {
       throw new IllegalStateException("A validated record could not be patched.");
     }
     inserted.copyFrom(p);
-    KeyLocationCache places = tree.places();
+    KeyLocationCache places = tree.keyLocations();
     if (places != null) {
-      learn(places, tree, p);
+      cacheLocation(places, tree, p);
     }
   }
 
   /** Caches the locations of new keys in the run's last leaf. */
-  private void learn(KeyLocationCache places, BTree tree, Position p) {
+  private void cacheLocation(KeyLocationCache places, BTree tree, Position p) {
     for (int i = run.firstOfLeaf(), n = run.size(); i < n; i++) {
       int e = entries[i];
       if (writes.existed(e) == WriteSet.ABSENT) {
         p.slot = run.slot(i);
-        places.learn(tree, writes.item(e), p);
+        places.cache(tree, writes.item(e), p);
       }
     }
   }
 
-  private void place(int e, Position p) {
+  private void locationOf(int e, Position p) {
     if (writes.follows(e)) {
       p.copyFrom(inserted);
       p.found = false; // the slot after that key, not the key
       p.slot++;
     } else {
-      work.place(e, p);
+      work.locationOf(e, p);
     }
   }
 
   private void install(BTree tree, int e) {
     MemorySegment s = writes.scratch.segment();
     Position p = work.position;
-    place(e, p);
+    locationOf(e, p);
     int key = writes.keyOffset(e);
     int length = writes.keyLength(e);
     if (appender.isChain(e)) {

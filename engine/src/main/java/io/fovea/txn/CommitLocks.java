@@ -131,7 +131,7 @@ final class CommitLocks {
           lockSuccessor(e);
           last = e;
           before = e;
-        } else if (work.placed) {
+        } else if (work.keepsLocations) {
           writes.follow(e, before);
           before = e;
         }
@@ -181,7 +181,7 @@ final class CommitLocks {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
     Position p = work.position;
-    work.place(e, p);
+    work.locationOf(e, p);
     int attempt = 0;
     int length;
     while (true) {
@@ -194,7 +194,7 @@ final class CommitLocks {
       life.pause(attempt++);
     }
     writes.before(e, length);
-    writes.place(e, p);
+    writes.putLocation(e, p);
     return writes.existed(e);
   }
 
@@ -209,7 +209,7 @@ final class CommitLocks {
         return; // held since before the search: consecutive keys share their successor
       }
       held = item; // a surplus lock is published like the others: a dummy write
-      if (staysSuccessor(tree)) {
+      if (isStillSuccessor(tree)) {
         break;
       }
     }
@@ -224,7 +224,7 @@ final class CommitLocks {
    * item is held; an insert into the gap would change one of the two. The leaf of the key alone is
    * not enough, because the gap reaches into the previous leaf.
    */
-  private boolean staysSuccessor(BTree tree) {
+  private boolean isStillSuccessor(BTree tree) {
     Position p = work.position;
     return p.gapFrame >= 0 && tree.valid(p) && tree.pool().validate(p.gapFrame, p.gapVersion);
   }
@@ -248,7 +248,7 @@ final class CommitLocks {
         BTree tree = writes.tree(e);
         int key = writes.keyOffset(e);
         int length = writes.keyLength(e);
-        work.place(e, p);
+        work.locationOf(e, p);
         tree.locate(s, key, length, p);
         concurrencyControl.mvto.stage(tree, writes.item(e), writes.slot(e), s, key, length, p);
       }
@@ -266,7 +266,7 @@ final class CommitLocks {
 
   private long successor(BTree tree, int e) {
     Position p = work.position;
-    work.place(e, p);
+    work.locationOf(e, p);
     hasSuccessor =
         tree.successor(
             writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p, successor);

@@ -85,7 +85,7 @@ public final class CommitRecord {
   public static final int LOADED = 2;
 
   /** In a TABLE: the tree is no longer a table. */
-  public static final int GONE = 3;
+  public static final int DROPPED = 3;
 
   /** The number of bytes before the operations of a COMMIT. */
   public static final int HEADER = 24;
@@ -254,7 +254,7 @@ public final class CommitRecord {
     return chain(to, op(to, at, MOVED, treeId, key, keyOffset, keyLength), first, length);
   }
 
-  /** Writes a TABLE, {@link #IS}, {@link #LOADED} or {@link #GONE}; the name is in UTF-8. */
+  /** Writes a TABLE, {@link #IS}, {@link #LOADED} or {@link #DROPPED}; the name is in UTF-8. */
   public static long table(MemorySegment to, long at, int treeId, byte[] name, int how) {
     Mem.putInt(to, at, TABLE | name.length << 16);
     Mem.putInt(to, at + 4, treeId);

@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * is checked first, by one comparison, so that the other protocols cost it nothing.
  */
 final class ConcurrencyControl {
-  private static final String EXPELLED =
+  private static final String EVICTED =
       "the transaction was idle too long and its timestamp memory was reclaimed";
   private static final String LOCKED = "a key stayed locked by another transaction";
   private static final String RESERVED = "a key is reserved by a pessimistic transaction";
@@ -90,8 +90,8 @@ final class ConcurrencyControl {
   private final UpdateLocks.Held updateLocks;
   private final CommitGate gate;
 
-  /** {@link CommitGate#moments} when the transaction began. */
-  private long moments;
+  /** {@link CommitGate#pointCounter} when the transaction began. */
+  private long pointCounter;
 
   /** {@link CommitGate#drops} when the transaction began. */
   private long drops;
@@ -144,7 +144,8 @@ final class ConcurrencyControl {
 
   void begin(@Nullable Attempts attempts, long timeoutNanos) {
     this.attempts = attempts;
-    this.moments = gate.moments() & -2; // before any read; an odd number counts as before its point
+    this.pointCounter =
+        gate.pointCounter() & -2; // before any read; an odd number counts as before its point
     this.drops = gate.drops();
     if (stamped) {
       timestamps.enter(life.id);
@@ -239,7 +240,7 @@ final class ConcurrencyControl {
             + " records, which is the limit: split it into several transactions.");
   }
 
-  /** Registers the first use of an item; returns the argument of {@link #look}. */
+  /** Registers the first use of an item; returns the argument of {@link #readWord}. */
   int touch(long item) {
     if (pessimistic.on()) {
       return pessimistic.touch(item);
@@ -254,16 +255,16 @@ final class ConcurrencyControl {
    * Checks an item between two equal versions of its leaf. Returns a word for the read set; if it
    * is locked, {@link #await} and read again.
    */
-  long look(int slot) {
+  long readWord(int slot) {
     if (plain) {
       return timestamps.word(slot);
     }
     if (pessimistic.on()) {
-      return pessimistic.look(slot);
+      return pessimistic.readWord(slot);
     }
     return switch (kind) {
-      case STO -> Sto.look(this, slot);
-      case MVTO -> Mvto.look(this, slot);
+      case STO -> Sto.readWord(this, slot);
+      case MVTO -> Mvto.readWord(this, slot);
       default -> 0;
     };
   }
@@ -274,7 +275,7 @@ final class ConcurrencyControl {
       pessimistic.await(slot);
       return;
     }
-    int most = patience();
+    int most = checksPerLock();
     for (int attempt = 0; TidWord.isLocked(timestamps.word(slot)); attempt++) {
       if (attempt >= most) {
         life.health.requireHolder();
@@ -367,7 +368,7 @@ final class ConcurrencyControl {
   /** Aborts if the pessimistic transaction has reserved an item that this one writes. */
   private void requireUnreserved(long item, AbortCause cause) {
     Reservation r = reservations.current();
-    if (r != null && r.refusesWriting(item) && !reservations.expelIfExpired(r)) {
+    if (r != null && r.refusesWriting(item) && !reservations.revokeIfExpired(r)) {
       throw refused(r, cause);
     }
   }
@@ -384,7 +385,7 @@ final class ConcurrencyControl {
    * Returns how often to check a locked item: fewer times if the transaction's locks are out of
    * order.
    */
-  int patience() {
+  int checksPerLock() {
     return locked.size() > 0 ? SPINS_OUT_OF_ORDER : SPINS;
   }
 
@@ -394,15 +395,15 @@ final class ConcurrencyControl {
       throw life.abort(AbortCause.VALIDATION, EXCHANGED);
     }
     long ts = pessimistic.on() ? pessimistic.decide() : decideByTimestamps();
-    if (catalogMatters() && !catalogHolds()) {
+    if (catalogMayHaveChanged() && !catalogHolds()) {
       throw life.abort(AbortCause.CATALOG, CATALOG);
     }
     return ts;
   }
 
   /** Returns whether the catalog may have changed since it began. Costs two field reads. */
-  private boolean catalogMatters() {
-    return gate.moments() != moments || work.catalog != null;
+  private boolean catalogMayHaveChanged() {
+    return gate.pointCounter() != pointCounter || work.catalog != null;
   }
 
   /**
@@ -414,12 +415,12 @@ final class ConcurrencyControl {
     if (catalog != null && catalog.changes()) {
       return true; // checked before, under the schema lock
     }
-    return !gate.isGone(work.tables, drops) && (catalog == null || catalog.catalogReadsValid());
+    return !gate.isDropped(work.tables, drops) && (catalog == null || catalog.catalogReadsValid());
   }
 
   /** Aborts with {@link AbortCause#CATALOG} if a used table was dropped since it began. */
-  void requireUsedThere() {
-    if (gate.isGone(work.tables, drops)) {
+  void requireUsedTablesExist() {
+    if (gate.isDropped(work.tables, drops)) {
       throw life.abort(AbortCause.CATALOG, CATALOG);
     }
   }
@@ -442,7 +443,7 @@ final class ConcurrencyControl {
       occ.validate();
     }
     if (stamped && !timestamps.holds(life.id)) {
-      throw life.abort(AbortCause.TIMEOUT, EXPELLED);
+      throw life.abort(AbortCause.TIMEOUT, EVICTED);
     }
     return ts;
   }
@@ -457,7 +458,7 @@ final class ConcurrencyControl {
 
   /** Returns the highest scan timestamp of the changed trees, inside the gate; negative: none. */
   long mark() {
-    ScanMarks marks = shared.marks;
+    ScanTimestamps marks = shared.marks;
     return marks.watched() ? marks.highest(work.changed) : -1;
   }
 
@@ -475,23 +476,23 @@ final class ConcurrencyControl {
 
   /** Returns whether a snapshot began during the transaction, which then must not precede it. */
   private boolean spansSnapshot() {
-    return gate.moments() != moments;
+    return gate.pointCounter() != pointCounter;
   }
 
   /**
    * Returns whether trees were swapped during the transaction, and it may have read the old ones.
    */
   private boolean treesSwapped() {
-    return gate.moments() != moments
-        && gate.lastExchange() > moments
-        && (reads.size() > 0 || work.lone || !leaves.isEmpty());
+    return gate.pointCounter() != pointCounter
+        && gate.lastExchange() > pointCounter
+        && (reads.size() > 0 || work.singleRead || !leaves.isEmpty());
   }
 
   /** Returns whether the reads so far belong to one state. */
   boolean readsValid() {
     CatalogPart catalog = work.catalog;
     return readsHold(catalog != null && catalog.changes())
-        && (catalog == null || catalog.stillHolds());
+        && (catalog == null || catalog.lookupsStillValid());
   }
 
   /** Returns whether all reads hold, except the catalog's; {@code now}: in the present state. */
@@ -499,9 +500,9 @@ final class ConcurrencyControl {
     if (treesSwapped()) {
       return false;
     }
-    if (catalogMatters()) {
+    if (catalogMayHaveChanged()) {
       CatalogPart catalog = work.catalog;
-      if (gate.isGone(work.tables, drops) || catalog != null && !catalog.catalogReadsValid()) {
+      if (gate.isDropped(work.tables, drops) || catalog != null && !catalog.catalogReadsValid()) {
         return false;
       }
     }

@@ -162,7 +162,7 @@ final class CountDeltas {
     }
     enter(n);
     while (isStopped(n)) {
-      giveWay(n);
+      withdraw(n);
       enter(n);
     }
     for (int i = 0; i < n; i++) {
@@ -186,9 +186,9 @@ final class CountDeltas {
     return false;
   }
 
-  private void giveWay(int n) {
+  private void withdraw(int n) {
     for (int i = 0; i < n; i++) {
-      TreeCounts.giveWay(cell(i));
+      TreeCounts.withdraw(cell(i));
     }
     for (int i = 0; i < n; i++) {
       tree(i).counts().awaitReader();

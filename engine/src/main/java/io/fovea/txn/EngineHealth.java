@@ -156,7 +156,7 @@ final class EngineHealth {
     return state == RUNNING ? null : cause;
   }
 
-  boolean leftPagesWhole() {
+  boolean pagesAreConsistent() {
     return state == READ_ONLY;
   }
 

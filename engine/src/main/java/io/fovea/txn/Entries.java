@@ -77,18 +77,18 @@ final class Entries {
   int make(TimestampContext c, long item, int column) {
     // Before a slot is taken: a failure has changed nothing.
     long bound = coldTimestamps.get(c.index, item);
-    int slot = place(c, item, column);
+    int slot = freeSlot(c, item, column);
     if (slot >= 0) {
       materialise(c, slot, item, bound);
     }
     return slot;
   }
 
-  private int place(TimestampContext c, long item, int column) {
+  private int freeSlot(TimestampContext c, long item, int column) {
     long oldest = oldest();
     int last = table.levels() - 1;
     for (int level = 0; level <= last; level++) {
-      int slot = freeInBucket(c, table.place(item, level), column, level, oldest);
+      int slot = freeInBucket(c, table.slotOf(item, level), column, level, oldest);
       if (slot >= 0) {
         if (level > 0) {
           table.addCount(column, level, 1);
@@ -103,12 +103,12 @@ final class Entries {
     int buckets = table.slotsOfColumn(last) / TimestampTable.SLOTS_PER_BUCKET;
     for (int distance = 1; distance < buckets; distance++) {
       int slot =
-          freeInBucket(c, table.placeBehind(item, column, last, distance), column, last, oldest);
+          freeInBucket(c, table.slotAfter(item, column, last, distance), column, last, oldest);
       if (slot >= 0) {
         if (last > 0) {
           table.addCount(column, last, 1);
         }
-        int own = table.place(item, last);
+        int own = table.slotOf(item, last);
         // A value from before the column's reach became 0 is still an upper bound.
         if (table.bucketReach(own) < distance) {
           table.bucketReach(own, distance);
@@ -173,7 +173,7 @@ final class Entries {
    * <p>The CAS of the stamp to 0 is the point of release. An earlier pin makes it fail; a later one
    * finds a free slot, and searches under the lock, after the word is in all rows of the sketch.
    * The CAS of the word to LOCK takes the item's lock like a writer. It fails if the word is locked
-   * (a stopped engine keeps its locks) or an expelled transaction changes it; then the entry stays,
+   * (a stopped engine keeps its locks) or an evicted transaction changes it; then the entry stays,
    * as it does if a device fails to store the timestamps.
    */
   private boolean release(TimestampContext c, int slot, int column, int level, long oldest) {
@@ -199,7 +199,7 @@ final class Entries {
       }
     } finally {
       if (!gone) {
-        table.takeBack(c);
+        table.undoRelease(c);
       }
     }
     c.wordHeld = false;
@@ -220,7 +220,7 @@ final class Entries {
    * Releases unused entries that overflowed from the bucket of an absent item in the last level,
    * and shortens the search for misses. Under the column's lock; entries stay if a device fails.
    */
-  void tidy(TimestampContext c, long item, int column) {
+  void releaseOverflow(TimestampContext c, long item, int column) {
     if (forEver) {
       return;
     }
@@ -230,7 +230,7 @@ final class Entries {
     long oldest = oldest();
     int left = 0;
     for (int distance = 1; distance <= reach; distance++) {
-      int first = table.placeBehind(item, column, last, distance);
+      int first = table.slotAfter(item, column, last, distance);
       for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
         int slot = first ^ i;
         long other = table.item(slot);
@@ -245,7 +245,7 @@ final class Entries {
   }
 
   private int bucketOf(long item, int level) {
-    return table.place(item, level) & -TimestampTable.SLOTS_PER_BUCKET;
+    return table.slotOf(item, level) & -TimestampTable.SLOTS_PER_BUCKET;
   }
 
   /** Like release, but returns false if a device fails. */
@@ -306,7 +306,7 @@ final class Entries {
    */
   void settle(TimestampContext c, int slot, long item) {
     int column = table.column(item);
-    if (!table.lockOrLeave(c, column)) {
+    if (!table.tryLockBriefly(c, column)) {
       c.stuck++;
       return;
     }

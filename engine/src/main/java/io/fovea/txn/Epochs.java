@@ -29,8 +29,8 @@ final class Epochs {
   /** Published by a context that holds nothing back: idle, or counting references. */
   static final long IDLE = Long.MAX_VALUE;
 
-  /** Published for an expelled transaction, which may not know it yet. */
-  static final long EXPELLED = Long.MAX_VALUE - 1;
+  /** Published for an evicted transaction, which may not know it yet. */
+  static final long EVICTED = Long.MAX_VALUE - 1;
 
   private static final VarHandle LONGS =
       MethodHandles.arrayElementVarHandle(long[].class).withInvokeExactBehavior();
@@ -67,22 +67,22 @@ final class Epochs {
     LONGS.setRelease(words, FIRST + ctx * STRIDE, IDLE);
   }
 
-  /** Gives the epoch up before the end; returns false if the transaction was expelled. */
+  /** Gives the epoch up before the end; returns false if the transaction was evicted. */
   boolean leave(int ctx) {
     int at = FIRST + ctx * STRIDE;
     long published = (long) LONGS.getVolatile(words, at);
-    return published != EXPELLED && LONGS.compareAndSet(words, at, published, IDLE);
+    return published != EVICTED && LONGS.compareAndSet(words, at, published, IDLE);
   }
 
-  boolean expelled(int ctx) {
-    return (long) LONGS.getVolatile(words, FIRST + ctx * STRIDE) == EXPELLED;
+  boolean isEvicted(int ctx) {
+    return (long) LONGS.getVolatile(words, FIRST + ctx * STRIDE) == EVICTED;
   }
 
   /**
-   * Expels the longest-running transaction, if it has run for at least {@code lag} epochs. If the
+   * Evicts the longest-running transaction, if it has run for at least {@code lag} epochs. If the
    * context runs another transaction by then, that transaction is aborted needlessly.
    */
-  boolean expelOldest(long lag) {
+  boolean evictOldest(long lag) {
     int victim = -1;
     long oldest = now() - lag + 1;
     for (int ctx = 0; ctx < contexts; ctx++) {
@@ -92,7 +92,7 @@ final class Epochs {
         victim = ctx;
       }
     }
-    return victim >= 0 && LONGS.compareAndSet(words, FIRST + victim * STRIDE, oldest, EXPELLED);
+    return victim >= 0 && LONGS.compareAndSet(words, FIRST + victim * STRIDE, oldest, EVICTED);
   }
 
   long now() {

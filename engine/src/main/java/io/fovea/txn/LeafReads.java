@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   body      each leaf that a scan copies: frame and version
  *   decide    c := max(wts of all items read, timestamps that any commit has decided)
- *             scan timestamps of the trees := max(old, c)                    {@link ScanMarks}
+ *             scan timestamps of the trees := max(old, c)                    {@link ScanTimestamps}
  *             no commit that changes these trees is inside; a short wait     {@link CommitGate}
  *             all leaves have their versions                                 otherwise: abort, retry by items
  * </pre>
@@ -42,7 +42,7 @@ final class LeafReads {
   /** The maximum n of failures after which a context lets 2^n - 1 transactions use items. */
   private static final int FAILURES_MAX = 10;
 
-  private final ScanMarks marks;
+  private final ScanTimestamps marks;
   private final CommitGate gate;
 
   /** Whether any transaction writes; otherwise nothing has to be remembered. */
@@ -94,7 +94,7 @@ final class LeafReads {
         return false;
       }
       pool = tree.pool();
-      trees |= ScanMarks.bit(tree.treeId());
+      trees |= ScanTimestamps.bit(tree.treeId());
     }
     return !isFull();
   }

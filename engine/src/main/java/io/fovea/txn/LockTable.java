@@ -26,25 +26,25 @@ final class LockTable {
 
   private final NativeRegion region;
   private final MemorySegment words;
-  private final int places;
+  private final int size;
   private final int shift;
 
   /** Once set, words read as zero even if a late transaction holds them. For assertions. */
   private volatile boolean closed;
 
   LockTable(long bytes) {
-    places = Integer.highestOneBit((int) Math.min(1 << 28, Math.max(2, bytes >>> 3)));
-    shift = 64 - Integer.numberOfTrailingZeros(places);
-    region = NativeRegion.reserve(8L * places, false, "fovea-locks");
+    size = Integer.highestOneBit((int) Math.min(1 << 28, Math.max(2, bytes >>> 3)));
+    shift = 64 - Integer.numberOfTrailingZeros(size);
+    region = NativeRegion.reserve(8L * size, false, "fovea-locks");
     words = region.segment();
   }
 
-  int place(long item) {
+  int index(long item) {
     return (int) (item * TimestampTable.SPREAD >>> shift);
   }
 
-  boolean tryShare(int place) {
-    long at = (long) place << 3;
+  boolean tryShare(int index) {
+    long at = (long) index << 3;
     while (true) {
       long word = Mem.peekLongVolatile(words, at);
       if (word < 0) {
@@ -56,36 +56,36 @@ final class LockTable {
     }
   }
 
-  boolean tryExclude(int place) {
-    return Mem.casLong(words, (long) place << 3, 0, EXCLUSIVE);
+  boolean tryExclude(int index) {
+    return Mem.casLong(words, (long) index << 3, 0, EXCLUSIVE);
   }
 
   /** Turns a shared lock into an exclusive one, if the caller is the only holder. */
-  boolean tryUpgrade(int place) {
-    return Mem.casLong(words, (long) place << 3, 1, EXCLUSIVE);
+  boolean tryUpgrade(int index) {
+    return Mem.casLong(words, (long) index << 3, 1, EXCLUSIVE);
   }
 
-  void unshare(int place) {
-    long before = Mem.getAndAddLong(words, (long) place << 3, -1);
-    assert before > 0 || closed : "place " + place + " was not shared: " + before;
+  void unshare(int index) {
+    long before = Mem.getAndAddLong(words, (long) index << 3, -1);
+    assert before > 0 || closed : "place " + index + " was not shared: " + before;
   }
 
-  void release(int place) {
-    assert Mem.peekLongOpaque(words, (long) place << 3) == EXCLUSIVE || closed
-        : "place " + place + " was not locked exclusively";
-    Mem.putLongRelease(words, (long) place << 3, 0);
+  void release(int index) {
+    assert Mem.peekLongOpaque(words, (long) index << 3) == EXCLUSIVE || closed
+        : "place " + index + " was not locked exclusively";
+    Mem.putLongRelease(words, (long) index << 3, 0);
   }
 
   int held() {
     int n = 0;
-    for (int place = 0; place < places; place++) {
-      n += Mem.getLongVolatile(words, (long) place << 3) != 0 ? 1 : 0;
+    for (int index = 0; index < size; index++) {
+      n += Mem.getLongVolatile(words, (long) index << 3) != 0 ? 1 : 0;
     }
     return n;
   }
 
   long bytes() {
-    return 8L * places;
+    return 8L * size;
   }
 
   /** Releases the memory. A transaction that ends later reads zeros. */

@@ -53,7 +53,7 @@ final class Mvto {
   /** Result of a read: the newest version is too new. The wts is 0, as in all results here. */
   static final long OLD = 1L << TidWord.WTS_BITS;
 
-  private static final String GONE =
+  private static final String VERSION_GONE =
       "the version of a record that the transaction needs no longer exists";
 
   private final TxLife life;
@@ -79,7 +79,7 @@ final class Mvto {
   }
 
   /** Returns 0, {@link #OLD}, or a locked word: wait, and read again. */
-  static long look(ConcurrencyControl c, int slot) {
+  static long readWord(ConcurrencyControl c, int slot) {
     Timestamps timestamps = c.timestamps;
     long word = timestamps.word(slot);
     if (TidWord.isLocked(word)) {
@@ -91,10 +91,10 @@ final class Mvto {
     return timestamps.extend(slot, word, c.timestamp, false) ? 0 : TidWord.LOCK;
   }
 
-  private RuntimeException gone() {
+  private RuntimeException versionGone() {
     return versions.remembers(start)
-        ? life.abort(AbortCause.ORDER, GONE)
-        : life.abort(AbortCause.HISTORY, GONE);
+        ? life.abort(AbortCause.ORDER, VERSION_GONE)
+        : life.abort(AbortCause.HISTORY, VERSION_GONE);
   }
 
   /** Reads a record whose newest version is too new; returns the same as {@link Tx#get}. */
@@ -133,7 +133,7 @@ final class Mvto {
         break;
       }
     }
-    throw gone();
+    throw versionGone();
   }
 
   /** Collects the changes since t in the keys that a batch covers. */
@@ -143,12 +143,12 @@ final class Mvto {
     long end = versions.tail();
     for (long p = start; p < end; ) {
       if (!versions.remembers(p)) {
-        throw gone();
+        throw versionGone();
       }
       long next = versions.next(p);
       boolean mine = versions.tree(p) == tree.treeId();
       if (!versions.remembers(p)) {
-        throw gone();
+        throw versionGone();
       }
       if (!mine) {
         p = next; // another tree's, or a gap, which contains only these fields
@@ -160,12 +160,12 @@ final class Mvto {
       long began = versions.begin(p);
       long ended = versions.end(p);
       if (!versions.remembers(p)) {
-        throw gone();
+        throw versionGone();
       }
       if (wanted) {
         int copy = to.stage(versions.segment(), versions.keyOffset(p), key + Math.max(0, value));
         if (!versions.remembers(p)) {
-          throw gone();
+          throw versionGone();
         }
         if (range.covers(to.segment(), copy, key)) {
           to.keep(key, value, began, ended);
@@ -176,15 +176,15 @@ final class Mvto {
   }
 
   /** Returns whether the transaction sees a collected record; aborts if that is unknown. */
-  boolean sees(OldRecords old, int i) {
+  boolean isVisible(OldRecords old, int i) {
     if (old.begin(i) > concurrencyControl.timestamp) {
-      throw gone();
+      throw versionGone();
     }
     return old.valueLength(i) >= 0;
   }
 
   RuntimeException unknown() {
-    return gone();
+    return versionGone();
   }
 
   /** Copies a record whose item is locked, for {@link #save}. */
@@ -194,7 +194,7 @@ final class Mvto {
     for (int attempt = 0; ; attempt++) {
       if (p.found) {
         int cap = Math.max(0, value);
-        room(Versions.size(length, cap));
+        ensureCapacity(Versions.size(length, cap));
         value = tree.copyValue(p, staging, staged + Versions.HEADER + length, cap);
         if (value > cap && tree.valid(p)) {
           continue; // retry with enough space
@@ -210,7 +210,7 @@ final class Mvto {
       tree.find(key, offset, length, p);
     }
     int size = Versions.size(length, value);
-    room(size);
+    ensureCapacity(size);
     Mem.putInt(staging, staged + Versions.SIZE, size);
     Mem.putInt(staging, staged + Versions.TREE, tree.treeId());
     Mem.putLong(staging, staged + Versions.ITEM, item);
@@ -222,13 +222,13 @@ final class Mvto {
     staged += size;
   }
 
-  private void room(int size) {
+  private void ensureCapacity(int size) {
     if (staged + size > staging.byteSize()) {
       MemorySegment old = staging;
       MemorySegment larger = memory.take(Math.max(staged + size, 4 << 10));
       Mem.copy(old, 0, larger, 0, staged);
       staging = larger;
-      memory.give(old);
+      memory.release(old);
     }
   }
 
@@ -251,7 +251,7 @@ final class Mvto {
     if (staging.byteSize() > Scratch.KEEP_BYTES) {
       MemorySegment large = staging;
       staging = Blocks.NONE;
-      memory.give(large);
+      memory.release(large);
     }
   }
 }

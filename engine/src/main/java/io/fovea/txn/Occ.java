@@ -41,7 +41,7 @@ class Occ {
   private final TxLife life;
   private final History history;
   private long start;
-  private boolean holding;
+  private boolean validating;
   private long[] items = new long[64];
   private int count;
 
@@ -72,7 +72,7 @@ class Occ {
       }
       life.pause(attempt);
     }
-    holding = true;
+    validating = true;
     // All reads precede the first check, so what it covered needs no second one.
     if (!reserved) {
       requireUnchanged(to, history.listed());
@@ -85,7 +85,7 @@ class Occ {
    */
   void awaitSection() {
     int now = history.sections();
-    for (int attempt = 0; !holding && (now & 1) != 0 && history.sections() == now; attempt++) {
+    for (int attempt = 0; !validating && (now & 1) != 0 && history.sections() == now; attempt++) {
       life.pauseForHolder(attempt);
     }
   }
@@ -101,7 +101,7 @@ class Occ {
 
   /** Validates a read-only transaction; others have validated in {@link #lock}. */
   void validate() {
-    if (!holding) {
+    if (!validating) {
       requireUnchanged(start, history.listed());
     }
   }
@@ -143,15 +143,15 @@ class Occ {
   }
 
   void installed() {
-    if (holding) {
+    if (validating) {
       history.installed();
     }
     release();
   }
 
   void release() {
-    if (holding) {
-      holding = false;
+    if (validating) {
+      validating = false;
       history.unlock();
     }
     count = 0;
@@ -159,7 +159,7 @@ class Occ {
 
   /** Leaves the section locked permanently. */
   void forget() {
-    holding = false;
+    validating = false;
     count = 0;
   }
 }

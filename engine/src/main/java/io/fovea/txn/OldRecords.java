@@ -39,7 +39,7 @@ final class OldRecords {
     clear();
     MemorySegment was = data;
     data = Blocks.NONE;
-    memory.give(was);
+    memory.release(was);
   }
 
   int size() {
@@ -82,7 +82,7 @@ final class OldRecords {
       MemorySegment larger = memory.take(Math.max(used + (long) bytes, INITIAL_BYTES));
       Mem.copy(old, 0, larger, 0, used);
       data = larger;
-      memory.give(old);
+      memory.release(old);
     }
     Mem.copy(from, offset, data, used, bytes);
     return used;

@@ -43,7 +43,7 @@ final class PessimisticLocking {
   private final TwoPhaseLocking locks;
   private final Occ occ;
   private final ProtocolMemory memory;
-  private @Nullable Reservation mine;
+  private @Nullable Reservation reservation;
 
   /** Arguments that the protocol does not use are null. */
   PessimisticLocking(
@@ -61,25 +61,26 @@ final class PessimisticLocking {
   }
 
   boolean on() {
-    return mine != null;
+    return reservation != null;
   }
 
   /** Makes the transaction pessimistic if its ticket is granted. Called before any read. */
   void begin(Attempts attempts, long timeoutNanos) {
     PessimisticTicket pessimisticTicket = attempts.pessimisticTicket();
-    mine = pessimisticTicket == null ? null : reservations.open(pessimisticTicket, timeoutNanos);
-    if (mine != null && concurrencyControl.stamped) {
+    reservation =
+        pessimisticTicket == null ? null : reservations.open(pessimisticTicket, timeoutNanos);
+    if (reservation != null && concurrencyControl.stamped) {
       timestamps.enterForLong(life.id);
     }
   }
 
   /** Returns whether it waits for locks that others hold during their bodies. */
   boolean waitsForBodies() {
-    return mine != null && concurrencyControl.eager;
+    return reservation != null && concurrencyControl.eager;
   }
 
-  private Reservation mine() {
-    Reservation r = mine;
+  private Reservation reservation() {
+    Reservation r = reservation;
     if (r == null) {
       throw new AssertionError("not pessimistic");
     }
@@ -87,7 +88,7 @@ final class PessimisticLocking {
   }
 
   int touch(long item) {
-    Reservation r = mine();
+    Reservation r = reservation();
     if (concurrencyControl.kind == Protocol.TWO_PHASE_LOCKING) {
       return locks.share(item, r);
     }
@@ -102,7 +103,7 @@ final class PessimisticLocking {
   }
 
   /** Returns 0, or a locked word: wait, and read again. Without timestamps, touch has waited. */
-  long look(int slot) {
+  long readWord(int slot) {
     return concurrencyControl.stamped ? timestamps.word(slot) & TidWord.LOCK : 0;
   }
 
@@ -114,7 +115,7 @@ final class PessimisticLocking {
 
   void intend(long item) {
     if (concurrencyControl.kind == Protocol.TWO_PHASE_LOCKING) {
-      locks.exclude(item, mine());
+      locks.exclude(item, reservation());
     }
   }
 
@@ -127,7 +128,7 @@ final class PessimisticLocking {
   }
 
   boolean lockGap(long item) {
-    Reservation r = mine();
+    Reservation r = reservation();
     if (concurrencyControl.kind == Protocol.TWO_PHASE_LOCKING) {
       return locks.exclude(item, r);
     }
@@ -153,7 +154,7 @@ final class PessimisticLocking {
   }
 
   long decide() {
-    if (!mine().decide()) {
+    if (!reservation().decide()) {
       throw life.abort(AbortCause.TIMEOUT, LATE);
     }
     return switch (concurrencyControl.kind) {
@@ -221,12 +222,12 @@ final class PessimisticLocking {
 
   /** Returns whether the reservation still holds. */
   boolean holds() {
-    return mine().holds();
+    return reservation().holds();
   }
 
   void end() {
-    Reservation r = mine();
-    mine = null;
+    Reservation r = reservation();
+    reservation = null;
     reservations.close(r);
   }
 }

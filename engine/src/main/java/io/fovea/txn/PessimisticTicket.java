@@ -16,7 +16,7 @@ final class PessimisticTicket {
     this.queue = queue;
   }
 
-  boolean isMine() {
+  boolean isOwnedByCurrentThread() {
     return owner == Thread.currentThread();
   }
 

@@ -8,7 +8,7 @@ import io.fovea.memory.Waits;
 /**
  * Pins items: gets the slot of an item for a transaction and keeps it until the transaction ends.
  *
- * <p><b>Why no slot in use is released.</b> Let T run in epoch e, not expelled, let its pin of x in
+ * <p><b>Why no slot in use is released.</b> Let T run in epoch e, not evicted, let its pin of x in
  * slot s succeed, and let t be when T read or wrote a stamp of at least e. No release of s after t
  * succeeds while T runs: it needs a stamp below {@code oldest}, which never exceeds e ({@link
  * Epochs}), and the stamp of a live slot only grows. A release that read a smaller stamp before t
@@ -31,7 +31,7 @@ import io.fovea.memory.Waits;
  * nothing, so readers of a hot item share its cache line. But a long transaction holds back the
  * epoch and with it all entries used meanwhile. A transaction that finds, while making an entry,
  * that it has run for {@link #LAG} epochs turns its pins into references and gives up its epoch:
- * {@link #convert}. An idle transaction can't. It is <i>expelled</i> if the whole budget is in use:
+ * {@link #convert}. An idle transaction can't. It is <i>evicted</i> if the whole budget is in use:
  * its slots may be released from then on, and {@link Timestamps#holds} reports it after its
  * validation and before its effects become visible.
  */
@@ -72,7 +72,7 @@ final class Pins {
   private final Entries entries;
   private final boolean byEpoch;
   private final boolean immediate;
-  private final boolean turns;
+  private final boolean convertsPins;
   private final int madePerEpoch;
 
   Pins(
@@ -90,13 +90,13 @@ final class Pins {
     this.entries = entries;
     this.byEpoch = byEpoch;
     this.immediate = immediate;
-    this.turns = byEpoch || TimestampConfig.isCache(kind);
+    this.convertsPins = byEpoch || TimestampConfig.isCache(kind);
     this.madePerEpoch =
         Math.max(1, table.columns() * TimestampTable.SLOTS_PER_BUCKET / EPOCHS_PER_TABLE);
   }
 
-  boolean turns() {
-    return turns;
+  boolean convertsPins() {
+    return convertsPins;
   }
 
   /** Keeps a slot that held the item a moment ago; returns false if it no longer does. */
@@ -137,7 +137,7 @@ final class Pins {
   }
 
   /** Pins an item that is not in its preferred slot. */
-  int pinBesides(TimestampContext c, int first, long item) {
+  int pinInOtherSlot(TimestampContext c, int first, long item) {
     int column = table.column(item);
     long version = table.version(column);
     int slot = holdInBucket(c, first, item);
@@ -154,7 +154,7 @@ final class Pins {
     if (TimestampTable.spilled(header)) {
       for (int level = 1; level < table.levels(); level++) {
         if (TimestampTable.count(header, level) != 0) {
-          int slot = holdInBucket(c, table.place(item, level), item);
+          int slot = holdInBucket(c, table.slotOf(item, level), item);
           if (slot >= 0) {
             return slot;
           }
@@ -169,7 +169,7 @@ final class Pins {
     int slot;
     // Entries behind its own bucket were not searched: if the version is unchanged, there are none.
     if ((TimestampTable.reach(header) == 0
-            || table.bucketReach(table.place(item, table.levels() - 1)) == 0)
+            || table.bucketReach(table.slotOf(item, table.levels() - 1)) == 0)
         && table.tryLock(c, column, version)) {
       try {
         slot = entries.make(c, item, column);
@@ -180,10 +180,10 @@ final class Pins {
       slot = pinUnderLock(c, item, column);
     }
     for (int attempt = 0; slot < 0; attempt++) {
-      makeRoom(c, attempt);
+      freeSlots(c, attempt);
       slot = pinUnderLock(c, item, column);
     }
-    if (turns) {
+    if (convertsPins) {
       made(c, c.spilled != spilled);
     }
     return slot;
@@ -227,32 +227,32 @@ final class Pins {
     long header = table.header(column);
     for (int level = 0; level < table.levels(); level++) {
       if (level == 0 || TimestampTable.count(header, level) != 0) {
-        int slot = holdInBucket(c, table.place(item, level), item);
+        int slot = holdInBucket(c, table.slotOf(item, level), item);
         if (slot >= 0) {
           return slot;
         }
       }
     }
     int last = table.levels() - 1;
-    int reach = TimestampTable.reach(header) == 0 ? 0 : table.bucketReach(table.place(item, last));
+    int reach = TimestampTable.reach(header) == 0 ? 0 : table.bucketReach(table.slotOf(item, last));
     for (int distance = 1; distance <= reach; distance++) {
       c.walked++;
-      int slot = holdInBucket(c, table.placeBehind(item, column, last, distance), item);
+      int slot = holdInBucket(c, table.slotAfter(item, column, last, distance), item);
       if (slot >= 0) {
         return slot;
       }
     }
     if (reach > 0) {
-      entries.tidy(c, item, column);
+      entries.releaseOverflow(c, item, column);
     }
     return -1;
   }
 
   /**
-   * Turns a transaction's pins into references, and then gives up its epoch. If it is expelled
+   * Turns a transaction's pins into references, and then gives up its epoch. If it is evicted
    * meanwhile, slots may be released: no reference is added to a free slot, and one added to
    * another item's slot keeps that entry for a while. One CAS of the publication decides whether it
-   * was expelled; if not, all references are right.
+   * was evicted; if not, all references are right.
    */
   void convert(TimestampContext c) {
     int done = 0;
@@ -315,9 +315,9 @@ final class Pins {
    * Handles an item that finds all its slots in use: advances the epoch every few rounds, and waits
    * a little for running transactions. This transaction gives up its own epoch first, so it blocks
    * no other. A transaction that blocks after half of all rounds has had a dozen chances to end or
-   * convert, and is expelled.
+   * convert, and is evicted.
    */
-  private void makeRoom(TimestampContext c, int attempt) {
+  private void freeSlots(TimestampContext c, int attempt) {
     if (!byEpoch || attempt >= ATTEMPTS_MAX) {
       c.refused++;
       throw new TransactionAbortedException(
@@ -335,11 +335,11 @@ final class Pins {
     if (attempt % ATTEMPTS_PER_EPOCH == 0) {
       epochs.advance(epochs.now());
     } else {
-      Waits.giveWay();
+      Waits.yieldThread();
       epochs.scan();
     }
-    if (attempt >= ATTEMPTS_MAX / 2 && epochs.expelOldest(LAG)) {
-      c.expelled++;
+    if (attempt >= ATTEMPTS_MAX / 2 && epochs.evictOldest(LAG)) {
+      c.evictions++;
       epochs.scan();
     }
   }

@@ -77,11 +77,11 @@ final class ReadSet {
     return handle;
   }
 
-  void place(int handle, Position p, int length) {
-    place(handle, p.frame, p.version, p.pid, p.slot, length);
+  void putLocation(int handle, Position p, int length) {
+    putLocation(handle, p.frame, p.version, p.pid, p.slot, length);
   }
 
-  void place(int handle, int frame, long version, long pid, int leafSlot, int length) {
+  void putLocation(int handle, int frame, long version, long pid, int leafSlot, int length) {
     int at = handle * STRIDE;
     long[] d = data;
     d[at + VERSION] = version;

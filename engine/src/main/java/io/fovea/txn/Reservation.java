@@ -122,7 +122,7 @@ final class Reservation {
   }
 
   /** Ends an expired reservation; returns false if it is committing or has ended. */
-  boolean expel() {
+  boolean revoke() {
     return STATE.compareAndSet(this, ACTIVE, OVER);
   }
 

@@ -40,12 +40,12 @@ import org.jspecify.annotations.Nullable;
  * for another pessimistic one of the same thread is refused ({@link #requireOther}).
  *
  * <p><b>Time limit.</b> Any writer that meets a reservation beyond its limit may end it ({@link
- * Reservation#expel}), by a compare-and-set against the owner's {@link Reservation#decide}. The
+ * Reservation#revoke}), by a compare-and-set against the owner's {@link Reservation#decide}. The
  * owner aborts, and rejoins the queue at its end ({@link Attempts}). A leaked transaction gives up
  * its ticket when the leak detector finds it.
  */
 final class Reservations {
-  private static final long LOOK_NANOS = 100_000_000L;
+  private static final long CHECK_NANOS = 100_000_000L;
 
   /** The tickets in order of arrival; the first one may run. Guarded by this. */
   private final Set<PessimisticTicket> queue = new LinkedHashSet<>();
@@ -110,8 +110,8 @@ final class Reservations {
   }
 
   /** Ends a reservation that has lasted too long, and revokes its ticket. */
-  boolean expelIfExpired(Reservation r) {
-    if (!r.expired() || !r.expel()) {
+  boolean revokeIfExpired(Reservation r) {
+    if (!r.expired() || !r.revoke()) {
       return false;
     }
     over(r);
@@ -121,9 +121,9 @@ final class Reservations {
 
   private void requireOther(PessimisticTicket pessimisticTicket) {
     Reservation r = current;
-    if (pessimisticTicket.isMine()
+    if (pessimisticTicket.isOwnedByCurrentThread()
         && !pessimisticTicket.isOver()
-        && (r == null || r.pessimisticTicket != pessimisticTicket || !expelIfExpired(r))) {
+        && (r == null || r.pessimisticTicket != pessimisticTicket || !revokeIfExpired(r))) {
       throw new InvalidUseException(
           "The thread waits for itself: its open pessimistic transaction has reserved what this one"
               + " needs. End that one first, or do the work in it.");
@@ -146,8 +146,8 @@ final class Reservations {
     }
     long deadline = System.nanoTime() + nanos;
     for (long left = nanos; current == r && left > 0; left = deadline - System.nanoTime()) {
-      expelIfExpired(r);
-      Waits.sleep(Math.min(left, LOOK_NANOS));
+      revokeIfExpired(r);
+      Waits.sleep(Math.min(left, CHECK_NANOS));
     }
     synchronized (this) {
       waiters.remove(Thread.currentThread());
@@ -155,12 +155,13 @@ final class Reservations {
   }
 
   /** Returns the calling thread's ticket ahead of another in the queue; null if there is none. */
-  private synchronized @Nullable PessimisticTicket mineBefore(PessimisticTicket pessimisticTicket) {
+  private synchronized @Nullable PessimisticTicket ownTicketBefore(
+      PessimisticTicket pessimisticTicket) {
     for (PessimisticTicket t : queue) {
       if (t == pessimisticTicket) {
         break;
       }
-      if (t.isMine()) {
+      if (t.isOwnedByCurrentThread()) {
         return t;
       }
     }
@@ -168,8 +169,9 @@ final class Reservations {
   }
 
   /** Waits up to a limit for a ticket, unless the calling thread has another one ahead of it. */
-  void awaitTurn(PessimisticTicket pessimisticTicket, long nanos) {
-    PessimisticTicket mine = pessimisticTicket.isGranted() ? null : mineBefore(pessimisticTicket);
+  void awaitTicket(PessimisticTicket pessimisticTicket, long nanos) {
+    PessimisticTicket mine =
+        pessimisticTicket.isGranted() ? null : ownTicketBefore(pessimisticTicket);
     if (mine != null) {
       requireOther(mine);
     }
@@ -179,9 +181,9 @@ final class Reservations {
         left = deadline - System.nanoTime()) {
       Reservation r = current;
       if (r != null) {
-        expelIfExpired(r);
+        revokeIfExpired(r);
       }
-      Waits.sleep(Math.min(left, LOOK_NANOS));
+      Waits.sleep(Math.min(left, CHECK_NANOS));
     }
   }
 }

@@ -24,7 +24,7 @@ final class ScanBatch {
   void free() {
     MemorySegment was = keys;
     keys = Blocks.NONE;
-    memory.give(was);
+    memory.release(was);
   }
 
   void clear(int most, long keyBytes) {

@@ -145,11 +145,11 @@ abstract class ScanBatches extends ScanRange {
    */
   public final void readsItems() {
     itemsOnly = true;
-    goOnByItems();
+    continueByItems();
   }
 
   /** Switches to items. A descending scan rereads the item above, which is that of the last key. */
-  private void goOnByItems() {
+  private void continueByItems() {
     byLeaves = false;
     leaf.note(null);
     beginBatches();
@@ -185,7 +185,7 @@ abstract class ScanBatches extends ScanRange {
   private void freeKeys() {
     MemorySegment was = keys;
     keys = Blocks.NONE;
-    memory.give(was);
+    memory.release(was);
   }
 
   final long takePageAccesses() {
@@ -208,7 +208,7 @@ abstract class ScanBatches extends ScanRange {
           fillByLeaves();
           continue;
         }
-        goOnByItems();
+        continueByItems();
       }
       for (int attempt = 0; !tryFill(); attempt++) {
         positioned = false; // the leaf changed: seek the last key again
@@ -315,10 +315,10 @@ abstract class ScanBatches extends ScanRange {
     keyOffsets[n] = keyEnd;
     if (n > 0) {
       int start = keyOffsets[n - 1];
-      goOnFrom(keys, start, keyEnd - start);
+      continueFrom(keys, start, keyEnd - start);
     }
     if (waits) {
-      work.sawLsn(leaf.pageLsn());
+      work.dependsOnLsn(leaf.pageLsn());
     }
     batchSize = n;
     finished = !more || ends && slot == stop;
@@ -397,7 +397,7 @@ abstract class ScanBatches extends ScanRange {
       if (c < 0 || (c == 0 && !tooNew[i])) {
         int at = keyOffsets[i];
         b.add(keys, at, keyOffsets[i + 1] - at, slots[i], items[i], handles[i]);
-      } else if (mvto.sees(o, k)) {
+      } else if (mvto.isVisible(o, k)) {
         long item = Items.of(tree, o.segment(), o.keyOffset(k), o.keyLength(k));
         b.add(o.segment(), o.keyOffset(k), o.keyLength(k), -1 - k, item, -1);
       }
@@ -482,7 +482,7 @@ abstract class ScanBatches extends ScanRange {
     }
     if (waits) {
       // The leaf above a bound does not count: none of its records is returned.
-      work.sawLsn(leaf.pageLsn());
+      work.dependsOnLsn(leaf.pageLsn());
     }
     return true;
   }
@@ -495,7 +495,7 @@ abstract class ScanBatches extends ScanRange {
     long item = items[i];
     int h = reads.find(item);
     int stamp = h >= 0 ? reads.slot(h) : concurrencyControl.pin(item);
-    long word = concurrencyControl.look(stamp);
+    long word = concurrencyControl.readWord(stamp);
     if (TidWord.isLocked(word)) {
       concurrencyControl.await(stamp);
       return false;
@@ -515,12 +515,12 @@ abstract class ScanBatches extends ScanRange {
     leaf.position(p, 0);
     for (int i = 0; i < n; i++) {
       int s = slots[i];
-      reads.place(handles[i], p.frame, p.version, p.pid, s, leaf.valueLength(s));
+      reads.putLocation(handles[i], p.frame, p.version, p.pid, s, leaf.valueLength(s));
     }
     if (n > 0) {
       upperItem = descending ? items[n - 1] : 0;
       int start = keyOffsets[n - 1];
-      goOnFrom(keys, start, keyOffsets[n] - start);
+      continueFrom(keys, start, keyOffsets[n] - start);
     }
     batchSize = n;
     finished = last;

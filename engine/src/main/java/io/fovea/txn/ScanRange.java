@@ -37,7 +37,7 @@ abstract class ScanRange {
   boolean startInclusive;
 
   /** Whether the start is the end of the interval that comes first in the current direction. */
-  boolean atRim;
+  boolean atFirstBound;
 
   @SuppressWarnings("NullAway.Init")
   ScanRange(Blocks memory, int pageSize) {
@@ -73,23 +73,23 @@ abstract class ScanRange {
     start = descending ? keyBytesMax : 0;
     startLength = descending ? highLength : lowLength;
     startInclusive = descending ? highInclusive : lowInclusive;
-    atRim = true;
-    goOnFromStart();
+    atFirstBound = true;
+    continueFromStart();
   }
 
   /** Starts at a key of the interval; negative length: at the first key. */
   final void startAt(MemorySegment key, long offset, int length, boolean inclusive) {
-    place(key, offset, length, inclusive);
-    goOnFromStart();
+    setStart(key, offset, length, inclusive);
+    continueFromStart();
   }
 
-  private void goOnFromStart() {
+  private void continueFromStart() {
     from = start;
     fromLength = startLength;
     fromInclusive = startInclusive;
   }
 
-  final void goOnFrom(MemorySegment key, long offset, int length) {
+  final void continueFrom(MemorySegment key, long offset, int length) {
     from = 2 * keyBytesMax;
     fromLength = bound(key, offset, length, from);
     fromInclusive = false;
@@ -99,17 +99,17 @@ abstract class ScanRange {
    * Sets the key where the scan began or is. The key to continue from is unchanged: after a record
    * was delivered, it is the last key of a batch, or there is no batch.
    */
-  final void place(MemorySegment key, long offset, int length, boolean inclusive) {
+  final void setStart(MemorySegment key, long offset, int length, boolean inclusive) {
     start = 3 * keyBytesMax;
     startLength = bound(key, offset, length, start);
     startInclusive = inclusive;
-    atRim = false;
+    atFirstBound = false;
   }
 
   final void freeRange() {
     MemorySegment was = bounds;
     bounds = Blocks.NONE;
-    memory.give(was);
+    memory.release(was);
   }
 
   private int bound(MemorySegment key, long offset, int length, int at) {

@@ -64,7 +64,7 @@ final class Scratch {
     MemorySegment larger = memory.take(Math.max(INITIAL_BYTES, needed));
     Mem.copy(old, 0, larger, 0, used);
     segment = larger;
-    memory.give(old);
+    memory.release(old);
   }
 
   void clear() {
@@ -72,7 +72,7 @@ final class Scratch {
     if (segment.byteSize() > KEEP_BYTES) {
       MemorySegment large = segment;
       segment = Blocks.NONE;
-      memory.give(large);
+      memory.release(large);
     }
   }
 }

@@ -104,7 +104,7 @@ final class SingleReadFastPath {
       long outOffset,
       int cap) {
     Position p = work.position;
-    KeyLocationCache places = in.places();
+    KeyLocationCache places = in.keyLocations();
     boolean learns = false;
     if (places == null) {
       in.find(key, keyOffset, keyLength, p);
@@ -120,17 +120,17 @@ final class SingleReadFastPath {
     if (!in.valid(p)) {
       return NOT_ALONE;
     }
-    work.sawLsn(lsn);
+    work.dependsOnLsn(lsn);
     at.copyFrom(p);
     if (tree != in) {
       tree = in;
     }
     item = of;
     length = n;
-    work.lone = true;
+    work.singleRead = true;
     life.deferToNextOperation();
     if (learns) {
-      places.learnHere(
+      places.cacheWithoutPromotion(
           in, of, p); // without moving the page, whose version the second operation checks
     }
     return n;
@@ -144,25 +144,25 @@ final class SingleReadFastPath {
   /** Turns the single read into an ordinary one, before another operation. */
   void enter() {
     BTree in = tree;
-    if (!work.lone || in == null) {
+    if (!work.singleRead || in == null) {
       return;
     }
     pause = PAUSE;
     addRead(in);
-    work.lone = false; // last: after an earlier failure the next operation tries again
+    work.singleRead = false; // last: after an earlier failure the next operation tries again
   }
 
   private void addRead(BTree in) {
     int slot = concurrencyControl.pin(item);
-    long word = concurrencyControl.look(slot);
+    long word = concurrencyControl.readWord(slot);
     while (TidWord.isLocked(word)) {
       requireSamePage(in); // the holder may have changed it: then waiting is useless
       concurrencyControl.await(slot);
-      word = concurrencyControl.look(slot);
+      word = concurrencyControl.readWord(slot);
     }
     requireSamePage(in);
     int entry = work.reads.add(item, slot, TidWord.withoutLock(word));
-    work.reads.place(entry, at.frame, at.version, at.pid, at.slot, length);
+    work.reads.putLocation(entry, at.frame, at.version, at.pid, at.slot, length);
   }
 
   private void requireSamePage(BTree in) {

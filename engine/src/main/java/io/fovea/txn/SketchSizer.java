@@ -30,7 +30,7 @@ final class SketchSizer {
   /** A change must reduce the rate by a tenth. */
   private static final double WORTH = 0.1;
 
-  private static final int PATIENCE_MAX = 64;
+  private static final int WINDOWS_TO_WAIT_MAX = 64;
 
   private final int min;
   private final int max;
@@ -45,7 +45,7 @@ final class SketchSizer {
 
   private double before;
 
-  private int patience = 1;
+  private int windowsToWait = 1;
   private int pause;
 
   /** Starts with the minimum; both are numbers of columns and powers of two. */
@@ -77,7 +77,7 @@ final class SketchSizer {
     this.suspectedFalseConflicts = suspected;
     this.released = released;
     if (trial != 0) {
-      judge(rate);
+      evaluate(rate);
     } else if (pause > 0) {
       pause--;
     } else if (rate * GROW_ONE_IN > 1 && columns < max && puts >= columns) {
@@ -88,16 +88,16 @@ final class SketchSizer {
     return columns;
   }
 
-  private void judge(double rate) {
+  private void evaluate(double rate) {
     boolean worth = trial > 0 ? rate < before * (1 - WORTH) : rate * SHRINK_ONE_IN < 2;
     int was = trial;
     trial = 0;
     if (worth) {
-      patience = 1;
+      windowsToWait = 1;
     } else {
       columns = was > 0 ? columns / 2 : columns * 2;
-      pause = patience;
-      patience = Math.min(2 * patience, PATIENCE_MAX);
+      pause = windowsToWait;
+      windowsToWait = Math.min(2 * windowsToWait, WINDOWS_TO_WAIT_MAX);
     }
   }
 

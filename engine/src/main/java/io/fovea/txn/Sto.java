@@ -63,7 +63,7 @@ final class Sto {
   private Sto() {}
 
   /** Checks an item with its content; returns 0, or a locked word: wait, and read again. */
-  static long look(ConcurrencyControl c, int slot) {
+  static long readWord(ConcurrencyControl c, int slot) {
     Timestamps timestamps = c.timestamps;
     long word = timestamps.word(slot);
     if (TidWord.isLocked(word)) {
@@ -79,7 +79,7 @@ final class Sto {
 
   /** Locks an item until the end; returns false if this transaction already held it. */
   static boolean lock(ConcurrencyControl c, long item, int slot, AbortCause cause) {
-    if (!c.lock(item, slot, c.patience(), cause)) {
+    if (!c.lock(item, slot, c.checksPerLock(), cause)) {
       return false;
     }
     if (TidWord.rts(c.timestamps.word(slot)) > c.timestamp) {

@@ -43,11 +43,11 @@ public record TimestampConfig(
   /**
    * Entries for twice the keys of 128 transactions of 16 keys each: added to the size of a cache.
    */
-  private static final long EXACT_BESIDE_CACHE_BYTES = 128L << 10;
+  private static final long EXACT_WITH_CACHE_BYTES = 128L << 10;
 
   /** Returns the default size of a store's exact table. */
   public static long activeTimestampBytes(TimestampStore kind) {
-    return isCache(kind) ? EXACT_BESIDE_CACHE_BYTES : EXACT_BYTES;
+    return isCache(kind) ? EXACT_WITH_CACHE_BYTES : EXACT_BYTES;
   }
 
   /** Returns whether timestamps are in pages. */

@@ -68,7 +68,7 @@ final class TimestampContext extends Padding {
   long spilled;
   long refused;
   long converted;
-  long expelled;
+  long evictions;
   long stuck;
 
   /** Buckets of the last level that were searched behind an item's own. */

@@ -90,10 +90,10 @@ public final class TimestampPages {
     Position p = a.position;
     while (true) {
       tree.locate(a.memory, KEY, Long.BYTES, p);
-      boolean there = p.found && tree.copyValue(p, a.memory, WORD, Long.BYTES) == Long.BYTES;
+      boolean stored = p.found && tree.copyValue(p, a.memory, WORD, Long.BYTES) == Long.BYTES;
       boolean absent = !p.found;
-      if ((there || absent) && tree.valid(p)) {
-        return there ? Mem.getLong(a.memory, WORD) : 0;
+      if ((stored || absent) && tree.valid(p)) {
+        return stored ? Mem.getLong(a.memory, WORD) : 0;
       }
       Thread.onSpinWait();
     }

@@ -15,7 +15,7 @@ import io.fovea.config.TimestampStore;
  * @param spilled entries that found their first bucket full of entries in use
  * @param refused pins that found the whole budget in use
  * @param converted transactions that count references, because they were long or large
- * @param expelled idle transactions aborted for their memory
+ * @param evictions idle transactions aborted for their memory
  * @param suspectedFalseConflicts transactions that met a conflict after making an entry from a
  *     bound above 0
  * @param resizes size changes of the sketch
@@ -35,7 +35,7 @@ public record TimestampStats(
     long spilled,
     long refused,
     long converted,
-    long expelled,
+    long evictions,
     long suspectedFalseConflicts,
     long resizes,
     long pageReads,

@@ -21,7 +21,7 @@ import java.lang.foreign.MemorySegment;
  *   lock    in slot 1 of it: the column's lock and how often it was held
  *   reach   in slot 3 of a bucket of the last level: how many buckets behind it its entries may have
  *           overflowed. An upper bound, under the column's lock; void while the header's reach is 0.
- *           A miss searches this far, and {@link Entries#tidy} lowers it
+ *           A miss searches this far, and {@link Entries#releaseOverflow} lowers it
  *
  *  column = the buckets that share the top bits of the item's mixed hash. One of them is in level 0
  *  (64 if entries are never released); the others are used if that is full of entries in use:
@@ -67,7 +67,7 @@ final class TimestampTable {
   private static final long LOCK = Long.MIN_VALUE;
 
   /** How often a waiting thread checks a lock before it checks the engine, minus 1. */
-  private static final int LOOK = (1 << 8) - 1;
+  private static final int ENGINE_CHECK_MASK = (1 << 8) - 1;
 
   /** How often a thread that can do without the lock checks it. */
   private static final int PATIENCE = 1 << 9;
@@ -80,7 +80,7 @@ final class TimestampTable {
   private final MemorySegment memory;
   private final int columnBits;
   private final int columnShift;
-  private final int homeShift;
+  private final int preferredShift;
 
   private final int strideShift;
 
@@ -113,7 +113,7 @@ final class TimestampTable {
     int wide = Math.min(wideBits, firstBits - 1);
     columnBits = firstBits - wide;
     columnShift = 64 - columnBits;
-    homeShift = 64 - firstBits;
+    preferredShift = 64 - firstBits;
     strideShift = wide + Integer.numberOfTrailingZeros(BUCKET_BYTES);
     long most = Math.min(budgetBytes / BUCKET_BYTES, Integer.MAX_VALUE / SLOTS_PER_BUCKET);
     long buckets = 0;
@@ -162,10 +162,10 @@ final class TimestampTable {
    */
   int firstSlot(long item) {
     long mixed = item * SPREAD;
-    return (int) (mixed >>> homeShift) * SLOTS_PER_BUCKET | preferred(mixed);
+    return (int) (mixed >>> preferredShift) * SLOTS_PER_BUCKET | preferred(mixed);
   }
 
-  int place(long item, int level) {
+  int slotOf(long item, int level) {
     long mixed = item * SPREAD;
     return levelBase[level]
         + ((int) (mixed >>> levelShift[level]) * SLOTS_PER_BUCKET | preferred(mixed));
@@ -175,9 +175,9 @@ final class TimestampTable {
    * Returns the preferred slot {@code distance} buckets behind the item's own, cyclically within
    * its column.
    */
-  int placeBehind(long item, int column, int level, int distance) {
+  int slotAfter(long item, int column, int level, int distance) {
     int first = firstSlot(column, level);
-    int own = place(item, level) - first;
+    int own = slotOf(item, level) - first;
     return first + (own + distance * SLOTS_PER_BUCKET & slotsOfColumn(level) - 1);
   }
 
@@ -308,14 +308,14 @@ final class TimestampTable {
   void lock(TimestampContext c, int column) {
     for (int spins = 0; !tryLock(c, column, version(column)); spins++) {
       Waits.spin(spins);
-      if ((spins & LOOK) == LOOK) {
+      if ((spins & ENGINE_CHECK_MASK) == ENGINE_CHECK_MASK) {
         waiting.run();
       }
     }
   }
 
   /** Locks a column, or returns false if that takes too long. */
-  boolean lockOrLeave(TimestampContext c, int column) {
+  boolean tryLockBriefly(TimestampContext c, int column) {
     for (int spins = 0; spins < PATIENCE; spins++) {
       if (tryLock(c, column, version(column))) {
         return true;
@@ -329,14 +329,14 @@ final class TimestampTable {
   void unlock(TimestampContext c, int column) {
     assert c.column == column : "the lock of column " + column + " is another's";
     if (c.releasing != TimestampContext.NONE) {
-      takeBack(c);
+      undoRelease(c);
     }
     Mem.putLongRelease(memory, lockOffset(column), c.version + 1);
     c.column = TimestampContext.NONE;
   }
 
   /** Undoes a release; no other thread writes the stamp of a free slot. */
-  void takeBack(TimestampContext c) {
+  void undoRelease(TimestampContext c) {
     int slot = c.releasing;
     if (c.wordHeld) {
       wordRelease(slot, c.releasedWord);
@@ -356,7 +356,7 @@ final class TimestampTable {
       return;
     }
     if (c.releasing != TimestampContext.NONE) {
-      takeBack(c);
+      undoRelease(c);
     }
     Mem.casLong(memory, lockOffset(column), c.version | LOCK, c.version + 1);
     c.column = TimestampContext.NONE;

@@ -125,7 +125,7 @@ public final class Timestamps {
   }
 
   /**
-   * Begins to count references at once: the transaction holds back no epoch and is never expelled.
+   * Begins to count references at once: the transaction holds back no epoch and is never evicted.
    * Called after {@link #enter}, before the first pin.
    */
   public void enterForLong(int ctx) {
@@ -156,7 +156,7 @@ public final class Timestamps {
   }
 
   private void periodicWork(long exits) {
-    if (pins.turns()) {
+    if (pins.convertsPins()) {
       epochs.advance(epochs.now());
     }
     if (exits % EXITS_PER_SIZING == 0 && sizer.adapts() && kind == TimestampStore.FOCUS_SKETCH) {
@@ -208,7 +208,7 @@ public final class Timestamps {
    * abort.
    */
   public boolean holds(int ctx) {
-    return !byEpoch || !epochs.expelled(ctx);
+    return !byEpoch || !epochs.isEvicted(ctx);
   }
 
   // ---------------------------------------------------------------- pins
@@ -229,7 +229,7 @@ public final class Timestamps {
       c.remember(slot);
       return slot;
     }
-    return pins.pinBesides(c, slot, item);
+    return pins.pinInOtherSlot(c, slot, item);
   }
 
   /**
@@ -412,7 +412,7 @@ public final class Timestamps {
       spilled += c.spilled;
       refused += c.refused;
       converted += c.converted;
-      expelled += c.expelled;
+      expelled += c.evictions;
       suspected += c.suspectedFalseConflicts;
     }
     return new TimestampStats(

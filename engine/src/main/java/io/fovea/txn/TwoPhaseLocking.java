@@ -48,79 +48,79 @@ final class TwoPhaseLocking {
 
   /** Locks an item for reading, unless this transaction has locked it; returns its lock's index. */
   int share(long item) {
-    int place = table.place(item);
-    if (!shared.contains(place) && !exclusive.contains(place)) {
+    int index = table.index(item);
+    if (!shared.contains(index) && !exclusive.contains(index)) {
       SlotSet mine = shared;
-      mine.stage(place);
-      if (!table.tryShare(place)) {
+      mine.stage(index);
+      if (!table.tryShare(index)) {
         throw refused(AbortCause.LOCK);
       }
       mine.size++; // nothing can fail between the lock and this
       Reservation r = reservations.current();
-      if (r != null && r.refusesReading(reserved(place)) && !reservations.expelIfExpired(r)) {
+      if (r != null && r.refusesReading(reserved(index)) && !reservations.revokeIfExpired(r)) {
         throw concurrencyControl.refused(r, AbortCause.LOCK);
       }
     }
-    return place;
+    return index;
   }
 
   /** Returns the number of a lock in a {@link Reservation}: items that share a lock are one. */
-  private static long reserved(int place) {
-    return place + 1L << 1;
+  private static long reserved(int index) {
+    return index + 1L << 1;
   }
 
   /** Locks an item for writing; returns false if this transaction already held it. */
   boolean exclude(long item, AbortCause cause) {
-    int place = table.place(item);
-    if (exclusive.contains(place)) {
+    int index = table.index(item);
+    if (exclusive.contains(index)) {
       return false;
     }
-    requireUnreserved(place, cause);
-    boolean upgrade = shared.contains(place);
+    requireUnreserved(index, cause);
+    boolean upgrade = shared.contains(index);
     SlotSet mine = exclusive;
-    mine.stage(place);
-    if (!(upgrade ? table.tryUpgrade(place) : table.tryExclude(place))) {
+    mine.stage(index);
+    if (!(upgrade ? table.tryUpgrade(index) : table.tryExclude(index))) {
       throw refused(cause);
     }
     mine.size++; // nothing can fail between the lock and this
-    requireUnreserved(place, cause);
+    requireUnreserved(index, cause);
     return true;
   }
 
-  private void requireUnreserved(int place, AbortCause cause) {
+  private void requireUnreserved(int index, AbortCause cause) {
     Reservation r = reservations.current();
-    if (r != null && r.refusesWriting(reserved(place)) && !reservations.expelIfExpired(r)) {
+    if (r != null && r.refusesWriting(reserved(index)) && !reservations.revokeIfExpired(r)) {
       throw concurrencyControl.refused(r, cause);
     }
   }
 
   /** Locks an item for reading, and waits for the lock; for the pessimistic transaction. */
   int share(long item, Reservation mine) {
-    int place = table.place(item);
-    mine.add(reserved(place), false);
-    if (!shared.contains(place) && !exclusive.contains(place)) {
+    int index = table.index(item);
+    mine.add(reserved(index), false);
+    if (!shared.contains(index) && !exclusive.contains(index)) {
       SlotSet held = shared;
-      held.stage(place);
-      for (int attempt = 0; !table.tryShare(place); attempt++) {
+      held.stage(index);
+      for (int attempt = 0; !table.tryShare(index); attempt++) {
         life.pauseForHolder(attempt);
       }
       held.size++; // nothing can fail between the lock and this
     }
-    return place;
+    return index;
   }
 
   /** Locks an item for writing, and waits for other holders; for the pessimistic transaction. */
   boolean exclude(long item, Reservation mine) {
-    int place = table.place(item);
-    if (exclusive.contains(place)) {
+    int index = table.index(item);
+    if (exclusive.contains(index)) {
       return false;
     }
-    mine.add(reserved(place), true);
-    boolean upgrade = shared.contains(place);
+    mine.add(reserved(index), true);
+    boolean upgrade = shared.contains(index);
     SlotSet held = exclusive;
-    held.stage(place);
+    held.stage(index);
     for (int attempt = 0;
-        !(upgrade ? table.tryUpgrade(place) : table.tryExclude(place));
+        !(upgrade ? table.tryUpgrade(index) : table.tryExclude(index));
         attempt++) {
       life.pauseForHolder(attempt);
     }
@@ -137,9 +137,9 @@ final class TwoPhaseLocking {
     // One by one, so that after an error the next call releases the rest. Shared ones first, while
     // it is known which were upgraded.
     while (shared.size > 0) {
-      int place = shared.get(shared.size - 1);
-      if (!exclusive.contains(place)) {
-        table.unshare(place);
+      int index = shared.get(shared.size - 1);
+      if (!exclusive.contains(index)) {
+        table.unshare(index);
       }
       shared.size--;
     }

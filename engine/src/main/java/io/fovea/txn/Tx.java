@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  *   ---
  *   ConcurrencyControl  the protocol
  *   Workspace  read set, write set, the position that operations use
- *   TxLife     active, doomed, timed out
+ *   TxLife     active, rollback-only, timed out
  *   TxShared   what all transactions of the engine share
  * </pre>
  *
@@ -110,8 +110,8 @@ public final class Tx {
   }
 
   /** Records a read that is durable when the log is durable up to a position. */
-  public void sawLsn(long lsn) {
-    work.sawLsn(lsn);
+  public void dependsOnLsn(long lsn) {
+    work.dependsOnLsn(lsn);
   }
 
   /** Dooms the transaction; the caller throws the result. */
@@ -146,7 +146,7 @@ public final class Tx {
    * Otherwise it could be handed to two threads.
    */
   void start(boolean readOnly, long timeoutNanos, boolean alone, @Nullable Attempts attempts) {
-    assert busy != 0 && life.thread == TxLife.NOBODY : "the context has another transaction";
+    assert busy != 0 && life.thread == TxLife.NO_THREAD : "the context has another transaction";
     this.alone = alone;
     epoch++;
     boolean begun = false;
@@ -164,7 +164,7 @@ public final class Tx {
       begun = true;
     } finally {
       if (!begun) {
-        life.thread = TxLife.NOBODY;
+        life.thread = TxLife.NO_THREAD;
         endLocks(); // the next begin does the rest
       }
     }
@@ -223,7 +223,8 @@ public final class Tx {
    * @param generation the value of {@link #epoch} since the transaction began
    * @return the log position to wait for, or 0
    * @throws InvalidUseException if it has ended
-   * @throws TransactionAbortedException if it can't be serialized, was doomed before, or is too old
+   * @throws TransactionAbortedException if it can't be serialized, was marked rollback-only, or is
+   *     too old
    * @throws io.fovea.error.DurabilityLostException if the log has failed
    * @throws io.fovea.error.StorageFullException if there is no space for the log
    */
@@ -234,7 +235,7 @@ public final class Tx {
     // Every exception from here on ends it, even an error of the JVM: nothing is called before.
     // Aborts are counted where they arise.
     try {
-      life.requireUndoomed();
+      life.requireNotRollbackOnly();
       // Without writes and reservations there is no age limit here: an abort would help no other.
       if (hasWrites() || concurrencyControl.pessimistic.on()) {
         life.checkDeadline();
@@ -260,7 +261,7 @@ public final class Tx {
       assert false : "the transaction has ended, and its context may be another thread's";
       return;
     }
-    if (life.doomed == null) { // a call might fail
+    if (life.rollbackOnly == null) { // a call might fail
       life.counters.rollbacks++;
     }
     endAll();
@@ -302,7 +303,7 @@ public final class Tx {
   private void endAll() {
     // Stores only: calls may fail, and the transaction must have ended nevertheless.
     life.active = false;
-    life.thread = TxLife.NOBODY;
+    life.thread = TxLife.NO_THREAD;
     work.readLsn = 0;
     work.tables = 0;
     work.dropped = 0;
@@ -573,7 +574,7 @@ public final class Tx {
       long outOffset,
       int cap) {
     return reader.get(
-        tree, key, keyOffset, keyLength, out, outOffset, cap, lookahead().place(expected));
+        tree, key, keyOffset, keyLength, out, outOffset, cap, lookahead().hint(expected));
   }
 
   /**
@@ -618,13 +619,13 @@ public final class Tx {
   }
 
   /** Copies the location of a read to a position, as a hint. */
-  public void placeOfRead(int handle, Position p) {
-    hints.placeOfRead(handle, p);
+  public void locationOfRead(int handle, Position p) {
+    hints.locationOfRead(handle, p);
   }
 
   /** Copies the known location of a key, or where it would be, as a hint. Cleared if unknown. */
-  public void placeOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
-    hints.placeOf(tree, key, keyOffset, keyLength, p);
+  public void locationOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
+    hints.locationOf(tree, key, keyOffset, keyLength, p);
   }
 
   /** Returns the context's statistics of hints in index entries. */

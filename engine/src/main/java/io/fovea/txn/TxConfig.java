@@ -13,7 +13,7 @@ import io.fovea.config.TimestampStore;
  * @param timestamps the timestamp store
  * @param revalidateAll whether a commit validates every read against the present instead of its
  *     timestamp: strict serializability, with more aborts
- * @param placesRemembered whether read and write sets remember the locations of records
+ * @param keepsLocations whether read and write sets remember the locations of records
  * @param durability what a commit waits for, if there is a log
  * @param commitPartBytes a commit with more bytes of changes is appended in parts of about this
  *     size; at most an eighth of the log's buffer
@@ -31,7 +31,7 @@ public record TxConfig(
     int itemsMax,
     TimestampConfig timestamps,
     boolean revalidateAll,
-    boolean placesRemembered,
+    boolean keepsLocations,
     Durability durability,
     int commitPartBytes,
     Protocol protocol,
@@ -97,7 +97,7 @@ public record TxConfig(
         itemsMax,
         timestamps,
         revalidateAll,
-        placesRemembered,
+        keepsLocations,
         other,
         logBufferBytes / 8,
         protocol,
@@ -118,7 +118,7 @@ public record TxConfig(
         remembered,
         least,
         revalidateAll,
-        placesRemembered,
+        keepsLocations,
         Durability.NONE,
         commitPartBytes,
         Protocol.OCC,

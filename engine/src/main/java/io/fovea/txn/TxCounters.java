@@ -22,10 +22,10 @@ final class TxCounters {
 
   long pageAccesses;
   long childSteps;
-  long placesTried;
-  long placesStale;
-  long remembered;
-  long rememberedRight;
+  long positionHints;
+  long positionHintsStale;
+  long cachedLocations;
+  long cachedLocationsRight;
   final long[] aborts = new long[AbortCause.values().length];
 
   void committed(long nanos) {
@@ -49,16 +49,16 @@ final class TxCounters {
   void take(Position p) {
     pageAccesses += p.pageAccesses;
     childSteps += p.childSteps;
-    placesTried += p.placesTried;
-    placesStale += p.placesStale;
-    remembered += p.remembered;
-    rememberedRight += p.rememberedRight;
+    positionHints += p.hintsTried;
+    positionHintsStale += p.hintsStale;
+    cachedLocations += p.remembered;
+    cachedLocationsRight += p.cachedLocationsRight;
     p.remembered = 0;
-    p.rememberedRight = 0;
+    p.cachedLocationsRight = 0;
     p.pageAccesses = 0;
     p.childSteps = 0;
-    p.placesTried = 0;
-    p.placesStale = 0;
+    p.hintsTried = 0;
+    p.hintsStale = 0;
   }
 
   void abort(AbortCause cause) {

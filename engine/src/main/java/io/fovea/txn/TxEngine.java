@@ -58,7 +58,7 @@ public final class TxEngine {
     this.admitted = new Admission(health, contexts);
     health.wakes(admitted::wake);
     shared.timestamps.whileWaiting(this::checkWaiting);
-    shared.onWantOfPages(this::releasePages);
+    shared.onPageShortage(this::releasePages);
   }
 
   /** Returns the memory of writes and scan copies; the close of the engine releases it. */
@@ -210,7 +210,7 @@ public final class TxEngine {
     OperationInterruptedException.check("wait for transactions to end");
     admitted.toWait(System.nanoTime() - began, readOnly, timeoutNanos);
     if (attempt < 100) {
-      Waits.giveWay();
+      Waits.yieldThread();
     } else {
       Waits.sleep(50_000L);
     }
@@ -300,8 +300,8 @@ public final class TxEngine {
   }
 
   /** Returns whether the failure has left no page with a partial change. */
-  public boolean leftPagesWhole() {
-    return health.leftPagesWhole();
+  public boolean pagesAreConsistent() {
+    return health.pagesAreConsistent();
   }
 
   /**
@@ -398,11 +398,11 @@ public final class TxEngine {
    * locks, because a thread that holds back the redo point may wait for one. Throws if the
    * transaction gets too old or the database is closed.
    */
-  public void awaitRoom() {
-    shared.awaitRoom(
+  public void awaitLogSpace() {
+    shared.awaitLogSpace(
         new Waits.Check() {
           @Override
-          public void goOn(Supplier<String> waitsFor) {
+          public void checkWait(Supplier<String> waitsFor) {
             checkWaiting(waitsFor);
           }
 
@@ -460,10 +460,10 @@ public final class TxEngine {
     long commitNanos = 0;
     long pageAccesses = 0;
     long childSteps = 0;
-    long placesTried = 0;
-    long placesStale = 0;
-    long remembered = 0;
-    long rememberedRight = 0;
+    long positionHints = 0;
+    long positionHintsStale = 0;
+    long cachedLocations = 0;
+    long cachedLocationsRight = 0;
     long[] aborts = new long[AbortCause.values().length];
     for (Tx tx : contexts) {
       TxCounters c = tx.life().counters;
@@ -472,10 +472,10 @@ public final class TxEngine {
       commitNanos += c.commitNanos;
       pageAccesses += c.pageAccesses;
       childSteps += c.childSteps;
-      placesTried += c.placesTried;
-      placesStale += c.placesStale;
-      remembered += c.remembered;
-      rememberedRight += c.rememberedRight;
+      positionHints += c.positionHints;
+      positionHintsStale += c.positionHintsStale;
+      cachedLocations += c.cachedLocations;
+      cachedLocationsRight += c.cachedLocationsRight;
       for (int i = 0; i < aborts.length; i++) {
         aborts[i] += c.aborts[i];
       }
@@ -487,10 +487,10 @@ public final class TxEngine {
         commitNanos,
         pageAccesses,
         childSteps,
-        placesTried,
-        placesStale,
-        remembered,
-        rememberedRight,
+        positionHints,
+        positionHintsStale,
+        cachedLocations,
+        cachedLocationsRight,
         durable.count(),
         durable.nanos());
   }

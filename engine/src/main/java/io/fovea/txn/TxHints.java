@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  *   lookahead        descends for many keys at once; get uses its hints one by one
  *   getHinted        a hint from outside of the tree: an entry of an index
  *   peek             a search that is not a read
- *   placeOf          where a key was when this transaction last read it
+ *   locationOf          where a key was when this transaction last read it
  * </pre>
  */
 final class TxHints {
@@ -113,15 +113,15 @@ final class TxHints {
       Position place) {
     life.operation();
     Position p = work.position;
-    KeyLocationCache places = tree.places();
+    KeyLocationCache places = tree.keyLocations();
     if (places != null) {
-      return peekByPlace(places, tree, key, keyOffset, keyLength, out, outOffset, cap, place);
+      return peekAtLocation(places, tree, key, keyOffset, keyLength, out, outOffset, cap, place);
     }
     tree.find(key, keyOffset, keyLength, p);
     return peekAt(tree, p, out, outOffset, cap, place);
   }
 
-  private int peekByPlace(
+  private int peekAtLocation(
       KeyLocationCache places,
       BTree tree,
       MemorySegment key,
@@ -136,7 +136,7 @@ final class TxHints {
     boolean right = places.find(tree, item, key, keyOffset, keyLength, p, cap);
     int length = peekAt(tree, p, out, outOffset, cap, place);
     if (!right) {
-      places.learn(tree, item, p);
+      places.cache(tree, item, p);
     }
     return length;
   }
@@ -156,11 +156,11 @@ final class TxHints {
     return hintCounters;
   }
 
-  void placeOfRead(int handle, Position p) {
+  void locationOfRead(int handle, Position p) {
     work.reads.locate(handle, p);
   }
 
-  void placeOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
+  void locationOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
     long item = Items.of(tree, key, keyOffset, keyLength);
     int w = work.writes.find(tree, item, key, keyOffset, keyLength);
     int handle = w >= 0 ? work.writes.handle(w) : work.reads.find(item);

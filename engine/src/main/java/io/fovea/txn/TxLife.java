@@ -9,13 +9,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a transaction may continue: active, doomed, timed out; and how it waits. After an abort
- * every operation throws the same cause, until the rollback. The age is checked every {@value
+ * Whether a transaction may continue: active, rollback-only, timed out; and how it waits. After an
+ * abort every operation throws the same cause, until the rollback. The age is checked every {@value
  * #CHECK_DEADLINE_EVERY} operations, and while waiting.
  */
 final class TxLife {
   /** The id of no thread. */
-  static final long NOBODY = 0;
+  static final long NO_THREAD = 0;
 
   private static final int CHECK_DEADLINE_EVERY = 256;
 
@@ -30,15 +30,15 @@ final class TxLife {
   boolean active;
 
   /**
-   * The owner thread's id, or {@link #NOBODY}; also written by {@link Tx}. Not the thread itself,
-   * because G1 fences when a reference is stored into an old object.
+   * The owner thread's id, or {@link #NO_THREAD}; also written by {@link Tx}. Not the thread
+   * itself, because G1 fences when a reference is stored into an old object.
    */
   long thread;
 
   private boolean readOnly;
 
   /** Why it can only be rolled back; null while it may commit. */
-  @Nullable AbortCause doomed;
+  @Nullable AbortCause rollbackOnly;
 
   private long beganNanos;
   private long timeoutNanos;
@@ -64,7 +64,7 @@ final class TxLife {
     beganNanos = System.nanoTime();
     operationsToCheck = CHECK_DEADLINE_EVERY + 1;
     interrupted = false;
-    doomed = null;
+    rollbackOnly = null;
     thread = Thread.currentThread().threadId();
   }
 
@@ -87,7 +87,7 @@ final class TxLife {
   /** Begins an operation. The assertion finds a thread that uses a context after the end. */
   void operation() {
     assert !active || belongsTo(Thread.currentThread().threadId()) : "another thread's transaction";
-    if (!active || doomed != null) {
+    if (!active || rollbackOnly != null) {
       throw refusal();
     }
     if (--operationsToCheck == 0) {
@@ -133,7 +133,7 @@ final class TxLife {
     if (!active) {
       return ended();
     }
-    return aborted(doomed, "the transaction was doomed by an earlier abort");
+    return aborted(rollbackOnly, "the transaction was doomed by an earlier abort");
   }
 
   static InvalidUseException ended() {
@@ -150,9 +150,9 @@ final class TxLife {
     checkDeadline(timeoutNanos > 0 ? System.nanoTime() : 0);
   }
 
-  void requireUndoomed() {
-    if (doomed != null) {
-      throw aborted(doomed, "the transaction was doomed by an earlier abort");
+  void requireNotRollbackOnly() {
+    if (rollbackOnly != null) {
+      throw aborted(rollbackOnly, "the transaction was doomed by an earlier abort");
     }
   }
 
@@ -199,7 +199,7 @@ final class TxLife {
     if (attempt < 32) {
       Thread.onSpinWait();
     } else {
-      Waits.giveWay();
+      Waits.yieldThread();
       if ((attempt & 63) == 63) {
         if (health.refuses()) {
           throw new DatabaseClosedException();
@@ -220,8 +220,8 @@ final class TxLife {
   // ---------------------------------------------------------------- aborts
 
   TransactionAbortedException abort(AbortCause cause, String message) {
-    if (doomed == null) {
-      doomed = cause;
+    if (rollbackOnly == null) {
+      rollbackOnly = cause;
       counters.abort(cause);
       if (cause == AbortCause.VALIDATION) {
         shared.timestamps.conflict(id);
@@ -232,9 +232,9 @@ final class TxLife {
 
   /** Counts an abort from a part that does not know transactions. */
   TransactionAbortedException counted(TransactionAbortedException e) {
-    if (doomed == null) {
-      doomed = e.abortCause();
-      counters.abort(doomed);
+    if (rollbackOnly == null) {
+      rollbackOnly = e.abortCause();
+      counters.abort(rollbackOnly);
     }
     return e;
   }

@@ -38,9 +38,9 @@ final class TxReads {
   /** Whether what is read must be durable before it is returned. */
   private final boolean waits;
 
-  private final boolean placed;
+  private final boolean keepsLocations;
 
-  private final SingleReadFastPath lone;
+  private final SingleReadFastPath singleRead;
   private int lastRead = -1;
 
   TxReads(TxLife life, Workspace work, ConcurrencyControl concurrencyControl) {
@@ -51,18 +51,18 @@ final class TxReads {
     this.position = work.position;
     this.concurrencyControl = concurrencyControl;
     this.waits = life.shared.waits;
-    this.placed = work.placed;
-    this.lone = new SingleReadFastPath(life, work, concurrencyControl);
-    life.before(lone::enter);
+    this.keepsLocations = work.keepsLocations;
+    this.singleRead = new SingleReadFastPath(life, work, concurrencyControl);
+    life.before(singleRead::enter);
   }
 
   void begin() {
     lastRead = -1;
-    lone.begin();
+    singleRead.begin();
   }
 
   void repeated() {
-    lone.allow();
+    singleRead.allow();
   }
 
   int getAlone(
@@ -75,8 +75,8 @@ final class TxReads {
       int cap) {
     life.operation();
     long item = Items.of(tree, key, keyOffset, keyLength);
-    if (lone.take()) {
-      int n = lone.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
+    if (singleRead.take()) {
+      int n = singleRead.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
       return n == SingleReadFastPath.NOT_ALONE
           ? readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1)
           : n;
@@ -165,16 +165,16 @@ final class TxReads {
     if (handle >= 0) {
       slot = reads.slot(handle);
     }
-    if (handle >= 0 && placed) {
+    if (handle >= 0 && keepsLocations) {
       reads.locate(handle, p);
       tree.locate(key, keyOffset, keyLength, p);
     } else if (hint != null) {
       p.copyFrom(hint);
       tree.locate(key, keyOffset, keyLength, p);
     } else {
-      KeyLocationCache places = tree.places();
+      KeyLocationCache places = tree.keyLocations();
       if (places != null) {
-        return readByPlace(
+        return readAtLocation(
             places, tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
       }
       tree.find(key, keyOffset, keyLength, p);
@@ -183,7 +183,7 @@ final class TxReads {
   }
 
   /** Reads from the cached location of the key, which only replaces the descent. */
-  private int readByPlace(
+  private int readAtLocation(
       KeyLocationCache places,
       BTree tree,
       long item,
@@ -199,7 +199,7 @@ final class TxReads {
     boolean right = places.find(tree, item, key, keyOffset, keyLength, p, cap);
     int length = readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
     if (!right) {
-      places.learn(tree, item, p);
+      places.cache(tree, item, p);
     }
     return length;
   }
@@ -223,11 +223,11 @@ final class TxReads {
         if (slot < 0) {
           slot = concurrencyControl.pin(item);
         }
-        long word = concurrencyControl.look(slot);
+        long word = concurrencyControl.readWord(slot);
         if (!TidWord.isLocked(word)) {
           long lsn = waits ? SingleReadFastPath.pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
-            work.sawLsn(lsn);
+            work.dependsOnLsn(lsn);
             if (word == Mvto.OLD && concurrencyControl.versioned) {
               return readOld(tree, item, key, keyOffset, keyLength, out, outOffset, cap, slot);
             }
@@ -259,7 +259,7 @@ final class TxReads {
     int length =
         concurrencyControl.mvto.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
     int entry = enter(reads.find(item), item, slot, 0);
-    reads.place(entry, -1, 0, 0, -1, length);
+    reads.putLocation(entry, -1, 0, 0, -1, length);
     lastRead = entry;
     return length;
   }
@@ -269,7 +269,7 @@ final class TxReads {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
     Position p = position;
-    work.place(e, p);
+    work.locationOf(e, p);
     tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
     for (int attempt = 0; ; attempt++) {
       int found = p.found ? tree.copyValue(p, out, 0, length) : ABSENT;
@@ -287,7 +287,7 @@ final class TxReads {
 
   private void enterRead(int handle, long item, int slot, long word, Position p, int length) {
     int entry = enter(handle, item, slot, word);
-    reads.place(entry, p.frame, p.version, p.pid, p.slot, length);
+    reads.putLocation(entry, p.frame, p.version, p.pid, p.slot, length);
     lastRead = entry;
   }
 
@@ -345,7 +345,7 @@ final class TxReads {
 
   boolean valid() {
     life.requireActive();
-    return life.doomed == null && concurrencyControl.readsValid() && !life.health.halted();
+    return life.rollbackOnly == null && concurrencyControl.readsValid() && !life.health.halted();
   }
 
   void requireValid() {

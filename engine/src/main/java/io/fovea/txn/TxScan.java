@@ -105,7 +105,7 @@ public final class TxScan extends ScanBatches {
   private void freeValue() {
     MemorySegment was = overlay;
     overlay = Blocks.NONE;
-    memory.give(was);
+    memory.release(was);
   }
 
   private void shrink() {
@@ -262,7 +262,7 @@ public final class TxScan extends ScanBatches {
       return true;
     }
     boolean wasEnd = ended;
-    if (!wasEnd && keyLength < 0 && atRim) {
+    if (!wasEnd && keyLength < 0 && atFirstBound) {
       return false; // before the first record
     }
     setDirection(back);
@@ -283,7 +283,7 @@ public final class TxScan extends ScanBatches {
    */
   private boolean refill() {
     if (keyLength >= 0) {
-      place(keySegment(), keyOffset, keyLength, false);
+      setStart(keySegment(), keyOffset, keyLength, false);
       keyLength = -1;
       owned = false;
     }

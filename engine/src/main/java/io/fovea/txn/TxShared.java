@@ -25,7 +25,7 @@ final class TxShared {
 
   final CommitGate gate;
 
-  final ScanMarks marks = new ScanMarks();
+  final ScanTimestamps marks = new ScanTimestamps();
 
   final Blocks memory = new Blocks("working memory of transactions");
 
@@ -58,7 +58,7 @@ final class TxShared {
    * Sets how to release the page reservations of idle contexts. Called before any transaction
    * begins.
    */
-  void onWantOfPages(Runnable release) {
+  void onPageShortage(Runnable release) {
     idlePages = release;
   }
 
@@ -79,7 +79,7 @@ final class TxShared {
   }
 
   /** Waits for log space, before the commit holds any lock of the engine. */
-  void awaitRoom(Waits.Check check) {
+  void awaitLogSpace(Waits.Check check) {
     admission.accept(check);
   }
 }

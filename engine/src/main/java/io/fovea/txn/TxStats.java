@@ -13,10 +13,10 @@ import io.fovea.error.AbortCause;
  * @param pageAccesses page accesses by trees for transactions, retries included
  * @param childSteps steps from an inner node to a child in descents, without scans and batched
  *     lookups
- * @param placesTried accesses that started at a remembered location
- * @param placesStale of these, the accesses that had to descend from the root
+ * @param positionHints accesses that started at a remembered location
+ * @param positionHintsStale of these, the accesses that had to descend from the root
  * @param cachedLocations lookups in the key location cache
- * @param rememberedRight of these, the lookups whose result was right in all parts
+ * @param cachedLocationsRight of these, the lookups whose result was right in all parts
  * @param durableWaits waits for the log after the end of a transaction
  * @param durableWaitNanos total time of these waits
  */
@@ -27,9 +27,9 @@ public record TxStats(
     long durationNanos,
     long pageAccesses,
     long childSteps,
-    long placesTried,
-    long placesStale,
+    long positionHints,
+    long positionHintsStale,
     long cachedLocations,
-    long rememberedRight,
+    long cachedLocationsRight,
     long durableWaits,
     long durableWaitNanos) {}

@@ -19,10 +19,10 @@ final class TxWrites {
   private final WriteSet writes;
   private final ConcurrencyControl concurrencyControl;
   private final TxReads reader;
-  private final boolean placed;
+  private final boolean keepsLocations;
 
   /** Where the last inserted key was found absent: the next one is often near. */
-  private final Position insertPlace = new Position();
+  private final Position insertLocation = new Position();
 
   private @Nullable BTree insertTree;
   private int insertHandle;
@@ -36,7 +36,7 @@ final class TxWrites {
     this.writes = work.writes;
     this.concurrencyControl = concurrencyControl;
     this.reader = reader;
-    this.placed = work.placed;
+    this.keepsLocations = work.keepsLocations;
   }
 
   void begin() {
@@ -70,8 +70,8 @@ final class TxWrites {
     // A present key is a read like any other, because the exception is a result. Successive keys
     // often belong to one leaf: start at the last one.
     Position near = null;
-    if (insertTree == tree && placed) {
-      near = insertPlace;
+    if (insertTree == tree && keepsLocations) {
+      near = insertLocation;
       reads.locate(insertHandle, near);
     }
     int length = reader.read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, near);

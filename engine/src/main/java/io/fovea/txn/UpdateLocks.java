@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *   <li><i>No deadlock.</i> Transactions wait for locks in ascending order. A transaction that
  *       wants a lower lock than one it holds, and finds it taken, continues without it.
  *   <li><i>No transaction waits for its own thread</i>, which may have begun another.
- *   <li><i>No long wait.</i> After {@link #patienceNanos} the holder is assumed to be idle.
+ *   <li><i>No long wait.</i> After {@link #timeoutNanos} the holder is assumed to be idle.
  * </ul>
  *
  * <p>A waiting transaction holds no latch and does not hold back the redo point. The pessimistic
@@ -52,20 +52,20 @@ final class UpdateLocks {
   private static final long SLEEP_NANOS = 1_000_000;
 
   /** The longest wait for a lock. Set by a test. */
-  volatile long patienceNanos = 1_000_000_000L;
+  volatile long timeoutNanos = 1_000_000_000L;
 
   /** Created on demand: most databases, and all snapshots, never need them. */
   private final AtomicReference<Lock @Nullable []> made = new AtomicReference<>();
 
   private Lock[] locks() {
-    Lock[] there = made.get();
-    if (there == null) {
+    Lock[] locks = made.get();
+    if (locks == null) {
       Lock[] mine = new Lock[LOCKS];
       Arrays.setAll(mine, i -> new Lock());
       Lock[] before = made.compareAndExchange(null, mine);
-      there = before == null ? mine : before;
+      locks = before == null ? mine : before;
     }
-    return there;
+    return locks;
   }
 
   int held() {
@@ -113,7 +113,7 @@ final class UpdateLocks {
         if (attempt < SPINS) {
           Thread.onSpinWait();
         } else {
-          Waits.giveWay();
+          Waits.yieldThread();
         }
       }
       return sleeps && sleep(self, patienceNanos);
@@ -174,7 +174,7 @@ final class UpdateLocks {
       }
       Lock lock = all.locks()[n];
       Thread self = Thread.currentThread();
-      if (lock.tryTake(self) || lock.await(self, ascends, all.patienceNanos)) {
+      if (lock.tryTake(self) || lock.await(self, ascends, all.timeoutNanos)) {
         held[size++] = n; // nothing can fail between the lock and this
       }
     }

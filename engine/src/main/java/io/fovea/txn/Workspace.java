@@ -16,10 +16,10 @@ final class Workspace {
   final Position position = new Position();
 
   /** Whether operations start at remembered locations. */
-  final boolean placed;
+  final boolean keepsLocations;
 
   /** Whether it has read only one record, not in the read set: {@link SingleReadFastPath}. */
-  boolean lone;
+  boolean singleRead;
 
   /** The result of {@link Tx#readLsn}. {@link Tx} resets it: a store can't fail, a call can. */
   long readLsn;
@@ -36,8 +36,8 @@ final class Workspace {
   /** The tables that it drops, as bits. */
   long dropped;
 
-  /** The trees that its commit changes, as bits of {@link ScanMarks}. */
-  long changed = ScanMarks.ALL;
+  /** The trees that its commit changes, as bits of {@link ScanTimestamps}. */
+  long changed = ScanTimestamps.ALL;
 
   /**
    * Whether nothing of a transaction is left. False after errors at its end; then {@link Tx} clears
@@ -48,14 +48,14 @@ final class Workspace {
   Workspace(TxLife life) {
     TxShared shared = life.shared;
     this.leaves = new LeafReads(shared);
-    this.placed = shared.config.placesRemembered();
+    this.keepsLocations = shared.config.keepsLocations();
     this.writes = new WriteSet(new Scratch(shared.config.scratchBytesMax(), life, shared.memory));
   }
 
   /** Copies the known location of a written key to a position. */
-  void place(int e, Position p) {
+  void locationOf(int e, Position p) {
     int handle = writes.handle(e);
-    if (!placed) {
+    if (!keepsLocations) {
       p.clear();
     } else if (handle >= 0) {
       reads.locate(handle, p);
@@ -75,13 +75,13 @@ final class Workspace {
 
   private void guess(int e, Position p) {
     BTree tree = writes.tree(e);
-    KeyLocationCache places = tree.places();
+    KeyLocationCache places = tree.keyLocations();
     if (places != null) {
       places.guess(tree, writes.item(e), p);
     }
   }
 
-  void sawLsn(long lsn) {
+  void dependsOnLsn(long lsn) {
     if (lsn > readLsn) {
       readLsn = lsn;
     }
@@ -90,8 +90,8 @@ final class Workspace {
   /** Forgets the transaction; writes first, because nothing before that can fail. */
   void clear() {
     writes.clear();
-    lone = false;
-    changed = ScanMarks.ALL;
+    singleRead = false;
+    changed = ScanTimestamps.ALL;
     leaves.clear();
     reads.clear();
     writes.scratch.clear();

@@ -43,7 +43,7 @@ final class WriteSet {
 
   static final int PATCH_HEADER = 12;
   private static final int INITIAL = 32;
-  private static final int PLACE = 3;
+  private static final int LOCATION = 3;
   private static final int KEEP = 1 << 12;
 
   /**
@@ -71,7 +71,7 @@ final class WriteSet {
   private int[] followers = new int[INITIAL];
 
   /** Version, page id, and frame with slot, of entries that no read has located. */
-  private long[] places = new long[INITIAL * PLACE];
+  private long[] locations = new long[INITIAL * LOCATION];
 
   private int[] table = new int[INITIAL * 4];
   private int size;
@@ -162,7 +162,7 @@ final class WriteSet {
     valueOffsets[e] = value;
     valueLengths[e] = valueLength;
     followers[e] = -1;
-    places[e * PLACE + 2] = NOWHERE;
+    locations[e * LOCATION + 2] = NOWHERE;
     enter(table, item, e + 1);
     size = e + 1;
     return e;
@@ -239,12 +239,12 @@ final class WriteSet {
     }
   }
 
-  /** Returns the trees with entries, as bits of {@link ScanMarks}. */
+  /** Returns the trees with entries, as bits of {@link ScanTimestamps}. */
   @SuppressWarnings("NullAway")
   long treeBits() {
     long bits = 0;
     for (int e = 0, n = size(); e < n; e++) {
-      bits |= ScanMarks.bit(trees[e].treeId());
+      bits |= ScanTimestamps.bit(trees[e].treeId());
     }
     return bits;
   }
@@ -307,11 +307,11 @@ final class WriteSet {
   }
 
   /** Remembers the location of an unread key for the commit: its search, successor and install. */
-  void place(int e, Position p) {
-    int at = e * PLACE;
-    places[at] = p.version;
-    places[at + 1] = p.pid;
-    places[at + 2] = (long) p.frame << 32 | (long) p.slot << 1 | (p.found ? 1 : 0);
+  void putLocation(int e, Position p) {
+    int at = e * LOCATION;
+    locations[at] = p.version;
+    locations[at + 1] = p.pid;
+    locations[at + 2] = (long) p.frame << 32 | (long) p.slot << 1 | (p.found ? 1 : 0);
   }
 
   /**
@@ -319,12 +319,12 @@ final class WriteSet {
    * the tree: both are installed together. That they share a leaf is a hint.
    */
   void follow(int e, int before) {
-    places[e * PLACE + 2] = FOLLOWS;
+    locations[e * LOCATION + 2] = FOLLOWS;
     followers[before] = e;
   }
 
   boolean follows(int e) {
-    return places[e * PLACE + 2] == FOLLOWS;
+    return locations[e * LOCATION + 2] == FOLLOWS;
   }
 
   int follower(int e) {
@@ -333,22 +333,22 @@ final class WriteSet {
 
   /** Copies the location to {@code p}, as a hint; or clears it. */
   void locate(int e, Position p) {
-    int at = e * PLACE;
-    long where = places[at + 2];
+    int at = e * LOCATION;
+    long where = locations[at + 2];
     if (where < 0) {
       p.clear();
       return;
     }
-    p.version = places[at];
-    p.pid = places[at + 1];
+    p.version = locations[at];
+    p.pid = locations[at + 1];
     p.frame = (int) (where >>> 32);
     p.slot = (int) where >>> 1;
     p.found = (where & 1) != 0;
   }
 
   long leaf(int e) {
-    int at = e * PLACE;
-    return places[at + 2] < 0 ? 0 : places[at + 1];
+    int at = e * LOCATION;
+    return locations[at + 2] < 0 ? 0 : locations[at + 1];
   }
 
   /** Returns the slot in {@link Timestamps}, or LATER before the commit has pinned it. */
@@ -431,7 +431,7 @@ final class WriteSet {
     existed = Arrays.copyOf(existed, capacity);
     lengthsBefore = Arrays.copyOf(lengthsBefore, capacity);
     followers = Arrays.copyOf(followers, capacity);
-    places = Arrays.copyOf(places, capacity * PLACE);
+    locations = Arrays.copyOf(locations, capacity * LOCATION);
     long[] longer = Arrays.copyOf(items, capacity);
     int[] larger = new int[capacity * 4];
     for (int e = 0; e < size; e++) {

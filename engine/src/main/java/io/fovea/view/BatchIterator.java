@@ -25,7 +25,7 @@ public final class BatchIterator<K, V, T> implements Iterator<T> {
   private int next;
 
   /** The entry of the last element returned, if it may be removed. */
-  private @Nullable Entry<K, V> given;
+  private @Nullable Entry<K, V> returned;
 
   /**
    * Reads the first batch.
@@ -62,17 +62,17 @@ public final class BatchIterator<K, V, T> implements Iterator<T> {
       throw new NoSuchElementException("There are no more records.");
     }
     Entry<K, V> e = batch.get(next++);
-    given = e;
+    returned = e;
     return part.apply(e);
   }
 
   @Override
   public void remove() {
-    Entry<K, V> e = given;
+    Entry<K, V> e = returned;
     if (e == null) {
       throw new IllegalStateException("There is no element to remove: call next() first.");
     }
-    given = null;
+    returned = null;
     remover.accept(e);
   }
 }

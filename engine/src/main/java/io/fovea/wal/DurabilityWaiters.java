@@ -108,7 +108,7 @@ final class DurabilityWaiters {
   private volatile int requests;
 
   /** The position that a thread with nothing left to do waits for. A hint: may decrease. */
-  private volatile long hurry;
+  private volatile long urgent;
 
   /** The position that a blocked thread waits for. A hint: may decrease. */
   private volatile long blocked;
@@ -144,10 +144,10 @@ final class DurabilityWaiters {
   /**
    * Returns whether durability is requested beyond the groups in flight.
    *
-   * @param underWay the end of the groups in flight
+   * @param startedLsn the end of the groups in flight
    */
-  boolean isWanted(long underWay) {
-    return demand > underWay;
+  boolean isWanted(long startedLsn) {
+    return demand > startedLsn;
   }
 
   /**
@@ -157,27 +157,27 @@ final class DurabilityWaiters {
    * @param lsn the position it needs
    * @param writer the writer to notify
    */
-  void hurry(long lsn, LogWriter writer) {
-    hurry = lsn;
+  void requestUrgent(long lsn, LogWriter writer) {
+    urgent = lsn;
     writer.flushUrgent();
   }
 
   /**
    * Returns whether a thread with nothing left to do needs a position beyond the groups in flight.
    *
-   * @param underWay the end of the groups in flight
+   * @param startedLsn the end of the groups in flight
    */
-  boolean isHurried(long underWay) {
-    return hurry > underWay;
+  boolean isHurried(long startedLsn) {
+    return urgent > startedLsn;
   }
 
   /**
    * Returns whether a thread is blocked on a position beyond the groups in flight.
    *
-   * @param underWay the end of the groups in flight
+   * @param startedLsn the end of the groups in flight
    */
-  boolean isBlocked(long underWay) {
-    return blocked > underWay;
+  boolean isBlocked(long startedLsn) {
+    return blocked > startedLsn;
   }
 
   /**
@@ -241,7 +241,7 @@ final class DurabilityWaiters {
   }
 
   private void block(long lsn, LogWriter writer) {
-    if (lsn > writer.underWay()) {
+    if (lsn > writer.startedLsn()) {
       blocked = lsn;
       writer.blocked();
     }
@@ -280,7 +280,7 @@ final class DurabilityWaiters {
     return wake();
   }
 
-  /** Called by a writer that holds the turn: advances the durable position (B1). */
+  /** Called by a writer that holds the writer lock: advances the durable position (B1). */
   void reached(long lsn) {
     assert lsn >= durable : lsn + " after " + durable;
     durable = lsn;

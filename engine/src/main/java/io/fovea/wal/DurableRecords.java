@@ -61,7 +61,7 @@ public final class DurableRecords implements AutoCloseable {
   private long groupStart;
   private long groupEnd;
 
-  private boolean turn;
+  private boolean reading;
   private long pinned;
   private long durable;
   private long asked;
@@ -86,14 +86,14 @@ public final class DurableRecords implements AutoCloseable {
    * @return false if the log no longer reaches back to {@code lsn}
    */
   public boolean begin(long lsn) {
-    if (turn) {
+    if (reading) {
       throw new IllegalStateException("A read has already begun; call end() first.");
     }
     long upTo = log.durableLsn();
     if (!log.pin(lsn)) {
       return false;
     }
-    turn = true;
+    reading = true;
     pinned = lsn;
     durable = upTo;
     if (lsn != end || segment == null) {
@@ -106,8 +106,8 @@ public final class DurableRecords implements AutoCloseable {
 
   /** Releases the pin. The current record stays readable until the next {@link #begin}. */
   public void end() {
-    if (turn) {
-      turn = false;
+    if (reading) {
+      reading = false;
       log.unpin(pinned);
     }
   }
@@ -124,7 +124,7 @@ public final class DurableRecords implements AutoCloseable {
    * @throws CorruptionException if a durable record is missing or damaged
    */
   public boolean next() {
-    if (!turn) {
+    if (!reading) {
       throw new IllegalStateException("No read has begun; call begin() first.");
     }
     while (end < durable) {

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Each group has its own blocks, its own memory and a thread that writes it and waits for its
- * sync. A group starts while its thread holds the {@link LogWriter}'s turn, is written without the
- * turn, and is finished with the turn held, even after an error: a close waits for that.
+ * sync. A group starts while its thread holds the {@link LogWriter}'s lock, is written without the
+ * lock, and is finished with the lock held, even after an error: a close waits for that.
  *
  * <p><b>Rules.</b>
  *
@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  *       ({@link TailGroups}).
  * </ol>
  *
- * <p>Threads: all state is guarded by the writer's turn, except that a group in flight belongs to
+ * <p>Threads: all state is guarded by the writer's lock, except that a group in flight belongs to
  * its thread.
  */
 final class InFlightGroups {
@@ -49,8 +49,8 @@ final class InFlightGroups {
   /** The largest payload of a group that is not written alone, in bytes. */
   static final int PAYLOAD_MAX = 64 << 10;
 
-  /** A group in flight. Written with the turn held, except for its buffer and its batch. */
-  static final class Flight {
+  /** A group in flight. Written with the lock held, except for its buffer and its batch. */
+  static final class InFlightGroup {
     /** The memory that the group is written from, and the offset of the group in it. */
     final MemorySegment buffer;
 
@@ -69,15 +69,15 @@ final class InFlightGroups {
     /** The number of requests that it and all groups before it answer. */
     int requests;
 
-    private boolean back;
+    private boolean durable;
 
     /**
      * The number of the start whose thread is writing the group; 0 for none. Distinguishes
      * successive uses of the memory.
      */
-    long airborne;
+    long startNumber;
 
-    Flight(MemorySegment buffer, long off) {
+    InFlightGroup(MemorySegment buffer, long off) {
       this.buffer = buffer;
       this.off = off;
     }
@@ -85,7 +85,7 @@ final class InFlightGroups {
 
   private final int payloadMax;
   private final Condition changed;
-  private final Flight[] places = new Flight[MOST];
+  private final InFlightGroup[] groups = new InFlightGroup[MOST];
 
   /**
    * The index of the oldest group that ends beyond the durable position; there are {@code count}.
@@ -95,9 +95,9 @@ final class InFlightGroups {
   private int count;
 
   /** The number of groups that a thread is writing. */
-  private int inTheAir;
+  private int beingWritten;
 
-  private long takeOffs;
+  private long starts;
 
   /** The number of threads waiting for {@link #changed}. */
   private int waiting;
@@ -108,13 +108,13 @@ final class InFlightGroups {
    * @param payloadMax the largest payload of any group
    * @param buffer memory for all of them: {@link #bytes} bytes starting at {@code off}
    * @param off the offset of that memory
-   * @param changed a condition of the writer's turn
+   * @param changed a condition of the writer's lock
    */
   InFlightGroups(int payloadMax, MemorySegment buffer, long off, Condition changed) {
     this.payloadMax = Math.min(payloadMax, PAYLOAD_MAX);
     this.changed = changed;
     for (int i = 0; i < MOST; i++) {
-      places[i] = new Flight(buffer, off + i * Group.fileBytes(this.payloadMax));
+      groups[i] = new InFlightGroup(buffer, off + i * Group.fileBytes(this.payloadMax));
     }
   }
 
@@ -134,55 +134,55 @@ final class InFlightGroups {
   }
 
   /** Returns whether another group may start. */
-  boolean isRoom() {
+  boolean mayStart() {
     return count < MOST;
   }
 
-  /** Returns the memory in which the next group is assembled. Requires {@link #isRoom}. */
-  Flight next() {
-    return places[(first + count) % MOST];
+  /** Returns the memory in which the next group is assembled. Requires {@link #mayStart}. */
+  InFlightGroup next() {
+    return groups[(first + count) % MOST];
   }
 
-  /** Starts the next group, which is complete in memory. The caller must call {@link #over}. */
-  void takeOff() {
-    Flight flight = next();
-    flight.back = false;
-    flight.airborne = ++takeOffs;
+  /** Starts the next group, which is complete in memory. The caller must call {@link #finish}. */
+  void start() {
+    InFlightGroup group = next();
+    group.durable = false;
+    group.startNumber = ++starts;
     count++;
-    inTheAir++;
+    beingWritten++;
   }
 
   /**
    * Finishes a group, once.
    *
-   * @param airborne the number of the start; the memory may be in use by a later start
-   * @param landed whether the group is durable; then {@link #pass} can move over it. Otherwise the
+   * @param startNumber the number of the start; the memory may be in use by a later start
+   * @param durable whether the group is durable; then {@link #pass} can move over it. Otherwise the
    *     log has ended, and the durable position never passes the group
    */
-  void over(Flight flight, long airborne, boolean landed) {
-    if (airborne == 0 || flight.airborne != airborne) {
+  void finish(InFlightGroup group, long startNumber, boolean durable) {
+    if (startNumber == 0 || group.startNumber != startNumber) {
       return;
     }
-    flight.back = landed;
-    flight.airborne = 0;
-    inTheAir--;
+    group.durable = durable;
+    group.startNumber = 0;
+    beingWritten--;
     if (waiting > 0) {
       changed.signalAll();
     }
   }
 
   /** If the first group is durable, moves over it and returns it; otherwise returns null. */
-  @Nullable Flight pass() {
-    Flight flight = places[first];
-    if (count == 0 || !flight.back) {
+  @Nullable InFlightGroup pass() {
+    InFlightGroup group = groups[first];
+    if (count == 0 || !group.durable) {
       return null;
     }
     first = (first + 1) % MOST;
     count--;
-    return flight;
+    return group;
   }
 
-  /** Waits until another group is finished. Releases the turn during the wait. */
+  /** Waits until another group is finished. Releases the lock during the wait. */
   void await() {
     waiting++;
     try {
@@ -194,7 +194,7 @@ final class InFlightGroups {
 
   /** Waits until no thread uses the memory. The log has ended or is being closed. */
   void awaitNone() {
-    while (inTheAir > 0) {
+    while (beingWritten > 0) {
       await();
     }
   }

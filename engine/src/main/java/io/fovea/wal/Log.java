@@ -82,7 +82,7 @@ public final class Log implements DurableLog, AutoCloseable {
   private final DurabilityWaiters waits;
   private final Space space;
   private final LogWriter writer;
-  private final Thread maker;
+  private final Thread preallocator;
   private final long windowBytes;
   private final LongAdder waited = new LongAdder();
   private final ChangeSubscribers changeSubscribers = new ChangeSubscribers();
@@ -101,7 +101,7 @@ public final class Log implements DurableLog, AutoCloseable {
     this.waits = new DurabilityWaiters(ring.tail());
     this.space = new Space(this, ring, file);
     this.writer = new LogWriter(this, config, ring, file, waits, space);
-    this.maker = Threads.unstarted("fovea-log-spare", new SegmentPreallocator(file, this));
+    this.preallocator = Threads.unstarted("fovea-log-spare", new SegmentPreallocator(file, this));
   }
 
   /**
@@ -174,7 +174,7 @@ public final class Log implements DurableLog, AutoCloseable {
     boolean begun = false;
     try {
       log.writer.start();
-      log.maker.start();
+      log.preallocator.start();
       begun = true;
     } finally {
       if (!begun) {
@@ -230,7 +230,7 @@ public final class Log implements DurableLog, AutoCloseable {
     LogSession[] more = Arrays.copyOf(sessions, sessions.length + 1);
     more[sessions.length] = session;
     sessions = more;
-    file.room().sessions(more.length);
+    file.space().sessions(more.length);
     return session;
   }
 
@@ -348,7 +348,7 @@ public final class Log implements DurableLog, AutoCloseable {
     writer.wanted();
     do {
       requireAlive();
-      StorageFullException full = file.room().whyStuck();
+      StorageFullException full = file.space().whyBlocked();
       if (full != null) {
         throw full;
       }
@@ -367,11 +367,11 @@ public final class Log implements DurableLog, AutoCloseable {
    * Fails the log, for a close, if the writer has no space, the file cannot grow, and that does not
    * change within a second. All waiters are notified.
    */
-  public void failWhereStuck() {
-    StorageFullException full = file.room().whyStuck();
+  public void failIfBlocked() {
+    StorageFullException full = file.space().whyBlocked();
     for (int i = 0; i < STUCK_CHECKS && full != null; i++) {
       Waits.sleep(CHECK_NANOS);
-      full = file.room().whyStuck();
+      full = file.space().whyBlocked();
     }
     if (full != null) {
       fail(full);
@@ -408,7 +408,7 @@ public final class Log implements DurableLog, AutoCloseable {
     if (waits.durable() < lsn) {
       waited.increment();
       if (writer.lead(lsn, true)) {
-        waits.hurry(lsn, writer);
+        waits.requestUrgent(lsn, writer);
       }
       await(lsn);
     }
@@ -498,7 +498,7 @@ public final class Log implements DurableLog, AutoCloseable {
   private void wakeAll() {
     waits.end();
     changeSubscribers.wake();
-    file.room().end();
+    file.space().end();
     space.changed();
     writer.wake();
     onEnd.run();
@@ -534,7 +534,7 @@ public final class Log implements DurableLog, AutoCloseable {
    */
   public void recycleBelow(long lsn, long changes) {
     file.slots().recycleBelow(Math.min(lsn, waits.durable()), changes);
-    if (file.slots().isFar()) {
+    if (file.slots().blocksTruncation()) {
       writer.wake();
     }
     space.changed();
@@ -549,9 +549,9 @@ public final class Log implements DurableLog, AutoCloseable {
    * Releases the slots that an idle log does not need, after a checkpoint. The log continues in the
    * first slots of the file and allocates more when needed.
    */
-  public void rest() {
-    file.slots().rest();
-    if (file.slots().isFar()) {
+  public void trimIdle() {
+    file.slots().trimIdle();
+    if (file.slots().blocksTruncation()) {
       writer.wake();
     }
   }
@@ -683,7 +683,7 @@ public final class Log implements DurableLog, AutoCloseable {
         writer.groups(),
         writer.groups(),
         waited.sum(),
-        file.room().fileBytes());
+        file.space().fileBytes());
   }
 
   /**
@@ -708,8 +708,8 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   private void end() {
-    file.room().end();
-    Waits.join(maker);
+    file.space().end();
+    Waits.join(preallocator);
     state = CLOSED;
     ring.free();
   }

@@ -81,9 +81,9 @@ public final class LogSession {
   private long end;
   private long recLsn;
   private long pageLsn;
-  private int pagesPromised = -1;
+  private int reservedPages = -1;
   private boolean failWhenFull;
-  private boolean undoes;
+  private boolean undoing;
 
   /** File space for records after the operation's own: see {@link #claim}. */
   private long claimed;
@@ -177,7 +177,7 @@ public final class LogSession {
    * Continues a session that another thread began and left, such as a load that is ended by a
    * close. Both threads hold the same lock while they use the session.
    */
-  public void takeOver() {
+  public void attachToThread() {
     assert !active || used();
   }
 
@@ -212,7 +212,7 @@ public final class LogSession {
    * @param bytes as for {@link #begin}
    * @throws io.fovea.error.StorageFullException if the log could not grow for half a minute. An
    *     operation whose record is in the log keeps waiting, unless {@link #failWhenFull} was
-   *     called; see {@link #undoes}
+   *     called; see {@link #undoing}
    * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
    */
   public void grant(long bytes) {
@@ -226,14 +226,14 @@ public final class LogSession {
     if (bytes <= left) {
       return;
     }
-    boolean must = recLsn != 0 || undoes; // its commit record is in the log, or never will be
+    boolean must = recLsn != 0 || undoing; // its commit record is in the log, or never will be
     if ((must || log.space().hasReserve()) && ring.take(bytes - left)) {
       left = bytes;
       granted = bytes;
       return;
     }
-    giveBack();
-    log.space().more(bytes, must, failWhenFull || undoes);
+    returnGrant();
+    log.space().more(bytes, must, failWhenFull || undoing);
     left = bytes;
     granted = bytes;
   }
@@ -284,8 +284,8 @@ public final class LogSession {
    * operation that cannot be undone, it may use the last space in the file, but it throws if
    * nothing more can be written at all.
    */
-  public void undoes() {
-    undoes = active;
+  public void beginUndo() {
+    undoing = active;
   }
 
   /**
@@ -312,14 +312,14 @@ public final class LogSession {
       cancel();
     } finally {
       try {
-        giveAllBack();
+        returnAllSpace();
       } finally {
         try {
-          giveAllBack(); // the rest, if the first attempt failed
+          returnAllSpace(); // the rest, if the first attempt failed
         } finally {
           expected = 0;
           spent = 0;
-          undoes = false;
+          undoing = false;
           active = false;
           holder = null;
           SLOT.setVolatile(this, IDLE);
@@ -328,17 +328,17 @@ public final class LogSession {
     }
   }
 
-  private void giveAllBack() {
-    giveBack();
+  private void returnAllSpace() {
+    returnGrant();
     if (claimed > 0 && log != null) {
       unclaim(log, claimed);
     }
   }
 
-  private void giveBack() {
+  private void returnGrant() {
     long rest = left;
     if (rest > 0) {
-      ring.giveBack(rest);
+      ring.returnSpace(rest);
       left = 0; // once, even if the next call fails
       granted = 0;
       if (log != null) {
@@ -370,13 +370,13 @@ public final class LogSession {
    *
    * @return negative if none were ever reserved
    */
-  public int pagesPromised() {
-    return pagesPromised;
+  public int reservedPages() {
+    return reservedPages;
   }
 
   /** Sets the number of reserved pages, for the pool. */
-  public void pagesPromised(int pages) {
-    pagesPromised = pages;
+  public void reservedPages(int pages) {
+    reservedPages = pages;
   }
 
   // ------------------------------------------------------------------------------------ records

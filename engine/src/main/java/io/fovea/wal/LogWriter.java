@@ -4,7 +4,7 @@ import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
-import io.fovea.wal.InFlightGroups.Flight;
+import io.fovea.wal.InFlightGroups.InFlightGroup;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -16,11 +16,11 @@ import org.jspecify.annotations.Nullable;
  * "fovea-log", or a thread that would otherwise wait.
  *
  * <pre>
- *   with the turn:  walk words from `complete` on ─► due? ─► copy to a buffer, zero the ring, release
+ *   with the lock:  walk words from `complete` on ─► due? ─► copy to a buffer, zero the ring, release
  *                       ▲                             │ no        │
  *                       └──── sleep ◄─────────────────┘           ▼
  *   without:                                                  write + sync ─┐
- *   with the turn:                                          durable ◄───────┘
+ *   with the lock:                                          durable ◄───────┘
  *   without:                                                wake waiters
  * </pre>
  *
@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  * InFlightGroups}. With many committers, the next requests gather in the meantime.
  *
  * <p><b>Leaders.</b> Two hand-overs between threads cost more than the write. So a platform thread
- * that would only wait takes the {@link #turn}, a lock that guards the state of groups, and writes
- * the group itself ({@link #lead}), as in the group commit of other engines. It leads if it
+ * that would only wait takes the {@link #writerLock}, a lock that guards the state of groups, and
+ * writes the group itself ({@link #lead}), as in the group commit of other engines. It leads if it
  * requested durability earlier and has no more work, if there are hardly any other committers, or
  * if it is the last of those being gathered. The log's own thread writes in all other cases: for
  * virtual threads, for space, for the window.
@@ -52,9 +52,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Errors.</b> The ring is released before the write: its space is needed, and a failed write
  * ends the log anyway. So a group cannot be written twice: the ring has zeros in its place. These
  * are never written and acknowledged, since {@code written} is past them once the group starts. If
- * assembling a group fails, the log is ended before the turn is released (F1), and a thread that
- * gets the turn checks for the end before it writes (F2). Forbidden: F2 between the failure and F1.
- * A write that fails without the turn needs no such order: the failed group blocks all later ones.
+ * assembling a group fails, the log is ended before the lock is released (F1), and a thread that
+ * gets the lock checks for the end before it writes (F2). Forbidden: F2 between the failure and F1.
+ * A write that fails without the lock needs no such order: the failed group blocks all later ones.
  *
  * <p><b>Sleep.</b> The state says how the thread sleeps. A thread that needs the writer first
  * changes shared state and then reads this state:
@@ -67,11 +67,11 @@ import org.jspecify.annotations.Nullable;
  *       for durability or for the window, which read the state; a thread that completes any other
  *       record reads it too. Its reservation (a CAS of the tail) is the D1 of that pair.
  *   <li>{@code GATHERING}: as {@code TIMED}, with the number of requests in place of the demand.
- *       The thread is left alone until that number is {@link #enough}.
+ *       The thread is left alone until that number is {@link #gatherTarget}.
  * </ul>
  *
  * <p>A leader has raised the demand and wakes no other thread. If its record was incomplete, so
- * that the group ends before it, the leader continues as a waiter. A thread that finds the turn
+ * that the group ends before it, the leader continues as a waiter. A thread that finds the lock
  * taken has woken the log's thread, or the group in flight covers its record.
  */
 final class LogWriter implements Runnable {
@@ -105,29 +105,29 @@ final class LogWriter implements Runnable {
    * The group written alone, with a block before it for a segment header and one after it for a
    * watermark.
    */
-  private final Flight alone;
+  private final InFlightGroup alone;
 
   private final Thread thread;
 
   private volatile int state;
 
   /** The number of requests at which a gathering writer is woken. */
-  private volatile int enough;
+  private volatile int gatherTarget;
 
   /**
    * Whether the writer gathers as long as no thread is blocked. Set before the writer checks for
    * blocked threads; a thread publishes that it blocks before it reads this field, so one of the
    * two sees the other.
    */
-  private volatile boolean relaxed;
+  private volatile boolean mayDelay;
 
   private volatile boolean closing;
   private volatile long closingSince;
 
   /** Held while a group is assembled, and while one is written alone. No latch is held. */
-  private final ReentrantLock turn = new ReentrantLock();
+  private final ReentrantLock writerLock = new ReentrantLock();
 
-  // Written with the turn held; volatile fields are read by other threads.
+  // Written with the writer lock held; volatile fields are read by other threads.
 
   private final InFlightGroups inFlightGroups;
 
@@ -136,13 +136,13 @@ final class LogWriter implements Runnable {
   private long recordsComplete;
 
   /** The end of the last group that started. */
-  private volatile long underWay;
+  private volatile long startedLsn;
 
   /** The number of groups that started; may wrap around. */
   private volatile int begun;
 
   /** The log ended while there was no space for a group. */
-  private boolean stuck;
+  private boolean blocked;
 
   /** The number of requests that the durable groups have answered. */
   private volatile int answered;
@@ -184,14 +184,14 @@ final class LogWriter implements Runnable {
     this.payloadMax = SegmentFile.payloadMax(ring.size());
     this.written = ring.tail();
     this.complete = written;
-    this.underWay = written;
+    this.startedLsn = written;
     this.mark = Group.BLOCK + Group.fileBytes(payloadMax);
     long behind = mark + Group.BLOCK;
     this.region =
         NativeRegion.reserve(behind + InFlightGroups.bytes(payloadMax), false, "log write buffer");
     this.buffer = region.segment();
-    this.alone = new Flight(buffer, Group.BLOCK);
-    this.inFlightGroups = new InFlightGroups(payloadMax, buffer, behind, turn.newCondition());
+    this.alone = new InFlightGroup(buffer, Group.BLOCK);
+    this.inFlightGroups = new InFlightGroups(payloadMax, buffer, behind, writerLock.newCondition());
     this.thread = Threads.unstarted("fovea-log", this);
   }
 
@@ -209,13 +209,13 @@ final class LogWriter implements Runnable {
   /** Registers a request for durability by a thread that does not lead. */
   void wanted() {
     int seen = state;
-    if (seen == GATHERING ? !relaxed && isEnough() : seen != AWAKE) {
+    if (seen == GATHERING ? !mayDelay && isEnough() : seen != AWAKE) {
       LockSupport.unpark(thread);
     }
   }
 
   private boolean isEnough() {
-    return waits.requests() - enough >= 0;
+    return waits.requests() - gatherTarget >= 0;
   }
 
   /**
@@ -227,49 +227,49 @@ final class LogWriter implements Runnable {
    * @return whether the group is neither written nor in flight, so that the writer must be notified
    */
   boolean lead(long lsn, boolean idle) {
-    if (lsn <= underWay || Thread.currentThread().isVirtual()) {
-      return lsn > underWay;
+    if (lsn <= startedLsn || Thread.currentThread().isVirtual()) {
+      return lsn > startedLsn;
     }
     if (idle || expected < FEW) {
       // Waits for the group being assembled and for threads queued earlier: their groups cover this
       // position too.
-      turn.lock();
-    } else if (!isEnough() || !turn.tryLock()) {
+      writerLock.lock();
+    } else if (!isEnough() || !writerLock.tryLock()) {
       return true;
     }
-    Flight flight = null;
-    long airborne = 0;
+    InFlightGroup inFlight = null;
+    long startNumber = 0;
     try {
       try {
         if (!closing && !log.hasEnded()) {
           walk();
           if (written < lsn && lsn <= complete) {
-            flight = write(lsn);
-            airborne = flight == null ? 0 : flight.airborne;
+            inFlight = write(lsn);
+            startNumber = inFlight == null ? 0 : inFlight.startNumber;
           }
         }
       } finally {
-        turn.unlock();
+        writerLock.unlock();
       }
-      if (flight != null) {
-        finish(flight);
+      if (inFlight != null) {
+        finish(inFlight);
       }
     } catch (Throwable t) {
       log.fail(t); // as the log's own thread does; waiters are notified there
     } finally {
-      lose(flight, airborne);
+      abandonGroup(inFlight, startNumber);
     }
-    return lsn > underWay;
+    return lsn > startedLsn;
   }
 
   /** Returns the end of the last group that started. */
-  long underWay() {
-    return underWay;
+  long startedLsn() {
+    return startedLsn;
   }
 
   /** Registers that a thread is about to block. */
   void blocked() {
-    if (relaxed) {
+    if (mayDelay) {
       LockSupport.unpark(thread);
     }
   }
@@ -307,11 +307,11 @@ final class LogWriter implements Runnable {
     closing = true;
     wake();
     Waits.join(thread);
-    // A leader sees the end when it gets the turn, and uses no memory after that.
-    turn.lock();
+    // A leader sees the end when it gets the writer lock, and uses no memory after that.
+    writerLock.lock();
     inFlightGroups.awaitNone();
     region.release();
-    turn.unlock();
+    writerLock.unlock();
   }
 
   long records() {
@@ -345,8 +345,8 @@ final class LogWriter implements Runnable {
     }
     int seen = begun;
     gather();
-    Flight flight = null;
-    turn.lock();
+    InFlightGroup inFlight = null;
+    writerLock.lock();
     try {
       if (log.hasEnded() || begun != seen) {
         return true;
@@ -355,7 +355,7 @@ final class LogWriter implements Runnable {
         inFlightGroups.await(); // many requests are likely: gather from the end of this group on
         return true;
       }
-      if (file.slots().isFar() && !closing && !move()) {
+      if (file.slots().blocksTruncation() && !closing && !move()) {
         return true;
       }
       long before = complete;
@@ -365,20 +365,20 @@ final class LogWriter implements Runnable {
       }
       if (complete > written && isDue()) {
         gathering = System.nanoTime();
-        flight = write(Long.MAX_VALUE);
-        if (flight == null) {
-          return !stuck;
+        inFlight = write(Long.MAX_VALUE);
+        if (inFlight == null) {
+          return !blocked;
         }
       }
     } finally {
-      turn.unlock();
+      writerLock.unlock();
     }
-    if (flight != null) {
-      long airborne = flight.airborne;
+    if (inFlight != null) {
+      long startNumber = inFlight.startNumber;
       try {
-        finish(flight);
+        finish(inFlight);
       } finally {
-        lose(flight, airborne);
+        abandonGroup(inFlight, startNumber);
       }
       return true;
     }
@@ -390,9 +390,9 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Continues nearer to the start of a file that is too large. Called with the turn held.
+   * Continues nearer to the start of a file that is too large. Called with the writer lock held.
    *
-   * @return false if groups were in flight: the turn was released, so the caller starts over
+   * @return false if groups were in flight: the lock was released, so the caller starts over
    */
   private boolean move() {
     if (!inFlightGroups.isEmpty()) {
@@ -423,7 +423,7 @@ final class LogWriter implements Runnable {
   }
 
   private boolean isUrgent() {
-    return closing || waits.isWanted(underWay) || space.isWanted();
+    return closing || waits.isWanted(startedLsn) || space.isWanted();
   }
 
   private boolean isDue() {
@@ -442,12 +442,12 @@ final class LogWriter implements Runnable {
     }
     state = GATHERING;
     while (mayGather()) {
-      relaxed = true;
-      relaxed = !waits.isBlocked(underWay);
-      if (!relaxed && (expected < FEW || isEnough())) {
+      mayDelay = true;
+      mayDelay = !waits.isBlocked(startedLsn);
+      if (!mayDelay && (expected < FEW || isEnough())) {
         break;
       }
-      long patience = relaxed ? GATHERING_NANOS_MAX : Math.min(syncNanos, GATHERING_NANOS_MAX);
+      long patience = mayDelay ? GATHERING_NANOS_MAX : Math.min(syncNanos, GATHERING_NANOS_MAX);
       long left = patience - (System.nanoTime() - syncedAt);
       if (left <= 0) {
         break;
@@ -455,12 +455,12 @@ final class LogWriter implements Runnable {
       LockSupport.parkNanos(this, left);
     }
     state = AWAKE;
-    relaxed = false;
+    mayDelay = false;
   }
 
   private boolean mayGather() {
-    return waits.isWanted(underWay)
-        && !waits.isHurried(underWay)
+    return waits.isWanted(startedLsn)
+        && !waits.isHurried(startedLsn)
         && !space.isWanted()
         && !closing
         && !log.hasEnded();
@@ -513,17 +513,17 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Assembles one group. Called with the turn held, while there is something to write and the log
-   * has not ended.
+   * Assembles one group. Called with the writer lock held, while there is something to write and
+   * the log has not ended.
    *
    * @param wanted the position that the caller needs; {@code Long.MAX_VALUE} for the log's own
    *     thread
-   * @return the group to pass to {@link #finish} without the turn; null if nothing is left to
-   *     write, or the log ended before there was space for it
+   * @return the group to pass to {@link #finish} without the writer lock; null if nothing is left
+   *     to write, or the log ended before there was space for it
    */
-  private @Nullable Flight write(long wanted) {
+  private @Nullable InFlightGroup write(long wanted) {
     try {
-      while (!inFlightGroups.isEmpty() && !mayFly()) {
+      while (!inFlightGroups.isEmpty() && !mayWriteConcurrently()) {
         inFlightGroups.await();
         boolean late = closing && wanted != Long.MAX_VALUE;
         if (late || log.hasEnded() || written >= wanted || complete == written) {
@@ -531,16 +531,16 @@ final class LogWriter implements Runnable {
         }
         walk();
       }
-      if (!mayFly()) {
+      if (!mayWriteConcurrently()) {
         return writeAlone();
       }
-      Flight flight = inFlightGroups.next();
-      fill(flight, complete);
-      flight.batch.write(file.position(), flight.buffer, flight.off, (int) flight.bytes);
-      flight.batch.sync();
-      file.advance(flight.bytes);
-      inFlightGroups.takeOff();
-      return flight;
+      InFlightGroup inFlight = inFlightGroups.next();
+      fill(inFlight, complete);
+      inFlight.batch.write(file.position(), inFlight.buffer, inFlight.off, (int) inFlight.bytes);
+      inFlight.batch.sync();
+      file.advance(inFlight.bytes);
+      inFlightGroups.start();
+      return inFlight;
     } catch (Throwable t) {
       log.fail(t); // F1
       throw t;
@@ -548,29 +548,29 @@ final class LogWriter implements Runnable {
   }
 
   /** Returns whether everything complete may be written concurrently with the groups in flight. */
-  private boolean mayFly() {
+  private boolean mayWriteConcurrently() {
     long payload = complete - written;
     return payload <= inFlightGroups.payloadMax()
-        && inFlightGroups.isRoom()
+        && inFlightGroups.mayStart()
         && complete - waits.durable() <= payloadMax
-        && Group.fileBytes(payload) <= file.rest()
+        && Group.fileBytes(payload) <= file.currentRemaining()
         && !file.isMarkDue(written)
         && file.writesApart();
   }
 
-  /** Writes a group with the turn held and no other in flight. */
-  private @Nullable Flight writeAlone() {
+  /** Writes a group with the writer lock held and no other in flight. */
+  private @Nullable InFlightGroup writeAlone() {
     SegmentHeader header = null;
     long first = Record.aligned(Record.length(ring.word(written)));
-    if (Group.fileBytes(first) > file.rest()) {
+    if (Group.fileBytes(first) > file.currentRemaining()) {
       header = file.next(written, this::isImpatient);
       if (header == null) {
-        stuck = true;
+        blocked = true;
         return null;
       }
     }
     long from = written;
-    long most = Math.min(payloadMax, file.rest() - Group.HEADER);
+    long most = Math.min(payloadMax, file.currentRemaining() - Group.HEADER);
     fill(alone, ring.end(written, complete, written + most));
     if (header != null) {
       header.put(buffer, 0);
@@ -586,22 +586,22 @@ final class LogWriter implements Runnable {
     file.durable();
     file.advance(alone.bytes);
     alone.bytes += (header == null ? 0 : Group.BLOCK) + (marked < 0 ? 0 : Group.BLOCK);
-    passed(alone);
+    groupBecameDurable(alone);
     return alone;
   }
 
-  private void fill(Flight flight, long to) {
-    flight.requests = waits.requests();
-    flight.records = recordsComplete;
-    flight.to = to;
-    underWay = to;
+  private void fill(InFlightGroup inFlight, long to) {
+    inFlight.requests = waits.requests();
+    inFlight.records = recordsComplete;
+    inFlight.to = to;
+    startedLsn = to;
     begun++;
-    taken = flight.requests;
+    taken = inFlight.requests;
     gatherMore();
     int payload = (int) (to - written);
-    flight.bytes = Group.fileBytes(payload);
-    long at = flight.off;
-    MemorySegment target = flight.buffer;
+    inFlight.bytes = Group.fileBytes(payload);
+    long at = inFlight.off;
+    MemorySegment target = inFlight.buffer;
     Group.put(
         target,
         at,
@@ -613,18 +613,19 @@ final class LogWriter implements Runnable {
         payload);
     ring.copy(written, to, target, at + Group.HEADER);
     long rest = Group.HEADER + payload;
-    Mem.zero(target, at + rest, flight.bytes - rest);
+    Mem.zero(target, at + rest, inFlight.bytes - rest);
     ring.release(written, to);
     written = to;
     space.changed();
-    flight.batch.clear();
+    inFlight.batch.clear();
   }
 
   /**
-   * Completes a group without the turn: writes it, unless it was written alone, and wakes waiters.
+   * Completes a group without the writer lock: writes it, unless it was written alone, and wakes
+   * waiters.
    */
-  private void finish(Flight flight) {
-    if (flight == alone || fly(flight)) {
+  private void finish(InFlightGroup inFlight) {
+    if (inFlight == alone || writeConcurrently(inFlight)) {
       waits.wake();
       log.becameDurable();
     }
@@ -635,43 +636,43 @@ final class LogWriter implements Runnable {
    *
    * @return whether more became durable; false while an earlier group is in flight
    */
-  private boolean fly(Flight flight) {
+  private boolean writeConcurrently(InFlightGroup inFlight) {
     boolean landed = false;
     try {
-      write(flight);
+      write(inFlight);
       landed = true;
     } catch (Throwable t) {
       log.fail(t);
     }
-    turn.lock();
+    writerLock.lock();
     try {
-      inFlightGroups.over(flight, flight.airborne, landed);
+      inFlightGroups.finish(inFlight, inFlight.startNumber, landed);
       boolean more = false;
-      for (Flight next = inFlightGroups.pass(); next != null; next = inFlightGroups.pass()) {
-        passed(next);
+      for (InFlightGroup next = inFlightGroups.pass(); next != null; next = inFlightGroups.pass()) {
+        groupBecameDurable(next);
         more = true;
       }
       return more;
     } finally {
-      turn.unlock();
+      writerLock.unlock();
     }
   }
 
   /**
    * Finishes a group after an error that prevented it from being finished and that ends the log.
    */
-  private void lose(@Nullable Flight flight, long airborne) {
-    if (flight == null || flight.airborne != airborne || airborne == 0) {
+  private void abandonGroup(@Nullable InFlightGroup inFlight, long startNumber) {
+    if (inFlight == null || inFlight.startNumber != startNumber || startNumber == 0) {
       return; // it is finished, as usual; the memory may belong to another group
     }
-    turn.lock();
-    inFlightGroups.over(flight, airborne, false);
-    turn.unlock();
+    writerLock.lock();
+    inFlightGroups.finish(inFlight, startNumber, false);
+    writerLock.unlock();
   }
 
-  private void write(Flight flight) {
+  private void write(InFlightGroup inFlight) {
     long began = System.nanoTime();
-    file.write(flight.batch);
+    file.write(inFlight.batch);
     file.confirm();
     long now = System.nanoTime();
     syncNanos += (now - began - syncNanos) / 8;
@@ -680,18 +681,18 @@ final class LogWriter implements Runnable {
 
   /** Sets the number of requests to gather, counted from the start of the last group. */
   private void gatherMore() {
-    enough = taken + expected - expected / 4;
+    gatherTarget = taken + expected - expected / 4;
   }
 
-  /** Called with the turn held: a group and all before it are durable. */
-  private void passed(Flight flight) {
-    records = flight.records;
+  /** Called with the writer lock held: a group and all before it are durable. */
+  private void groupBecameDurable(InFlightGroup inFlight) {
+    records = inFlight.records;
     groups++;
-    bytesWritten += flight.bytes;
+    bytesWritten += inFlight.bytes;
     int came = waits.requests() - answered;
     expected = Math.max(came, expected - 1 - expected / 8);
-    answered = flight.requests;
+    answered = inFlight.requests;
     gatherMore();
-    waits.reached(flight.to);
+    waits.reached(inFlight.to);
   }
 }

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Space.</b> promised = tail + the unreserved rest of the sessions' grants. {@link #take}
  * raises it if the limit allows, {@link #reserve} moves space from the session's grant to the tail
- * and leaves promised unchanged, {@link #giveBack} lowers it. So tail ≤ promised ≤ released + size
- * at all times, and a reservation within a grant checks no limit and never waits.
+ * and leaves promised unchanged, {@link #returnSpace} lowers it. So tail ≤ promised ≤ released +
+ * size at all times, and a reservation within a grant checks no limit and never waits.
  *
  * <p><b>Zeros.</b> From the tail to released + size all bytes are zero, so the word of an
  * incomplete record reads as 0, wherever the record begins.
@@ -130,7 +130,7 @@ final class Ring {
   }
 
   /** Returns space that was taken and not reserved. */
-  void giveBack(long bytes) {
+  void returnSpace(long bytes) {
     Mem.getAndAddLong(words, PROMISED, -bytes);
   }
 

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  *           current    recycled
  *
  *   SegmentFile ──► SegmentSlots   which slots are live or free; recycling, pins, shrinking
- *               ──► SegmentRoom    the space this makes, and the threads that wait for more
+ *               ──► SegmentSpace    the space this makes, and the threads that wait for more
  *               ──► SlotFile       slots on the device: zeros, truncation, syncs
  * </pre>
  *
@@ -45,7 +45,7 @@ final class SegmentFile {
   final long segmentBytes;
   private final BlockDevice device;
   private final SlotFile file;
-  private final SegmentRoom room;
+  private final SegmentSpace space;
   private final SegmentSlots slots;
 
   // Used by the writer only.
@@ -76,15 +76,15 @@ final class SegmentFile {
     this.start = start;
     this.segmentBytes = segmentBytes;
     this.file = new SlotFile(device, start, segmentBytes);
-    this.room = new SegmentRoom(file, segmentBytes, groupBytes, low);
+    this.space = new SegmentSpace(file, segmentBytes, groupBytes, low);
     // The configured log, with a partial segment at each end, plus the slots made ahead.
     long capacity = SegmentHeader.capacity(segmentBytes);
-    long keep = keepBytes / capacity + 2 + room.ready();
+    long keep = keepBytes / capacity + 2 + space.ready();
     long followed = (changeRetentionBytes + capacity - 1) / capacity;
     this.slots =
         new SegmentSlots(
             file,
-            room,
+            space,
             (int) Math.min(keep, Integer.MAX_VALUE),
             (int) Math.min(followed, Integer.MAX_VALUE / 2),
             start.redoLsn(),
@@ -97,8 +97,8 @@ final class SegmentFile {
   }
 
   /** Returns the space accounting: for sessions and the preallocator. */
-  SegmentRoom room() {
-    return room;
+  SegmentSpace space() {
+    return space;
   }
 
   /** Returns the largest payload of a group for a ring size, in bytes. */
@@ -164,7 +164,7 @@ final class SegmentFile {
       file.begin(start.startLsn());
     }
     try {
-      while (file.room.room() < low) {
+      while (file.space.available() < low) {
         file.slots.add(file.slots.make(() -> false));
       }
     } catch (StorageFullException e) {
@@ -184,7 +184,7 @@ final class SegmentFile {
     }
     begin(last.start());
     position += bytes;
-    room.rest(rest());
+    space.currentRemaining(currentRemaining());
   }
 
   private void begin(long startLsn) {
@@ -201,7 +201,7 @@ final class SegmentFile {
   // ----------------------------------------------------------------------------- the writer's side
 
   /** Returns the rest of the current segment, in bytes. */
-  long rest() {
+  long currentRemaining() {
     return segmentEnd - position;
   }
 
@@ -217,14 +217,14 @@ final class SegmentFile {
   /** Moves the position past a group that is being written. */
   void advance(long bytes) {
     position += bytes;
-    room.rest(rest());
+    space.currentRemaining(currentRemaining());
     unmarked++;
     due |= fresh;
     fresh = false;
-    if (notifiedIn != number && room.isScarce()) {
+    if (notifiedIn != number && space.isScarce()) {
       // Once per segment: the preallocator checks on its own only from time to time.
       notifiedIn = number;
-      room.tell();
+      space.signalWaiters();
     }
   }
 
@@ -267,37 +267,37 @@ final class SegmentFile {
    * @return its header; null if the log ended first
    */
   @Nullable SegmentHeader next(long startLsn, SlotFile.Stop stop) {
-    room.lock.lock();
+    space.lock.lock();
     try {
-      if (!room.awaitSlot(ASK_NANOS, stop)) {
+      if (!space.awaitSlot(ASK_NANOS, stop)) {
         return null;
       }
       slots.busy();
       takeSlot();
       return header(startLsn);
     } finally {
-      room.lock.unlock();
+      space.lock.unlock();
     }
   }
 
   /**
    * Durably begins a segment without a group if the current one is too far from the start of the
-   * file; see {@link SegmentSlots#isFar}.
+   * file; see {@link SegmentSlots#blocksTruncation}.
    *
    * @param startLsn the start of the segment: everything before is durable
    * @param seg memory for a block
    * @return whether the writer moved to another segment
    */
   boolean moveNearer(long startLsn, MemorySegment seg) {
-    room.lock.lock();
+    space.lock.lock();
     try {
-      if (!slots.isStillFar(current)) {
+      if (!slots.stillBlocksTruncation(current)) {
         return false;
       }
       takeSlot();
       header(startLsn).put(seg, 0);
     } finally {
-      room.lock.unlock();
+      space.lock.unlock();
     }
     device.write(position - Group.BLOCK, seg, 0, Group.BLOCK);
     file.sync();
@@ -327,7 +327,7 @@ final class SegmentFile {
     number = nextNumber++;
     position = slot * segmentBytes + Group.BLOCK;
     segmentEnd = (slot + 1) * segmentBytes - Group.BLOCK;
-    room.rest(rest());
+    space.currentRemaining(currentRemaining());
     current = slot;
     fresh = true;
   }

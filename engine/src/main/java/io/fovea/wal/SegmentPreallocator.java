@@ -11,12 +11,12 @@ import io.fovea.error.StorageFullException;
  */
 final class SegmentPreallocator implements Runnable {
   private final SegmentSlots slots;
-  private final SegmentRoom room;
+  private final SegmentSpace space;
   private final Log log;
 
   SegmentPreallocator(SegmentFile file, Log log) {
     this.slots = file.slots();
-    this.room = file.room();
+    this.space = file.space();
     this.log = log;
   }
 
@@ -25,8 +25,8 @@ final class SegmentPreallocator implements Runnable {
     try {
       while (slots.awaitNeed()) {
         slots.trim();
-        long questions = room.asked();
-        if (!room.isShort(questions)) {
+        long questions = space.asked();
+        if (!space.isShort(questions)) {
           continue;
         }
         try {

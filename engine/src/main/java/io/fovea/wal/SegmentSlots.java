@@ -19,11 +19,11 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Shrinking.</b> If something has held back recycling for a long time (a backup, failed
  * checkpoints), the file is too large. The preallocator cuts off free slots at its end, down to the
  * number that the log normally needs. If the current segment is among them, the writer begins
- * another in the lowest free slot ({@link #isFar}), although this one has space.
+ * another in the lowest free slot ({@link #blocksTruncation}), although this one has space.
  *
  * <p><b>Idle logs.</b> If nothing was logged for a while, the same is done with a smaller number:
  * the two slots that watermarks alternate between, and the slots needed until the next one would be
- * made ({@link #rest}). This ends when the next segment is full ({@link #busy}): then slots are
+ * made ({@link #trimIdle}). This ends when the next segment is full ({@link #busy}): then slots are
  * kept as before, since making one takes as long as hundreds of groups. Slots made for a refused
  * claim are cut off in the same way.
  *
@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * Its start is in the superblock before older segments are freed ({@link #retainable}, {@link
  * #recycleBelow}), so after a crash it is known which segments in the file were never reused.
  *
- * <p>Threads: any, under the lock of {@link SegmentRoom}. One thread at a time makes or cuts off
+ * <p>Threads: any, under the lock of {@link SegmentSpace}. One thread at a time makes or cuts off
  * slots: the thread that opens the log, then the preallocator. Nothing is written to the device
  * under the lock.
  */
@@ -55,7 +55,7 @@ final class SegmentSlots {
   private static final int SPARSE = 16;
 
   private final SlotFile file;
-  private final SegmentRoom room;
+  private final SegmentSpace space;
   private final ReentrantLock lock;
 
   /** The number of slots that the file keeps while it is in use, once it has grown to them. */
@@ -82,10 +82,10 @@ final class SegmentSlots {
   /** The newest segment whose header is durable. Written by the writer. */
   private volatile long durableNumber;
 
-  private volatile boolean far;
+  private volatile boolean blocksTruncation;
 
   /** The number of slots not cut off now: {@link #kept}, or fewer while the log is idle. */
-  private int stay;
+  private int retainedSlots;
 
   /**
    * Creates an empty set of slots.
@@ -96,13 +96,13 @@ final class SegmentSlots {
    * @param changesFrom the position from which records are retained for change subscribers
    */
   SegmentSlots(
-      SlotFile file, SegmentRoom room, int kept, int followed, long keepFrom, long changesFrom) {
+      SlotFile file, SegmentSpace space, int kept, int followed, long keepFrom, long changesFrom) {
     this.file = file;
-    this.room = room;
-    this.lock = room.lock;
+    this.space = space;
+    this.lock = space.lock;
     this.kept = kept;
     this.followed = followed;
-    this.stay = kept;
+    this.retainedSlots = kept;
     this.keepFrom = keepFrom;
     this.changesFrom = changesFrom;
   }
@@ -142,7 +142,7 @@ final class SegmentSlots {
       file.fill(slot, () -> false);
       free.add(slot);
     }
-    room.freeSlots(free.size());
+    space.freeSlots(free.size());
     if (free.isEmpty()) {
       add(make(() -> false));
     }
@@ -158,7 +158,7 @@ final class SegmentSlots {
   /** Takes the lowest free slot; under the lock, or while the log is opened. */
   int take() {
     int slot = free.removeFirst();
-    room.freeSlots(free.size());
+    space.freeSlots(free.size());
     return slot;
   }
 
@@ -172,7 +172,7 @@ final class SegmentSlots {
     lock.lock();
     try {
       free.add(slot);
-      room.freeSlots(free.size());
+      space.freeSlots(free.size());
     } finally {
       lock.unlock();
     }
@@ -194,11 +194,11 @@ final class SegmentSlots {
   boolean awaitNeed() {
     lock.lock();
     try {
-      while (!room.hasEnded()) {
-        if (room.isShort() || excess() > 0) {
+      while (!space.hasEnded()) {
+        if (space.isShort() || excess() > 0) {
           return true;
         }
-        room.awaitQuestions();
+        space.awaitRequests();
       }
       return false;
     } finally {
@@ -210,18 +210,18 @@ final class SegmentSlots {
   void answer(long questions, int slot, @Nullable StorageFullException why) {
     lock.lock();
     try {
-      room.answered(questions, why);
+      space.answered(questions, why);
       if (slot >= 0) {
         add(slot);
       }
-      room.tell();
+      space.signalWaiters();
     } finally {
       lock.unlock();
     }
   }
 
   /**
-   * Claims space; see {@link SegmentRoom#claim}. Slots made for a refused claim are removed, since
+   * Claims space; see {@link SegmentSpace#claim}. Slots made for a refused claim are removed, since
    * the data file may need the space.
    *
    * @param payload the number of bytes of records
@@ -231,7 +231,7 @@ final class SegmentSlots {
     int had = count;
     boolean done = false;
     try {
-      long bytes = room.claim(payload);
+      long bytes = space.claim(payload);
       done = true;
       return bytes;
     } finally {
@@ -244,8 +244,8 @@ final class SegmentSlots {
   private void backTo(int had) {
     lock.lock();
     try {
-      stay = Math.min(stay, Math.max(least(), had));
-      room.tell();
+      retainedSlots = Math.min(retainedSlots, Math.max(least(), had));
+      space.signalWaiters();
     } finally {
       lock.unlock();
     }
@@ -253,8 +253,8 @@ final class SegmentSlots {
 
   /** Returns the number of free slots at the end of the file beyond those that are kept. */
   private int excess() {
-    long spare = stay < kept ? room.spare() : free.size() - room.ready();
-    long most = Math.min(count - stay, spare);
+    long spare = retainedSlots < kept ? space.spare() : free.size() - space.ready();
+    long most = Math.min(count - retainedSlots, spare);
     int n = 0;
     while (n < most && free.contains(count - n - 1)) {
       n++;
@@ -277,7 +277,7 @@ final class SegmentSlots {
         free.remove(slot);
       }
       count -= n;
-      room.freeSlots(free.size());
+      space.freeSlots(free.size());
     } finally {
       lock.unlock();
     }
@@ -295,7 +295,7 @@ final class SegmentSlots {
 
   /** Returns the number of slots of an idle log, if nothing holds it back. */
   private int least() {
-    return Math.min(kept, Math.max(SLOTS_MIN, room.least()) + followed);
+    return Math.min(kept, Math.max(SLOTS_MIN, space.least()) + followed);
   }
 
   /** Returns whether the file has more slots than that of an idle log. Any thread. */
@@ -309,10 +309,10 @@ final class SegmentSlots {
   }
 
   /** From now on, keeps only the slots that an idle log needs. Any thread. */
-  void rest() {
+  void trimIdle() {
     lock.lock();
     try {
-      stay = least();
+      retainedSlots = least();
       recycle();
     } finally {
       lock.unlock();
@@ -321,7 +321,7 @@ final class SegmentSlots {
 
   /** Called by the writer under the lock: a segment is full, so the log is in use. */
   void busy() {
-    stay = kept;
+    retainedSlots = kept;
   }
 
   // ----------------------------------------------------------------------------------- recycling
@@ -376,7 +376,7 @@ final class SegmentSlots {
       while (first > 0 && all[first].startLsn > redo) {
         first--; // recovery needs this segment
       }
-      if (room.whyFull() == null) {
+      if (space.whyFull() == null) {
         long slots = bytes / SegmentHeader.capacity(file.segmentBytes) + SPARSE;
         for (; first > 0 && slots > 0 && all[first].startLsn > redo - bytes; slots--) {
           first--;
@@ -392,7 +392,9 @@ final class SegmentSlots {
   boolean mustReleaseRetention() {
     lock.lock();
     try {
-      return live.element().startLsn < keepFrom && changesFrom < keepFrom && room.whyFull() != null;
+      return live.element().startLsn < keepFrom
+          && changesFrom < keepFrom
+          && space.whyFull() != null;
     } finally {
       lock.unlock();
     }
@@ -476,9 +478,10 @@ final class SegmentSlots {
       }
       free.add(first.slot);
     }
-    room.freeSlots(free.size());
-    far = !live.isEmpty() && live.getLast().slot >= stay && isFreeBelow(stay);
-    room.tell();
+    space.freeSlots(free.size());
+    blocksTruncation =
+        !live.isEmpty() && live.getLast().slot >= retainedSlots && isFreeBelow(retainedSlots);
+    space.signalWaiters();
   }
 
   private boolean isFreeBelow(int slot) {
@@ -489,18 +492,19 @@ final class SegmentSlots {
    * Returns whether the current segment is what keeps the file too large, and there is a free slot
    * nearer to its start, in which the writer continues. Any thread.
    */
-  boolean isFar() {
-    return far;
+  boolean blocksTruncation() {
+    return blocksTruncation;
   }
 
   /**
-   * Called by the writer under the lock after {@link #isFar}: returns whether that still holds.
+   * Called by the writer under the lock after {@link #blocksTruncation}: returns whether that still
+   * holds.
    *
    * @param current the slot of the current segment
    */
-  boolean isStillFar(int current) {
-    far = false;
-    return isFreeBelow(stay) && current >= stay;
+  boolean stillBlocksTruncation(int current) {
+    blocksTruncation = false;
+    return isFreeBelow(retainedSlots) && current >= retainedSlots;
   }
 
   /** Pins the segments needed now; returns their start. */

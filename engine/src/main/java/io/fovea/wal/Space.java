@@ -26,7 +26,7 @@ final class Space {
   private final Log log;
   private final Ring ring;
   private final SegmentSlots slots;
-  private final SegmentRoom room;
+  private final SegmentSpace segmentSpace;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final ArrayDeque<Thread> line = new ArrayDeque<>();
@@ -39,7 +39,7 @@ final class Space {
     this.log = log;
     this.ring = ring;
     this.slots = file.slots();
-    this.room = file.room();
+    this.segmentSpace = file.space();
   }
 
   /** Returns whether a thread waits. */
@@ -51,7 +51,7 @@ final class Space {
   void begin(long bytes) {
     check(bytes);
     if (bytes > 0) {
-      room.requireRoom();
+      segmentSpace.requireSpace();
     }
     log.requireAlive();
     if (bytes > 0 && (waiting > 0 || !ring.take(bytes))) {
@@ -64,7 +64,7 @@ final class Space {
    * undone do not ask.
    */
   boolean hasReserve() {
-    return room.hasReserve();
+    return segmentSpace.hasReserve();
   }
 
   /**
@@ -91,9 +91,9 @@ final class Space {
     return slots.claim(bytes);
   }
 
-  /** Releases a claim; see {@link SegmentRoom#unclaim}. Call {@link #changed} afterwards. */
+  /** Releases a claim; see {@link SegmentSpace#unclaim}. Call {@link #changed} afterwards. */
   void unclaim(long bytes) {
-    room.unclaim(bytes);
+    segmentSpace.unclaim(bytes);
   }
 
   private void check(long bytes) {
@@ -118,23 +118,24 @@ final class Space {
       if (beginning) {
         line.add(self);
       }
-      while (!((beginning ? line.peek() == self : must || room.hasReserve()) && ring.take(bytes))) {
+      while (!((beginning ? line.peek() == self : must || segmentSpace.hasReserve())
+          && ring.take(bytes))) {
         log.requireAlive();
-        StorageFullException full = room.whyFull();
+        StorageFullException full = segmentSpace.whyFull();
         // An operation that can no longer be undone waits without a limit.
-        boolean flushUrgent = abortsWaits && !room.hasReserve();
+        boolean flushUrgent = abortsWaits && !segmentSpace.hasReserve();
         boolean patient =
             must || !beginning && !flushUrgent && System.nanoTime() - since <= PATIENCE_NANOS;
         if (full != null && !patient) {
           throw full;
         }
-        StorageFullException stuck = ends || abortsWaits ? room.whyStuck() : null;
+        StorageFullException stuck = ends || abortsWaits ? segmentSpace.whyBlocked() : null;
         if (stuck != null) {
           throw stuck;
         }
         log.wakeWriter();
-        if (!room.hasReserve()) {
-          room.ask();
+        if (!segmentSpace.hasReserve()) {
+          segmentSpace.ask();
         }
         try {
           changed.awaitNanos(CHECK_NANOS);
@@ -152,7 +153,7 @@ final class Space {
       } finally {
         try {
           if (!left) {
-            leaveAfterAll(beginning, self, taken);
+            retryLeave(beginning, self, taken);
           }
         } finally {
           lock.unlock();
@@ -168,11 +169,11 @@ final class Space {
    * Retries {@link #leave} after it failed, since the first in line blocks all others, and returns
    * the space taken, since the caller does not learn of it.
    */
-  private void leaveAfterAll(boolean beginning, Thread self, long taken) {
+  private void retryLeave(boolean beginning, Thread self, long taken) {
     try {
       leave(beginning, self);
     } finally {
-      ring.giveBack(taken);
+      ring.returnSpace(taken);
     }
   }
 
@@ -185,7 +186,7 @@ final class Space {
 
   /** Returns the ring and file space held by operations, in bytes: exact if none is active. */
   long held() {
-    return ring.unused() + room.claimed();
+    return ring.unused() + segmentSpace.claimed();
   }
 
   /** Notifies waiters that there is more space. */

@@ -7,7 +7,7 @@
  *   LogWriter     groups: gathering, leaders, the sync                  DurabilityWaiters  waits for syncs
  *   --- the file
  *   SegmentFile   moves the writer from segment to segment              SegmentHeader
- *   SegmentSlots  live and free slots, recycling, pins                  SegmentRoom   file space, and waits
+ *   SegmentSlots  live and free slots, recycling, pins                  SegmentSpace   file space, and waits
  *   SegmentPreallocator  makes slots ahead of need                      SlotFile      slots on the device
  *   --- reading
  *   LogReader     end of the log, or damage                             SegmentScan, ReadWindow

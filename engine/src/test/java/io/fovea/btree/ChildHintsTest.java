@@ -75,7 +75,7 @@ class ChildHintsTest {
         a.hintsNone() - b.hintsNone(),
         a.hintsStale() - b.hintsStale(),
         a.hintRepairs() - b.hintRepairs(),
-        a.hintRepairsGivenUp() - b.hintRepairsGivenUp(),
+        a.hintRepairsAbandoned() - b.hintRepairsAbandoned(),
         0,
         0,
         0);
@@ -194,12 +194,12 @@ class ChildHintsTest {
             assertTrue(t.pool.tryExclusive(root, t.tree.rootPid()));
             PoolStats found =
                 since(t, () -> t.pool.findChild(root, version, at, ref, PageRef.frame(ref)));
-            assertEquals(1, found.hintRepairsGivenUp());
+            assertEquals(1, found.hintRepairsAbandoned());
             assertEquals(ref, Mem.getLong(t.pool.pages(), at));
             t.pool.releaseExclusive(root);
             // Free again, but changed: the entry may belong to another child.
             found = since(t, () -> t.pool.findChild(root, version, at, ref, PageRef.frame(ref)));
-            assertEquals(1, found.hintRepairsGivenUp());
+            assertEquals(1, found.hintRepairsAbandoned());
             assertEquals(ref, Mem.getLong(t.pool.pages(), at));
             assertTrue(t.pool.tryShared(root, t.tree.rootPid()));
           });

@@ -112,7 +112,7 @@ class KeyLocationCacheModelTest {
 
     void learn(Op op) {
       p.set(0, 0, op.pid, op.slot, op.found);
-      places.learn(tree, op.hash(), p);
+      places.cache(tree, op.hash(), p);
       if (op.pid == 0 || op.pid >>> pidBits != 0) {
         return; // cannot be stored; the old location stays
       }
@@ -148,7 +148,7 @@ class KeyLocationCacheModelTest {
       p.set(0, 0, 1, 0, false);
       long deadline = System.nanoTime() + 60_000_000_000L;
       for (long tag = 0; places.bytes() == before; tag = tag + 1 & (1 << 10) - 1) {
-        places.learn(tree, tag << TAG_SHIFT | OTHER_SET, p);
+        places.cache(tree, tag << TAG_SHIFT | OTHER_SET, p);
         if (tag == 0) {
           assertTrue(System.nanoTime() < deadline, "it does not grow");
           Waits.sleep(100_000);

@@ -88,7 +88,7 @@ class KeyLocationCacheTest {
     assertEquals(p.pid, pid);
     assertEquals(p.slot, slot);
     if (!right) {
-      places.learn(tree, hash, p);
+      places.cache(tree, hash, p);
     }
     return right;
   }
@@ -186,7 +186,7 @@ class KeyLocationCacheTest {
       assertTrue(!p.found || tree.copyValue(p, value, 0, 48) == 40);
       assertTrue(!p.found || Mem.getLong(value, 0) == k * k);
       if (!right) {
-        places.learn(tree, few, p);
+        places.cache(tree, few, p);
       }
     }
   }
@@ -210,8 +210,8 @@ class KeyLocationCacheTest {
 
   private int arriveAt(KeyLocationCache places, BTree tree, long hash) {
     Position at = new Position();
-    places.approach(tree, hash, at);
-    return places.arrive(tree, key, 0, 8, at, 48);
+    places.predict(tree, hash, at);
+    return places.validate(tree, key, 0, 8, at, 48);
   }
 
   /** Grows during lookups and stores; afterwards all known locations still are. */

@@ -182,7 +182,7 @@ class LeafScanTest {
       assertEquals(5000 + 20 * step, key(third));
       t.put(TestTree.bytes(5000 + 25 * step), new byte[1]);
       assertFalse(scan.stillValid());
-      assertTrue(scan.reloadBehind(third));
+      assertTrue(scan.reloadAfter(third));
       assertEquals(5000 + 25 * step, key(descending ? scan.to() - 1 : scan.from()));
       assertTrue(scan.stillValid());
       t.delete(TestTree.bytes(5000 + 25 * step));

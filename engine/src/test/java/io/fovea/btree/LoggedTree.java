@@ -107,7 +107,7 @@ final class LoggedTree implements AutoCloseable {
       LongList adopted = new LongList();
       LongList released = new LongList();
       session.begin(0);
-      if (tree.mayHoldLong()) {
+      if (tree.mayHaveLongValues()) {
         tree.chain(staging.key, 0, len, position, released);
       }
       boolean isLong = vLen > tree.inlineMax();
@@ -126,7 +126,7 @@ final class LoggedTree implements AutoCloseable {
       int len = staging.key(key);
       LongList released = new LongList();
       session.begin(0);
-      if (tree.mayHoldLong()) {
+      if (tree.mayHaveLongValues()) {
         tree.chain(staging.key, 0, len, position, released);
       }
       append(REMOVE, key, new byte[0], 0, new LongList(), released);

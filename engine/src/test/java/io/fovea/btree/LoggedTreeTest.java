@@ -350,16 +350,20 @@ class LoggedTreeTest {
   @Test
   void longValuesNeedTheirRecord() {
     try (LoggedTree t = new LoggedTree(4096, 128)) {
-      assertFalse(t.tree.mayHoldLong());
+      assertFalse(t.tree.mayHaveLongValues());
       t.put(TestTree.bytes("short"), new byte[10]);
-      assertFalse(t.tree.mayHoldLong());
+      assertFalse(t.tree.mayHaveLongValues());
       t.put(TestTree.bytes("long"), new byte[5000]);
-      assertTrue(t.tree.mayHoldLong());
-      assertTrue(BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid()).mayHoldLong());
+      assertTrue(t.tree.mayHaveLongValues());
+      assertTrue(BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid()).mayHaveLongValues());
       assertTrue(
-          BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid()).valuesUpTo(1025).mayHoldLong());
+          BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid())
+              .valuesUpTo(1025)
+              .mayHaveLongValues());
       assertFalse(
-          BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid()).valuesUpTo(1024).mayHoldLong());
+          BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid())
+              .valuesUpTo(1024)
+              .mayHaveLongValues());
       t.session.begin(0);
       t.session.position(4096, 4128);
       MemorySegment k = t.staging.key;

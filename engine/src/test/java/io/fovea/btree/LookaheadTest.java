@@ -59,10 +59,10 @@ class LookaheadTest {
 
   /** The loop of {@link io.fovea.RowTable#getAll} over deferred keys. */
   private void proceed(BTree tree) {
-    int n = ahead.again(tree, true);
+    int n = ahead.resumeDeferred(tree, true);
     for (int i = 0; i < n; i++) {
       if (!ahead.putAside(i)) {
-        assertTrue(ahead.place(i).found, "key " + ahead.number(i));
+        assertTrue(ahead.hint(i).found, "key " + ahead.number(i));
         found.set(ahead.number(i));
       }
     }
@@ -116,11 +116,11 @@ class LookaheadTest {
       for (int i = 0; i < Lookahead.WIDTH; i++) {
         assertTrue(ahead.putAside(i));
       }
-      if (ahead.asideFull() && from + Lookahead.WIDTH < KEYS) {
+      if (ahead.deferredFull() && from + Lookahead.WIDTH < KEYS) {
         proceed(tree);
       }
     }
-    assertTrue(ahead.asideFull());
+    assertTrue(ahead.deferredFull());
     // Half of the frames available to reads; the other half after the first failures.
     PageReads[] hogs = {new PageReads(), new PageReads()};
     long pid = AllocatorState.FIRST_PID;

@@ -96,7 +96,8 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
         List<Integer> asked = new ArrayList<>();
         for (int slot : full) {
           int g = model.granules[slot];
-          if (directory.lose(directory.home((long) slot * SIZE), MANY) && !asked.contains(g)) {
+          if (directory.countOverwrites(directory.viewOffset((long) slot * SIZE), MANY)
+              && !asked.contains(g)) {
             asked.add(g);
           }
         }
@@ -116,7 +117,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
         assertEquals(granules * SIZE, directory.bytes());
         for (int slot = 0; slot < slots; slot++) {
           long at = (long) slot * SIZE + 64L * random.nextInt(SIZE / 64);
-          long home = directory.home(at);
+          long home = directory.viewOffset(at);
           assertEquals(model.granules[slot], home / SIZE, "slot " + slot);
           assertEquals(at % SIZE, home % SIZE);
           Mem.putLong(directory.view(), home, slot + 1);
@@ -142,7 +143,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     }
     for (int depth = 3; depth <= 6; depth++) {
       for (long at = 0; at < directory.bytes(); at += SIZE) {
-        assertTrue(directory.lose(at, MANY));
+        assertTrue(directory.countOverwrites(at, MANY));
       }
       assertTrue(directory.tick());
       assertEquals((1L << depth) * SIZE, directory.bytes());
@@ -153,7 +154,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
             ~(at % (4L * SIZE)) & ~KeyLocationCache.SEEN, Mem.getLong(directory.area(), at));
       }
     }
-    assertFalse(directory.lose(0, MANY), "it uses all of its memory");
+    assertFalse(directory.countOverwrites(0, MANY), "it uses all of its memory");
     assertFalse(directory.tick());
     directory.close();
   }
@@ -167,13 +168,13 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     ShortcutDirectory directory = new ShortcutDirectory("test", 64L * SIZE, files, budget);
     for (int round = 0; round < 3; round++) {
       for (int g = 0; g < 4; g++) {
-        assertTrue(directory.lose((long) g * SIZE, MANY));
+        assertTrue(directory.countOverwrites((long) g * SIZE, MANY));
       }
       directory.tick();
       assertFalse(directory.tick(), "it is not retried at once");
       for (int slot = 0; slot < 4; slot++) {
         long at = (long) slot * SIZE;
-        assertEquals(at, directory.home(at));
+        assertEquals(at, directory.viewOffset(at));
         Mem.putLong(directory.view(), at, round);
         assertEquals(round, Mem.getLong(directory.area(), at));
       }
@@ -181,11 +182,11 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     assertTrue(files.refusals() > 0);
     files.forgive();
     for (int g = 0; g < 4; g++) {
-      directory.lose((long) g * SIZE, MANY);
+      directory.countOverwrites((long) g * SIZE, MANY);
     }
     assertTrue(directory.tick());
     for (long at = 0; at <= directory.mask() << KeyLocationCache.SET_SHIFT; at += SIZE) {
-      Mem.putLong(directory.view(), directory.home(at), at);
+      Mem.putLong(directory.view(), directory.viewOffset(at), at);
       assertEquals(at, Mem.getLong(directory.area(), at));
     }
     directory.close();
@@ -203,13 +204,13 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     for (int round = 0; round < 200; round++) {
       long slots = (directory.mask() + 1 << KeyLocationCache.SET_SHIFT) / SIZE;
       for (int i = 0; i < 3; i++) {
-        directory.lose(directory.home(random.nextLong(slots) * SIZE), MANY);
+        directory.countOverwrites(directory.viewOffset(random.nextLong(slots) * SIZE), MANY);
       }
       directory.tick();
       assertTrue(few.used() <= few.limit());
       // A granule's own slot maps it, or nothing is stored there; its other slots may be behind.
       for (long at = 0; at <= directory.mask() << KeyLocationCache.SET_SHIFT; at += SIZE) {
-        long home = directory.home(at);
+        long home = directory.viewOffset(at);
         Mem.putLong(directory.view(), home, home + round);
         if (home == at) {
           assertEquals(home + round, Mem.getLong(directory.area(), at), "slot " + at / SIZE);

@@ -94,7 +94,7 @@ class SwizzleModelTest {
     }
     nodes.step(spare, random.nextInt(200), 20, NONE);
     Swizzles.check(t.pool);
-    nodes.giveBack(spare, NONE);
+    nodes.freeSpare(spare, NONE);
     t.freeStrays();
   }
 
@@ -106,7 +106,7 @@ class SwizzleModelTest {
       LongList spare = new LongList();
       nodes.spare(spare, NONE);
       assertTrue(move.lower(spare, NONE));
-      nodes.giveBack(spare, NONE);
+      nodes.freeSpare(spare, NONE);
     }
     Swizzles.check(t.pool);
     assertTrue(move.latch());

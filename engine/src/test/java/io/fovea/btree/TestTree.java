@@ -131,7 +131,7 @@ final class TestTree implements AutoCloseable {
         "upsert");
     assertUndisturbed(() -> tree.valid(position), "the position is that of the change");
     if (remembered) {
-      places.learn(tree, number(len), position);
+      places.cache(tree, number(len), position);
     }
     model.put(key, value);
   }
@@ -230,7 +230,7 @@ final class TestTree implements AutoCloseable {
     boolean right = reader.find(places, tree, number(len), staging.key, 0, len, position, 100);
     assertArrayEquals(model.get(key), read(key), () -> hex(key));
     if (!right) {
-      places.learn(tree, number(len), position);
+      places.cache(tree, number(len), position);
     }
   }
 
@@ -316,8 +316,8 @@ final class TestTree implements AutoCloseable {
 
   /** Frees what a failed read has left. */
   void freeStrays() {
-    tree.freeStrays(LogSession.NONE);
-    assertFalse(tree.hasStrays(), "nothing fails now");
+    tree.freeUnfreedPages(LogSession.NONE);
+    assertFalse(tree.hasUnfreedPages(), "nothing fails now");
   }
 
   TreeVerifier.Report verify() {

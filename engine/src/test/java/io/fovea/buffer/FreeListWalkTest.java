@@ -194,7 +194,7 @@ class FreeListWalkTest {
       mine.add(full.pid(frame));
       full.releaseExclusive(frame);
     }
-    full.promises().promise(log, 30);
+    full.pageReservations().reserve(log, 30);
     for (long pid : mine) {
       full.free(full.fixExclusive(pid), log);
     }

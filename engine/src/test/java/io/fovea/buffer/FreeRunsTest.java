@@ -404,21 +404,21 @@ class FreeRunsTest {
     int got = 0;
     try {
       while (true) {
-        pool.promises().promise(session, 1);
+        pool.pageReservations().reserve(session, 1);
         take(session);
         got++;
       }
     } catch (StorageFullException e) {
       assertTrue(got < free, got + " of " + free);
     }
-    pool.promises().release(session, 0);
+    pool.pageReservations().release(session, 0);
     redo(); // everything dirty is written
     assertEquals(0, device.writesIntoHoles.get());
     device.space.set(20);
     int more = 0;
     try {
       while (true) {
-        pool.promises().promise(session, 1);
+        pool.pageReservations().reserve(session, 1);
         take(session);
         more++;
       }
@@ -426,14 +426,14 @@ class FreeRunsTest {
       assertTrue(more >= 20 && got + more < free, got + " and " + more + " of " + free);
     }
     assertEquals(0, device.space.get());
-    pool.promises().release(session, 0);
+    pool.pageReservations().release(session, 0);
     device.space.set(Long.MAX_VALUE);
     long mark = pool.allocatorState().highWater();
     while (pool.allocatorState().freePages() > 0) {
-      pool.promises().promise(session, 1);
+      pool.pageReservations().reserve(session, 1);
       take(session);
     }
-    pool.promises().release(session, 0);
+    pool.pageReservations().release(session, 0);
     assertTrue(pool.allocatorState().highWater() <= mark + 1, "holes are used first");
     redo();
     assertEquals(0, device.writesIntoHoles.get());
@@ -540,7 +540,7 @@ class FreeRunsTest {
                   case PUNCH -> space.punch(redo, stop);
                   case FREE_PAGES -> space.freePages(pid -> {}, stop);
                   default ->
-                      space.whileStill(
+                      space.whileListStable(
                           "test",
                           waitsFor -> {},
                           () -> {

@@ -146,7 +146,7 @@ class GroupLoaderStressTest {
       int frame = group.frame(i);
       if (frame >= 0) {
         long pid = group.pids[i];
-        long version = pool.glance(frame, pid);
+        long version = pool.optimisticUncounted(frame, pid);
         long base = pool.base(frame);
         long counter = Mem.getLong(pool.pages(), base + COUNTER);
         long mirror = Mem.getLong(pool.pages(), base + MIRROR);

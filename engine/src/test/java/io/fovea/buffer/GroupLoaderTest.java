@@ -128,13 +128,13 @@ class GroupLoaderTest {
       assertEquals(used, FrameHeader.used(pool.frames.headers, group.frame(0)));
     }
     int frame = group.frame(0);
-    assertFalse(pool.glance(frame, pid(2)) == BufferPool.RESTART);
+    assertFalse(pool.optimisticUncounted(frame, pid(2)) == BufferPool.RESTART);
     assertEquals(frame, pool.findQuietly(pid(2)));
     assertFalse(FrameHeader.used(pool.frames.headers, frame), "reading ahead is not a use");
     assertFalse(FrameHeader.used(pool.frames.headers, pool.findQuietly(pid(3))));
     pool.optimistic(frame, pid(2));
     assertTrue(FrameHeader.used(pool.frames.headers, frame));
-    assertEquals(BufferPool.RESTART, pool.glance(frame, pid(5)));
+    assertEquals(BufferPool.RESTART, pool.optimisticUncounted(frame, pid(5)));
     pool.close();
   }
 

@@ -90,6 +90,6 @@ class MemoryPlanTest {
                 MemoryPlan.fit(
                     PoolConfig.of(pageSize, least - 1, kind, replacement, ReadRing.DEPTH)));
     assertEquals(least, e.bytesNeeded());
-    assertEquals(least - 1, e.bytesGiven());
+    assertEquals(least - 1, e.bytesSpecified());
   }
 }

@@ -69,7 +69,7 @@ class PagePromiseTest {
                       int n = 1 + random.nextInt(promises ? 60 : 5);
                       try {
                         if (promises) {
-                          pool.promises().promise(log, n);
+                          pool.pageReservations().reserve(log, n);
                         }
                       } catch (StorageFullException e) {
                         refused.increment();
@@ -80,10 +80,10 @@ class PagePromiseTest {
                         pool.free(pool.fixExclusive(mine.removeLast()), log);
                       }
                       if (promises) {
-                        pool.promises().release(log, random.nextInt(20));
+                        pool.pageReservations().release(log, random.nextInt(20));
                       }
                     }
-                    pool.promises().release(log, 0);
+                    pool.pageReservations().release(log, 0);
                     mine.forEach(pid -> pool.free(pool.fixExclusive(pid), log));
                   }));
     }
@@ -116,7 +116,7 @@ class PagePromiseTest {
       for (int taken = 0; taken < n; ) {
         int frame = pool.allocate(1, PageHeader.LEAF, log);
         if (promised && random.nextInt(4) == 0) {
-          pool.giveBack(frame, log);
+          pool.returnUnused(frame, log);
           if (random.nextInt(4) == 0) {
             taken++;
           }
@@ -149,12 +149,12 @@ class PagePromiseTest {
     }
     LogSession a = LogSession.unlogged();
     LogSession b = LogSession.unlogged();
-    pool.promises().promise(a, 20);
-    pool.promises().promise(a, 10); // its pages count
-    assertThrows(StorageFullException.class, () -> pool.promises().promise(b, 11));
-    pool.promises().promise(b, 10);
+    pool.pageReservations().reserve(a, 20);
+    pool.pageReservations().reserve(a, 10); // its pages count
+    assertThrows(StorageFullException.class, () -> pool.pageReservations().reserve(b, 11));
+    pool.pageReservations().reserve(b, 10);
     assertThrows(StorageFullException.class, () -> allocate(pool, none));
-    pool.promises().release(a, 0);
+    pool.pageReservations().release(a, 0);
     for (int i = 0; i < 20; i++) {
       allocate(pool, none);
     }

@@ -112,7 +112,7 @@ class PagePromoterTest {
       KeyLocationCache places = new KeyLocationCache(KeyLocationCache.BYTES_MIN, 4096);
       int looks = 0;
       for (; frames.pid(away) == p.pid && looks < 100 * 32; looks++) {
-        places.learn(tree, KeyHash.of(tree, key, 0, 8), p);
+        places.cache(tree, KeyHash.of(tree, key, 0, 8), p);
       }
       checkIn(frames, p.pid, home);
       assertTrue(looks > 0);

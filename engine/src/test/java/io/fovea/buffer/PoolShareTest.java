@@ -75,18 +75,18 @@ class PoolShareTest {
     assertEquals(2, takeAll(b, 100));
     // Its fair share is 11, and 3 of these are guaranteed to it.
     b.demand(4, System.nanoTime() + 1_000_000_000);
-    assertEquals(1, a.owed(), "it was refused one");
+    assertEquals(1, a.requested(), "it was refused one");
     assertEquals(1, woken.get());
     a.refund();
-    assertEquals(0, a.owed());
+    assertEquals(0, a.requested());
     assertFalse(a.take(), "the released frame is for the other one");
     assertTrue(b.take());
     for (int i = 0; i < 20; i++) {
       assertFalse(b.take());
     }
     b.demand(100, System.nanoTime() + 2_000_000_000);
-    assertEquals(7, a.owed(), "up to the fair share of the other one, and not below its own");
-    while (a.owed() > 0) {
+    assertEquals(7, a.requested(), "up to the fair share of the other one, and not below its own");
+    while (a.requested() > 0) {
       a.refund();
     }
     assertEquals(7, takeAll(b, 100));
@@ -102,13 +102,14 @@ class PoolShareTest {
     assertFalse(b.take());
     long now = System.nanoTime() + 5_000_000_000L;
     b.demand(100, now);
-    assertEquals(0, a.owed(), "both have their fair share");
+    assertEquals(0, a.requested(), "both have their fair share");
     assertTrue(a.isOwing());
-    assertTrue(a.takeOwedIdle(now) > 0);
+    assertTrue(a.takeRequestedIdle(now) > 0);
     assertFalse(a.isOwing());
     b.take();
     b.demand(100, now + 20_000_000);
-    assertEquals(0, a.takeOwedIdle(now + 30_000_000), "the last round was less than a second ago");
+    assertEquals(
+        0, a.takeRequestedIdle(now + 30_000_000), "the last round was less than a second ago");
   }
 
   /** Steps of several pools by one thread, compared with a model. */

@@ -411,12 +411,12 @@ class ReplacementTest {
     assertEquals(preferred, new PagePromoter(frames).promote(hot, frame, preferred));
     FrameHeader.setUsed(frames.headers, preferred, false);
     FrameHeader.setUsed(frames.headers, frame, false);
-    assertFalse(frames.expendable(preferred));
+    assertFalse(frames.mayBeDisplaced(preferred));
     // The frame that it left is free, or has a page without credit.
     frames.policy.left(preferred);
     bring(frames, replacement, 5000);
     FrameHeader.setUsed(frames.headers, preferred, false);
-    assertFalse(frames.expendable(preferred), "not visited yet");
+    assertFalse(frames.mayBeDisplaced(preferred), "not visited yet");
   }
 
   @Test

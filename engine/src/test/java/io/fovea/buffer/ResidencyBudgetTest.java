@@ -106,7 +106,9 @@ class ResidencyBudgetTest {
     int size = kind == Replacement.SAMPLING ? 512 : 64;
     BufferPool pool = open(kind, size);
     ResidencyBudget residencyBudget = rights(pool);
-    assertTrue(residencyBudget.together() >= size / 32, residencyBudget.together() + " pages");
+    assertTrue(
+        residencyBudget.evictionBatchSize() >= size / 32,
+        residencyBudget.evictionBatchSize() + " pages");
     long[] pids = pages(pool, 5 * size);
     pool.flushAll();
     // Headers, the write buffer, and pages that the system counts twice because they move: it

@@ -173,7 +173,9 @@ class ResidencyTest {
   @Test
   void noneIsLostWherePagesLeaveTogether() throws Exception {
     Frames frames = frames(Translation.VIRTUAL, 512);
-    assertTrue(frames.residency.together() >= 16, frames.residency.together() + " pages");
+    assertTrue(
+        frames.residency.evictionBatchSize() >= 16,
+        frames.residency.evictionBatchSize() + " pages");
     noneIsLost(frames, 4 * 512);
   }
 
@@ -247,15 +249,16 @@ class ResidencyTest {
   }
 
   /**
-   * One miss of {@link Residency#together} evicts, and for all the pages that the others evict: one
-   * call for all of them, or one for each if the system has no other, or another is not wanted.
+   * One miss of {@link Residency#evictionBatchSize} evicts, and for all the pages that the others
+   * evict: one call for all of them, or one for each if the system has no other, or another is not
+   * wanted.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void missesShareACall(boolean oneByOne) {
     Frames frames = full(oneByOne);
     ResidencyBudget residencyBudget = (ResidencyBudget) frames.residency;
-    int together = residencyBudget.together();
+    int together = residencyBudget.evictionBatchSize();
     assertEquals(ResidencyBudget.TOGETHER, together);
     int n = residencyBudget.capacity();
     boolean one = !oneByOne && new DropList(frames.region, 1).together();

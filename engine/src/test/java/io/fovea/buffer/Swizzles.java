@@ -46,6 +46,7 @@ public final class Swizzles {
 
   /** The number of victims that stayed, because of a child or their parent's latch. */
   public static long stayed(BufferPool pool) {
-    return pool.frames.counters.staysForChildren.sum() + pool.frames.counters.staysForParent.sum();
+    return pool.frames.counters.retainedForChildren.sum()
+        + pool.frames.counters.retainedForParent.sum();
   }
 }

@@ -254,7 +254,7 @@ class SwizzlingTest {
     int to = pool.fixExclusive(other);
     Mem.putLong(pool.pages(), at(to, 0), Mem.getLong(pool.pages(), at(from, 1)));
     Mem.putShort(pool.pages(), pool.base(from) + PageRef.COUNT, (short) 0);
-    pool.swizzling().adopt(to);
+    pool.swizzling().setParent(to);
     pool.releaseExclusive(to);
     pool.releaseExclusive(from);
     assertEquals(from + 1, link(one));
@@ -294,7 +294,7 @@ class SwizzlingTest {
   void aForsakenPageNamesNoChild() {
     descend(parent, 0);
     int latched = pool.fixExclusive(parent);
-    pool.swizzling().forsake(latched);
+    pool.swizzling().clearReferences(latched);
     pool.releaseExclusive(latched);
     assertEquals(one, word(parent, 0));
     assertEquals(0, link(one));

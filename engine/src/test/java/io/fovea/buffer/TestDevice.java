@@ -149,7 +149,7 @@ final class TestDevice implements BlockDevice {
   }
 
   @Override
-  public void endLent() {
+  public void reapReadRings() {
     looks.incrementAndGet();
   }
 

@@ -46,7 +46,7 @@ class BrokenStepsTest {
   private static final long ABOVE = Keys.grave(9);
   private static final long OTHER = Keys.grave(20);
 
-  private static final FaultInjection CARELESS = FaultInjection.without(Step.LOCKS_OF_OTHERS);
+  private static final FaultInjection CARELESS = FaultInjection.without(Step.FOREIGN_LOCKS);
 
   private static Checker.Report play(FaultInjection faults, Consumer<Script> script) {
     return play(Setup.usual("script").faults(faults), script);
@@ -116,7 +116,10 @@ class BrokenStepsTest {
   @Test
   void noSecondCheckOfTheSuccessor() {
     finds(
-        "noSecondCheckOfTheSuccessor", Step.SECOND_LOOK, BrokenStepsTest::splitGap, Kind.G_SINGLE);
+        "noSecondCheckOfTheSuccessor",
+        Step.SUCCESSOR_RECHECK,
+        BrokenStepsTest::splitGap,
+        Kind.G_SINGLE);
   }
 
   /** The gap below {@code ABOVE} is split after it was found and before it is locked. */
@@ -150,7 +153,7 @@ class BrokenStepsTest {
       long low = Keys.grave(100 + 30L * gap);
       Consumer<Script> script = s -> gapBetweenLeaves(s, low);
       play(FaultInjection.NONE, script).requireClean("complete engine, the gap above " + low);
-      found.addAll(play(FaultInjection.without(Step.LEAF_OF_THE_GAP), script).anomalies());
+      found.addAll(play(FaultInjection.without(Step.GAP_LEAF), script).anomalies());
     }
     assertTrue(found.stream().anyMatch(a -> a.kind() == Kind.G_SINGLE), () -> "found " + found);
     SoakReport.line(
@@ -191,7 +194,7 @@ class BrokenStepsTest {
   void anyKeyAboveAGapInsteadOfOneInIt() {
     finds(
         "anyKeyAboveAGapInsteadOfOneInIt",
-        Step.END_OF_THE_GAP,
+        Step.GAP_END,
         BrokenStepsTest::gapAboveTheNext,
         Kind.G_SINGLE);
   }
@@ -213,7 +216,7 @@ class BrokenStepsTest {
   void blindWritesThatLockAnotherItem() {
     finds(
         "blindWritesThatLockAnotherItem",
-        Step.ITEM_OF_A_BLIND_WRITE,
+        Step.BLIND_WRITE_ITEM,
         BrokenStepsTest::absentKeyIsInserted,
         Kind.G_SINGLE);
   }
@@ -236,10 +239,7 @@ class BrokenStepsTest {
   @Test
   void readsThatIgnoreLocks() {
     finds(
-        "readsThatIgnoreLocks",
-        Step.LOCKS_OF_OTHERS,
-        BrokenStepsTest::halfOfACommit,
-        Kind.G_SINGLE);
+        "readsThatIgnoreLocks", Step.FOREIGN_LOCKS, BrokenStepsTest::halfOfACommit, Kind.G_SINGLE);
   }
 
   /** One of two changes is in the pages. */
@@ -269,7 +269,10 @@ class BrokenStepsTest {
   @Test
   void commitsThatIgnoreSnapshots() {
     finds(
-        "commitsThatIgnoreSnapshots", Step.MOMENT, BrokenStepsTest::commitInThePast, Kind.G2_ITEM);
+        "commitsThatIgnoreSnapshots",
+        Step.QUIESCENT_POINT,
+        BrokenStepsTest::commitInThePast,
+        Kind.G2_ITEM);
   }
 
   /** A transaction whose read was overwritten, and that may still commit before that write. */
@@ -315,7 +318,8 @@ class BrokenStepsTest {
         Consumer<Script> script = s -> keyDeletedBetweenBatches(s, goes);
         play(exact, script).requireClean("complete engine, " + goes + " is deleted");
         found.addAll(
-            play(exact.faults(FaultInjection.without(Step.UPPER_LOOK)), script).anomalies());
+            play(exact.faults(FaultInjection.without(Step.UPPER_ITEM_RECHECK)), script)
+                .anomalies());
       }
     }
     assertTrue(found.stream().anyMatch(a -> a.kind() == Kind.G_SINGLE), () -> "found " + found);
@@ -389,7 +393,7 @@ class BrokenStepsTest {
   void lookupsThatTrustAnEntry() {
     finds(
         "lookupsThatTrustAnEntry",
-        Step.KEY_OF_THE_RECORD,
+        Step.RECORD_KEY,
         BrokenStepsTest::ownMoveIsMissed,
         Kind.IMPOSSIBLE_READ);
   }
@@ -409,7 +413,7 @@ class BrokenStepsTest {
   void lookupsThatDoNotReadAMissingEntry() {
     finds(
         "lookupsThatDoNotReadAMissingEntry",
-        Step.READ_OF_NO_ENTRY,
+        Step.MISSING_ENTRY_READ,
         BrokenStepsTest::entryIsInserted,
         Kind.G_SINGLE);
   }
@@ -442,7 +446,7 @@ class BrokenStepsTest {
   void leavesThatAreNotValidated() {
     findsByLeaves(
         "leavesThatAreNotValidated",
-        Step.VERSIONS_OF_LEAVES,
+        Step.LEAF_VERSIONS,
         BrokenStepsTest::leafIsChanged,
         Kind.G_SINGLE);
   }
@@ -461,7 +465,7 @@ class BrokenStepsTest {
   void scansByLeavesThatDoNotWaitForCommits() {
     findsByLeaves(
         "scansByLeavesThatDoNotWaitForCommits",
-        Step.COMMITS_INSIDE,
+        Step.COMMITS_IN_GATE,
         BrokenStepsTest::leafWithHalfOfACommit,
         Kind.G_SINGLE);
   }
@@ -475,7 +479,7 @@ class BrokenStepsTest {
   void singleReadsThatAreNotRegistered() {
     findsByLeaves(
         "singleReadsThatAreNotRegistered",
-        Step.ENTRY_OF_A_LONE_READ,
+        Step.SINGLE_READ_ENTRY,
         BrokenStepsTest::secondRead,
         Kind.G_SINGLE);
   }
@@ -494,7 +498,7 @@ class BrokenStepsTest {
   void commitsThatIgnoreScanTimestamps() {
     findsByLeaves(
         "commitsThatIgnoreScanTimestamps",
-        Step.MARK_OF_SCANS,
+        Step.SCAN_TIMESTAMP,
         BrokenStepsTest::commitBeforeAScan,
         Kind.G2);
   }
@@ -600,26 +604,26 @@ class BrokenStepsTest {
   /** Steps whose omission random load detects within some rounds; the others need the long form. */
   private static final Set<Step> SOON =
       EnumSet.of(
-          Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY, Step.WORDS_BEFORE_COPIES);
+          Step.VALIDATION, Step.FOREIGN_LOCKS, Step.MISSING_ENTRY_READ, Step.WORDS_BEFORE_COPIES);
 
   /**
    * Excludes the two steps of the log, which {@code BrokenTest} and {@code InFlightGroupsTest}
    * test; the steps of scans by leaves and of single reads, which were not tried at random; and
-   * steps whose omission random load detects rarely or never: ITEM_OF_A_BLIND_WRITE, SECOND_LOOK,
-   * LEAF_OF_THE_GAP and UPPER_LOOK.
+   * steps whose omission random load detects rarely or never: BLIND_WRITE_ITEM, SUCCESSOR_RECHECK,
+   * GAP_LEAF and UPPER_ITEM_RECHECK.
    */
   @ParameterizedTest
   @EnumSource(
       mode = EnumSource.Mode.EXCLUDE,
       names = {
-        "SECOND_LOOK",
-        "LEAF_OF_THE_GAP",
-        "ITEM_OF_A_BLIND_WRITE",
-        "UPPER_LOOK",
-        "MARK_OF_SCANS",
-        "COMMITS_INSIDE",
-        "VERSIONS_OF_LEAVES",
-        "ENTRY_OF_A_LONE_READ",
+        "SUCCESSOR_RECHECK",
+        "GAP_LEAF",
+        "BLIND_WRITE_ITEM",
+        "UPPER_ITEM_RECHECK",
+        "SCAN_TIMESTAMP",
+        "COMMITS_IN_GATE",
+        "LEAF_VERSIONS",
+        "SINGLE_READ_ENTRY",
         "LOG_BEFORE_PAGE",
         "GROUPS_IN_ORDER"
       })

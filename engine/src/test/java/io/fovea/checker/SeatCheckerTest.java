@@ -182,7 +182,7 @@ class SeatCheckerTest {
 
   /** Random load detects the omission of each of these steps within some rounds. */
   @ParameterizedTest
-  @EnumSource(names = {"VALIDATION", "READ_OF_NO_ENTRY"})
+  @EnumSource(names = {"VALIDATION", "MISSING_ENTRY_READ"})
   void isFoundAtRandom(Step broken) throws InterruptedException {
     Quiet.please();
     Setup setup = Setup.usual("broken").faults(FaultInjection.without(broken));

@@ -290,7 +290,7 @@ final class ApiCalls {
           }
           on.sequence.next(20);
           on.sequence.peek();
-          on.sequence.left();
+          on.sequence.remaining();
           on.sequence.skipTo(1_000);
         });
     CALLS.put(
@@ -323,7 +323,7 @@ final class ApiCalls {
         on -> {
           try (Transaction tx = on.db.begin()) {
             transfer(on.accounts, tx, 3, 4);
-            tx.commitAhead().await();
+            tx.commitPipelined().await();
           }
           try (Transaction tx = on.db.begin()) {
             transfer(on.accounts, tx, 3, 4);

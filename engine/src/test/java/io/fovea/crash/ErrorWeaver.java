@@ -50,6 +50,7 @@ final class ErrorWeaver extends WeavingLoader {
           "endActive",
           "ended", // of a read: on a thread of the device, with its own stack
           "passed", // of the commit gate
+          "groupBecameDurable",
           "unlatch", // of a walk of the free list
           "unlock",
           "unlockBoth",
@@ -59,7 +60,7 @@ final class ErrorWeaver extends WeavingLoader {
           "moveEnds",
           "resume",
           "brokenOff",
-          "spoil",
+          "stopAndRelease",
           "stop");
 
   /**
@@ -68,7 +69,22 @@ final class ErrorWeaver extends WeavingLoader {
    * Calls within them do.
    */
   private static final Set<String> TAKES_OVER =
-      Set.of("free", "push", "giveBack", "unclaim", "putBack", "endAll", "drop", "dropAll");
+      Set.of(
+          "free",
+          "push",
+          "releaseAll", // of an opening that failed
+          "releaseBorrowed",
+          "releaseObjects",
+          "releaseResources",
+          "freeSpare",
+          "returnUnused",
+          "returnGrant",
+          "returnSpace",
+          "unclaim",
+          "putBack",
+          "endAll",
+          "drop",
+          "dropAll");
 
   /** Classes and methods that try to acquire, and return whether they did. */
   private static final Map<String, Set<String>> TRIES =

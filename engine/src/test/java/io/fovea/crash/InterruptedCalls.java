@@ -161,7 +161,7 @@ public final class InterruptedCalls {
           try (Transaction tx = c.db.begin()) {
             c.bytes().put(tx, key(8), new byte[9000]);
             c.bytes().get(tx, key(9));
-            tx.commitAhead().await();
+            tx.commitPipelined().await();
           }
         });
     open(

@@ -448,7 +448,7 @@ final class Life {
           continue;
         }
         if (hand.random.nextBoolean()) {
-          tx.commitAhead().await();
+          tx.commitPipelined().await();
         } else {
           tx.commit();
         }

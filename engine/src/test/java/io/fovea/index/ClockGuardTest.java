@@ -17,7 +17,7 @@ class ClockGuardTest {
   }
 
   private long ask(ClockGuard guard, long ahead) {
-    return guard.believed(millis + ahead, millis, "t");
+    return guard.trusted(millis + ahead, millis, "t");
   }
 
   @Test
@@ -46,9 +46,9 @@ class ClockGuardTest {
   void rejectsAnInitialClockAheadOfTheRows() {
     ClockGuard guard = guard();
     long newest = millis;
-    assertEquals(newest, guard.believed(millis + YEARS, newest, "t"));
-    assertEquals(millis + YEARS, guard().believed(millis + YEARS, 0, "t"), "no row is lost");
-    assertEquals(5, guard().believed(5, newest, "t"));
+    assertEquals(newest, guard.trusted(millis + YEARS, newest, "t"));
+    assertEquals(millis + YEARS, guard().trusted(millis + YEARS, 0, "t"), "no row is lost");
+    assertEquals(5, guard().trusted(5, newest, "t"));
   }
 
   /** A jump shorter than the hold advances the time by at most a step. */

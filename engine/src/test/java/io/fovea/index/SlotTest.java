@@ -30,9 +30,9 @@ class SlotTest {
     statementContext.release();
     assertThrows(AssertionError.class, statementContext::release);
     assertThrows(AssertionError.class, statementContext::enter);
-    assertFalse(statementContext.isMine());
+    assertFalse(statementContext.isOwnedByCurrentThread());
     assertTrue(statementContext.claim());
-    assertTrue(statementContext.isMine());
+    assertTrue(statementContext.isOwnedByCurrentThread());
   }
 
   @Test
@@ -41,12 +41,12 @@ class SlotTest {
     MemorySegment one = statementContext.take(600);
     MemorySegment other = statementContext.take(600);
     assertNotEquals(one.address(), other.address());
-    statementContext.give(one);
-    assertThrows(AssertionError.class, () -> statementContext.give(one));
+    statementContext.releaseBlock(one);
+    assertThrows(AssertionError.class, () -> statementContext.releaseBlock(one));
     assertEquals(one.address(), statementContext.take(600).address());
     assertTrue(statementContext.enter());
     statementContext.release();
-    assertThrows(AssertionError.class, () -> statementContext.give(other));
+    assertThrows(AssertionError.class, () -> statementContext.releaseBlock(other));
   }
 
   @Test
@@ -54,7 +54,7 @@ class SlotTest {
     assertTrue(statementContext.claim());
     MemorySegment block = statementContext.take(600);
     Mem.putLong(block, 0, 1);
-    statementContext.give(block);
+    statementContext.releaseBlock(block);
     assertNotEquals(1, Mem.getLong(block, 0));
     Mem.putLong(block, 0, 1);
     assertThrows(AssertionError.class, () -> statementContext.take(600));

@@ -123,7 +123,7 @@ class DeviceFileTest {
     }
 
     @Override
-    public boolean giveUpDirect() {
+    public boolean disableDirect() {
       direct = false;
       fd = 2;
       return true;

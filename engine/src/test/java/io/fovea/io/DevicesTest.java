@@ -109,7 +109,7 @@ class DevicesTest {
       assertEquals(Errno.ENOSPC, batch.error(1));
       assertEquals(Errno.ECANCELED, batch.error(2));
       StorageFullException e = assertThrows(StorageFullException.class, batch::throwIfFailed);
-      assertEquals(2 * BLOCK, e.bytesWanted());
+      assertEquals(2 * BLOCK, e.bytesRequested());
       assertEquals(2, device.stats().errors(IoOp.WRITE));
       // A device file cannot be truncated.
       assertThrows(StorageException.class, () -> device.resize(BLOCK));

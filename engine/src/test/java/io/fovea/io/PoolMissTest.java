@@ -84,8 +84,8 @@ class PoolMissTest {
     }
 
     @Override
-    public boolean giveUpDirect() {
-      return below.giveUpDirect();
+    public boolean disableDirect() {
+      return below.disableDirect();
     }
 
     @Override

@@ -66,7 +66,7 @@ class ReadRingTest {
 
   private ReadRing lend() {
     Arrays.fill(ends, NOT_ENDED);
-    ReadRing ring = device.lend((slot, errno) -> ends[slot] = errno);
+    ReadRing ring = device.acquireReadRing((slot, errno) -> ends[slot] = errno);
     assertNotNull(ring);
     return ring;
   }
@@ -90,7 +90,7 @@ class ReadRingTest {
     while (Arrays.stream(slots).anyMatch(slot -> ends[slot] == NOT_ENDED)) {
       ring.drive(true);
     }
-    ring.giveBack();
+    ring.releaseBorrowed();
     for (int slot : slots) {
       assertEquals(0, ends[slot]);
     }
@@ -106,10 +106,10 @@ class ReadRingTest {
   @Test
   void aReturnedRingIsNotUsed() {
     ReadRing ring = lend();
-    ring.giveBack();
+    ring.releaseBorrowed();
     assertThrows(AssertionError.class, () -> ring.read(0, 0, memory, 0, BLOCK));
     assertThrows(AssertionError.class, () -> ring.drive(false));
-    assertThrows(AssertionError.class, ring::giveBack);
+    assertThrows(AssertionError.class, ring::releaseBorrowed);
   }
 
   @Test
@@ -151,7 +151,7 @@ class ReadRingTest {
       assertEquals(0, ends[1]);
       assertEquals(block + 1, Mem.getLong(memory, 0));
     }
-    ring.giveBack();
+    ring.releaseBorrowed();
   }
 
   @Test
@@ -159,7 +159,7 @@ class ReadRingTest {
     raw.broken = true;
     assertThrows(IllegalStateException.class, this::lend);
     raw.broken = false;
-    lend().giveBack();
+    lend().releaseBorrowed();
   }
 
   @Test
@@ -174,13 +174,13 @@ class ReadRingTest {
     // later reads, too
     Arrays.fill(ends, NOT_ENDED);
     read(ring);
-    device.endLent();
+    device.reapReadRings();
     ring.drive(false);
     assertArrayEquals(failed, ends);
-    ring.giveBack();
+    ring.releaseBorrowed();
     raw.broken = false;
     ReadRing next = lend();
     assertNotSame(ring, next);
-    next.giveBack();
+    next.releaseBorrowed();
   }
 }

@@ -80,8 +80,8 @@ class RingPollerTest {
     }
 
     @Override
-    public boolean giveUpDirect() {
-      return real.giveUpDirect();
+    public boolean disableDirect() {
+      return real.disableDirect();
     }
 
     @Override
@@ -118,7 +118,7 @@ class RingPollerTest {
     }
 
     @Override
-    public boolean giveUpDirect() {
+    public boolean disableDirect() {
       direct = false;
       return true;
     }

@@ -36,8 +36,8 @@ class BlocksTest {
   void aBlockIsReleasedOnce() {
     for (long bytes : new long[] {256, 8 << 10, 16 << 20}) {
       MemorySegment block = blocks.take(bytes);
-      blocks.give(block);
-      assertThrows(AssertionError.class, () -> blocks.give(block));
+      blocks.release(block);
+      assertThrows(AssertionError.class, () -> blocks.release(block));
       MemorySegment again = blocks.take(bytes);
       assertEquals(block.address(), again.address());
       assertNotEquals(again.address(), blocks.take(bytes).address());
@@ -48,7 +48,7 @@ class BlocksTest {
   void detectsAWriteAfterRelease() {
     MemorySegment block = blocks.take(4096);
     Mem.putLong(block, 0, 1);
-    blocks.give(block);
+    blocks.release(block);
     assertNotEquals(1, Mem.getLong(block, 0), "the contents remain");
     Mem.putLong(block, 8, 1);
     assertThrows(AssertionError.class, () -> blocks.take(4096));
@@ -91,17 +91,17 @@ class BlocksTest {
         long value = marks.remove(block);
         assertEquals(value, Mem.getLong(block, 0));
         assertEquals(value, Mem.getLong(block, block.byteSize() - 8));
-        blocks.give(block);
+        blocks.release(block);
       }
     }
-    mine.forEach(blocks::give);
+    mine.forEach(blocks::release);
   }
 
   @Test
   void releasedBlocksAreReused() {
     for (long bytes : new long[] {1, 256, 257, 40_000, 1 << 20, 3 << 20}) {
       MemorySegment first = blocks.take(bytes);
-      blocks.give(first);
+      blocks.release(first);
       assertEquals(first.address(), blocks.take(bytes).address(), bytes + " bytes");
     }
   }
@@ -116,7 +116,7 @@ class BlocksTest {
       many.add(block);
     }
     assertEquals(40 << 20, blocks.bytes());
-    many.forEach(blocks::give);
+    many.forEach(blocks::release);
     assertEquals(0, blocks.bytesUsed());
     assertTrue(blocks.bytes() <= Blocks.KEPT_BYTES, "kept: " + blocks.bytes());
     long zeros =
@@ -131,14 +131,14 @@ class BlocksTest {
     blocks.close();
     assertThrows(DatabaseClosedException.class, () -> blocks.take(1));
     assertEquals(0, Mem.getLong(block, 0));
-    blocks.give(block);
+    blocks.release(block);
     assertEquals(0, blocks.bytes());
   }
 
   @Test
   void noneHasNoMemory() {
     assertEquals(0, Blocks.NONE.byteSize());
-    blocks.give(Blocks.NONE);
+    blocks.release(Blocks.NONE);
     MemorySegment block = blocks.exchange(Blocks.NONE, 10);
     assertFalse(block.byteSize() == 0);
   }
@@ -151,7 +151,7 @@ class BlocksTest {
       MemorySegment block = some.take(bytes);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       some.lock();
-      Thread giver = Thread.ofVirtual().unstarted(() -> some.give(block));
+      Thread giver = Thread.ofVirtual().unstarted(() -> some.release(block));
       giver.setUncaughtExceptionHandler((t, e) -> failure.set(e));
       giver.start();
       // It has seen an open state, and sleeps only at the lock.
@@ -163,7 +163,7 @@ class BlocksTest {
       giver.join();
       assertNull(failure.get());
       assertEquals(0, some.bytes());
-      some.give(block);
+      some.release(block);
       some.close();
     }
   }

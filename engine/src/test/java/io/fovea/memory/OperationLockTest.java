@@ -50,7 +50,7 @@ class OperationLockTest {
     lock.lock("go on", waitsFor -> {});
     lock.lock("go on once more", waitsFor -> {});
     lock.unlock();
-    assertTrue(lock.isMine());
+    assertTrue(lock.isHeldByCurrentThread());
     assertTrue(lock.toString().contains("'go on'"));
     lock.unlock();
     assertFalse(lock.isLocked());

@@ -36,7 +36,7 @@ public final class LockOrderAgent {
   /** Methods that begin to wait, by class and method, and what for. */
   private static final Map<String, String> WAITS =
       Map.of(
-          "io/fovea/recovery/Checkpointer.awaitRoom", "Checkpointer.awaitRoom",
+          "io/fovea/recovery/Checkpointer.awaitLogSpace", "Checkpointer.awaitLogSpace",
           "io/fovea/recovery/Checkpointer.checkpoint", "Checkpointer.checkpoint",
           "io/fovea/txn/Admission.enter", "Admission.enter",
           "io/fovea/txn/TxEngine.beginAlone", "Admission.enter",
@@ -48,7 +48,7 @@ public final class LockOrderAgent {
   /** Methods at whose end something is held. */
   private static final Map<String, String> HOLDS =
       Map.of(
-          "io/fovea/wal/LogSession.begin", "Checkpointer.awaitRoom",
+          "io/fovea/wal/LogSession.begin", "Checkpointer.awaitLogSpace",
           "io/fovea/txn/Tx.start", "Admission.enter");
 
   private static final CodeSource TESTS =

@@ -123,16 +123,16 @@ class LockOrderTest {
     ranks();
     LockOrder.forget();
     Object schema = new Object();
-    LockOrder.waits("Checkpointer.awaitRoom");
+    LockOrder.waits("Checkpointer.awaitLogSpace");
     LockOrder.took(schema, "SchemaChanges.lock");
     LockOrder.check(schema, "SchemaChanges.lock", false); // reentrant
     LockOrder.waits("Log.awaitDurable");
     assertNull(LockOrder.poll());
-    LockOrder.waits("Checkpointer.awaitRoom");
+    LockOrder.waits("Checkpointer.awaitLogSpace");
     LockOrder.left(schema);
     AssertionError found = LockOrder.poll();
     assertNotNull(found);
-    assertTrue(String.valueOf(found.getMessage()).contains("Checkpointer.awaitRoom"));
+    assertTrue(String.valueOf(found.getMessage()).contains("Checkpointer.awaitLogSpace"));
     LockOrder.forget();
   }
 

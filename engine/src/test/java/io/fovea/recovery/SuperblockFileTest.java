@@ -139,7 +139,7 @@ class SuperblockFileTest {
       disk.flip("db", at, 1);
     }
     assertThrows(CorruptionException.class, f::read);
-    assertThrows(CorruptionException.class, f::readBeside, "the damage persists");
+    assertThrows(CorruptionException.class, f::readForeign, "the damage persists");
     long[] left = {5};
     disk.onOperation(
         n -> {
@@ -149,7 +149,7 @@ class SuperblockFileTest {
             }
           }
         });
-    assertEquals(second, f.readBeside());
+    assertEquals(second, f.readForeign());
     assertTrue(left[0] <= 0);
   }
 

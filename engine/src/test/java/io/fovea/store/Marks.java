@@ -14,8 +14,8 @@ public final class Marks {
     store.hooks =
         new SchemaHooks() {
           @Override
-          public void freeStrays() {
-            hooks.freeStrays();
+          public void freeUnfreedPages() {
+            hooks.freeUnfreedPages();
           }
 
           @Override

@@ -22,7 +22,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** If the kernel refuses a shortcut directory, the cache is flat and a warning is logged. */
 @Isolated("it listens to the log")
 class PlacesFallbackTest {
-  private static final String LINE = "the places of records have no shortcut, and are flat. ";
+  private static final String LINE =
+      "the key location cache has the layout FLAT, since SHORTCUT is not possible. ";
 
   private static List<String> logged(Runnable work) {
     return Logged.warnings(work).stream().filter(line -> line.contains(LINE)).toList();

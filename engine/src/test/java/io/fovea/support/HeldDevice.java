@@ -163,7 +163,7 @@ public final class HeldDevice extends AbstractBlockDevice {
   }
 
   @Override
-  public @Nullable ReadRing lend(IoBatch.Completion completion) {
+  public @Nullable ReadRing acquireReadRing(IoBatch.Completion completion) {
     lending.run();
     return null;
   }

@@ -26,7 +26,7 @@ public final class ThreadStarts implements AutoCloseable {
     this.fails = fails;
     ALL.add(this);
     Threads.onStart(name -> passed(name, false));
-    Threads.onTurn(name -> passed(name, true));
+    Threads.onIteration(name -> passed(name, true));
   }
 
   /**

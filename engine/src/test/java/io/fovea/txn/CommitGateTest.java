@@ -55,7 +55,7 @@ class CommitGateTest {
     long[] seen = new long[THREADS];
     try {
       for (int n = 0; n < MOMENTS; n++) {
-        long before = gate.moments();
+        long before = gate.pointCounter();
         gate.atQuiescentPoint(
             () -> {
               for (int i = 0; i < THREADS; i++) {
@@ -66,7 +66,7 @@ class CommitGateTest {
             },
             LONG,
             () -> {});
-        assertEquals(before + 2, gate.moments()); // odd meanwhile
+        assertEquals(before + 2, gate.pointCounter()); // odd meanwhile
       }
     } finally {
       stop = true;

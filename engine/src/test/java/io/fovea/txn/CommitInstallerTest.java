@@ -161,7 +161,7 @@ class CommitInstallerTest {
       TxConfig config =
           Records.with(
               Configs.contexts(8),
-              "placesRemembered",
+              "keepsLocations",
               placed,
               "protocol",
               protocol,
@@ -391,12 +391,12 @@ class CommitInstallerTest {
   void theSecondCheckDetectsASplitGap(boolean inOneLeaf) {
     assertFalse(aGapIsSplit(FaultInjection.NONE, inOneLeaf));
     // The test can fail.
-    assertTrue(aGapIsSplit(FaultInjection.without(Step.SECOND_LOOK), inOneLeaf));
+    assertTrue(aGapIsSplit(FaultInjection.without(Step.SUCCESSOR_RECHECK), inOneLeaf));
   }
 
   @Test
   void theVersionOfAnotherLeafIsNoSecondCheck() {
-    FaultInjection skipsLockCheck = FaultInjection.without(Step.LEAF_OF_THE_GAP);
+    FaultInjection skipsLockCheck = FaultInjection.without(Step.GAP_LEAF);
     assertTrue(aGapIsSplit(skipsLockCheck, false));
     assertFalse(aGapIsSplit(skipsLockCheck, true), "within a leaf the version is enough");
   }
@@ -414,7 +414,8 @@ class CommitInstallerTest {
             return null;
           });
       TxStats after = f.engine.stats();
-      assertEquals(2, after.placesTried() - before.placesTried(), "the successor, and the install");
+      assertEquals(
+          2, after.positionHints() - before.positionHints(), "the successor, and the install");
     }
   }
 }

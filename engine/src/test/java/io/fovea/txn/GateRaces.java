@@ -12,7 +12,7 @@ import org.openjdk.jcstress.infra.results.ZZ_Result;
 /** jcstress: commits against quiescent points and scans by leaves. Run by {@code RacesTest}. */
 final class GateRaces {
   private static final long NOBODY_WAITS = 60_000_000_000L;
-  private static final long TREE = ScanMarks.bit(3);
+  private static final long TREE = ScanTimestamps.bit(3);
 
   private GateRaces() {}
 
@@ -57,7 +57,7 @@ final class GateRaces {
   @Outcome(expect = Expect.FORBIDDEN, desc = "both miss each other")
   public static class CommitAgainstScan {
     private final CommitGate gate = new CommitGate(1);
-    private final ScanMarks marks = new ScanMarks();
+    private final ScanTimestamps marks = new ScanTimestamps();
 
     @Actor
     public void commit(JZ_Result r) {
@@ -83,7 +83,7 @@ final class GateRaces {
   @Outcome(expect = Expect.FORBIDDEN, desc = "both miss each other")
   public static class CommitAgainstTwoScans {
     private final CommitGate gate = new CommitGate(1);
-    private final ScanMarks marks = new ScanMarks();
+    private final ScanTimestamps marks = new ScanTimestamps();
 
     @Actor
     public void other() {

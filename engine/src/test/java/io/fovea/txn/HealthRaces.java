@@ -59,7 +59,7 @@ public final class HealthRaces {
 
     @Arbiter
     void after(ZZZ_Result r) {
-      r.r1 = health.leftPagesWhole();
+      r.r1 = health.pagesAreConsistent();
       r.r2 = health.poison() != null;
       r.r3 = health.halted();
     }

@@ -285,7 +285,7 @@ class PessimisticTest {
         } else {
           assertNull(refused);
           assertFalse(p.tx.readsValid());
-          assertTrue(next.awaitTurn(1));
+          assertTrue(next.awaitTicket(1));
         }
         var late = assertThrows(TransactionAbortedException.class, p::commit);
         assertEquals(AbortCause.TIMEOUT, late.abortCause());
@@ -310,7 +310,7 @@ class PessimisticTest {
         while (System.nanoTime() - began <= 2 * limit) {
           Thread.onSpinWait();
         }
-        assertTrue(next.awaitTurn(1_000_000_000), "it ends what has lasted too long");
+        assertTrue(next.awaitTicket(1_000_000_000), "it ends what has lasted too long");
         p.rollback();
         next.close();
         attempts.backOff();

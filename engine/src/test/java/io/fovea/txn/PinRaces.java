@@ -313,7 +313,7 @@ final class PinRaces {
 
     @Actor
     public void expel(ZZ_Result r) {
-      r.r2 = epochs.expelOldest(1);
+      r.r2 = epochs.evictOldest(1);
     }
   }
 }

@@ -19,7 +19,7 @@ class PlacesTest {
 
   private static TxFixture fixture(boolean placed) {
     TxFixture f =
-        new TxFixture(Records.with(Configs.contexts(32), "placesRemembered", placed), 1024, 2);
+        new TxFixture(Records.with(Configs.contexts(32), "keepsLocations", placed), 1024, 2);
     f.run(
         c -> {
           for (int i = 0; i < KEYS; i++) {
@@ -51,8 +51,8 @@ class PlacesTest {
         0,
         a.pageAccesses() - b.pageAccesses(),
         a.childSteps() - b.childSteps(),
-        a.placesTried() - b.placesTried(),
-        a.placesStale() - b.placesStale(),
+        a.positionHints() - b.positionHints(),
+        a.positionHintsStale() - b.positionHintsStale(),
         0,
         0,
         0,
@@ -63,8 +63,8 @@ class PlacesTest {
   private static void expect(long descents, long places, TxFixture f, Consumer<Client> body) {
     TxStats s = count(f, body);
     assertEquals(descents, s.childSteps(), "ways down");
-    assertEquals(places, s.placesTried(), "places");
-    assertEquals(0, s.placesStale(), "stale");
+    assertEquals(places, s.positionHints(), "places");
+    assertEquals(0, s.positionHintsStale(), "stale");
     assertEquals(2 * descents + places, s.pageAccesses(), "pages");
   }
 
@@ -180,7 +180,8 @@ class PlacesTest {
       TxStats before = f.engine.stats();
       c.commit();
       TxStats after = f.engine.stats();
-      assertEquals(placed, after.placesStale() > before.placesStale(), "stale places");
+      assertEquals(
+          placed, after.positionHintsStale() > before.positionHintsStale(), "stale places");
       List<String> all = f.run(o -> o.all(t));
       assertEquals(2 * KEYS / 100, all.size());
       for (int i = 0; i < KEYS; i += 100) {

@@ -249,7 +249,7 @@ class SingleReadFastPathTest {
   @Test
   void itDoesNotReturnWhatIsBeingInstalled() {
     assertEquals("locked locked ", duringAnInstall(FaultInjection.NONE));
-    assertEquals("1 1 ", duringAnInstall(FaultInjection.without(Step.LOCKS_OF_OTHERS)));
+    assertEquals("1 1 ", duringAnInstall(FaultInjection.without(Step.FOREIGN_LOCKS)));
   }
 
   private static String duringAnInstall(FaultInjection faults) {

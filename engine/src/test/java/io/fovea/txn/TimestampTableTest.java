@@ -87,7 +87,7 @@ class TimestampTableTest {
           throw new DatabaseClosedException();
         });
     assertThrows(DatabaseClosedException.class, () -> table.lock(other, COLUMN));
-    assertFalse(table.lockOrLeave(other, COLUMN));
+    assertFalse(table.tryLockBriefly(other, COLUMN));
     table.unlock(one, COLUMN);
     table.lock(other, COLUMN);
   }

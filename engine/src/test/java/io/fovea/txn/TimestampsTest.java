@@ -254,7 +254,7 @@ class TimestampsTest {
     t.pin(3, 5);
     assertTrue(t.holds(3));
     t.exit(3);
-    assertTrue(t.stats().expelled() >= 1);
+    assertTrue(t.stats().evictions() >= 1);
   }
 
   @Test

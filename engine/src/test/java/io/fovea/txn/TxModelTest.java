@@ -78,7 +78,7 @@ class TxModelTest {
   }
 
   private static TxConfig config(Surroundings surroundings) {
-    return Records.with(Configs.contexts(16), "placesRemembered", surroundings.hints());
+    return Records.with(Configs.contexts(16), "keepsLocations", surroundings.hints());
   }
 
   private static void run(

@@ -23,7 +23,7 @@ class UpdateLocksTest {
   /** Waits are unlimited, so that no test depends on time. */
   private static TxFixture fixture(Protocol kind) {
     TxFixture f = new TxFixture(Records.with(Configs.contexts(32), "protocol", kind), 512, 2);
-    f.engine.updateLocks().patienceNanos = Long.MAX_VALUE;
+    f.engine.updateLocks().timeoutNanos = Long.MAX_VALUE;
     f.run(
         c -> {
           for (char key = 'a'; key <= 'z'; key++) {
@@ -197,7 +197,7 @@ class UpdateLocksTest {
   @EnumSource
   void waitersContinueWithoutAnIdleHolder(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
-      f.engine.updateLocks().patienceNanos = 1;
+      f.engine.updateLocks().timeoutNanos = 1;
       BTree t = f.tree();
       Client idle = new Client(f.begin());
       increment(idle, t, "a");

@@ -391,22 +391,22 @@ class InFlightGroupsTest {
             Arena.ofAuto().allocate(InFlightGroups.bytes(payload)),
             0,
             turn.newCondition());
-    InFlightGroups.Flight first = inFlightGroups.next();
-    inFlightGroups.takeOff();
-    long late = first.airborne;
+    InFlightGroups.InFlightGroup first = inFlightGroups.next();
+    inFlightGroups.start();
+    long late = first.startNumber;
     for (int n = 0; n < InFlightGroups.MOST; n++) {
-      InFlightGroups.Flight flight = n == 0 ? first : inFlightGroups.next();
+      InFlightGroups.InFlightGroup flight = n == 0 ? first : inFlightGroups.next();
       if (n > 0) {
-        inFlightGroups.takeOff();
+        inFlightGroups.start();
       }
-      inFlightGroups.over(flight, flight.airborne, true);
+      inFlightGroups.finish(flight, flight.startNumber, true);
       assertSame(flight, inFlightGroups.pass());
     }
     assertSame(first, inFlightGroups.next());
-    inFlightGroups.takeOff();
-    inFlightGroups.over(first, first.airborne, true);
-    inFlightGroups.over(first, late, false);
-    inFlightGroups.over(first, 0, false);
+    inFlightGroups.start();
+    inFlightGroups.finish(first, first.startNumber, true);
+    inFlightGroups.finish(first, late, false);
+    inFlightGroups.finish(first, 0, false);
     assertSame(first, inFlightGroups.pass(), "the group is durable");
     assertTrue(inFlightGroups.isEmpty());
     inFlightGroups.awaitNone();

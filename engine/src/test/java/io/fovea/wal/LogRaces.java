@@ -160,7 +160,7 @@ final class LogRaces {
     private void use() {
       if (ring.take(24)) {
         ring.reserve(16, 24);
-        ring.giveBack(8);
+        ring.returnSpace(8);
       }
     }
 

@@ -7,7 +7,7 @@ import io.fovea.Row;
 import io.fovea.RowTable;
 import io.fovea.Task;
 import io.fovea.Transaction;
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.config.Translation;
 import io.fovea.schema.Field;
 import io.fovea.schema.KeySpec;
@@ -89,10 +89,10 @@ public class ApiPointLookup {
                   .experiments(exp -> exp.cacheAllKeyLocations(!begin.equals("ROOT")))
                   .experiments(
                       exp ->
-                          exp.placeDirectory(
+                          exp.locationCacheLayout(
                               begin.equals("SHORTCUT")
-                                  ? PlaceDirectory.SHORTCUT
-                                  : PlaceDirectory.FLAT))
+                                  ? LocationCacheLayout.SHORTCUT
+                                  : LocationCacheLayout.FLAT))
                   .memory(mem -> mem.locationCacheBytes(begin.equals("FEW") ? 1 : 0)));
       table = db.table(TableSpec.of("lookup", k.build(), b.build()));
       Key key = table.key();

@@ -233,7 +233,7 @@ public class PointLookup {
       }
     } while (!tree.valid(p));
     if (!right) {
-      known.learn(tree, hash, p);
+      known.cache(tree, hash, p);
     }
     return Mem.getLong(w.value, 0);
   }

@@ -16,7 +16,7 @@ import io.fovea.TxOptions;
 import io.fovea.WrongPlaces;
 import io.fovea.btree.KeyLocationCache;
 import io.fovea.config.Durability;
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.config.Translation;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -176,8 +176,10 @@ final class RecordsEngine implements AutoCloseable {
                       .hugePages(hugePages)
                       .hints(hints ? Hints.ALL : Hints.NONE)
                       .cacheAllKeyLocations(begin.atPlaces())
-                      .placeDirectory(
-                          begin == Begin.SHORTCUT ? PlaceDirectory.SHORTCUT : PlaceDirectory.FLAT))
+                      .locationCacheLayout(
+                          begin == Begin.SHORTCUT
+                              ? LocationCacheLayout.SHORTCUT
+                              : LocationCacheLayout.FLAT))
           .memory(
               mem -> mem.locationCacheBytes(begin == Begin.FEW ? KeyLocationCache.BYTES_MIN : 0));
     }

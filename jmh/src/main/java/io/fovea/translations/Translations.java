@@ -35,7 +35,7 @@ import picocli.CommandLine.Parameters;
  *   inserts    random inserts into a table that grows to six times            figure 12
  *   drift      a quarter of the working set is replaced at a time             figure 13
  *   promotion  frame hints, and promotion to preferred frames   section 6.7 of 2026
- *   places     lookups that begin at cached key locations, tree and API           in no paper
+ *   locations  lookups that begin at cached key locations, tree and API           in no paper
  * </pre>
  *
  * <p>Each kind has a separate JVM. All are open, and one works at a time, a slice in every round
@@ -54,7 +54,7 @@ public final class Translations implements Callable<Integer> {
 
   @Parameters(
       description =
-          "ladder, memory, metadata, larger, sizes, beyond, inserts, drift, promotion, places.")
+          "ladder, memory, metadata, larger, sizes, beyond, inserts, drift, promotion, locations.")
   private List<String> figures = new ArrayList<>();
 
   @Option(names = "--dir", description = "Folder for database files.")
@@ -77,7 +77,7 @@ public final class Translations implements Callable<Integer> {
   @Option(
       names = "--vmcache",
       paramLabel = "PROGRAM",
-      description = "Program of vmcache, built separately, which adds a line to places.")
+      description = "Program of vmcache, built separately, which adds a line to locations.")
   private Path vmcache;
 
   @Option(
@@ -121,7 +121,7 @@ public final class Translations implements Callable<Integer> {
         case "inserts" -> inserts();
         case "drift" -> drift();
         case "promotion" -> promotion();
-        case "places" -> new KeyLocationLookups(this, records(10_000_000), vmcache).run();
+        case "locations" -> new KeyLocationLookups(this, records(10_000_000), vmcache).run();
         default -> throw new IllegalArgumentException("No figure " + figure + ".");
       }
       System.out.println();
@@ -481,8 +481,8 @@ public final class Translations implements Callable<Integer> {
     String[] titles = {
       "hints, pages at home",
       "hints, pages away",
-      "places, pages at home",
-      "places, pages away",
+      "locations, pages in preferred frames",
+      "locations, pages in other frames",
       "no hints, pages away before"
     };
     Path[] files = new Path[titles.length];

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Hints;
 import io.fovea.config.Io;
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.config.Protocol;
 import io.fovea.config.Replacement;
 import io.fovea.config.TimestampStore;
@@ -256,7 +256,7 @@ class ArgumentsTest {
         "--locks=off --threads=2",
         "--locks=off --threads=1 --clients=2",
         "--locks=off --protocol=silo",
-        "--place-directory=flat"
+        "--location-cache-layout=flat"
       })
   void mistakes(String args) {
     assertTrue(mistake(args.split(" ")) != null, args);
@@ -275,10 +275,12 @@ class ArgumentsTest {
 
   @Test
   void placesHaveADirectory() {
-    Settings s = settle("--places", "--place-directory=shortcut");
-    assertEquals(PlaceDirectory.SHORTCUT, s.engineOptions().experiments().placeDirectory());
+    Settings s = settle("--cache-locations", "--location-cache-layout=shortcut");
     assertEquals(
-        PlaceDirectory.FLAT, settle("--places").engineOptions().experiments().placeDirectory());
+        LocationCacheLayout.SHORTCUT, s.engineOptions().experiments().locationCacheLayout());
+    assertEquals(
+        LocationCacheLayout.FLAT,
+        settle("--cache-locations").engineOptions().experiments().locationCacheLayout());
   }
 
   @ParameterizedTest

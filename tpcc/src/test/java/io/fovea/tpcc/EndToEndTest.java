@@ -218,7 +218,7 @@ class EndToEndTest {
         "--translation=optimistic --no-huge-pages",
         "--translation=virtual",
         "--translation=direct --buffer=600m",
-        "--translation=swizzled --places --place-directory=shortcut",
+        "--translation=swizzled --cache-locations --location-cache-layout=shortcut",
         "--locks=off --threads=1",
         "--translation=latched --hints=none",
         "--translation=latched --hints=both",

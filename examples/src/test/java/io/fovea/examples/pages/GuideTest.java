@@ -790,7 +790,7 @@ class GuideTest {
     db.alterSequence(tickets.spec().from(500)); // starts over, at 500
     // end
     assertEquals(List.of(1L, 2L, 50_000L), List.of(first, batch, ids.next()));
-    assertEquals(50, tickets.left());
+    assertEquals(50, tickets.remaining());
     assertEquals("seats", tickets.name());
   }
 

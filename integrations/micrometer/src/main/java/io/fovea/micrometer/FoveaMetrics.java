@@ -247,10 +247,22 @@ public final class FoveaMetrics implements MeterBinder {
           s -> s.descents().hintRepairsMissed(),
           "result",
           "missed");
-      String places =
-          "Accesses that began at a record's last location by whether it was still" + " there";
-      counter("descents.places", places, null, FoveaMetrics::placesRight, "result", "right");
-      counter("descents.places", places, null, s -> s.descents().placesStale(), "result", "stale");
+      String positions =
+          "Accesses that began at a record's last location by whether it was still there";
+      counter(
+          "descents.position.hints",
+          positions,
+          null,
+          FoveaMetrics::positionsRight,
+          "result",
+          "right");
+      counter(
+          "descents.position.hints",
+          positions,
+          null,
+          s -> s.descents().positionHintsStale(),
+          "result",
+          "stale");
       String remembered = "Accesses by cached key location by whether the key was still there";
       counter(
           "descents.cached.locations",
@@ -465,11 +477,17 @@ public final class FoveaMetrics implements MeterBinder {
       memory("log", m -> m.logBytes());
       memory("transactions", m -> m.transactionBytes());
       memory("trees", m -> m.treeBytes());
-      memory("places", m -> m.locationCacheBytes());
+      memory("locations", m -> m.locationCacheBytes());
       String what = "Limit of off-heap memory";
       gauge("memory.max", what, "bytes", s -> s.memory().bufferBytesMax(), "part", "buffer");
       gauge("memory.max", what, "bytes", s -> s.memory().timestampBytesMax(), "part", "timestamps");
-      gauge("memory.max", what, "bytes", s -> s.memory().placeBytesMax(), "part", "places");
+      gauge(
+          "memory.max",
+          what,
+          "bytes",
+          s -> s.memory().locationCacheBytesMax(),
+          "part",
+          "locations");
     }
 
     void hints() {
@@ -591,8 +609,8 @@ public final class FoveaMetrics implements MeterBinder {
     return Math.max(0, d.steps() - d.stepsByHint() - d.hintsStale());
   }
 
-  private static long placesRight(DatabaseStats s) {
-    return Math.max(0, s.descents().places() - s.descents().placesStale());
+  private static long positionsRight(DatabaseStats s) {
+    return Math.max(0, s.descents().positionHints() - s.descents().positionHintsStale());
   }
 
   private static long framesClean(DatabaseStats s) {

@@ -6,7 +6,7 @@
  * and restores them. An adapter calls {@link io.fovea.replication.Replica}; {@code io.fovea.ratis}
  * is the one for Apache Ratis.
  *
- * <p>May import: the engine's API. No class of Ratis, as {@code RoomsTest} checks.
+ * <p>May import: the engine's API. No class of Ratis, as {@code ArchitectureTest} checks.
  *
  * <p>Threading: one thread applies entries. Any thread reads and requests copies.
  */

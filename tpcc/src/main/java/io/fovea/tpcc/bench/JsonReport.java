@@ -151,8 +151,8 @@ public final class JsonReport {
     o.addProperty("hintsStale", a.hintsStale() - b.hintsStale());
     o.addProperty("hintRepairs", a.hintRepairs() - b.hintRepairs());
     o.addProperty("hintRepairsMissed", a.hintRepairsMissed() - b.hintRepairsMissed());
-    o.addProperty("places", a.places() - b.places());
-    o.addProperty("placesStale", a.placesStale() - b.placesStale());
+    o.addProperty("positionHints", a.positionHints() - b.positionHints());
+    o.addProperty("positionHintsStale", a.positionHintsStale() - b.positionHintsStale());
     return o;
   }
 

@@ -3,7 +3,7 @@ package io.fovea.tpcc.settings;
 import io.fovea.Options;
 import io.fovea.config.Durability;
 import io.fovea.config.Io;
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.config.Protocol;
 import io.fovea.config.Replacement;
 import io.fovea.config.TimestampStore;
@@ -147,21 +147,21 @@ public class EngineOptions {
   private boolean timestampsInBuffer;
 
   @Option(
-      names = "--places",
+      names = "--cache-locations",
       description =
           "cache the locations of keys in all tables and indexes, for point reads (default:"
               + " in none)")
-  private boolean places;
+  private boolean cacheLocations;
 
   @Option(
-      names = "--place-directory",
+      names = "--location-cache-layout",
       paramLabel = "KIND",
       completionCandidates = PlaceConverter.class,
       converter = PlaceConverter.class,
       description =
-          "with --places, layout of the cache: ${COMPLETION-CANDIDATES}; shortcut: a directory of"
+          "with --cache-locations, layout of the cache: ${COMPLETION-CANDIDATES}; shortcut: a directory of"
               + " virtual memory (default: flat)")
-  private PlaceDirectory placeDirectory;
+  private LocationCacheLayout locationCacheLayout;
 
   @Option(
       names = "--locks",
@@ -212,8 +212,8 @@ public class EngineOptions {
           + ", not "
           + reads;
     }
-    if (placeDirectory != null && !places) {
-      return "--place-directory needs --places";
+    if (locationCacheLayout != null && !cacheLocations) {
+      return "--location-cache-layout needs --cache-locations";
     }
     if (locks == Locks.OFF && protocol != null) {
       return "--locks off excludes --protocol";
@@ -251,8 +251,10 @@ public class EngineOptions {
         timestampBytes,
         evictImmediately,
         timestampsInBuffer,
-        places,
-        placeDirectory != null ? placeDirectory : Options.defaults().experiments().placeDirectory(),
+        cacheLocations,
+        locationCacheLayout != null
+            ? locationCacheLayout
+            : Options.defaults().experiments().locationCacheLayout(),
         locks == Locks.ON,
         hugePages);
   }
@@ -300,9 +302,9 @@ public class EngineOptions {
     }
   }
 
-  static final class PlaceConverter extends WordConverter<PlaceDirectory> {
+  static final class PlaceConverter extends WordConverter<LocationCacheLayout> {
     PlaceConverter() {
-      super(PlaceDirectory.values());
+      super(LocationCacheLayout.values());
     }
   }
 

@@ -4,7 +4,7 @@ import com.google.gson.JsonObject;
 import io.fovea.Options;
 import io.fovea.config.Durability;
 import io.fovea.config.Io;
-import io.fovea.config.PlaceDirectory;
+import io.fovea.config.LocationCacheLayout;
 import io.fovea.config.Pretouch;
 import io.fovea.config.Protocol;
 import io.fovea.config.Replacement;
@@ -25,8 +25,8 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param evictImmediately whether exact timestamps are evicted as soon as no transaction uses the
  *     key
  * @param timestampsInBuffer whether the memory of timestamps is part of the buffer
- * @param places whether key locations of all tables are cached
- * @param placeDirectory the layout of the cache of key locations
+ * @param cacheLocations whether key locations of all tables are cached
+ * @param locationCacheLayout the layout of the cache of key locations
  * @param locks whether there is concurrency control; without it, one client runs at a time
  * @param hugePages whether the buffer uses huge pages
  */
@@ -48,8 +48,8 @@ public record EngineSettings(
     long timestampBytes,
     boolean evictImmediately,
     boolean timestampsInBuffer,
-    boolean places,
-    PlaceDirectory placeDirectory,
+    boolean cacheLocations,
+    LocationCacheLayout locationCacheLayout,
     boolean locks,
     boolean hugePages) {
   private static final long LOG_BYTES_MIN = 256 << 10;
@@ -74,8 +74,8 @@ public record EngineSettings(
         timestampBytes,
         evictImmediately,
         timestampsInBuffer,
-        places,
-        placeDirectory,
+        cacheLocations,
+        locationCacheLayout,
         locks,
         hugePages);
   }
@@ -108,8 +108,9 @@ public record EngineSettings(
                     .replacement(replacement))
         .device(dev -> dev.maxInFlightReads(reads))
         .experiments(
-            exp -> exp.protocol(protocol).timestamps(timestamps).cacheAllKeyLocations(places))
-        .experiments(exp -> exp.placeDirectory(placeDirectory).isolated(locks))
+            exp ->
+                exp.protocol(protocol).timestamps(timestamps).cacheAllKeyLocations(cacheLocations))
+        .experiments(exp -> exp.locationCacheLayout(locationCacheLayout).isolated(locks))
         .experiments(
             exp -> exp.evictImmediately(evictImmediately).timestampsInBuffer(timestampsInBuffer))
         .memory(
@@ -146,8 +147,9 @@ public record EngineSettings(
     report.addProperty("timestampBytes", timestampBytes);
     report.addProperty("evictImmediately", evictImmediately);
     report.addProperty("timestampsInBuffer", timestampsInBuffer);
-    report.addProperty("places", places);
-    report.addProperty("placeDirectory", places ? JsonReport.lower(placeDirectory) : null);
+    report.addProperty("cacheLocations", cacheLocations);
+    report.addProperty(
+        "locationCacheLayout", cacheLocations ? JsonReport.lower(locationCacheLayout) : null);
     report.addProperty("locks", locks);
     report.addProperty("hugePages", hugePages);
   }

@@ -64,13 +64,13 @@ public final class FigureCommand implements Callable<Integer> {
   private List<String> each = new ArrayList<>();
 
   @Option(
-      names = "--beside",
+      names = "--ratio-to",
       paramLabel = "OPTION=VALUE",
       split = ",",
       description =
           "baseline, such as protocol=tictoc,timestamps=memory: each table cell shows its ratio to"
               + " the cell that differs only in these options")
-  private Map<String, String> beside = new LinkedHashMap<>();
+  private Map<String, String> ratioTo = new LinkedHashMap<>();
 
   @Option(
       names = "--name",
@@ -114,7 +114,7 @@ public final class FigureCommand implements Callable<Integer> {
     for (Map.Entry<String, List<Point>> figure : figures.entrySet()) {
       Pivot pivot;
       try {
-        pivot = new Pivot(figure.getValue(), over, series, names, beside);
+        pivot = new Pivot(figure.getValue(), over, series, names, ratioTo);
       } catch (IllegalArgumentException e) {
         throw mistake(e.getMessage());
       }
@@ -122,8 +122,8 @@ public final class FigureCommand implements Callable<Integer> {
       text.append("**").append(heading).append(figure.getKey().isEmpty() ? "" : ": ");
       text.append(figure.getKey())
           .append("**, thousand transactions per second (least-most) · aborted attempts");
-      if (!beside.isEmpty()) {
-        text.append(" · ratio to ").append(String.join(" ", beside.values()));
+      if (!ratioTo.isEmpty()) {
+        text.append(" · ratio to ").append(String.join(" ", ratioTo.values()));
       }
       text.append("\n\n").append(pivot.markdown()).append('\n');
       try {

@@ -15,7 +15,7 @@ final class Tally {
     /** Attempts of these after the first. */
     RETRIES,
     /** Transactions abandoned after too many aborts. */
-    GIVEN_UP
+    ABANDONED
   }
 
   static final AbortCause[] CAUSES = AbortCause.values();

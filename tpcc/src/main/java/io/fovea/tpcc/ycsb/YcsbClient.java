@@ -210,14 +210,14 @@ final class YcsbClient implements Client, Task<RuntimeException> {
         records.database.run(options, this);
       }
     } catch (GivenUp e) {
-      tally.add(kind, Tally.What.GIVEN_UP, 1);
+      tally.add(kind, Tally.What.ABANDONED, 1);
       return false;
     } catch (TransactionAbortedException e) {
       if (e.abortCause() != AbortCause.TIMEOUT) {
         throw e;
       }
       tally.aborted(kind, e.abortCause());
-      tally.add(kind, Tally.What.GIVEN_UP, 1);
+      tally.add(kind, Tally.What.ABANDONED, 1);
       return false;
     }
     committed();

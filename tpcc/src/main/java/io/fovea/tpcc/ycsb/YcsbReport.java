@@ -72,7 +72,7 @@ final class YcsbReport {
               r.kinds().get(k).id,
               counts.get(k, Tally.What.COMMITS),
               counts.get(k, Tally.What.RETRIES),
-              counts.get(k, Tally.What.GIVEN_UP)));
+              counts.get(k, Tally.What.ABANDONED)));
       for (AbortCause cause : Tally.CAUSES) {
         if (shown(cause, counts)) {
           row.append(String.format(Locale.ROOT, " %,10d", counts.get(k, cause)));
@@ -114,8 +114,8 @@ final class YcsbReport {
         r.goodput(),
         r.operationsPerSecond(),
         100 * counts.abortRate(),
-        counts.get(Tally.What.GIVEN_UP),
-        counts.get(Tally.What.GIVEN_UP) + counts.get(Tally.What.COMMITS),
+        counts.get(Tally.What.ABANDONED),
+        counts.get(Tally.What.ABANDONED) + counts.get(Tally.What.COMMITS),
         name(s.workload()),
         level(s));
     line(
@@ -210,7 +210,7 @@ final class YcsbReport {
     json.add("abortedAttempts", counts.aborts());
     json.add("abortRate", Math.round(counts.abortRate() * 1e6) / 1e6);
     json.add("retries", counts.get(Tally.What.RETRIES));
-    json.add("givenUp", counts.get(Tally.What.GIVEN_UP));
+    json.add("abandoned", counts.get(Tally.What.ABANDONED));
     JsonObject aborts = new JsonObject();
     for (AbortCause cause : Tally.CAUSES) {
       aborts.addProperty(JsonReport.lower(cause), counts.get(cause));
@@ -248,7 +248,7 @@ final class YcsbReport {
     JsonObject o = new JsonObject();
     o.addProperty("commits", counts.get(k, Tally.What.COMMITS));
     o.addProperty("retries", counts.get(k, Tally.What.RETRIES));
-    o.addProperty("givenUp", counts.get(k, Tally.What.GIVEN_UP));
+    o.addProperty("abandoned", counts.get(k, Tally.What.ABANDONED));
     JsonObject aborts = new JsonObject();
     for (AbortCause cause : Tally.CAUSES) {
       aborts.addProperty(JsonReport.lower(cause), counts.get(k, cause));

@@ -182,8 +182,8 @@ class LookupsTest {
         "--theta=0.9 --writes=10",
         "--working-set=50%",
         "--page-size=16k --translation=optimistic",
-        "--translation=direct --places --buffer=64m",
-        "--translation=virtual --places --place-directory=shortcut --locks=off --threads=1"
+        "--translation=direct --cache-locations --buffer=64m",
+        "--translation=virtual --cache-locations --location-cache-layout=shortcut --locks=off --threads=1"
       })
   void inMemory(String options) throws IOException {
     List<String> args = new ArrayList<>(List.of("lookups", "--io=memory", "--records=20000"));

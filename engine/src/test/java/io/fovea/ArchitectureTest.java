@@ -40,9 +40,9 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /** Packages depend in one direction only, from the API down to the errors. */
-class RoomsTest {
+class ArchitectureTest {
   /** Packages from bottom to top; each may use those before it. */
-  private static final List<String> ROOMS =
+  private static final List<String> PACKAGES =
       List.of(
           "io.fovea.config",
           "io.fovea.error",
@@ -66,7 +66,7 @@ class RoomsTest {
           "io.fovea");
 
   /** The maximum number of classes in a dependency cycle of a package, without nested ones. */
-  private static final int CIRCLE_MAX = 10;
+  private static final int CYCLE_MAX = 10;
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -75,12 +75,12 @@ class RoomsTest {
 
   @Test
   void dependenciesRunOneWay() {
-    for (int i = 0; i < ROOMS.size(); i++) {
-      String[] above = ROOMS.subList(i + 1, ROOMS.size()).toArray(String[]::new);
+    for (int i = 0; i < PACKAGES.size(); i++) {
+      String[] above = PACKAGES.subList(i + 1, PACKAGES.size()).toArray(String[]::new);
       if (above.length > 0) {
         noClasses()
             .that()
-            .resideInAPackage(ROOMS.get(i))
+            .resideInAPackage(PACKAGES.get(i))
             .should()
             .dependOnClassesThat(resideInAnyPackage(above))
             .allowEmptyShould(true)
@@ -92,7 +92,7 @@ class RoomsTest {
 
   @Test
   void everyClassIsInAListedPackage() {
-    String[] rooms = ROOMS.toArray(String[]::new);
+    String[] rooms = PACKAGES.toArray(String[]::new);
     classes()
         .that(resideInAPackage("io.fovea.."))
         .should()
@@ -124,7 +124,7 @@ class RoomsTest {
     List<String> large = new ArrayList<>();
     for (List<JavaClass> room : rooms.values()) {
       for (Set<String> circle : Circles.of(room)) {
-        if (circle.size() > CIRCLE_MAX) {
+        if (circle.size() > CYCLE_MAX) {
           large.add(circle.size() + " classes: " + circle);
         }
       }

@@ -9,10 +9,10 @@ import io.fovea.txn.TxEngine;
  * The statement contexts of a store: two for each transaction context, so that a free slot is found
  * quickly. Thread-safe.
  */
-final class Slots {
+final class StatementContexts {
   private final StatementContext[] slots;
 
-  Slots(int contexts, TxEngine engine) {
+  StatementContexts(int contexts, TxEngine engine) {
     this.slots = new StatementContext[2 * contexts];
     for (int i = 0; i < slots.length; i++) {
       slots[i] = new StatementContext(i, slots.length, engine.memory());
@@ -31,16 +31,17 @@ final class Slots {
         i = 0;
       }
       if (k >= n) {
-        Waits.giveWay(); // a transaction context was released before its statement context: retry
+        // A transaction context was released before its statement context: retry.
+        Waits.yieldThread();
       }
     }
   }
 
   /** Returns the number of active transactions of the calling thread. */
-  int mine() {
+  int countOfCurrentThread() {
     int n = 0;
     for (StatementContext s : slots) {
-      if (s.isMine()) {
+      if (s.isOwnedByCurrentThread()) {
         n++;
       }
     }
@@ -67,7 +68,7 @@ final class Slots {
         if (System.nanoTime() > deadline) {
           return false;
         }
-        Waits.giveWay();
+        Waits.yieldThread();
       }
     }
     return true;

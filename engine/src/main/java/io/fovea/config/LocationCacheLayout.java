@@ -6,7 +6,7 @@ package io.fovea.config;
  *
  * @since 0.1.0
  */
-public enum PlaceDirectory {
+public enum LocationCacheLayout {
   /** One table in huge pages, doubled by copying. */
   FLAT,
 

@@ -17,7 +17,7 @@ import java.lang.invoke.VarHandle;
  * volatile, so one of the two sees the other. The same holds for {@code watched}, which spares
  * commits the read while no transaction scans by leaves.
  */
-final class ScanMarks {
+final class ScanTimestamps {
   static final int MARKS = Long.SIZE;
 
   static final long ALL = -1;

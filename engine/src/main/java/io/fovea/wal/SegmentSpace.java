@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * The free space of the log's file, the threads that wait for more, and the preallocator's answers.
  *
  * <pre>
- *   room = rest of the current segment + free slots
+ *   available = rest of the current segment + free slots
  *
  *        0 ............ low / 2 ............ low ............ low + segment / 4
  *          committed to     in progress        the next slot
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>{@code low} must be left for an operation to begin, so that operations in progress find space
- * for their records. On full storage no operation may begin ({@link #requireRoom}) until a segment
+ * for their records. On full storage no operation may begin ({@link #requireSpace}) until a segment
  * is recycled or the file grows. Half of it ({@link #hasReserve}) is reserved for operations that
  * can no longer be undone and for the groups that make the ring durable: a large operation does not
  * use up the space that a checkpoint needs to recycle segments.
@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Threads: any. Numbers that one thread writes are volatile, and claims are released without the
  * lock; everything else is under the lock, which {@link SegmentSlots} shares.
  */
-final class SegmentRoom {
+final class SegmentSpace {
   /** How long a refused claim is refused again without another attempt. */
   private static final long DENIED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -60,7 +60,7 @@ final class SegmentRoom {
   private volatile long wanted;
 
   /** The rest of the current segment, in bytes. Written by the writer. */
-  private volatile long rest;
+  private volatile long currentRemaining;
 
   /** The number of free slots. Written under the lock. */
   private volatile int freeSlots;
@@ -81,7 +81,7 @@ final class SegmentRoom {
   private @Nullable StorageFullException denied;
   private @Nullable StorageFullException full;
 
-  SegmentRoom(SlotFile file, long segmentBytes, long groupBytes, long low) {
+  SegmentSpace(SlotFile file, long segmentBytes, long groupBytes, long low) {
     this.file = file;
     this.segmentBytes = segmentBytes;
     this.groupBytes = groupBytes;
@@ -92,8 +92,8 @@ final class SegmentRoom {
   // ----------------------------------------------------------------------------------- how much
 
   /** Returns the bytes that can be written before another slot must be made. */
-  long room() {
-    return rest + freeSlots * SegmentHeader.capacity(segmentBytes);
+  long available() {
+    return currentRemaining + freeSlots * SegmentHeader.capacity(segmentBytes);
   }
 
   /** Returns the size of the file, in bytes. */
@@ -108,12 +108,12 @@ final class SegmentRoom {
 
   /** Returns whether an operation may begin and claim a number of bytes. */
   private boolean isEnough(long claim) {
-    return room() >= low + claimed.get() + claim;
+    return available() >= low + claimed.get() + claim;
   }
 
   /** Returns whether another slot is to be made ahead of need. */
   boolean isScarce() {
-    return room() < needed() + segmentBytes / 4;
+    return available() < needed() + segmentBytes / 4;
   }
 
   private long needed() {
@@ -122,7 +122,7 @@ final class SegmentRoom {
 
   /** Returns whether there is space for operations in progress that can still fail. */
   boolean hasReserve() {
-    return room() >= (low >> 1) + claimed.get();
+    return available() >= (low >> 1) + claimed.get();
   }
 
   /** Returns how many free slots there should be: one more than the preallocator would make. */
@@ -132,7 +132,7 @@ final class SegmentRoom {
 
   /** Returns how many free slots could be removed without being needed again soon. */
   long spare() {
-    long spare = room() - needed() - segmentBytes / 4;
+    long spare = available() - needed() - segmentBytes / 4;
     return Math.max(0, spare) / SegmentHeader.capacity(segmentBytes);
   }
 
@@ -148,8 +148,8 @@ final class SegmentRoom {
   }
 
   /** Called by the writer: sets the rest of the current segment. */
-  void rest(long bytes) {
-    rest = bytes;
+  void currentRemaining(long bytes) {
+    currentRemaining = bytes;
   }
 
   /** Sets the number of free slots; under the lock. */
@@ -160,7 +160,7 @@ final class SegmentRoom {
   // ------------------------------------------------------------------------------------- waiters
 
   /** Makes waiting threads check again. */
-  void tell() {
+  void signalWaiters() {
     lock.lock();
     try {
       changed.signalAll();
@@ -187,20 +187,20 @@ final class SegmentRoom {
    *
    * @throws StorageFullException if there is none and the file cannot grow
    */
-  void requireRoom() {
+  void requireSpace() {
     if (isEnough()) {
       return;
     }
     lock.lock();
     try {
-      requireRoom(0);
+      requireSpace(0);
     } finally {
       lock.unlock();
     }
   }
 
   /** Waits for space for an operation to begin and for its claim; under the lock. */
-  private void requireRoom(long claim) {
+  private void requireSpace(long claim) {
     while (!isEnough(claim) && !ended) {
       long mine = ++asked;
       changed.signalAll();
@@ -232,7 +232,7 @@ final class SegmentRoom {
       failFastIfDenied(bytes);
       wanted += bytes;
       try {
-        requireRoom(bytes);
+        requireSpace(bytes);
         claimed.addAndGet(bytes);
       } catch (StorageFullException e) {
         denied = e;
@@ -300,7 +300,7 @@ final class SegmentRoom {
    * cannot grow; otherwise null. Checkpoints free slots; so a checkpoint, and a thread that would
    * wait for one, must not wait for the writer then.
    */
-  @Nullable StorageFullException whyStuck() {
+  @Nullable StorageFullException whyBlocked() {
     lock.lock();
     try {
       boolean stuck = writerWaits && freeSlots == 0 && answered >= writerAsked;
@@ -383,7 +383,7 @@ final class SegmentRoom {
   }
 
   /** Called by the preallocator under the lock: waits up to a second, then forgets its answer. */
-  void awaitQuestions() {
+  void awaitRequests() {
     await(1000);
     full = null; // try again from time to time
   }

@@ -9,7 +9,7 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import org.junit.jupiter.api.Test;
 
 /** The replica depends on no consensus protocol, and neither package on internals of the engine. */
-class RoomsTest {
+class ArchitectureTest {
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
           .importUrl(ReplicatedDatabase.class.getProtectionDomain().getCodeSource().getLocation());
