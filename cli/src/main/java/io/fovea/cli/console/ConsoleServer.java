@@ -126,6 +126,9 @@ public final class ConsoleServer implements AutoCloseable {
           WELCOME.getBytes(StandardCharsets.UTF_8),
           Map.of("Set-Cookie", access.setCookie()));
     }
+    if (path.equals("/favicon.ico")) { // which browsers request for any page, also with status 401
+      return file(method, "icon.svg");
+    }
     access.requireCookie(exchange);
     if (!path.startsWith("/api/")) {
       return file(method, path.equals("/") ? "index.html" : path.substring(1));
