@@ -14,12 +14,12 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** One downcall handle serves all functions: that their declarations allow it. */
+/** The declarations of all functions allow one downcall handle to serve them. */
 class NativeFunctionTest {
   private static final List<Class<?>> GENERATED = List.of(LibC.class, LibUring.class);
 
   @Test
-  void allArgumentsFitIntoTheSharedHandle() throws Exception {
+  void allArgumentsFitTheSharedHandle() throws Exception {
     List<String> checked = new ArrayList<>();
     for (Class<?> library : GENERATED) {
       for (Method method : library.getMethods()) {
