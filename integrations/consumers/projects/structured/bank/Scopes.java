@@ -194,7 +194,7 @@ public final class Scopes {
     try {
       return stage.get();
     } catch (InterruptedException e) {
-      stage.cancel(true); // the transaction may not notice it any more
+      stage.cancel(true); // the transaction may no longer notice it
       throw e;
     }
   }

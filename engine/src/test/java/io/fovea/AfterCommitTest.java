@@ -83,7 +83,7 @@ class AfterCommitTest {
               () -> {
                 assertSame(self, Thread.currentThread());
                 assertFalse(tx.isActive());
-                ran.add(isThere(1) ? "one" : "too early");
+                ran.add(isThere(1) ? "one" : "the action ran too early");
               };
           tx.afterCommit(one);
           tx.afterCommit(() -> ran.add("two"));
@@ -208,7 +208,7 @@ class AfterCommitTest {
   }
 
   @Test
-  void actionsOfJoinedPartsRunWithTheWhole() {
+  void actionsOfJoinedPartsRunAfterTheOuterCommit() {
     db.run(
         tx -> {
           tx.afterCommit(() -> ran.add("whole"));
@@ -329,7 +329,7 @@ class AfterCommitTest {
         tx ->
             assertThrows(
                 InvalidUseException.class,
-                () -> db.run(x -> {}))); // the thread may start another body
+                () -> db.run(x -> {}))); // the thread may begin another body
   }
 
   @Test

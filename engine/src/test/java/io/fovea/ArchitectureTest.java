@@ -110,9 +110,9 @@ class ArchitectureTest {
   }
 
   /**
-   * Within a package, few classes depend on each other in a cycle: a strategy and its kinds, or the
-   * parts of one mechanism. The handles of the API refer to each other by design, and the errors
-   * are sealed.
+   * Within a package, few classes depend on each other in a cycle: a strategy and its
+   * implementations, or the parts of one mechanism. The handles of the API refer to each other by
+   * design, and the errors are sealed.
    */
   @Test
   void cyclesWithinAPackageAreSmall() {
@@ -123,7 +123,7 @@ class ArchitectureTest {
             .collect(Collectors.groupingBy(JavaClass::getPackageName, TreeMap::new, toList()));
     List<String> large = new ArrayList<>();
     for (List<JavaClass> room : rooms.values()) {
-      for (Set<String> circle : Circles.of(room)) {
+      for (Set<String> circle : DependencyCycles.of(room)) {
         if (circle.size() > CYCLE_MAX) {
           large.add(circle.size() + " classes: " + circle);
         }
@@ -133,8 +133,8 @@ class ArchitectureTest {
   }
 
   /**
-   * The source folder of an exported package contains only the API. That of tables and databases
-   * also has package-private classes, since a sealed class and its subclasses share a package.
+   * The source folder of an exported package contains only the API. That of {@code io.fovea} also
+   * has package-private classes, since a sealed class and its subclasses share a package.
    */
   @Test
   void exportedPackagesContainTheApi() {
@@ -218,8 +218,8 @@ class ArchitectureTest {
           .resideInAPackage("io.fovea.faults");
 
   /**
-   * Production code has no switch that makes it incorrect and no way to end the process: tests
-   * weave in faults. These rules apply to the tests' fault injection too.
+   * Production code has no switch that makes it incorrect and cannot end the process: tests weave
+   * in faults. These rules apply to the tests' fault injection too.
    */
   @Test
   void faultsAreWovenIn() {

@@ -28,8 +28,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Compares writes of ascending keys, within and across transactions, with sorted maps. A commit
- * reuses what it knows from the previous entry (successor, absence of the key, leaf); this must
- * hold under each protocol, when runs of several threads meet and when runs are interrupted.
+ * reuses what it knows from the previous entry (successor, absence of the key, leaf); the reused
+ * knowledge must be right under each protocol, when runs of several threads meet, and when runs are
+ * interrupted.
  */
 @Timeout(120)
 class AscendingWritesTest {
@@ -58,7 +59,8 @@ class AscendingWritesTest {
   }
 
   /**
-   * Returns a run of keys: up, down, in steps, interleaved, overlapping, prefixes of each other.
+   * Returns a run of keys: ascending, descending, in steps, interleaved, overlapping, or prefixes
+   * of each other.
    */
   private static List<byte[]> run(Random random) {
     List<byte[]> keys = new ArrayList<>();
@@ -129,7 +131,7 @@ class AscendingWritesTest {
 
   @ParameterizedTest
   @EnumSource
-  void runsBesideAMap(Protocol protocol) {
+  void runsAgreeWithAMap(Protocol protocol) {
     Random random = new Random(SEED + protocol.ordinal());
     try (Database db = open(protocol)) {
       List<Table<byte[], byte[]>> tables = List.of(table(db, "a"), table(db, "b"));
@@ -200,7 +202,7 @@ class AscendingWritesTest {
   }
 
   /**
-   * Threads ascend in nested ranges, so each meets keys of others in its gaps. Every insert and
+   * Threads ascend in nested ranges, so each finds keys of others in its gaps. Every insert and
    * update increments the key's counter, which shows whether the existing key was seen.
    */
   @ParameterizedTest

@@ -235,7 +235,7 @@ final class BackupLoad implements AutoCloseable {
    * Checks that a database is a state that these writers can produce.
    *
    * @param least the acknowledged transactions per writer when the copy began
-   * @param most the same when it ended; one more per writer may have been in progress
+   * @param most those acknowledged when it ended; one more per writer may have been in progress
    */
   static void check(Database copy, int writers, long[] least, long[] most) {
     assertEquals(List.of(), copy.verify().problems());

@@ -220,7 +220,7 @@ class BackupTest {
   }
 
   @Test
-  void aCopyMayBeOpenedAtAnotherLevel() {
+  void copyMayBeOpenedWithAnotherDurability() {
     long[] none = new long[WRITERS];
     long[] all = new long[WRITERS];
     java.util.Arrays.fill(all, Long.MAX_VALUE - 1);
@@ -341,7 +341,7 @@ class BackupTest {
   }
 
   @Test
-  void interruptsAreKept() {
+  void interruptsArePreserved() {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {
       Thread.currentThread().interrupt();
       db.backup(dir.resolve("to"), BackupOptions.defaults().bytesPerSecond(1 << 20));

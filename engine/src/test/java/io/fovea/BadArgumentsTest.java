@@ -75,7 +75,7 @@ class BadArgumentsTest {
   /** A call that waits longer is interrupted. */
   private static final long WAIT_MILLIS = 300;
 
-  /** Methods that would end what other calls need, or that applications don't call. */
+  /** Methods that would end what other calls need, or that applications do not call. */
   private static final Set<String> SKIPPED =
       Set.of("wait", "notify", "notifyAll", "getClass", "clone", "finalize");
 
@@ -233,7 +233,7 @@ class BadArgumentsTest {
       return Arrays.stream(arguments).anyMatch(BadArgumentsTest::hasNull);
     }
     if (t instanceof ClassCastException || t instanceof ArrayStoreException) {
-      // Types that the compiler checks and reflection doesn't.
+      // Type rules that the compiler enforces but reflection does not.
       return Arrays.stream(what.getParameterTypes())
           .anyMatch(
               p ->

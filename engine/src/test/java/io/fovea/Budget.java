@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicReference;
  *
  * <pre>
  *   (a small database first, so that the JVM has loaded all code)
- *   baseline N                              resident then
+ *   baseline N resident then
  *   load | get | update | scan: N budget N  more than the baseline, and the limit
  *   close N
  *   reopened N                              more than before, with a buffer of {@link #LARGE_BYTES}
@@ -84,7 +84,7 @@ final class Budget {
     void run(int from, int to, Random r);
   }
 
-  /** Divides the rows among threads; every second one is virtual. */
+  /** Divides the rows among threads, every other one of which is virtual. */
   private void inThreads(Body body) throws InterruptedException {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     List<Thread> threads = new ArrayList<>();

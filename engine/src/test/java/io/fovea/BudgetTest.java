@@ -39,7 +39,10 @@ class BudgetTest {
 
   private static final long LEFT_BYTES = 16 * MIB;
 
-  /** What an opening may touch of an unused buffer: frame header lines and the pages it reads. */
+  /**
+   * What opening a database may touch of an unused buffer: frame header lines and the pages it
+   * reads.
+   */
   private static final long TOUCHED_BYTES = Budget.LARGE_BYTES / 16;
 
   @TempDir Path dir;
@@ -67,7 +70,7 @@ class BudgetTest {
     assertTrue(left <= LEFT_BYTES, () -> "after the close: " + said);
     long touched = Long.parseLong(said.get("reopened"));
     assertTrue(Long.parseLong(said.get("buffer")) >= Budget.LARGE_BYTES / 2, () -> "" + said);
-    assertTrue(touched <= TOUCHED_BYTES, () -> "an opening touches its buffer: " + said);
+    assertTrue(touched <= TOUCHED_BYTES, () -> "opening touches the buffer: " + said);
   }
 
   /** Returns the output of the process: the first word of each line to the rest. */

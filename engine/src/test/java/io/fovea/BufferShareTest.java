@@ -56,7 +56,7 @@ class BufferShareTest {
 
   /**
    * Held exclusively while the kernel counts resident pages. It counts mapping by mapping, so a
-   * page that moves to another database meanwhile would count twice. Background work of the
+   * page that moves to another database in the meantime would count twice. Background work of the
    * databases only releases memory.
    */
   private final ReentrantReadWriteLock working = new ReentrantReadWriteLock(true);
@@ -203,7 +203,7 @@ class BufferShareTest {
                   } finally {
                     working.writeLock().unlock();
                   }
-                  LockSupport.parkNanos(10_000_000); // lets the others progress
+                  LockSupport.parkNanos(10_000_000); // lets the others make progress
                 }
                 return most;
               });
@@ -253,7 +253,7 @@ class BufferShareTest {
     assertEquals(0, share.used());
   }
 
-  /** Idle memory goes to a database that needs it, even beyond its fair share. */
+  /** Idle memory moves to a database that needs it, even beyond its fair share. */
   @Test
   void idleMemoryMoves() {
     BufferShare share = BufferShare.of(8 * MIB);
@@ -270,7 +270,7 @@ class BufferShareTest {
     assertEquals(0, share.used());
   }
 
-  /** Memory in constant use stays where it is, whatever others need. */
+  /** Memory in constant use stays where it is, whatever other databases need. */
   @Test
   void usedMemoryStays() {
     BufferShare share = BufferShare.of(8 * MIB);
@@ -304,7 +304,7 @@ class BufferShareTest {
     assertEquals(used, share.used());
     assertEquals(2, share.databases());
     assertThrows(DatabaseLockedException.class, () -> open(1, options(share)));
-    assertEquals(used, share.used(), "the failed opening took nothing");
+    assertEquals(used, share.used(), "the failed opening took no memory");
     close();
     assertEquals(0, share.used());
     assertThrows(IllegalArgumentException.class, () -> BufferShare.of(0));
@@ -315,7 +315,7 @@ class BufferShareTest {
   }
 
   @Test
-  void aFailedOpeningTakesNothing() throws IOException {
+  void failedOpeningTakesNoMemory() throws IOException {
     BufferShare share = BufferShare.of(4 * MIB);
     fill(open(0, options(share)), 2_000);
     close();
@@ -330,9 +330,9 @@ class BufferShareTest {
     assertEquals(0, share.databases());
   }
 
-  /** Only the parts that each database needs for itself. */
+  /** Only the memory that each database needs for itself. */
   @Test
-  void asSmallAsCanBe() {
+  void minimumSize() {
     BufferShare share = BufferShare.of(2 * MIB);
     Options least = options(share).bufferShare(share, 1);
     for (int i = 0; i < 3; i++) {

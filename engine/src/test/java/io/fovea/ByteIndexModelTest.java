@@ -331,7 +331,7 @@ class ByteIndexModelTest {
   }
 
   @Property(tries = 12, shrinking = ShrinkingMode.OFF)
-  void asSortedMapsAre(@ForAll long seed) {
+  void agreesWithSortedMaps(@ForAll long seed) {
     Run run = new Run(seed);
     for (int i = 0; i < 250; i++) {
       run.step();
@@ -349,7 +349,7 @@ class ByteIndexModelTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void indexesAreBuiltBesideWriters(Protocol protocol) throws Exception {
+  void indexesAreBuiltDuringWrites(Protocol protocol) throws Exception {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
     try (Database db = Database.inMemory(options)) {
@@ -623,7 +623,7 @@ class ByteIndexModelTest {
   }
 
   private static void after(Database db, int done) {
-    // Before the extractors are declared, and after.
+    // Before the extractors are declared, and afterwards.
     assertEquals(List.of(), db.verify().problems());
     TableSpec spec = PLAIN;
     for (IndexSpec i : db.describe("t").indexes()) {

@@ -182,7 +182,7 @@ class ByteIndexTest {
   }
 
   @Test
-  void aCursorGivesIndexKeyAndKeyAndValue() {
+  void cursorReturnsIndexKeyPrimaryKeyAndValue() {
     try (Database db = Database.inMemory(SMALL)) {
       Table<byte[], byte[]> t = db.table(PLAIN.with(BY_LENGTH).with(BY_VALUE)).bytes();
       put(db, t, "a=xx", "b=x", "c=xx", "da=y");
@@ -384,7 +384,7 @@ class ByteIndexTest {
     }
   }
 
-  /** If an extractor throws or omits a value, the call is refused before any change. */
+  /** If an extractor throws or omits a value, the call fails before any change. */
   @Test
   void failingExtractorsAreRefused() {
     IndexSpec picky =
@@ -546,7 +546,7 @@ class ByteIndexTest {
   }
 
   @Test
-  void openedAgainWithItsExtractors() {
+  void reopenedWithItsExtractors() {
     try (Database db = file()) {
       put(db, db.table(SPEC).bytes(), "a=1", "b=22");
     }
@@ -645,7 +645,7 @@ class ByteIndexTest {
   record Thing(@Id long id, String name) {}
 
   @Test
-  void theWrongKind() {
+  void wrongKindIsRejected() {
     Layout.Definition b = Layout.define();
     Field f = b.int64("f");
     TableSpec rows = TableSpec.of("rows", KeySpec.of(FieldType.INT64), b.build());

@@ -32,8 +32,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Makes every call of a database and of a table in the body of a transaction, while a load runs
- * that lasts as long. Each call works or is refused at once; one that waited for its own thread or
+ * Makes every call of a database and of a table in the body of a transaction, while a load runs for
+ * just as long. Each call works or is refused immediately; a call that waited for its own thread or
  * for the load would never return.
  */
 @Timeout(300)
@@ -179,10 +179,10 @@ class CallsInABodyTest {
     return on.getClass().getMethod(method).invoke(on);
   }
 
-  /** Skips the close in an explicit transaction: it would abort what the test still needs. */
+  /** Skips close in an explicit transaction: it would abort what the test still needs. */
   private static @Nullable Object closed(Database db) {
     if (!db.source.isInBody()) {
-      throw new InvalidUseException("not tried");
+      throw new InvalidUseException("untested calls");
     }
     db.close();
     return null;
@@ -201,7 +201,7 @@ class CallsInABodyTest {
           .filter(m -> isCall(m) && !List.of(m.getParameterTypes()).contains(Transaction.class))
           .forEach(m -> there.add(name(m)));
     }
-    // Without a transaction these only create another handle.
+    // Outside of a transaction these only create another handle.
     there.removeAll(Set.of("RowTable.as", "RowTable.index", "Table.as", "Table.index"));
     there.removeAll(tried);
     assertEquals(Set.of(), there);
@@ -218,8 +218,8 @@ class CallsInABodyTest {
   }
 
   @Test
-  void inABodyBesideALoad() throws Exception {
-    besideALoad(
+  void inABodyDuringALoad() throws Exception {
+    duringALoad(
         (db, t, b) -> {
           for (Case c : cases()) {
             db.run(tx -> expect(c.managed, c, db, t, b));
@@ -228,8 +228,8 @@ class CallsInABodyTest {
   }
 
   @Test
-  void besideAnExplicitTransactionAndALoad() throws Exception {
-    besideALoad(
+  void duringAnExplicitTransactionAndALoad() throws Exception {
+    duringALoad(
         (db, t, b) -> {
           for (Case c : cases()) {
             try (Transaction tx = db.begin()) {
@@ -264,7 +264,7 @@ class CallsInABodyTest {
     void run(Database db, RowTable t, Table<byte[], byte[]> b) throws Exception;
   }
 
-  private void besideALoad(Body body) throws Exception {
+  private void duringALoad(Body body) throws Exception {
     Options options =
         Options.defaults()
             .bufferBytes(16 << 20)

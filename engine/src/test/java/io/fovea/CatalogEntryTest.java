@@ -101,7 +101,7 @@ class CatalogEntryTest {
     }
   }
 
-  /** Byte strings have no fields to index. */
+  /** Tables of byte strings have no fields to index. */
   @Test
   void anIndexByFieldsOfByteStringsIsDamage() {
     KeySpec key = KeySpec.ofBytes(9);

@@ -32,8 +32,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Random catalog changes mixed with record changes: of one thread against sorted maps, across
- * close, kill and open; of several threads against invariants between tables.
+ * Random catalog changes mixed with record changes: from one thread, compared with sorted maps,
+ * across close, kill and open; from several threads, with invariants between tables.
  */
 @Tag("slow")
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
@@ -175,8 +175,8 @@ class CatalogModelTest {
 
   /**
    * The table {@code current} is replaced repeatedly, and a record in another table holds the
-   * number of the current one. All of its records have that number, whether it was found by name or
-   * by an old handle.
+   * number of the current one. All of its records have that number, whether the table was found by
+   * name or by an old handle.
    */
   @ParameterizedTest
   @EnumSource
@@ -193,7 +193,7 @@ class CatalogModelTest {
       all.add(threads.submit(() -> until(stop, () -> byName(db, number, byName))));
       all.add(threads.submit(() -> until(stop, () -> byHandle(db, number, byHandle))));
       all.add(threads.submit(() -> until(stop, () -> write(db, number, written))));
-      all.add(threads.submit(() -> until(stop, () -> bystander(db))));
+      all.add(threads.submit(() -> until(stop, () -> otherTables(db))));
       for (int i = 0; i < 2; i++) {
         all.add(
             threads.submit(
@@ -218,7 +218,7 @@ class CatalogModelTest {
     } finally {
       stop.set(true);
       threads.shutdown();
-      assertTrue(threads.awaitTermination(60, TimeUnit.SECONDS), "a thread does not end");
+      assertTrue(threads.awaitTermination(60, TimeUnit.SECONDS), "a thread does not finish");
     }
   }
 
@@ -296,7 +296,7 @@ class CatalogModelTest {
     }
   }
 
-  private static void bystander(Database db) {
+  private static void otherTables(Database db) {
     db.run(tx -> put(tx.table(spec("other")), tx, 1, 1));
     db.dropTable("other");
     Thread.yield();

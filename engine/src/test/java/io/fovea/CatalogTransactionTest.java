@@ -45,7 +45,7 @@ class CatalogTransactionTest {
   @AfterEach
   void end() throws Exception {
     threads.shutdown();
-    assertTrue(threads.awaitTermination(60, TimeUnit.SECONDS), "a thread does not end");
+    assertTrue(threads.awaitTermination(60, TimeUnit.SECONDS), "a thread does not finish");
   }
 
   private static TableSpec spec(String name) {
@@ -126,7 +126,7 @@ class CatalogTransactionTest {
 
   @ParameterizedTest
   @EnumSource
-  void rolledBackTablesLeaveNothing(Protocol protocol) {
+  void rolledBackTablesLeaveNoTrace(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable old = db.table(spec("old"));
       db.run(tx -> put(old, tx, 1, 1));
@@ -433,7 +433,7 @@ class CatalogTransactionTest {
               .get(60, TimeUnit.SECONDS);
           assertEquals(AbortCause.CATALOG, refused(mine::commit));
         }
-        // A transaction affected by no change but the drop.
+        // A transaction that is affected by no change except the drop.
         try (Transaction mine = db.begin()) {
           mine.table(spec("a"));
           put(a, mine, 1, 1);

@@ -84,13 +84,13 @@ public final class ChangesCopy {
   }
 
   /** Follows the files of a database from the current position, as another process would. */
-  public FileChanges beside(SimDisk disk) {
+  public FileChanges ofFiles(SimDisk disk) {
     BlockDevice log = new SimStorage(disk).open(Storage.LOG);
-    return beside(disk, () -> synced(log));
+    return ofFiles(disk, () -> synced(log));
   }
 
   /** The same, with an external sync of the log that returns whether it succeeded. */
-  public FileChanges beside(SimDisk disk, BooleanSupplier sync) {
+  public FileChanges ofFiles(SimDisk disk, BooleanSupplier sync) {
     ChangePosition from = position;
     assertTrue(from != null);
     SimStorage files = new SimStorage(disk);
@@ -111,11 +111,11 @@ public final class ChangesCopy {
    * Takes batches from the files of a database on a disk.
    *
    * @param most the maximum number of batches
-   * @return whether a table was loaded; its records are not available here, and nothing behind the
+   * @return whether a table was loaded; its records are not available here, and nothing after the
    *     load was taken
    */
-  public boolean followBeside(SimDisk disk, int most) {
-    try (FileChanges changes = beside(disk)) {
+  public boolean followFiles(SimDisk disk, int most) {
+    try (FileChanges changes = ofFiles(disk)) {
       for (int i = 0; i < most; i++) {
         ChangeBatch batch = changes.poll();
         if (batch == null) {
@@ -131,9 +131,9 @@ public final class ChangesCopy {
   }
 
   /** Follows from the files and checks that the copy equals the database. */
-  public void checkBeside(Database db, SimDisk disk) {
+  public void checkFiles(Database db, SimDisk disk) {
     long end = db.changesPosition().lsn();
-    if (followBeside(disk, Integer.MAX_VALUE)) {
+    if (followFiles(disk, Integer.MAX_VALUE)) {
       begin(db);
     }
     equal(db, end);
@@ -173,12 +173,12 @@ public final class ChangesCopy {
 
   private Map<String, String> records(Change c) {
     TreeMap<String, String> records = tables.get(c.table());
-    assertTrue(records != null, "a gap: there is no table of " + c);
+    assertTrue(records != null, "a gap: there is no table for " + c);
     return records;
   }
 
   public void check(Database db) {
-    long end = db.changesPosition().lsn(); // all before is durable then
+    long end = db.changesPosition().lsn(); // everything before it is durable then
     follow(db);
     equal(db, end);
   }

@@ -21,7 +21,7 @@ import java.util.Random;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
-/** {@link Transaction#changesDigest}: equal if and only if databases are changed alike. */
+/** {@link Transaction#changesDigest} is equal if and only if databases are changed alike. */
 class ChangesDigestTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field N = B.int64("n");
@@ -100,7 +100,7 @@ class ChangesDigestTest {
   }
 
   @Test
-  void eachDifferenceIsSeen() {
+  void eachDifferenceIsDetected() {
     Map<Long, String> seen = new HashMap<>();
     try (Two two = new Two()) {
       Map<String, BiConsumer<Database, Transaction>> bodies = new HashMap<>();
@@ -140,7 +140,7 @@ class ChangesDigestTest {
       bodies.put("a range", (db, tx) -> deleteRange(db, tx, 5, 1500));
       bodies.put("a longer range", (db, tx) -> deleteRange(db, tx, 5, 1501));
       bodies.put(
-          "a range, and what comes into it",
+          "a range, and a record inserted into it",
           (db, tx) -> {
             deleteRange(db, tx, 5, 1500);
             RowTable t = tx.table(rows(db));
@@ -202,7 +202,7 @@ class ChangesDigestTest {
     }
   }
 
-  /** The digest is sent between releases. */
+  /** The digest is exchanged between releases. */
   @Test
   void theDigestIsStableAcrossReleases() {
     try (Two two = new Two()) {

@@ -26,7 +26,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Following changes on a disk that fails, is damaged or is full. */
+/** Follows changes on a disk that fails, is damaged or is full. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ChangesFaultTest {
   private static final TableSpec SPEC = TableSpec.bytes("b", 40);
@@ -133,7 +133,7 @@ class ChangesFaultTest {
     }
   }
 
-  /** When nothing more can become durable, all durable changes are delivered before the error. */
+  /** If nothing more can become durable, all durable changes are delivered before the error. */
   @Test
   void theEndOfTheLogIsReported() {
     SimDisk disk = new SimDisk(3);
@@ -200,8 +200,8 @@ class ChangesFaultTest {
   }
 
   /**
-   * The disk is full, pages included. Writes that need no space continue in the space of the kept
-   * changes. The subscriber gets an error, and follows again when there is space.
+   * The disk is full, pages included. Writes that need no more space continue in the space of the
+   * kept changes. The subscriber gets an error, and follows again once there is space.
    */
   @Test
   void aFullDiskReleasesOnlyKeptChanges() {

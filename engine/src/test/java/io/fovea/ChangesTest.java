@@ -318,7 +318,7 @@ class ChangesTest {
     }
   }
 
-  /** A commit has more pages of long values than one record of this log can name. */
+  /** A commit with more pages of long values than one record of this log can name. */
   @Test
   void manyPagesOfLongValues() {
     Options options = options().log(l -> l.bufferBytes(64 << 10));
@@ -345,7 +345,7 @@ class ChangesTest {
   }
 
   @Test
-  void tablesComeAndGo() {
+  void tablesAreCreatedAndDropped() {
     try (Database db = open()) {
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
@@ -445,7 +445,7 @@ class ChangesTest {
 
   /** The log wraps around many times while the subscriber's lag stays below the retention. */
   @Test
-  void theLogGoesRound() {
+  void logWrapsAround() {
     try (Database db =
         Database.open(
             folder.resolve("db"), options().log(l -> l.changeRetentionBytes(400 << 10)))) {
@@ -661,7 +661,10 @@ class ChangesTest {
     }
   }
 
-  /** Many subscribers next to many writers, checkpoints, and creation and dropping of tables. */
+  /**
+   * Many subscribers concurrent with many writers, checkpoints, and the creation and dropping of
+   * tables.
+   */
   @Test
   void manyFollowWhileManyWrite() throws Exception {
     Options options =
@@ -742,7 +745,7 @@ class ChangesTest {
   }
 
   @Test
-  void aSnapshotFitsItsPosition() throws Exception {
+  void snapshotMatchesItsPosition() throws Exception {
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       AtomicBoolean stop = new AtomicBoolean();

@@ -79,7 +79,7 @@ class CheckpointTest {
    * @param before called before each call of a device with the file's suffix and the method's name,
    *     such as {@code ".log write"}; may wait or throw
    */
-  private record Stubborn(SimStorage files, Consumer<String> before) implements Storage {
+  private record Intercepting(SimStorage files, Consumer<String> before) implements Storage {
     @Override
     public BlockDevice open(String suffix) {
       BlockDevice device = files.open(suffix);
@@ -200,11 +200,11 @@ class CheckpointTest {
     }
   }
 
-  /** Several callers, since the last to wake could get another's result. */
+  /** Several callers, since the last one to wake up could get another's result. */
   @Test
   void eachCallerGetsTheResultOfItsOwnCheckpoint() throws InterruptedException {
     Held held = new Held();
-    Storage files = new Stubborn(new SimStorage(new SimDisk(9)), held);
+    Storage files = new Intercepting(new SimStorage(new SimDisk(9)), held);
     try (Database db = Database.open(files, SMALL)) {
       put(db, 0, 20);
       held.on = true;
@@ -266,7 +266,7 @@ class CheckpointTest {
   @Test
   void aCheckpointWakesWaitersForLogSpace() throws InterruptedException {
     Held held = new Held();
-    Storage files = new Stubborn(new SimStorage(new SimDisk(10)), held);
+    Storage files = new Intercepting(new SimStorage(new SimDisk(10)), held);
     try (Database db = Database.open(files, SMALL)) {
       Caller writer = writer(db, held);
       let(held);
@@ -277,25 +277,25 @@ class CheckpointTest {
   @Test
   void anInterruptDoesNotEndTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
-    Storage files = new Stubborn(new SimStorage(new SimDisk(11)), held);
+    Storage files = new Intercepting(new SimStorage(new SimDisk(11)), held);
     try (Database db = Database.open(files, SMALL)) {
       Caller writer = writer(db, held);
       writer.thread.interrupt();
       while (writer.thread.isInterrupted()) {
-        Thread.onSpinWait(); // it stores the flag and clears it
+        Thread.onSpinWait(); // it saves the flag and clears it
       }
       awaitAsleep(writer.thread);
       assertFalse(writer.result.isDone());
       let(held);
       assertNull(writer.failure());
-      assertTrue(interrupted.get(), "the flag is kept");
+      assertTrue(interrupted.get(), "the interrupt flag is preserved");
     }
   }
 
   @Test
   void aCloseEndsTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
-    Storage files = new Stubborn(new SimStorage(new SimDisk(12)), held);
+    Storage files = new Intercepting(new SimStorage(new SimDisk(12)), held);
     Database db =
         Database.open(files, SMALL.transactions(txs -> txs.closeTimeout(Duration.ofMillis(200))));
     Caller writer = writer(db, held);
@@ -308,7 +308,7 @@ class CheckpointTest {
   @Test
   void aFailureOfTheEngineEndsTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
-    Storage files = new Stubborn(new SimStorage(new SimDisk(13)), held);
+    Storage files = new Intercepting(new SimStorage(new SimDisk(13)), held);
     Database db = Database.open(files, SMALL);
     Caller writer = writer(db, held);
     db.store().engine().halt(new IllegalStateException("by the test"));
@@ -320,7 +320,7 @@ class CheckpointTest {
   @Test
   void aFailureOfTheLogEndsTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
-    Storage files = new Stubborn(new SimStorage(new SimDisk(14)), held);
+    Storage files = new Intercepting(new SimStorage(new SimDisk(14)), held);
     Database db = Database.open(files, SMALL);
     LogSession session = db.store().newSession();
     Caller writer = writer(db, held);
@@ -340,7 +340,7 @@ class CheckpointTest {
   @Test
   void theTimeoutEndsTheWaitForLogSpace() throws InterruptedException {
     Held held = new Held();
-    Storage files = new Stubborn(new SimStorage(new SimDisk(15)), held);
+    Storage files = new Intercepting(new SimStorage(new SimDisk(15)), held);
     Options limited = SMALL.transactions(txs -> txs.timeout(Duration.ofMillis(500)));
     try (Database db = Database.open(files, limited)) {
       IntConsumer put =
@@ -368,7 +368,7 @@ class CheckpointTest {
     SimDisk disk = new SimDisk(1);
     AtomicBoolean fails = new AtomicBoolean();
     Storage files =
-        new Stubborn(
+        new Intercepting(
             new SimStorage(disk),
             call -> {
               if (fails.get() && call.equals(Storage.DATA + " sync")) {
@@ -423,11 +423,11 @@ class CheckpointTest {
   void checkpointReturnsWhenComplete() {
     SimDisk disk = new SimDisk(3);
     Database db = Database.open(new SimStorage(disk), SMALL);
-    put(db, 0, 20); // less than a checkpoint by size needs; each is one block of the log
+    put(db, 0, 20); // less than a checkpoint triggered by size needs; each is one block of the log
     long made = db.stats().checkpoints().made();
     db.checkpoint();
     assertEquals(made + 1, db.stats().checkpoints().made());
-    // Records of counts lie behind the redo point.
+    // Count records follow the redo point.
     assertTrue(db.stats().log().redoBytes() < 256, db.stats()::toString);
     db.checkpoint();
     assertEquals(0, db.stats().checkpoints().failed());
@@ -459,7 +459,7 @@ class CheckpointTest {
     }
   }
 
-  /** Only the log since the session's start knows an allocated page that is in no tree. */
+  /** Only the log since the session's start names an allocated page that is in no tree. */
   @Test
   void aStoppedPoolIsNotCheckpointed() {
     SimDisk disk = new SimDisk(7);

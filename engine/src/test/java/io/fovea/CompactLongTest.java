@@ -27,7 +27,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Compaction moves pages of long values as it moves others, under any concurrent operation. */
+/** Compaction moves pages of long values like other pages, during any concurrent operation. */
 @Tag("slow")
 @Timeout(180)
 @Execution(ExecutionMode.CONCURRENT)
@@ -105,7 +105,7 @@ class CompactLongTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void theFileIsAsLongAsWhatItHolds(Protocol protocol) throws Exception {
+  void fileIsAsLongAsItsContents(Protocol protocol) throws Exception {
     Path file = dir.resolve("long.fovea");
     try (Database db = Database.open(file, under(protocol))) {
       Table<byte[], byte[]> stays = table(db, "stays");
@@ -128,7 +128,7 @@ class CompactLongTest {
     }
   }
 
-  /** Of a value that fills nearly all of the file, only the pages at the end move. */
+  /** Of a value that fills nearly the whole file, only the pages at the end move. */
   @Test
   void oneVeryLongValue() {
     try (Database db = Database.open(dir.resolve("one.fovea"), OPTIONS)) {
@@ -175,7 +175,7 @@ class CompactLongTest {
 
   /** A snapshot reads chains as they were; an increment has the pages at their new addresses. */
   @Test
-  void besideASnapshotAndABackup() {
+  void duringASnapshotAndABackup() {
     Path file = dir.resolve("snapshot.fovea");
     Path full = dir.resolve("full.fovea");
     Path more = dir.resolve("more.fovea");
@@ -225,7 +225,7 @@ class CompactLongTest {
 
   @ParameterizedTest
   @EnumSource(names = {"TICTOC", "MVTO", "TWO_PHASE_LOCKING"})
-  void besideWriters(Protocol protocol) throws Exception {
+  void duringWrites(Protocol protocol) throws Exception {
     Path file = dir.resolve("writers.fovea");
     try (Database db = Database.open(file, under(protocol).bufferBytes(4 << 20))) {
       Table<byte[], byte[]> stays = table(db, "stays");

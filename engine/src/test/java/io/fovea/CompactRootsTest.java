@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Compaction moves roots of trees as it moves other pages, under any concurrent operation. */
+/** Compaction moves the roots of trees like other pages, during any concurrent operation. */
 @Tag("slow")
 @Timeout(180)
 @Execution(ExecutionMode.CONCURRENT)
@@ -115,9 +115,11 @@ class CompactRootsTest {
     }
   }
 
-  /** A snapshot finds its tables at the old addresses, a backup and an increment at the new. */
+  /**
+   * A snapshot finds its tables at the old addresses, a backup and an increment at the new ones.
+   */
   @Test
-  void besideASnapshotAndABackup() {
+  void duringASnapshotAndABackup() {
     Path file = dir.resolve("snapshot.fovea");
     Path full = dir.resolve("full.fovea");
     Path more = dir.resolve("more.fovea");
@@ -146,7 +148,7 @@ class CompactRootsTest {
 
   /** Trees gain and lose levels while their roots move; tables are renamed and dropped. */
   @Test
-  void besideWriters() throws Exception {
+  void duringWrites() throws Exception {
     Path file = dir.resolve("writers.fovea");
     int tables = 12;
     try (Database db = Database.open(file, OPTIONS.bufferBytes(4 << 20))) {

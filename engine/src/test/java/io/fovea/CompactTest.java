@@ -99,7 +99,7 @@ class CompactTest {
   }
 
   @Test
-  void theFileIsAsLongAsWhatItHolds() throws Exception {
+  void fileIsAsLongAsItsContents() throws Exception {
     Path file = dir.resolve("compact.fovea");
     try (Database db = Database.open(file, OPTIONS)) {
       Table<byte[], byte[]> table = table(db, "a");
@@ -127,7 +127,9 @@ class CompactTest {
     }
   }
 
-  /** The pool is much smaller than the free list, which is read in large pieces, not by page. */
+  /**
+   * The pool is much smaller than the free list, which is read in large pieces, not page by page.
+   */
   @ParameterizedTest
   @ValueSource(ints = {1_000, 50_000})
   void freeSpaceIsReadInLargePieces(int length) {
@@ -177,7 +179,7 @@ class CompactTest {
   @Test
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");
-    // Not synced: that doesn't affect what a compaction moves and truncates.
+    // Not synced, which does not affect what a compaction moves and truncates.
     Options options = OPTIONS.bufferBytes(4 << 20).durability(Durability.ASYNC);
     try (Database db = Database.open(file, options)) {
       List<Table<byte[], byte[]>> tables = List.of(table(db, "a"), table(db, "b"));
@@ -233,7 +235,7 @@ class CompactTest {
 
   /** A backup keeps the end of the file; an increment has the pages at their new addresses. */
   @Test
-  void besideABackup() {
+  void duringABackup() {
     Path file = dir.resolve("backed.fovea");
     Path full = dir.resolve("full.fovea");
     Path more = dir.resolve("more.fovea");
@@ -285,7 +287,7 @@ class CompactTest {
   }
 
   @Test
-  void besideEverythingElse() throws Exception {
+  void duringEverythingElse() throws Exception {
     Path file = dir.resolve("beside.fovea");
     try (Database db = Database.open(file, OPTIONS.bufferBytes(2 << 20))) {
       Table<byte[], byte[]> still = table(db, "still");
@@ -389,7 +391,7 @@ class CompactTest {
   }
 
   @Test
-  void notEverywhere() {
+  void unsupportedCases() {
     try (Database db = Database.open(dir.resolve("where.fovea"), OPTIONS)) {
       assertThrows(
           InvalidUseException.class, () -> db.run(tx -> db.compact(CompactOptions.defaults())));

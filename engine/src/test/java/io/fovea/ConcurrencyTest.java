@@ -13,7 +13,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.support.Comeback;
+import io.fovea.support.LockHolderProgress;
 import io.fovea.support.RoughStorage;
 import io.fovea.support.Sample;
 import io.fovea.support.SimDisk;
@@ -150,7 +150,7 @@ class ConcurrencyTest {
         });
   }
 
-  /** Money moves between accounts; the sum is constant over any index. */
+  /** Money moves between accounts; the sum over any index is constant. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void scansOfMovingMoneySumToAConstant(boolean virtual) throws Exception {
@@ -275,7 +275,7 @@ class ConcurrencyTest {
   }
 
   @Test
-  void aUniqueValueBelongsToOne() throws Exception {
+  void uniqueValueBelongsToOneRecord() throws Exception {
     TableSpec spec =
         TableSpec.of("u", KeySpec.of(FieldType.INT32, FieldType.INT32), LAYOUT)
             .with(IndexSpec.unique("by_balance", BALANCE));
@@ -306,7 +306,7 @@ class ConcurrencyTest {
     }
   }
 
-  /** Write skew: of two that each check that the other is absent, at most one acts. */
+  /** Write skew: of two transactions that each check that the other is absent, at most one acts. */
   @Test
   void writeSkewIsImpossible() throws Exception {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
@@ -321,7 +321,8 @@ class ConcurrencyTest {
               int round = i;
               db.run(
                   tx -> {
-                    // Whether another is registered for this round; overlooking it is a phantom.
+                    // Whether another one is registered for this round; overlooking it is a
+                    // phantom.
                     boolean taken;
                     Key key = t.index("by_owner").key().set(round);
                     try (RowCursor c =
@@ -341,7 +342,7 @@ class ConcurrencyTest {
   }
 
   @Test
-  void interruptsDoNoHarm() throws Exception {
+  void interruptsAreHarmless() throws Exception {
     Path file = dir.resolve("interrupts");
     try (Database db = Database.open(file, Options.defaults().bufferBytes(2 << 20))) {
       RowTable t = db.table(ACCOUNT);
@@ -395,9 +396,9 @@ class ConcurrencyTest {
       TableSpec.of("wide", WIDE_KEY, W.build()).with(IndexSpec.on("by_money", IN_GROUP, MONEY));
 
   /**
-   * Eight threads, half of them virtual, on data several times larger than the pool. Money moves
-   * within groups, group sums are constant, and increments count once. Any exception fails the
-   * test, {@code PoolExhaustedException} included.
+   * Eight threads, half of them virtual, work on data several times larger than the pool. Money
+   * moves within groups, group sums are constant, and increments count once. Any exception fails
+   * the test, {@code PoolExhaustedException} included.
    */
   @ParameterizedTest
   @EnumSource
@@ -589,7 +590,7 @@ class ConcurrencyTest {
         });
   }
 
-  /** One transaction at a time, whose thread sleeps in it. */
+  /** One transaction at a time, whose thread sleeps within it. */
   @Test
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void waitersForAdmissionYieldTheirCarrier() throws InterruptedException {
@@ -599,7 +600,7 @@ class ConcurrencyTest {
             .transactions(txs -> txs.maxActive(1).timeout(Duration.ZERO));
     try (Database db = Database.inMemory(options)) {
       AtomicReference<Transaction> active = new AtomicReference<>();
-      Comeback.check(
+      LockHolderProgress.check(
           () -> active.set(db.begin()),
           () -> Objects.requireNonNull(active.getAndSet(null)).rollback());
     }

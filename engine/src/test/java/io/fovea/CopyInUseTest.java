@@ -43,7 +43,7 @@ class CopyInUseTest {
     }
   }
 
-  /** Checkpoints intervene, so some copies restart. */
+  /** Checkpoints intervene, so that some copies restart. */
   @Tag("slow")
   @ParameterizedTest
   @ValueSource(longs = {1, 2})
@@ -80,7 +80,7 @@ class CopyInUseTest {
           check(to.resolve("db"), least, most);
           copied++;
         }
-        assertTrue(copied > 0, "every copy was ended by too many checkpoints");
+        assertTrue(copied > 0, "every copy was aborted because of too many checkpoints");
       } finally {
         done.set(true);
         checkpoints.join();
@@ -125,7 +125,7 @@ class CopyInUseTest {
           try {
             FileDump.backup(file, to, BackupOptions.defaults());
           } catch (StorageException e) {
-            continue; // too many checkpoints, made by loads
+            continue; // too many checkpoints, caused by loads
           }
           check(to.resolve("db"), least, load.acknowledged());
         }

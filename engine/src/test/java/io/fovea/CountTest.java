@@ -41,7 +41,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Row counts of tables and indexes equal what a scan would find, at any time. */
+/** Row counts of tables and indexes always equal what a scan would find. */
 class CountTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field CITY = B.text("city", 20);
@@ -135,7 +135,7 @@ class CountTest {
         });
   }
 
-  /** Checks that the counts are known and match the records, also for the verifier. */
+  /** Checks that the counts are known and match the records, also according to the verifier. */
   private static void check(Database db) {
     assertTrue(isKnown(db), "known without being counted");
     RowTable t = db.table(SPEC);
@@ -187,8 +187,8 @@ class CountTest {
   }
 
   /**
-   * A record exists or not: one thread inserts it, another deletes it. A reader that added up the
-   * counters one by one would see -1 or 2.
+   * A record is inserted by one thread and deleted by another. A reader that added up the counters
+   * one by one would see -1 or 2.
    */
   @Test
   void countsAreAtomic() throws Exception {
@@ -235,7 +235,7 @@ class CountTest {
     }
   }
 
-  /** Cells that are busy all the time: the reader has to stop the writers. */
+  /** Cells that are always busy: the reader has to stop the writers. */
   @Test
   void readersMakeProgressUnderConstantChanges() throws Exception {
     try (Database db = Database.inMemory(small());
@@ -266,7 +266,7 @@ class CountTest {
       long last = 0;
       for (int i = 0; i < 20_000; i++) {
         long n = counts.records();
-        assertTrue(n >= last, "a growing count never falls");
+        assertTrue(n >= last, "a growing count never decreases");
         last = n;
       }
       stop.set(true);
@@ -280,13 +280,13 @@ class CountTest {
   }
 
   @Test
-  void manyThreadsAddUp() throws Exception {
+  void countsOfManyThreadsAddUp() throws Exception {
     try (Database db = Database.open(dir.resolve("db"), small());
         ExecutorService pool = Executors.newVirtualThreadPerTaskExecutor()) {
       List<Future<?>> threads = new ArrayList<>();
       for (int i = 0; i < 6; i++) {
         int seed = i;
-        threads.add(pool.submit(() -> patiently(() -> changeOften(db, new Random(seed)))));
+        threads.add(pool.submit(() -> retrying(() -> changeOften(db, new Random(seed)))));
       }
       for (int i = 0; i < 5; i++) {
         db.checkpoint();
@@ -298,7 +298,7 @@ class CountTest {
     }
   }
 
-  private static void patiently(Runnable work) {
+  private static void retrying(Runnable work) {
     while (true) {
       try {
         work.run();
@@ -310,7 +310,7 @@ class CountTest {
 
   private static void changeOften(Database db, Random r) {
     for (int i = 0; i < 40; i++) {
-      patiently(() -> change(db, r, 1));
+      retrying(() -> change(db, r, 1));
     }
   }
 
@@ -362,7 +362,7 @@ class CountTest {
           db.checkpoint();
         }
       }
-      isKnown(db); // checks only that the tables exist
+      isKnown(db); // which only checks that the tables exist
       made = true;
       if (r.nextInt(3) == 0) {
         db.close();
@@ -538,7 +538,7 @@ class CountTest {
     }
   }
 
-  /** Files of format 3 have no counts: records are counted once, next to writers. */
+  /** Files of format 3 have no counts: records are counted once, concurrently with writers. */
   @ParameterizedTest
   @ValueSource(strings = {"v3-closed", "v3-killed"})
   void filesWithoutCountsAreCountedOnce(String name) throws Exception {

@@ -47,9 +47,9 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Cuts the log of an abandoned database behind a sample of its records, as a crash at that time
- * would. Recovery finds exactly what the records up to the cut contain, and every page is in a tree
- * or free.
+ * Cuts the log of an abandoned database after a sample of its records, as a crash at that time
+ * would. Recovery finds exactly the changes of the records up to the cut, and every page is in a
+ * tree or free.
  *
  * <p>The pages of the file are as old as the last checkpoint: the buffer is large enough, and
  * nothing else writes them. Group commit makes groups of records durable; here each record ends
@@ -148,8 +148,8 @@ class CutLogTest {
   }
 
   /**
-   * Whether a record changes the contents of a database: commits and schema changes, except the one
-   * that records that a dropped tree has no pages left.
+   * Whether a record changes the contents of a database: commits and schema changes do, except the
+   * one which records that a dropped tree has no pages left.
    */
   private static boolean counts(LogReader r) {
     if (r.type() == RecordType.SCHEMA) {
@@ -178,7 +178,7 @@ class CutLogTest {
 
   private record Mark(long end, int type, boolean counts) {}
 
-  /** The number of cuts behind records that don't count. */
+  /** The number of cuts after records that do not count. */
   private static final int CUTS = 16;
 
   private static Superblock superblock(SimDisk disk) {
@@ -205,7 +205,7 @@ class CutLogTest {
     Superblock s = superblock(disk);
     SimDisk cut = disk.copy();
     cut.delete("db.log");
-    // The superblock describes the old segments, whose number depends on threads.
+    // The superblock describes the old segments, whose number depends on thread scheduling.
     SuperblockFile file = new SuperblockFile(new SimStorage(cut).open(Storage.DATA), "db");
     file.read();
     file.sync(file.stage(s.durable(Watermark.NONE)));
@@ -254,8 +254,8 @@ class CutLogTest {
   }
 
   /**
-   * Recovers from cuts behind a sample of the records, behind the first of each type and behind
-   * each that counts; occasionally cuts that recovery too.
+   * Recovers from cuts after a sample of the records, after the first of each type and after each
+   * that counts; occasionally cuts that recovery too.
    */
   private static void cutEverywhere(Steps steps, TreeMap<String, String> before) {
     steps.db.abandon();
@@ -282,7 +282,7 @@ class CutLogTest {
       if (!types.add(m.type()) && !m.counts() && !sample.has(i)) {
         continue;
       }
-      String what = "cut behind record " + i + " of " + marks.size() + ", at " + m.end();
+      String what = "cut after record " + i + " of " + marks.size() + ", at " + m.end();
       SimDisk cut = cut(steps.disk, m.end());
       boolean twice = cuts++ % 9 == 5;
       SimDisk again = twice ? cut.copy() : cut;
@@ -296,10 +296,10 @@ class CutLogTest {
             }
           });
     }
-    assertEquals(tails.size(), step, "every step was reached");
+    assertEquals(tails.size(), step, "not every step was reached");
   }
 
-  /** Cuts an abandoned recovery behind some of the records that it has appended. */
+  /** Cuts an abandoned recovery after some of the records that it has appended. */
   private static void recoveryOfRecovery(
       SimDisk disk, TreeMap<String, String> expected, String what) {
     long began = marks(disk).getLast().end();
@@ -311,7 +311,7 @@ class CutLogTest {
     Sample sample = Sample.oneOf(15);
     for (int i = 0; i < marks.size(); i++) {
       if (marks.get(i).end() > began && sample.has(i)) {
-        check(cut(disk, marks.get(i).end()), expected, what + ", its recovery behind record " + i);
+        check(cut(disk, marks.get(i).end()), expected, what + ", its recovery after record " + i);
       }
     }
   }
@@ -391,7 +391,7 @@ class CutLogTest {
     cutEverywhere(s, before);
   }
 
-  /** Enough pages of long values that their ids are in several parts of the commit. */
+  /** Enough pages of long values that their ids fill several parts of the commit. */
   @Test
   void pagesInParts() {
     Steps s = new Steps();
@@ -458,7 +458,7 @@ class CutLogTest {
   }
 
   @Test
-  void aCutBehindTheLastRecordEqualsTheLog() {
+  void cutAfterTheLastRecordEqualsTheLog() {
     Steps s = new Steps();
     s.run(db -> db.table(BYTES));
     s.db.abandon();

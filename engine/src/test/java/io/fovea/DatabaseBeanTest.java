@@ -17,7 +17,7 @@ import javax.management.ObjectName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The figures of a database in JMX. */
+/** A database's statistics in JMX. */
 class DatabaseBeanTest {
   private static final MBeanServer SERVER = ManagementFactory.getPlatformMBeanServer();
 
@@ -28,7 +28,7 @@ class DatabaseBeanTest {
   }
 
   @Test
-  void figures() throws Exception {
+  void statisticsAreAttributes() throws Exception {
     Database db = Database.open(dir.resolve("a,b=c.fovea"), Options.defaults());
     try (db) {
       DatabaseBean.register(db);

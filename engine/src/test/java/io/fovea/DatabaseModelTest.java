@@ -48,8 +48,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Compares whole databases with sorted maps: random operations and options, through close and open,
- * with the verifier after each.
+ * Compares whole databases with sorted maps: random operations and options, across close and open,
+ * running the verifier after each.
  */
 @Tag("slow")
 class DatabaseModelTest {
@@ -166,7 +166,7 @@ class DatabaseModelTest {
       this.padMax = 600;
       this.r = new Random(seed);
       int pageSize = surroundings.pageSize();
-      // Every durability in turn. Non-durable commits are lost if the last page can't be written.
+      // Each durability in turn. Non-durable commits are lost if the last page cannot be written.
       Durability durability =
           Durability.values()[(int) ((seed + surroundings.ordinal()) % Durability.values().length)];
       this.options =
@@ -185,7 +185,7 @@ class DatabaseModelTest {
       this.keys = 1000 * (pageSize / 4096);
     }
 
-    /** The size before a translation asked for more. */
+    /** The size before a translation required more. */
     long bufferBytes;
 
     void changeOptions() {
@@ -294,11 +294,11 @@ class DatabaseModelTest {
         RowTable t = db.table(SPEC);
         for (int i = 0; i < transactions; i++) {
           long once = r.nextLong();
-          patiently(once, () -> transaction(db, t));
+          retryingDeviceErrors(once, () -> transaction(db, t));
           if (surroundings.wrongHints()) {
             SimDatabase.poisonPlaces(db, r);
           }
-          patiently(once, () -> counts(t));
+          retryingDeviceErrors(once, () -> counts(t));
           if (i % 7 == 6 && options.durability() != Durability.NONE) {
             surroundings.patiently(() -> db.compact(CompactOptions.defaults()));
           }
@@ -308,7 +308,7 @@ class DatabaseModelTest {
         VerifyReport report = db.verify();
         assertTrue(report.ok(), report::toString);
         long misses = db.stats().buffer().misses();
-        assertTrue(!few || misses > 100, misses + " misses: the data fits into the pool");
+        assertTrue(!few || misses > 100, misses + " misses: the data fit into the pool");
         roughness.faults(true);
       } finally {
         close(db);
@@ -335,7 +335,7 @@ class DatabaseModelTest {
       surroundings.patiently(() -> t[0] = db.table(SPEC));
       for (int from = 0; from < keys; from += 50) {
         int begin = from;
-        patiently(r.nextLong(), () -> fill(db, t[0], begin));
+        retryingDeviceErrors(r.nextLong(), () -> fill(db, t[0], begin));
       }
     }
 
@@ -355,7 +355,7 @@ class DatabaseModelTest {
     }
 
     /** Repeats an action, with the same random numbers, until no device fault ends it. */
-    void patiently(long once, Runnable what) {
+    void retryingDeviceErrors(long once, Runnable what) {
       Random before = r;
       surroundings.patiently(
           () -> {
@@ -377,7 +377,7 @@ class DatabaseModelTest {
             write(what, tx, t, row, local);
           } else {
             // A failed read is repeated, and the transaction continues.
-            patiently(r.nextLong(), () -> operation(what, tx, t, row, local));
+            retryingDeviceErrors(r.nextLong(), () -> operation(what, tx, t, row, local));
           }
         }
         if (commit) {
@@ -392,7 +392,7 @@ class DatabaseModelTest {
       model.putAll(local);
     }
 
-    /** A write that fails either had no effect, or its transaction can't commit. */
+    /** A write that fails either had no effect, or its transaction cannot commit. */
     private void write(
         int what, Transaction tx, RowTable t, Row row, NavigableMap<Pk, Value> local) {
       try {

@@ -35,7 +35,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Databases and tables, one thread at a time. */
+/** Databases and tables, used by one thread at a time. */
 class DatabaseTest {
   private static final Options SMALL = Options.defaults().bufferBytes(4 << 20);
 
@@ -161,7 +161,7 @@ class DatabaseTest {
             b.setText(NAME, "changed by b");
             t.update(tx, b);
             t.update(tx, a); // must not restore the old name
-            t.update(tx, a); // nothing has changed since
+            t.update(tx, a); // nothing has changed since then
           });
       db.read(
           tx -> {
@@ -182,7 +182,7 @@ class DatabaseTest {
       Key key = t.key();
       Row row = t.row();
       row.setInt(QUANTITY, 3);
-      assertFalse(row.buffer().changed(), "a fresh row has nothing to compare with");
+      assertFalse(row.buffer().changed(), "a new row has nothing to compare with");
       db.run(
           tx -> {
             t.get(tx, key.set(1, 1), row);
@@ -323,7 +323,7 @@ class DatabaseTest {
               batch.add().set(i % 3, i * 4);
             }
             assertThrows(InvalidUseException.class, batch::add);
-            assertEquals(8, t.getAll(tx, batch)); // those below 30
+            assertEquals(8, t.getAll(tx, batch)); // only those below 30
             int found = 0;
             for (int i = 0; i < batch.size(); i++) {
               if (batch.found(i)) {
@@ -532,7 +532,7 @@ class DatabaseTest {
   }
 
   @Test
-  void rowsOfOneRecordDoNotSpoilItsIndexes() {
+  void severalRowsOfOneRecordKeepItsIndexesRight() {
     try (Database db = Database.inMemory(SMALL)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 0, 5);
@@ -882,7 +882,7 @@ class DatabaseTest {
             row.clear().setInt(QUANTITY, 8);
             t.insert(tx, key, row);
           });
-      assertEquals(8, row.getInt(QUANTITY), "a fresh row belongs to its maker");
+      assertEquals(8, row.getInt(QUANTITY), "a new row belongs to its creator");
       assertEquals("Row[quantity=8, ytd=0, name=\"\", data=0 bytes]", row.toString());
     }
   }

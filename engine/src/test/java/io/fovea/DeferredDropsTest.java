@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A dropped table disappears at once, even while it or others are in use. All of its pages are
+ * A dropped table disappears immediately, even while it or others are in use. All of its pages are
  * freed later, whatever happens in between.
  */
 @Tag("slow")
@@ -122,7 +122,7 @@ class DeferredDropsTest {
       Table<byte[], byte[]> other = db.table(OTHER).bytes();
       db.run(tx -> other.put(tx, key(1), new byte[1]));
       db.checkpoint();
-      // Only one read: a table that is created may need a page that must be read, too.
+      // Only one read, since creating a table may also need a page that must be read.
       disk.holdNext(IoOp.READ);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       Thread dropper =
@@ -146,7 +146,7 @@ class DeferredDropsTest {
       db.table(TableSpec.bytes("new", 20));
       db.table(DOOMED);
       assertTrue(db.dropTable("new"));
-      assertTrue(dropper.isAlive() || failure.get() != null, "the drop was not held back");
+      assertTrue(dropper.isAlive() || failure.get() != null, "the drop was not delayed");
       disk.letGo();
       dropper.join();
       assertEquals(null, failure.get());
@@ -156,7 +156,7 @@ class DeferredDropsTest {
   }
 
   @Test
-  void dropsReturnAtOnceAndPagesWaitForTransactions() throws Exception {
+  void dropsReturnImmediatelyAndPagesWaitForTransactions() throws Exception {
     SimDisk disk = new SimDisk(1);
     try (Database db = open(disk, SMALL)) {
       fill(db, DOOMED, 60);
@@ -173,7 +173,7 @@ class DeferredDropsTest {
           });
       long before = pagesInUse(db);
       assertTrue(db.dropTable("doomed"));
-      // Other transactions come and go; the one that may use the table keeps its pages.
+      // Other transactions begin and end; the one that may use the table keeps its pages.
       for (int i = 0; i < 50; i++) {
         db.run(tx -> other.put(tx, key(6), new byte[6]));
       }
@@ -201,9 +201,9 @@ class DeferredDropsTest {
     }
   }
 
-  /** A piece is a few pages however large the table is: the redo point advances between pieces. */
+  /** However large the table is, a piece is a few pages: the redo point advances between pieces. */
   @Test
-  void theRedoPointMovesOnBetweenPieces() throws Exception {
+  void theRedoPointAdvancesBetweenPieces() throws Exception {
     SimDisk disk = new SimDisk(1);
     long expected = pagesWithout(SMALL);
     SimDisk crashed;
@@ -216,7 +216,7 @@ class DeferredDropsTest {
       assertTrue(db.dropTable("doomed"));
       assertTrue(catalogHasDrops(db));
       long dropped = db.store().journal().log().tail();
-      // The drop is incomplete and holds nothing back.
+      // The drop is incomplete but holds nothing back.
       db.checkpoint();
       db.checkpoint();
       long redo = dropped - db.stats().log().redoBytes();
@@ -318,7 +318,7 @@ class DeferredDropsTest {
           }
           db2.dropTable("doomed");
         }
-        // Nothing is written so far; the first change continues the drop.
+        // Nothing has been written so far; the first change continues the drop.
         Table<byte[], byte[]> other = db2.table(OTHER).bytes();
         db2.run(tx -> other.put(tx, key(1), new byte[1]));
         awaitPages(db2, expected);
@@ -345,7 +345,9 @@ class DeferredDropsTest {
     return disk.crash(SimCrash.RANDOM);
   }
 
-  /** A close doesn't wait for the rest; it continues at the first change after the next opening. */
+  /**
+   * A close does not wait for the rest, which continues at the first change after the next opening.
+   */
   @Test
   void acrossCloses() throws Exception {
     for (Durability durability : Durability.values()) {
@@ -401,7 +403,7 @@ class DeferredDropsTest {
     }
   }
 
-  /** Reads fail once each, at every position in turn: all pages are freed nevertheless. */
+  /** Each read fails once, at every position in turn: all pages are still freed. */
   @Test
   void failingReads() throws Exception {
     long expected = pagesWithout(SMALL);
@@ -428,7 +430,7 @@ class DeferredDropsTest {
     }
   }
 
-  /** An interrupted thread leaves the rest to the background and keeps its flag. */
+  /** An interrupted thread leaves the rest to the background and preserves its interrupt flag. */
   @Test
   void anInterruptLeavesTheRestToTheBackground() throws Exception {
     try (Database db = open(new SimDisk(1), SMALL)) {

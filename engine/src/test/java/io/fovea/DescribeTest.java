@@ -92,7 +92,7 @@ class DescribeTest {
     }
   }
 
-  /** By field names, since fields of another layout are refused. */
+  /** By field names, since fields of another layout are rejected. */
   private static Row row(RowTable t, String name) {
     Layout layout = t.spec().layout();
     return t.row().setText(layout.field("name"), name).setLong(layout.field("due"), 0);

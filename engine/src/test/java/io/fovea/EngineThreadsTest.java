@@ -32,8 +32,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Faults of the engine's threads: the n-th start fails, for each n, or one iteration of a thread
- * does. Every operation ends: with an error, after which a retry succeeds, or normally.
+ * Faults of the engine's threads: for each n, the n-th start fails, or one iteration of a thread
+ * does. Every operation ends, either normally or with an error after which a retry succeeds.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class EngineThreadsTest {
@@ -50,7 +50,7 @@ class EngineThreadsTest {
   private static final int RECORDS = 600;
   private static final int STARTS_MAX = 100;
 
-  /** Identifies the threads of a test; threads that they start inherit it. */
+  /** Identifies the threads of a test; the threads that they start inherit it. */
   private final ThreadGroup group = new ThreadGroup("EngineThreadsTest");
 
   private final SetClock clock = new SetClock(1_000);
@@ -96,7 +96,7 @@ class EngineThreadsTest {
   }
 
   /** Retries once after an error of the JVM, which a failed start throws. */
-  private <T> T again(Supplier<T> work) {
+  private <T> T retrying(Supplier<T> work) {
     try {
       return work.get();
     } catch (OutOfMemoryError | StorageException e) {
@@ -108,8 +108,8 @@ class EngineThreadsTest {
     }
   }
 
-  private void again(Runnable work) {
-    again(
+  private void retrying(Runnable work) {
+    retrying(
         () -> {
           work.run();
           return 0;
@@ -132,10 +132,10 @@ class EngineThreadsTest {
   }
 
   private void fill(Database db, TableSpec spec, int records) {
-    Table<byte[], byte[]> t = again(() -> db.table(spec)).bytes();
+    Table<byte[], byte[]> t = retrying(() -> db.table(spec)).bytes();
     for (int i = 0; i < records; i += 20) {
       int from = i;
-      again(
+      retrying(
           () ->
               db.run(
                   tx -> {
@@ -146,12 +146,12 @@ class EngineThreadsTest {
     }
   }
 
-  /** Everything that needs threads, with several times more changes than the log may hold. */
+  /** Everything that needs threads, with several times as many changes as the log may hold. */
   private void everything(SimDisk disk, boolean allRun) {
     clock.set(1_000);
-    try (Database db = again(() -> Database.open(new SimStorage(disk), options()))) {
-      RowTable events = again(() -> db.table(EVENTS));
-      again(
+    try (Database db = retrying(() -> Database.open(new SimStorage(disk), options()))) {
+      RowTable events = retrying(() -> db.table(EVENTS));
+      retrying(
           () ->
               db.run(
                   tx -> {
@@ -161,7 +161,7 @@ class EngineThreadsTest {
                   }));
       fill(db, PLAIN, RECORDS);
       fill(db, DOOMED, RECORDS);
-      try (Database then = again(db::snapshot)) {
+      try (Database then = retrying(db::snapshot)) {
         fill(db, PLAIN, RECORDS);
         assertEquals(RECORDS, then.table(PLAIN).count());
       }
@@ -193,7 +193,7 @@ class EngineThreadsTest {
     other.start();
     awaitUninterruptibly(begun);
     try {
-      again(() -> db.dropTable("doomed"));
+      retrying(() -> db.dropTable("doomed"));
     } finally {
       dropped.countDown();
       Waits.join(other);
@@ -213,13 +213,13 @@ class EngineThreadsTest {
   /** Crashes, recovers (with new threads) and verifies everything. */
   private void after(SimDisk disk) {
     SimDisk left;
-    Database db = again(() -> Database.open(new SimStorage(disk), options()));
+    Database db = retrying(() -> Database.open(new SimStorage(disk), options()));
     fill(db, PLAIN, RECORDS + 40);
     db.checkpoint();
     fill(db, PLAIN, RECORDS + 40);
     left = disk.crash(SimCrash.KEEP_ALL);
     db.abandon();
-    try (Database then = again(() -> Database.open(new SimStorage(left), options()))) {
+    try (Database then = retrying(() -> Database.open(new SimStorage(left), options()))) {
       assertEquals(RECORDS + 40, then.table(PLAIN).count());
       VerifyReport report = then.verify();
       assertTrue(report.ok(), report::toString);
@@ -257,7 +257,7 @@ class EngineThreadsTest {
         "fovea-copies",
         "fovea-writer"
       })
-  void aTurnFails(String thread) throws InterruptedException {
+  void iterationFails(String thread) throws InterruptedException {
     Predicate<String> which = name -> own() && name.startsWith(thread);
     for (int n = 1; n <= 2; n++) {
       int nth = n;

@@ -43,7 +43,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Compares evolving tables with sorted maps: random steps, changes, reads by key, batch and index,
- * closes, and crashes, also within a step.
+ * closes, and crashes, even within a step.
  */
 @Tag("slow")
 class EvolutionModelTest {
@@ -113,7 +113,7 @@ class EvolutionModelTest {
       return List.copyOf(fields.keySet()).get(r.nextInt(fields.size()));
     }
 
-    /** Returns one step, applied to the model too; null if none was possible. */
+    /** Returns one step, also applied to the model; null if none was possible. */
     private Step step() {
       String f = any();
       Kind k = fields.get(f);
@@ -310,7 +310,7 @@ class EvolutionModelTest {
           }
         }
         case 4 -> {
-          // With an index cursor, which meets rows of all versions.
+          // With an index cursor, which encounters rows of all versions.
           RowIndex i = t.index(indexes.firstKey());
           try (RowCursor c = i.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
             if (c.next()) {
@@ -441,7 +441,7 @@ class EvolutionModelTest {
       }
     }
 
-    /** Of two changes of one field the last effective one counts. */
+    /** Of two changes of one field, the last effective one counts. */
     private Object value(Transaction tx, RowTable t, long id, String f) {
       Row row = t.row();
       t.get(tx, t.key().set(id), row);
@@ -494,7 +494,7 @@ class EvolutionModelTest {
 
   @net.jqwik.api.Tag("slow")
   @Property(tries = 25, shrinking = ShrinkingMode.OFF)
-  void aTableThatEvolvesIsASortedMap(@ForAll long seed) {
+  void evolvingTableAgreesWithASortedMap(@ForAll long seed) {
     Run run = new Run(seed);
     run.go();
   }
@@ -586,8 +586,8 @@ class EvolutionModelTest {
   }
 
   /**
-   * Writers whose handles become outdated at any time: all that they commit is there, and no field
-   * is read at the offset of another version.
+   * Writers whose handles become outdated at any time: everything they commit is present, and no
+   * field is read at the offset of another version.
    */
   @ParameterizedTest
   @EnumSource(Protocol.class)

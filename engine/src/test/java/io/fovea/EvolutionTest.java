@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Versions of tables: each kind of step, what is refused, and the effect on other users. */
+/** Versions of tables: each kind of step, what is rejected, and the effect on other users. */
 @Timeout(120)
 class EvolutionTest {
   private static final Options SMALL =
@@ -149,7 +149,7 @@ class EvolutionTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void oldRowsAreReadAsNewOnes(Protocol protocol) {
+  void oldRowsAreReadInTheNewLayout(Protocol protocol) {
     fill(V1);
     db.close();
     db = Database.open(dir.resolve("db"), SMALL.experiments(exp -> exp.protocol(protocol)));
@@ -180,7 +180,7 @@ class EvolutionTest {
             assertEquals("person 4", row.getText(NAME));
             assertThrows(InvalidUseException.class, () -> row.getLong(VISITS));
           });
-      // Some rows are rewritten by now and read like the others.
+      // Some rows have been rewritten by now and are read like the others.
       db.run(
           tx -> {
             Row row = t.row();
@@ -248,7 +248,7 @@ class EvolutionTest {
             Step.add("x", 2));
     RowTable b = db.table(second);
     db.run(tx -> b.put(tx, b.key().set(0L), b.row().setLong(two.field("x"), 20)));
-    // A new field of the same name and size: it doesn't get the old value.
+    // A new field of the same name and size does not get the old value.
     TableSpec thirdSpec =
         TableSpec.builder("people", KEY, two).version(3, Step.drop("x"), Step.add("x", 3)).build();
     RowTable c = db.table(thirdSpec);
@@ -268,7 +268,7 @@ class EvolutionTest {
         });
   }
 
-  /** A fresh row filled from another, in a table whose stored rows have trailing bytes. */
+  /** A new row filled from another, in a table whose stored rows have trailing bytes. */
   private static void t(Transaction tx, RowTable d, Row read) {
     Row fresh = d.row().set(read);
     d.insert(tx, d.key().set(1_000L), fresh.clear());
@@ -535,7 +535,7 @@ class EvolutionTest {
   }
 
   @Test
-  void stepsThatDoNotLeadToTheLayoutAreMistakes() {
+  void stepsThatDoNotLeadToTheLayoutAreRejected() {
     Layout layout = layout(Map.of("a", "INT32", "t", "TEXT 3"));
     TableSpec.Builder[] wrong = {
       TableSpec.builder("t", KEY, layout).version(2, Step.add("b")),
@@ -600,7 +600,7 @@ class EvolutionTest {
             while (!old.core().isRefused()) {
               Thread.onSpinWait();
             }
-            // The transaction finishes what it has begun; new ones are refused.
+            // The transaction finishes what it has begun; new ones are rejected.
             for (int i = 1; i < N; i++) {
               assertTrue(c.next());
               assertEquals("person " + i, c.row().getText(FULLNAME));

@@ -98,7 +98,7 @@ class ExpiryChangesTest {
 
   // ------------------------------------------------------------------------------------ evolution
 
-  /** The time has another name and offset, and rows are shorter or longer than before. */
+  /** The time has a different name and offset, and rows are shorter or longer than before. */
   @Test
   void rowsOfOlderLayoutsExpireByTheNewestField() {
     Layout now = layout("more", FieldType.INT64, "due", "code");
@@ -141,7 +141,7 @@ class ExpiryChangesTest {
             t.update(tx, row); // an expired one
           });
       long gone = db.call(tx -> t.deleteRange(tx, Range.between(t.key().set(1), t.key().set(6))));
-      assertEquals(2, gone); // 5 and 6: those before are hidden
+      assertEquals(2, gone); // 5 and 6: earlier ones are hidden
       assertEquals(List.of(0, 7, 8, 9, 10, 20), keys(db, t));
       assertEquals(3, db.sweepExpired()); // 2 to 4: 0 and 1 were replaced
       verify(db);
@@ -155,7 +155,7 @@ class ExpiryChangesTest {
     return t.row().setLong(l.field("code"), code).setLong(l.field("due"), due);
   }
 
-  /** Rows without a time get one from its default, and all expire at once. */
+  /** Rows without a time get one from its default, and all expire at the same time. */
   @Test
   void aTableGetsItsTimeFieldAndExpiryTogether() {
     Layout before = layout("colour", FieldType.INT32, "code");
@@ -190,7 +190,7 @@ class ExpiryChangesTest {
     }
   }
 
-  /** The index on a widened field is rebuilt; until then rows are hidden even so. */
+  /** The index on a widened field is rebuilt; even before that, rows are hidden. */
   @Test
   void aWidenedFieldBecomesTheTime() {
     Layout narrow = layout("at", FieldType.INT32, "code");
@@ -260,7 +260,10 @@ class ExpiryChangesTest {
     assertTrue(e.getMessage().contains(says), e.getMessage());
   }
 
-  /** A crash between the catalog record of an evolution and its index by time leaves no index. */
+  /**
+   * A crash between the catalog record of an evolution and the build of its index by time leaves no
+   * index.
+   */
   @Test
   void withoutItsIndexRowsAreHiddenAndReplaced() {
     TableSpec plain = TableSpec.of("events", KEY, FIRST).expireAfter(FIRST.field("at"), AFTER);
@@ -402,7 +405,7 @@ class ExpiryChangesTest {
     }
   }
 
-  /** The thread runs while there are tables to sweep, however they were created. */
+  /** The thread runs as long as there are tables to sweep, however they were created. */
   @Test
   void theThreadStartsAndEndsWithTheTables() {
     String name = "fovea-sweep " + dir;
@@ -419,7 +422,7 @@ class ExpiryChangesTest {
         RowTable t = db.table(SPEC);
         assertTrue(runs(name));
         fill(db, t);
-        for (int n = 0; n < 200; n++) { // it ends with the last table, and never too early
+        for (int n = 0; n < 200; n++) { // it ends with the last table, and never earlier
           db.renameTable("events", "others");
           db.renameTable("others", "events");
         }

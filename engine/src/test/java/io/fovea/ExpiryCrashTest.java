@@ -65,7 +65,8 @@ class ExpiryCrashTest {
   }
 
   /**
-   * Each step is durable when it returns, except the sweep, which becomes durable with the next.
+   * Each step is durable when it returns, except the sweep, which becomes durable with the next
+   * step.
    */
   private final List<Consumer<Database>> way =
       List.of(
@@ -135,7 +136,8 @@ class ExpiryCrashTest {
                         .build()
                     : SECOND.expireAfter(DUE, by.spec().after()));
     long removed = ROWS - t.count();
-    assertTrue(done < 2 || removed == EXPIRED, removed + " are removed, and the sweep has ended");
+    assertTrue(
+        done < 2 || removed == EXPIRED, removed + " were removed, although the sweep has ended");
     boolean hides = by != null;
     List<Integer> there = db.read(tx -> keys(t, tx));
     int from = hides ? Math.max(EXPIRED, (int) removed) : (int) removed;
@@ -203,9 +205,9 @@ class ExpiryCrashTest {
             assertEquals(expires ? BRIEF.expiry() : null, spec.expiry());
             boolean indexed = !spec.indexes().isEmpty();
             assertTrue(indexed || !expires);
-            assertTrue(finished < 1 || expires == indexed, "an index is left");
+            assertTrue(finished < 1 || expires == indexed, "an index is left over");
             assertTrue(finished < 3 || !expires, "the drop of the option is lost");
-            RowTable t = db.table(BRIEF); // drops the index left by a crash
+            RowTable t = db.table(BRIEF); // drops the index left over from a crash
             long removed = ROWS - t.count();
             found.add(removed + (expires ? " expiring" : indexed ? " indexed" : ""));
             assertEquals(EXPIRED - removed, db.sweepExpired());

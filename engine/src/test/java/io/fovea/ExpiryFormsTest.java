@@ -38,9 +38,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Objects and byte strings that expire, as {@link ExpiryTest} tests for rows: adding, changing and
- * dropping the expiry, and its effect on sweeps, loads, snapshots and the change feed. {@link
- * TableOperationsTest} tests each operation.
+ * Expiring objects and byte strings; {@link ExpiryTest} has the same tests for rows: adding,
+ * changing and dropping the expiry, and its effect on sweeps, loads, snapshots and the change feed.
+ * {@link TableOperationsTest} tests each operation.
  */
 class ExpiryFormsTest {
   private static final Duration AFTER = Duration.ofMillis(100);
@@ -195,7 +195,7 @@ class ExpiryFormsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  <K, V> void theSweepRemovesThemWithTheirEntries(Form<K, V> form) {
+  <K, V> void sweepRemovesExpiredRecordsWithTheirEntries(Form<K, V> form) {
     try (Database db = open()) {
       Table<K, V> t = form.open(db, form.spec);
       form.fill(db, t);
@@ -243,7 +243,7 @@ class ExpiryFormsTest {
   <K, V> void aJumpOfTheClockRemovesNothing(Form<K, V> form) {
     Options often = options().expiry(e -> e.sweepInterval(Duration.ofMillis(1)));
     try (Database db = Database.open(dir.resolve("db"), often)) {
-      Table<K, V> t = form.open(db, form.days); // this clock does not advance, real time does
+      Table<K, V> t = form.open(db, form.days); // this clock does not advance, but real time does
       form.fill(db, t);
       clock.set(315_360_000_000L);
       assertEquals(List.of(10L), form.numbers(db, t));
@@ -259,7 +259,7 @@ class ExpiryFormsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  <K, V> void theOptionComesChangesAndGoes(Form<K, V> form) {
+  <K, V> void expiryIsAddedChangedAndDropped(Form<K, V> form) {
     try (Database db = open()) {
       Table<K, V> t = form.open(db, form.plain);
       form.fill(db, t);
@@ -308,7 +308,7 @@ class ExpiryFormsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  <K, V> void aTransactionHasOneMomentAndASnapshotAnother(Form<K, V> form) {
+  <K, V> void transactionsAndSnapshotsHaveTheirOwnTime(Form<K, V> form) {
     try (Database db = open()) {
       Table<K, V> t = form.open(db, form.spec);
       form.fill(db, t);
@@ -333,7 +333,7 @@ class ExpiryFormsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  <K, V> void loadsLeaveThemOut(Form<K, V> form) {
+  <K, V> void loadsOmitExpiredRecords(Form<K, V> form) {
     try (Database db = open()) {
       Table<K, V> t = form.open(db, form.spec);
       form.fill(db, t);
@@ -355,7 +355,7 @@ class ExpiryFormsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  <K, V> void whoHasSeenARecordIsInConflictWithItsSweep(Form<K, V> form) {
+  <K, V> void readingARecordConflictsWithItsSweep(Form<K, V> form) {
     try (Database db = open()) {
       Table<K, V> t = form.open(db, form.spec);
       form.fill(db, t);
@@ -379,7 +379,7 @@ class ExpiryFormsTest {
     try (Database db = open()) {
       Table<K, V> t = form.opener.open(db, form.spec);
       assertTrue(db.dropIndex("events", "by_code"));
-      db.table(plain); // any handle writes
+      db.table(plain); // any handle may write
       clock.set(1_050);
       db.run(
           tx -> {

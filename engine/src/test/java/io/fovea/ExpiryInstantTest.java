@@ -79,7 +79,7 @@ class ExpiryInstantTest {
           });
       clock.set(999);
       assertEquals(List.of(0, 1, 2, 3, 5, 6, 7, 100), keys(db, t));
-      clock.set(1_000); // not a nanosecond too early
+      clock.set(1_000); // not even a nanosecond early
       assertEquals(List.of(1, 2, 3, 5, 6, 7, 100), keys(db, t));
       assertEquals(2, db.sweepExpired());
       clock.set(1_001);

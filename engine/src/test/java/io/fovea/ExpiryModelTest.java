@@ -38,9 +38,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Compares rows that expire with a map from which entries vanish at their time. Random transactions
- * and loads run while time passes and the table evolves, with sweeps between or during them, across
- * crashes and restarts. The time of a sweep must make no difference.
+ * Compares expiring rows with a map whose entries disappear at their expiry time. Random
+ * transactions and loads run while time passes and the table evolves, with sweeps between or during
+ * them, across crashes and restarts. When a sweep happens must make no difference.
  */
 @Tag("slow")
 class ExpiryModelTest {
@@ -49,14 +49,14 @@ class ExpiryModelTest {
   private static final int ALWAYS = 1_000;
   private static final int STEPS = 120;
 
-  /** A version of the table: its fields with their present names and offsets, and its steps. */
+  /** A version of the table: its fields with their current names and offsets, and its steps. */
   private record Version(
       TableSpec spec, Field colour, Field code, Field pad, Field at, Duration after) {
     private static final Step[] TO_SECOND = {Step.rename("at", "due"), Step.widen("pad")};
     private static final Step[] TO_THIRD = {Step.widen("colour")};
     private static final List<Version> ALL = List.of(first(), second(), third());
 
-    /** The padding is first, so that all other fields move when it grows. */
+    /** The padding comes first, so that all other fields move when it grows. */
     private static Version of(
         String time, FieldType colours, int padding, int after, Step[]... steps) {
       Layout.Definition b = Layout.define();
@@ -145,7 +145,7 @@ class ExpiryModelTest {
               .expiry(e -> e.clock(clock).sweepInterval(interval))
               .experiments(exp -> exp.protocol(protocol));
       open();
-      // A row that never expires; with time 0 no reader would read the clock.
+      // A row that never expires, since with time 0 no reader would read the clock.
       Value always = new Value(0, 2 * KEYS, Long.MAX_VALUE);
       db.run(tx -> t.insert(tx, t.key().set(ALWAYS), row(always)));
       model.put(ALWAYS, always);
@@ -170,7 +170,7 @@ class ExpiryModelTest {
         case 8 -> check();
         case 9 -> snapshot();
         case 10 -> evolve();
-        case 11 -> stay();
+        case 11 -> dropExpiryTemporarily();
         case 12, 13 -> load();
         default -> {
           long once = random.nextLong();
@@ -198,7 +198,7 @@ class ExpiryModelTest {
       open();
     }
 
-    /** Remove expired rows first, so that another rule does not bring them back. */
+    /** Removes expired rows first, so that another rule does not make them visible again. */
     private void evolve() {
       if (version < Version.ALL.size() - 1 && random.nextInt(3) == 0) {
         sweepAll();
@@ -216,7 +216,7 @@ class ExpiryModelTest {
     }
 
     /** Removes the expiry for a while, or while the table has another name. */
-    private void stay() {
+    private void dropExpiryTemporarily() {
       sweepAll();
       roughness.faults(false);
       if (random.nextBoolean()) {
@@ -386,14 +386,14 @@ class ExpiryModelTest {
       }
     }
 
-    /** Runs an operation that must be refused; I/O errors propagate to the retry. */
+    /** Runs an operation that must be rejected; I/O errors propagate to the retry. */
     private static void refused(Runnable what, Supplier<String> why) {
       try {
         what.run();
       } catch (DuplicateKeyException e) {
         return;
       }
-      throw new AssertionError("Not refused: " + why.get());
+      throw new AssertionError("Not rejected: " + why.get());
     }
 
     private void set(TreeMap<Integer, Value> m, int k, Value v, long now) {
@@ -490,7 +490,7 @@ class ExpiryModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void wherever(Surroundings surroundings) {
+  void inSurroundings(Surroundings surroundings) {
     surroundings.each(
         6,
         (roughness, seed) -> {
@@ -535,7 +535,7 @@ class ExpiryModelTest {
                       if (own == 2) {
                         db.read(tx -> seen(tx, t, as, clock));
                       } else {
-                        // Its own key and code are free at its time, or the row has its time.
+                        // Its own key and code are free once it expires, or the row has its time.
                         db.run(
                             tx -> {
                               long now = clock.millis();

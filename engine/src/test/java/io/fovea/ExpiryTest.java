@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Rows that expire: visibility, replacement, the sweep, and changes of the expiry. */
+/** Expiring rows: visibility, replacement, the sweep, and changes of the expiry. */
 class ExpiryTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field COLOUR = B.int32("colour");
@@ -150,7 +150,7 @@ class ExpiryTest {
 
   @ParameterizedTest
   @EnumSource
-  void aTransactionHasOneMoment(Protocol protocol) {
+  void transactionSeesOneTime(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -232,7 +232,7 @@ class ExpiryTest {
                 DuplicateKeyException.class,
                 () -> t.insert(tx, t.key().set(32), row(t, 0, 5, 1_040)));
           });
-      assertEquals(5, db.sweepExpired() + 5); // nothing of 0 to 4 is left to be swept
+      assertEquals(5, db.sweepExpired() + 5); // nothing of 0 to 4 is left for the sweep
       verify(db);
       db.run(
           tx -> {
@@ -249,7 +249,7 @@ class ExpiryTest {
 
   @ParameterizedTest
   @EnumSource
-  void deletesAndUpdatesDoNotMeetThem(Protocol protocol) {
+  void deletesAndUpdatesDoNotFindExpiredRows(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -318,7 +318,7 @@ class ExpiryTest {
 
   @ParameterizedTest
   @EnumSource
-  void theSweepRemovesThemWithTheirEntries(Protocol protocol) {
+  void sweepRemovesExpiredRowsWithTheirEntries(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = db.table(SPEC);
       fill(db, t);
@@ -355,7 +355,7 @@ class ExpiryTest {
       assertEquals(900, stats.swept());
       assertTrue(stats.sweepTransactions() >= 8, stats::toString);
       assertEquals(0, stats.sweepFailures());
-      // The last piece began behind 7 of 128 rows.
+      // The last piece began after 7 of 128 rows.
       assertEquals(900 - (7 * 128 + 1), stats.sweepLagMillis());
       assertEquals(0, db.sweepExpired());
       assertEquals(0, db.stats().expiredRows().sweepLagMillis());
@@ -386,7 +386,7 @@ class ExpiryTest {
   }
 
   /**
-   * A clock that jumps ten years ahead hides rows while it is ahead, and removes none; so does one
+   * A clock that jumps ten years ahead hides rows while it is ahead, but removes none; so does one
    * that is wrong when the database opens.
    */
   @Test
@@ -415,7 +415,7 @@ class ExpiryTest {
     clock.set(315_360_000_000L);
     try (Database db = open()) {
       RowTable t = db.table(days);
-      assertEquals(10, db.sweepExpired(), "one that is asked for removes them");
+      assertEquals(10, db.sweepExpired(), "an explicit sweep removes them");
       assertEquals(List.of(10, 11), keys(db, t));
     }
   }
@@ -455,7 +455,7 @@ class ExpiryTest {
     }
   }
 
-  /** Each reads what the other writes, so one of them must not commit. */
+  /** Each reads what the other writes, so one of the two must not commit. */
   @Test
   void hidingARowConflictsWithItsRenewal() {
     try (Database db = open()) {
@@ -547,7 +547,7 @@ class ExpiryTest {
   // ------------------------------------------------------------------------------- the expiry
 
   @Test
-  void theExpiryIsAddedChangedAndDropped() {
+  void expiryIsAddedChangedAndDropped() {
     TableSpec without =
         TableSpec.of("events", KEY, LAYOUT)
             .with(IndexSpec.on("by_colour", COLOUR))
@@ -669,7 +669,7 @@ class ExpiryTest {
     assertNotNull(with.with(IndexSpec.on("more", COLOUR)).expiry());
     assertTrue(with.toString().contains("rows expire PT1H after at"), with.toString());
     assertNull(t.expiry());
-    // No time overflows, however large.
+    // No time overflows, however large it is.
     try (Database db = Database.inMemory(options())) {
       RowTable far = db.table(t.expireAfter(AT, Duration.ofMillis(Long.MAX_VALUE)));
       RowTable now = db.table(TableSpec.of("now", KEY, LAYOUT).expireAfter(AT, Duration.ZERO));

@@ -23,7 +23,7 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Adds and widens fields of each type; {@link EvolutionModelTest} does it at random. */
+/** Adds and widens fields of each type; {@link EvolutionModelTest} does so at random. */
 class FieldTypesEvolutionTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
   private static final UUID ID = UUID.fromString("00112233-4455-6677-8899-aabbccddeeff");
@@ -106,7 +106,7 @@ class FieldTypesEvolutionTest {
             });
       }
     }
-    // The default is the same number after the field is widened and made nullable.
+    // The default remains the same number after the field is widened and made nullable.
     Layout.Definition c = Layout.define();
     Field wider = c.nullable().decimal("price", 30, 20);
     c.int32("n");

@@ -100,7 +100,10 @@ class FieldTypesTest {
         .flatMap(k -> Stream.of(k, k.orNull()));
   }
 
-  /** Keys of any parts compare as their values, part by part, and return the parts as set. */
+  /**
+   * Keys with any parts compare like their values, part by part, and return the parts that were
+   * set.
+   */
   @Property(tries = 2000)
   void keysSortLikeTheirValues(@ForAll long seed) {
     Random r = new Random(seed);
@@ -141,7 +144,7 @@ class FieldTypesTest {
         Integer.signum(expected), Integer.signum(keys[0].compareTo(keys[1])), values::toString);
   }
 
-  /** Rows of any fields: the last value set is read, and no field affects another. */
+  /** Rows with any fields: the last value set is read, and no field affects another. */
   @Property(tries = 1000)
   void rowsHoldTheValuesSet(@ForAll long seed) {
     Random r = new Random(seed);
@@ -253,7 +256,7 @@ class FieldTypesTest {
     assertTrue(never.contains("Field last INT64 can't be null"), never);
     assertThrows(NullPointerException.class, () -> row.setUuid(UUID_, null));
     assertThrows(NullPointerException.class, () -> row.setText(NAME, null));
-    // A refused value leaves the field null.
+    // A rejected value leaves the field null.
     assertThrows(ValueTooLargeException.class, () -> row.setText(NAME, "x".repeat(11)));
     assertThrows(ValueTooLargeException.class, () -> row.setBytes(NAME, new byte[11]));
     assertThrows(InvalidUseException.class, () -> row.setDecimal(AMOUNT, BigDecimal.ONE));
@@ -552,9 +555,9 @@ class FieldTypesTest {
     }
   }
 
-  /** Changed fields are written alone, including their null bits. */
+  /** Only changed fields are written, including their null bits. */
   @Test
-  void updatesFollowNulls() {
+  void updatesWriteNullBits() {
     try (Database db = Database.inMemory(SMALL)) {
       RowTable t = db.table(TableSpec.of("t", KeySpec.of(FieldType.UUID), LAYOUT));
       Row row = t.row();

@@ -30,8 +30,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Follows the files of a database from outside, where reads and syncs fail, bits flip, and the log
- * is damaged. Each batch comes once and in order, or an exception says why not.
+ * Follows the files of a database from another process's point of view, while reads and syncs fail,
+ * bits flip, and the log is damaged. Each batch arrives once and in order, or an exception says why
+ * not.
  *
  * <p>{@code -Dcrash.seed=N}; {@code -Dcrash.flips=N}: number of runs with flipped bits.
  */
@@ -120,11 +121,11 @@ class FileChangesFaultTest {
         ChangesCopy copy = start.copy();
         long before = disk.faultsHit();
         disk.fail(SimFault.once(nth).of(IoOp.READ));
-        try (FileChanges changes = copy.beside(disk)) {
+        try (FileChanges changes = copy.ofFiles(disk)) {
           failures += follow(changes, copy, 1);
         } catch (StorageException e) {
           opened++;
-          assertEquals(0, follow(copy.beside(disk), copy, 0));
+          assertEquals(0, follow(copy.ofFiles(disk), copy, 0));
         }
         boolean hit = disk.faultsHit() > before;
         disk.heal();
@@ -132,7 +133,7 @@ class FileChangesFaultTest {
             start.batches + 120 + 4,
             copy.batches,
             "read " + nth + ", -Dsample.seed=" + Sample.seed());
-        copy.checkBeside(db, disk);
+        copy.checkFiles(db, disk);
         if (!hit) {
           break;
         }
@@ -143,7 +144,7 @@ class FileChangesFaultTest {
 
   /**
    * One bit flips in one read, of a superblock, a segment header or a group: the next call
-   * continues. Retained changes are never reported lost, and a new subscriber finds the start.
+   * continues. Retained changes are never reported as lost, and a new subscriber finds the start.
    */
   @Test
   void aDamagedReadIsRetried() {
@@ -161,12 +162,12 @@ class FileChangesFaultTest {
         ChangesCopy copy = start.copy();
         long before = disk.faultsHit();
         disk.fail(fault);
-        try (FileChanges changes = copy.beside(disk)) {
+        try (FileChanges changes = copy.ofFiles(disk)) {
           follow(changes, copy, 1);
           disk.heal();
           follow(changes, copy, 0); // damage of the last group looks like the end
         } catch (CorruptionException e) {
-          follow(copy.beside(disk), copy, 0); // the first superblock identifies the database
+          follow(copy.ofFiles(disk), copy, 0); // the first superblock identifies the database
         }
         hit = disk.faultsHit() > before;
         assertEquals(
@@ -178,11 +179,11 @@ class FileChangesFaultTest {
         disk.heal();
       }
       assertTrue(tried > 5, tried + " reads");
-      assertEquals(tried, first, "a damaged read is repeated");
+      assertEquals(tried, first, "damaged reads that were repeated");
     }
   }
 
-  /** Follows from the first list of tables; returns false if that could not be read. */
+  /** Follows from the first list of tables; returns false if it could not be read. */
   private static boolean fromTheBeginning(SimDisk disk) {
     SimStorage files = new SimStorage(disk);
     try (FollowedFile followed =
@@ -194,7 +195,7 @@ class FileChangesFaultTest {
     }
   }
 
-  /** Without a sync the last commits come with the next group; unsynced ones never do. */
+  /** Without a sync the last commits are delivered with the next group; unsynced ones never are. */
   @Test
   void withoutASyncTheLastGroupWaits() {
     SimDisk disk = new SimDisk(SEED);
@@ -202,7 +203,7 @@ class FileChangesFaultTest {
       Table<byte[], byte[]> t = db.table(SPEC).bytes();
       ChangesCopy copy = begun(db);
       AtomicBoolean syncs = new AtomicBoolean();
-      try (FileChanges changes = copy.beside(disk, syncs::get)) {
+      try (FileChanges changes = copy.ofFiles(disk, syncs::get)) {
         for (int i = 0; i < 20; i++) {
           byte[] key = {(byte) i};
           db.run(tx -> t.put(tx, key, key));
@@ -210,7 +211,7 @@ class FileChangesFaultTest {
           if (i == 0) {
             assertNull(batch, "no group follows it");
           } else {
-            assertNotNull(batch, "the one before");
+            assertNotNull(batch, "the group before");
             assertEquals(i - 1, batch.changes().getFirst().keyBytes()[0]);
             copy.take(batch);
             assertNull(changes.poll());
@@ -218,7 +219,7 @@ class FileChangesFaultTest {
         }
         syncs.set(true);
         assertEquals(0, follow(changes, copy, 0));
-        copy.checkBeside(db, disk);
+        copy.checkFiles(db, disk);
       }
     }
   }
@@ -233,12 +234,12 @@ class FileChangesFaultTest {
       work(db, 0, 10);
       long[] places = {600, db.options().device().pageSize() + 600L};
       written(disk, places);
-      try (FileChanges changes = copy.beside(disk)) {
+      try (FileChanges changes = copy.ofFiles(disk)) {
         assertEquals(0, follow(changes, copy, 0));
         work(db, 10, 20);
         written(disk, places);
         assertEquals(0, follow(changes, copy, 0));
-        copy.checkBeside(db, disk);
+        copy.checkFiles(db, disk);
       }
     }
   }
@@ -272,7 +273,7 @@ class FileChangesFaultTest {
       try (Database db = open(disk)) {
         db.table(SPEC);
         ChangesCopy copy = begun(db);
-        FileChanges changes = copy.beside(disk);
+        FileChanges changes = copy.ofFiles(disk);
         try {
           for (int round = 0; round < 8; round++) {
             work(db, round * 15, round * 15 + 15);
@@ -287,11 +288,11 @@ class FileChangesFaultTest {
             disk.heal();
             if (random.nextInt(3) == 0) {
               changes.close();
-              changes = copy.beside(disk);
+              changes = copy.ofFiles(disk);
             }
           }
           assertEquals(0, follow(changes, copy, 0));
-          copy.checkBeside(db, disk);
+          copy.checkFiles(db, disk);
           batches += copy.batches;
         } finally {
           changes.close();
@@ -320,7 +321,7 @@ class FileChangesFaultTest {
       for (long at = 64 + SAMPLE.first() * 4096L; at < size; at += SAMPLE.stride() * 2 * 4096L) {
         disk.flip("db.log", at, 3);
         ChangesCopy copy = start.copy();
-        try (FileChanges changes = copy.beside(disk)) {
+        try (FileChanges changes = copy.ofFiles(disk)) {
           ChangeBatch batch;
           while ((batch = changes.poll()) != null) {
             copy.take(batch);
@@ -343,7 +344,7 @@ class FileChangesFaultTest {
       db.table(SPEC);
       ChangesCopy copy = begun(db);
       work(db, 0, 3);
-      FileChanges changes = copy.beside(disk);
+      FileChanges changes = copy.ofFiles(disk);
       ChangeBatch first = changes.poll();
       assertNotNull(first);
       changes.close();
@@ -360,7 +361,7 @@ class FileChangesFaultTest {
     Database db = open(disk);
     Table<byte[], byte[]> t = db.table(SPEC).bytes();
     ChangesCopy copy = begun(db);
-    try (FileChanges changes = copy.beside(disk)) {
+    try (FileChanges changes = copy.ofFiles(disk)) {
       db.run(tx -> t.put(tx, new byte[] {1}, new byte[] {1}));
       disk.fail(SimFault.from(1).of(IoOp.WRITE));
       assertThrows(
@@ -372,7 +373,7 @@ class FileChangesFaultTest {
         Table<byte[], byte[]> u = again.table(SPEC).bytes();
         again.run(tx -> u.put(tx, new byte[] {3}, new byte[] {3}));
         assertEquals(0, follow(changes, copy, 0));
-        copy.checkBeside(again, disk);
+        copy.checkFiles(again, disk);
       }
     }
   }

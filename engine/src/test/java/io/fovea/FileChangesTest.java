@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Commits read from the files of a database, while it is open and afterwards. */
+/** Reads commits from the files of a database, while it is open and afterwards. */
 @Timeout(300)
 class FileChangesTest {
   private static final TableSpec BYTES = TableSpec.bytes("b", 40);
@@ -94,7 +94,7 @@ class FileChangesTest {
           byte[] key = bytes("k" + i);
           db.run(tx -> t.put(tx, key, bytes("v")));
           ChangeBatch batch = changes.poll();
-          assertNotNull(batch, "it was acknowledged");
+          assertNotNull(batch, "the commit was acknowledged");
           assertArrayEquals(key, batch.changes().getFirst().keyBytes());
           assertNull(changes.poll());
         }
@@ -108,7 +108,7 @@ class FileChangesTest {
     }
   }
 
-  /** An interrupt closes channels: they are reopened, including the one for the sync. */
+  /** An interrupt closes channels; they are reopened, including the one for syncs. */
   @Test
   void interruptedThreadsContinue() {
     try (Database db = open(8 << 20)) {
@@ -121,7 +121,7 @@ class FileChangesTest {
             Thread.currentThread().interrupt();
           }
           ChangeBatch batch = changes.poll();
-          assertEquals(i % 2 == 0, Thread.interrupted(), "the flag is kept");
+          assertEquals(i % 2 == 0, Thread.interrupted(), "the interrupt flag is preserved");
           assertArrayEquals(key, there(batch).changes().getFirst().keyBytes());
         }
       }
@@ -219,9 +219,9 @@ class FileChangesTest {
     }
   }
 
-  /** One follower reads at any time: while the database is in use, closed and reopened. */
+  /** One follower reads all the time: while the database is in use, closed and reopened. */
   @Test
-  void throughClosesAndOpenings() throws Exception {
+  void acrossClosesAndOpenings() throws Exception {
     try (Database db = open(8 << 20)) {
       db.table(BYTES);
     }
@@ -270,7 +270,7 @@ class FileChangesTest {
   /** Segments are reused while read: the follower gets the changes or an error. */
   @Tag("slow")
   @Test
-  void besideWriters() throws Exception {
+  void duringWrites() throws Exception {
     AtomicBoolean done = new AtomicBoolean();
     AtomicLong written = new AtomicLong();
     try (Database db = open(256 << 10)) {
@@ -308,7 +308,7 @@ class FileChangesTest {
               if (told % 400 == 399) {
                 long slow = written.get() + 1500;
                 while (written.get() < slow) {
-                  Thread.sleep(1); // lets the segments be reused
+                  Thread.sleep(1); // allows segments to be reused
                 }
               }
             }
@@ -316,7 +316,7 @@ class FileChangesTest {
             lost++;
           }
         }
-        assertTrue(lost > 0, "the follower was never too slow");
+        assertTrue(lost > 0, "the follower never fell behind");
       } finally {
         done.set(true);
         writer.join();

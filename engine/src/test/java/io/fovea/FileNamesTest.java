@@ -18,9 +18,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The JDK, java.io and libc resolve a name to the same file, or it is refused. Runs in processes
- * with a working directory other than {@code user.dir}, or with an encoding that lacks characters
- * of a name.
+ * The JDK, java.io and libc resolve a name to the same file, or it is rejected. Runs in processes
+ * whose working directory is not {@code user.dir}, or whose encoding lacks characters of a name.
  */
 @Tag("slow")
 class FileNamesTest {
@@ -33,9 +32,9 @@ class FileNamesTest {
         .experiments(exp -> exp.timestamps(TimestampStore.DISK));
   }
 
-  /** A relative name creates the file where the JDK resolves it and nowhere else. */
+  /** A relative name creates the file where the JDK resolves the name, and nowhere else. */
   @Test
-  void relativeNamesLeadWhereTheJdkSays() throws IOException, InterruptedException {
+  void relativeNamesResolveLikeInTheJdk() throws IOException, InterruptedException {
     Path working = Files.createDirectory(folder.resolve("working"));
     Path user = Files.createDirectory(folder.resolve("user"));
     String said = child(working, "C.UTF-8", List.of("-Duser.dir=" + user), "use");
@@ -44,7 +43,7 @@ class FileNamesTest {
     assertEquals(List.of("rel", "rel.log", "rel.manifest"), list(user.resolve("backup")), said);
   }
 
-  /** A name that the process's encoding can't represent is refused; no file is created. */
+  /** A name that the process's encoding cannot represent is rejected; no file is created. */
   @Test
   void namesThatCannotBeEncodedAreRefused() throws IOException, InterruptedException {
     Path working = Files.createDirectory(folder.resolve("d\u00fcrr"));

@@ -19,7 +19,7 @@ public final class FileVerifier {
    * Verifies a file.
    *
    * @param file the file; it is not changed
-   * @return what was found
+   * @return the findings
    * @throws IncompatibleFormatException if there is no such file, or it is no database
    * @throws FoveaException if it can't be read, for example because it is open
    */

@@ -13,8 +13,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * A {@code finally} block that releases a lock calls nothing before the release: any call can fail
- * with a stack overflow, and a lock that stays held stops all later threads.
+ * A {@code finally} block that releases a lock must not call anything before the release: any call
+ * can fail with a stack overflow, and a lock that stays held blocks all later threads.
  *
  * <p>Checks the formatted source lines. {@code ErrorsUnderLatchTest} finds such errors by throwing
  * at calls.

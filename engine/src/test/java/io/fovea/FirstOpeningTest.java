@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Limits the classes that the JVM generates for the first database of a process. Each lambda, each
- * shape of a method handle and each downcall shape is one or several, and together they took half
+ * Limits the number of classes that the JVM generates for the first database of a process. Each
+ * lambda, method handle shape and downcall shape needs one or several, and together they took half
  * of the time of a first opening. JDK 25 generates 96 and 166; older ones generate other numbers.
  */
 class FirstOpeningTest {

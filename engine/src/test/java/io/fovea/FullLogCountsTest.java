@@ -19,8 +19,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * Checkpoints without log space for the row counts of tables: after a crash the counts are unknown,
- * and counted on demand, or correct.
+ * Checkpoints without log space for row counts: after a crash the counts are either correct, or
+ * unknown and counted on demand.
  */
 class FullLogCountsTest {
   private static final Layout.Definition B = Layout.define();
@@ -144,7 +144,7 @@ class FullLogCountsTest {
     try {
       db.checkpoint();
     } catch (StorageFullException e) {
-      // A page or its image doesn't fit either.
+      // A page or its image does not fit either.
     }
     disk.capacity(Long.MAX_VALUE);
     SimDisk left = disk.crash(r.nextBoolean() ? SimCrash.RANDOM : SimCrash.KEEP_ALL);

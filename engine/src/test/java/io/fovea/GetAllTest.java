@@ -133,7 +133,7 @@ class GetAllTest {
   }
 
   @Test
-  void coldLeavesComeInBatches() {
+  void coldLeavesAreReadInBatches() {
     fill(16 << 20);
     Batch batch = table.batch(64);
     batch.add().set(0);
@@ -166,9 +166,9 @@ class GetAllTest {
     assertTrue(files.data.batches.getFirst() > 1, files.data.batches.toString());
   }
 
-  /** Inner nodes are missing too: one round per level, and no page is read twice. */
+  /** Inner nodes are also missing: one round per level, and no page is read twice. */
   @Test
-  void fromTheRootOn() {
+  void fromTheRootDown() {
     fill(16 << 20);
     Batch batch = table.batch(40);
     for (int i = 0; i < 40; i++) {
@@ -328,7 +328,7 @@ class GetAllTest {
     assertEquals(8, check(again), "the other keys are unaffected");
   }
 
-  /** Slow reads, out of order and with errors, by several threads in a far too small pool. */
+  /** Slow, reordered and failing reads, by several threads in a pool that is far too small. */
   @Test
   void onAnUnreliableDevice() throws Exception {
     fill(SMALLEST);
@@ -369,7 +369,7 @@ class GetAllTest {
     }
   }
 
-  /** The batch is cleared by another thread, or by a repeated body that shares it. */
+  /** The batch is cleared by another thread, or by a retried body that shares it. */
   @Test
   void aBatchThatIsClearedMeanwhile() {
     fill(SMALLEST);

@@ -29,12 +29,12 @@ import java.util.zip.ZipInputStream;
 import java.util.zip.ZipOutputStream;
 
 /**
- * Databases made by a release and kept unchanged: {@code golden/v3-closed.zip} and {@code
+ * Databases created by a release and kept unchanged: {@code golden/v3-closed.zip} and {@code
  * golden/v3-killed.zip} in the test resources, of file format 3. Their contents are computed, so
  * that each record can be checked.
  *
- * <p>{@link #main} makes the files of the current format. It runs once per format, before the next
- * begins; its files are never made again.
+ * <p>{@link #main} creates the files of the current format. It is run once per format, before the
+ * next one is introduced; its files are never created again.
  */
 public final class GoldenFiles {
   static final int PEOPLE = 120;
@@ -74,7 +74,7 @@ public final class GoldenFiles {
   }
 
   /** Every seventh record was deleted. */
-  static boolean lives(int id) {
+  static boolean exists(int id) {
     return id % 7 != 3;
   }
 
@@ -133,7 +133,7 @@ public final class GoldenFiles {
           Row row = people.row();
           for (int id = from; id < to; id++) {
             assertTrue(people.get(tx, people.key().set((long) id), row));
-            if (!lives(id)) {
+            if (!exists(id)) {
               people.delete(tx, people.key().set((long) id));
             } else if (id % 2 == 0) {
               people.update(tx, row.setInt(AGE, row.getInt(AGE) + 1));
@@ -151,12 +151,12 @@ public final class GoldenFiles {
           Row row = people.row();
           RowIndex byName = people.index("by_name");
           RowIndex byBalance = people.index("by_balance");
-          int lives = 0;
+          int exists = 0;
           for (int id = 0; id < PEOPLE; id++) {
             boolean there = people.get(tx, people.key().set((long) id), row);
-            assertEquals(lives(id), there, "person " + id);
+            assertEquals(exists(id), there, "person " + id);
             if (there) {
-              lives++;
+              exists++;
               checkRow(row, id);
               assertTrue(byName.get(tx, byName.key().set(name(id)), row));
               checkRow(row, id);
@@ -164,10 +164,10 @@ public final class GoldenFiles {
               checkRow(row, id);
             }
           }
-          assertEquals(lives, count(people.scan(tx, Range.all(), ScanOrder.ASCENDING)));
+          assertEquals(exists, count(people.scan(tx, Range.all(), ScanOrder.ASCENDING)));
           for (String index : List.of("by_name", "by_age", "by_balance", "by_decade")) {
             assertEquals(
-                lives,
+                exists,
                 count(people.index(index).scan(tx, Range.all(), ScanOrder.ASCENDING)),
                 index);
           }
@@ -228,7 +228,7 @@ public final class GoldenFiles {
   }
 
   /**
-   * Makes both files of the current format.
+   * Creates both files of the current format.
    *
    * @param args the target folder
    */

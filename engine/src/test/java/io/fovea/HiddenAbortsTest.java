@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Bodies that hide an abort: they swallow or wrap it, throw something else after it, or end the
- * transaction themselves. The retry loop treats these like an abort that propagates.
+ * transaction themselves. The retry loop treats these cases like an abort that propagates.
  */
 class HiddenAbortsTest {
   private static final TxOptions JOINING = TxOptions.defaults().joining();
@@ -123,7 +123,7 @@ class HiddenAbortsTest {
   }
 
   private void hide(AbortCause cause, Manner manner, boolean partFailed) {
-    String what = cause + ", " + manner + (partFailed ? ", a part had failed" : "");
+    String what = cause + ", " + manner + (partFailed ? ", after a part had failed" : "");
     int[] attempts = {0};
     Task<RuntimeException> body =
         tx -> {
@@ -254,7 +254,7 @@ class HiddenAbortsTest {
             try {
               commit.accept(tx);
             } catch (FoveaException e) {
-              // refused, and the transaction is still active
+              // rejected, and the transaction is still active
             }
           });
     }
@@ -313,7 +313,7 @@ class HiddenAbortsTest {
     }
   }
 
-  /** The failure of a part may rest on inconsistent reads of that part. */
+  /** The failure of a part may be caused by inconsistent reads of that part. */
   @Test
   void aFailureOfAPartMayBeSpurious() {
     set(0);
@@ -387,7 +387,8 @@ class HiddenAbortsTest {
   }
 
   /**
-   * What was read before the close may be of several states, so nothing inferred from it leaves.
+   * Reads before the close may have been of several states, so no exception inferred from them is
+   * thrown.
    */
   @ParameterizedTest
   @EnumSource(Protocol.class)

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Long values aren't moved. After a compaction the free pages between them take no disk space. */
+/** Long values are not moved. After a compaction the free pages between them take no disk space. */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class HolesTest {
@@ -119,7 +119,7 @@ class HolesTest {
 
   private static void requireSpace(Path file, CompactReport report) throws Exception {
     long takes = allocated(file);
-    assumeTrue(takes >= 0 && report.bytesPunched() > 0, "the file system has no holes");
+    assumeTrue(takes >= 0 && report.bytesPunched() > 0, "the file system does not support holes");
     assertTrue(takes <= 1.3 * report.bytesUsed() + (2 << 20), takes + " bytes on disk; " + report);
   }
 
@@ -260,10 +260,12 @@ class HolesTest {
       assertTrue(found[1], what);
       assertTrue(found[2], what + " in a backup");
     }
-    Sample.requireMet(tried, 3, "pages tried");
+    Sample.requireMet(tried, 3, "number of pages tried");
   }
 
-  /** Other threads write and delete long values; a snapshot reads pages that are free by now. */
+  /**
+   * Other threads write and delete long values; a snapshot reads pages that have since been freed.
+   */
   @Test
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");

@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * One data file with two names, each with its own log and double-write area, as with links and bind
- * mounts. It is opened three times by either name, and between openings single files are copied,
+ * mounts. It is opened three times by either name; between openings single files are copied,
  * swapped, deleted and restored.
  *
  * <pre>
@@ -241,7 +241,7 @@ class IdentityExplorerTest {
   /**
    * A log of three segments is marked closed and truncated to the first, and marked again by an
    * opening without a log. An older data file lacks the commits of the other two segments: it is
-   * refused as long as the mark shows that they existed.
+   * rejected as long as the mark shows that they existed.
    */
   @Test
   void aTruncatedLogKeepsItsMark() {
@@ -457,12 +457,12 @@ class IdentityExplorerTest {
       if (end != End.UNLOGGED) {
         world.files.put(log, new Version(session, commits, !killed, !marked));
       } else if (data != null && !data.closed) {
-        // The recovery is a session with a log; another without one follows.
+        // The recovery is one session with a log, followed by another without one.
         world.files.put(log, new Version(session, found, true, false));
         world.parents.put(++world.sessions, session);
         session = world.sessions;
       } else if (world.files.get(log) instanceof Version old) {
-        // The log isn't needed: it is marked closed unless it is already.
+        // The log is not needed: it is marked closed unless it already is.
         world.files.put(log, new Version(old.session, old.commits, true, old.empty));
       }
       if (marked) {

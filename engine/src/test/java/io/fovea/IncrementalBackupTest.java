@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** An increment applied to its backup equals the database, or it is refused. */
+/** An increment applied to its backup equals the database, or it is rejected. */
 @Tag("slow")
 class IncrementalBackupTest {
   private static final int WRITERS = 3;
@@ -124,7 +124,7 @@ class IncrementalBackupTest {
   }
 
   @Test
-  void withoutChangesItIsTiny() throws IOException {
+  void withoutChangesTheIncrementIsTiny() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {
       fill(db, 0, 3000);
       BackupReport full = db.backup(dir.resolve("full"));
@@ -327,7 +327,7 @@ class IncrementalBackupTest {
     try (Stream<Path> left = Files.list(dir)) {
       assertEquals(0, left.filter(p -> p.getFileName().toString().startsWith("restored")).count());
     }
-    chain(to, "full", "all"); // everything changed since the full backup, whatever came between
+    chain(to, "full", "all"); // everything changed since the full backup
     assertEquals(500, count(to, SMALL));
     chain(dir.resolve("restored2"), "full", "one", "all");
     assertEquals(500, count(dir.resolve("restored2"), SMALL));
@@ -341,7 +341,10 @@ class IncrementalBackupTest {
     restore.to(to, SMALL);
   }
 
-  /** Any byte of any file changed, or a file missing: the restore is refused and leaves nothing. */
+  /**
+   * Any byte of any file is changed, or a file is missing: the restore is rejected and leaves
+   * nothing behind.
+   */
   @Test
   void damageAnywhere() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {
@@ -416,9 +419,9 @@ class IncrementalBackupTest {
     assertEquals(150, count(to, SMALL));
   }
 
-  /** A full backup opened in place has become a database, and takes no increment. */
+  /** A full backup that was opened in place has become a database, and accepts no increment. */
   @Test
-  void aBackupThatWasOpened() throws IOException {
+  void backupOpenedInPlace() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {
       fill(db, 0, 100);
       BackupReport full = db.backup(dir.resolve("full"));

@@ -44,7 +44,7 @@ class IndexBuildTest extends IndexBuilds {
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(700));
       Builder builder = held.start(() -> db.table(with));
-      // The build is suspended halfway. Everything else continues, in this table and in others.
+      // The build is suspended midway. Everything else continues, in this table and in others.
       Row row = t.row();
       for (long i = 0; i < 100; i++) {
         long k = i * 9;
@@ -73,7 +73,9 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** A build waits for transactions that may not know the index, which is invisible until then. */
+  /**
+   * A build waits for transactions that may not know of the index, which is invisible until then.
+   */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void laterTransactionsSeeTheIndex(Protocol protocol) throws Exception {
@@ -88,7 +90,7 @@ class IndexBuildTest extends IndexBuilds {
       while (t.core().indexes().length == 0) {
         Thread.sleep(1);
       }
-      // This change predates the index: the transaction must end first, whatever the builder does.
+      // This change predates the index: its transaction must end first, whatever the builder does.
       t.put(open, t.key().set(1001L), t.row().setLong(V, 4).setLong(U, 1001));
       assertNull(t.core().index("by_v"));
       assertTrue(builder.isAlive());
@@ -100,7 +102,7 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** A transaction begun before the last entry was made may read a state without it. */
+  /** A transaction begun before the last entry was created may read a state without it. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void partialIndexesAreInvisible(Protocol protocol) throws Exception {
@@ -132,7 +134,7 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** A transaction that doesn't know the index overwrites a record of one that does. */
+  /** A transaction that does not know of the index overwrites a record of one that does. */
   @Test
   void olderTransactionsOverwriteIndexedRecords() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
@@ -170,18 +172,18 @@ class IndexBuildTest extends IndexBuilds {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void amongWriters(Protocol protocol) throws Exception {
-    amongWriters(protocol, false);
+  void duringWrites(Protocol protocol) throws Exception {
+    duringWrites(protocol, false);
   }
 
-  /** The same with entries made by transactions. */
+  /** The same with entries created by transactions. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void amongWritersByTransactions(Protocol protocol) throws Exception {
-    amongWriters(protocol, true);
+  void duringWritesByTransactions(Protocol protocol) throws Exception {
+    duringWrites(protocol, true);
   }
 
-  private static void amongWriters(Protocol protocol, boolean crowded) throws Exception {
+  private static void duringWrites(Protocol protocol, boolean crowded) throws Exception {
     long seed = 42;
     try (Database db =
         Database.inMemory(
@@ -261,7 +263,7 @@ class IndexBuildTest extends IndexBuilds {
           Thread.currentThread().interrupt();
         }
         assertThrows(OperationInterruptedException.class, () -> db.table(PLAIN.with(spec)));
-        assertTrue(Thread.interrupted(), "the flag is kept");
+        assertTrue(Thread.interrupted(), "the interrupt flag is preserved");
         points++;
         awaitNoDrops(db);
         assertEquals(0, t.core().indexes().length);
@@ -349,7 +351,7 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** Transactions that exceed their time limit aren't confused with conflicts. */
+  /** Transactions that exceed their time limit are not mistaken for conflicts. */
   @Test
   void timeLimitsOfTransactionsDoNotEndABuild() {
     try (Database db =

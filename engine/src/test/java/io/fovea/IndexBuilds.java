@@ -219,7 +219,7 @@ abstract class IndexBuilds {
       RowTable table = t;
       long k = random.nextInt(600);
       long v = random.nextInt(20);
-      // Unique except for a few.
+      // Unique with a few exceptions.
       long u = random.nextInt(40) == 0 ? random.nextInt(600) : k;
       int what = random.nextInt(4);
       try {
@@ -243,12 +243,12 @@ abstract class IndexBuilds {
             });
         changes.incrementAndGet();
       } catch (DuplicateKeyException e) {
-        // a duplicate exists, or existed while the index did
+        // a duplicate exists, or existed at some time while the index did
       }
     } while (!end.get());
   }
 
-  /** Enough concurrent index builds that the next one is built by transactions. */
+  /** Enough concurrent index builds that the next index is built by transactions. */
   static final class Crowd implements AutoCloseable {
     private final List<Held> builds = new ArrayList<>();
     private final List<Builder> builders = new ArrayList<>();
@@ -279,7 +279,7 @@ abstract class IndexBuilds {
     }
   }
 
-  /** Returns the log that a build writes, and the maximum that a crash would have needed. */
+  /** Returns the log that a build writes, and the most that a crash would have needed. */
   static long[] logOf(long max, int records, IndexSpec index, boolean crowded) throws Exception {
     SimDisk disk = new SimDisk(11);
     try (Database db =

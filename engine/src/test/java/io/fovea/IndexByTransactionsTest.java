@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Indexes built by transactions, because too many others are being built. */
+/** Indexes built by transactions because too many others are being built. */
 @Tag("slow")
 @Timeout(300)
 class IndexByTransactionsTest extends IndexBuilds {
@@ -51,7 +51,7 @@ class IndexByTransactionsTest extends IndexBuilds {
     }
   }
 
-  /** A record that the build hasn't reached gives up its value, and another record takes it. */
+  /** A record that the build has not reached gives up its value, and another record takes it. */
   @Test
   void aUniqueEntryIsRemovedByItsOwnRecordOnly() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
@@ -61,7 +61,7 @@ class IndexByTransactionsTest extends IndexBuilds {
       TableSpec with = PLAIN.with(held.spec(IndexBuild.PIECE_RECORDS + 50, true));
       Crowd crowd = new Crowd(db);
       Builder builder = held.start(() -> db.table(with));
-      // The build has passed 3, and not yet 900 and 901.
+      // The build has passed 3, but not yet 900 and 901.
       db.run(tx -> t.put(tx, t.key().set(3L), t.row().setLong(V, 3).setLong(U, 900)));
       db.run(tx -> t.put(tx, t.key().set(900L), t.row().setLong(V, 3).setLong(U, 77_777)));
       db.run(tx -> t.put(tx, t.key().set(4L), t.row().setLong(V, 3).setLong(U, 901)));
@@ -111,7 +111,7 @@ class IndexByTransactionsTest extends IndexBuilds {
                   db.run(tx -> t.put(tx, t.key().set(9999L), t.row().setLong(V, 1).setLong(U, 3))));
       assertTrue(e.getMessage().contains("being built"), e::getMessage);
       assertTrue(e.getMessage().contains("(3)"), e::getMessage);
-      // A duplicate that the build finds: it hasn't reached record 450 yet.
+      // A duplicate that the build will find: it has not reached record 450 yet.
       db.run(tx -> t.put(tx, t.key().set(9999L), t.row().setLong(V, 1).setLong(U, 450)));
       go.countDown();
       builder.join();
@@ -126,7 +126,7 @@ class IndexByTransactionsTest extends IndexBuilds {
     }
   }
 
-  /** The build needs log only for its current piece: the redo point advances meanwhile. */
+  /** The build needs log only for its current piece: the redo point advances in the meantime. */
   @Test
   void theRedoPointAdvances() throws Exception {
     long max = 1 << 20;

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Indexes built bottom-up: pages are written once, and the log. */
+/** Indexes built bottom-up: their pages are either written once or logged. */
 @Tag("slow")
 class IndexFromBelowTest extends IndexBuilds {
   @ParameterizedTest
@@ -33,7 +33,7 @@ class IndexFromBelowTest extends IndexBuilds {
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(500));
       Builder builder = held.start(() -> db.table(with));
-      // Of each ten records, before and behind the build's position: changed, changed and reverted,
+      // Of every ten records, before and after the build's position: changed, changed and reverted,
       // changed twice, deleted, deleted and reinserted, inserted and deleted.
       for (long k = 0; k < 1000; k += 10) {
         set(db, t, k, 5_000);
@@ -69,7 +69,7 @@ class IndexFromBelowTest extends IndexBuilds {
   }
 
   @Test
-  void closedMeanwhile() throws Exception {
+  void closedDuringTheBuild() throws Exception {
     SimDisk disk = new SimDisk(1);
     Database db = open(disk, SMALL);
     RowTable t = db.table(PLAIN);
@@ -140,9 +140,9 @@ class IndexFromBelowTest extends IndexBuilds {
   }
 
   /**
-   * The power fails at any operation of a build next to a writer: of a tree whose pages are logged,
-   * and of one whose pages are written instead. Values of the unique index move between records
-   * meanwhile.
+   * The power fails at any operation of a build that runs concurrently with a writer: of a tree
+   * whose pages are logged, and of one whose pages are written instead. Meanwhile, values of the
+   * unique index move between records.
    */
   @ParameterizedTest
   @CsvSource({"600,true,true", "12000,true,false", "12000,false,true"})

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Entries of secondary indexes hold hints to their records, which may be wrong. */
+/** Entries of secondary indexes contain hints to their records, which may be wrong. */
 @Tag("slow")
 class IndexHintsTest {
   private static final HintPoison WILD = new HintPoison(70, 70, 70, true);
@@ -153,7 +153,7 @@ class IndexHintsTest {
   @ParameterizedTest
   @EnumSource(EntryHints.class)
   void aLaterIndexHitsAfterItsFirstUse(EntryHints hints) {
-    // Enough lookups for several decisions of the policy.
+    // Enough lookups for the policy to make several decisions.
     int n = 12_000;
     try (Database db = filled(EntryHints.NONE, n)) {
       TableSpec more = spec(EntryHints.NONE).with(IndexSpec.unique("later", NUMBER).hints(hints));
@@ -298,7 +298,7 @@ class IndexHintsTest {
   private static Database packed(int n) {
     Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20));
     put(db, n, 100, new Random(1));
-    lookAtAll(db, n);
+    lookUpAll(db, n);
     return db;
   }
 
@@ -325,7 +325,7 @@ class IndexHintsTest {
     }
   }
 
-  private static void lookAtAll(Database db, int n) {
+  private static void lookUpAll(Database db, int n) {
     RowTable t = db.table(PACKED);
     RowIndex index = t.index("by_code");
     Row row = t.row();
@@ -345,28 +345,28 @@ class IndexHintsTest {
     try (Database db = packed(n)) {
       for (int i = 0; i < 16; i++) {
         put(db, n, 100, r);
-        lookAtAll(db, n);
+        lookUpAll(db, n);
       }
       DatabaseStats.HintedLookups before = db.stats().hintedLookups();
       assertEquals(1, before.repairsDisabled(), "only lines are disabled");
       put(db, n, 100, r);
-      lookAtAll(db, n);
+      lookUpAll(db, n);
       DatabaseStats.HintedLookups h = db.stats().hintedLookups();
       assertTrue(h.hits() - before.hits() > n * 9 / 10, "pages, frames and slots stayed correct");
       assertTrue(h.repairsSuppressed() - before.repairsSuppressed() > n * 7 / 10, h::toString);
       long probes = h.lineRepairs() - before.lineRepairs();
       assertTrue(probes > 0 && probes < n / 8, "one of 16 probes on: " + probes);
       for (int i = 0; i < 12; i++) {
-        lookAtAll(db, n);
+        lookUpAll(db, n);
       }
       before = db.stats().hintedLookups();
       assertEquals(0, before.repairsDisabled());
-      lookAtAll(db, n);
+      lookUpAll(db, n);
       assertEquals(0, db.stats().hintedLookups().lineRepairs() - before.lineRepairs());
     }
   }
 
-  /** Which hints are made wrong, how often, and how, before all records are looked up. */
+  /** Which hints are made wrong, how often, and in what way, before all records are looked up. */
   private enum Wrong {
     PAGES,
     FRAMES,
@@ -389,9 +389,9 @@ class IndexHintsTest {
 
   /**
    * A repair costs one latch attempt and a store; a correct hint saves a descent, including more
-   * than two latch validations. So repairs pay up to 2⅓ per correct hint (30 % hits, where the
-   * policy stops), beyond those of the probe, a sixteenth of the lookups. This holds for every kind
-   * and rate of errors.
+   * than two latch validations. So up to 2⅓ repairs per correct hint pay off (30 % hits, where the
+   * policy stops), not counting those of the probe, which is a sixteenth of the lookups. This holds
+   * for every kind and rate of errors.
    */
   @ParameterizedTest
   @EnumSource(Wrong.class)
@@ -402,13 +402,13 @@ class IndexHintsTest {
       try (Database db = packed(n)) {
         for (int i = 0; i < 14; i++) {
           wrong.make(db, n, percent, r);
-          lookAtAll(db, n);
+          lookUpAll(db, n);
         }
         DatabaseStats.HintedLookups before = db.stats().hintedLookups();
         int rounds = 3;
         for (int i = 0; i < rounds; i++) {
           wrong.make(db, n, percent, r);
-          lookAtAll(db, n);
+          lookUpAll(db, n);
         }
         DatabaseStats.HintedLookups h = db.stats().hintedLookups();
         long lookups = h.lookups() - before.lookups();
@@ -427,7 +427,7 @@ class IndexHintsTest {
         assertTrue(
             repairs <= most,
             () -> wrong + ", " + percent + " %: " + repairs + " repairs, " + right + " right");
-        assertTrue(percent > 40 || repairs > 0, "hints are repaired while that pays");
+        assertTrue(percent > 40 || repairs > 0, "hints are repaired while that pays off");
       }
     }
   }
@@ -438,8 +438,8 @@ class IndexHintsTest {
     TableSpec other = TableSpec.of("other", KEY, LAYOUT);
     int n = 1500;
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
-      // Records are deleted and return; meanwhile their former pages belong to another tree with
-      // the same keys. The entries still have their first hints.
+      // Records are deleted and reinserted; in between, their former pages belong to another tree
+      // with the same keys. The entries still have their first hints.
       RowTable t = db.table(spec);
       lookUp(db, spec, n);
       for (int from = 0; from < n; from += 100) {

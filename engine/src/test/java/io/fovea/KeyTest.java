@@ -24,7 +24,7 @@ class KeyTest {
   private final Key key = new Key(SPEC, this);
 
   @Test
-  void partsAreReadAsSet() {
+  void partsAreReadAsTheyWereSet() {
     key.clear().int32(-5).text("a\0b").bytes(new byte[] {0, 1, -1}).int64(Long.MIN_VALUE);
     assertTrue(key.isComplete());
     assertEquals(-5, key.getInt(0));
@@ -50,7 +50,7 @@ class KeyTest {
   }
 
   @Test
-  void aPrefixIsNotComplete() {
+  void prefixIsNotComplete() {
     key.clear().int32(7);
     assertEquals(1, key.parts());
     assertFalse(key.isComplete());

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A wait for a latch that is never released ends with an error once it is pointless. */
+/** A wait for a latch that is never released ends with an error once it cannot succeed. */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class LatchWaitTest {
   private static final byte[] KEY = {1};

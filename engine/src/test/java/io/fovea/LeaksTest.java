@@ -29,7 +29,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 
 /** Leaked transactions and cursors are found and their contexts reused. */
 @Tag("slow")
-@Isolated("it counts mappings, and collects garbage")
+@Isolated("counts mappings, and collects garbage")
 class LeaksTest {
   private static final Options ALL =
       Options.defaults()
@@ -63,7 +63,7 @@ class LeaksTest {
     }
   }
 
-  /** Closing a database ends its transactions; those closed later don't count as leaked. */
+  /** Closing a database ends its transactions; those closed later do not count as leaked. */
   @Test
   void closedAfterTheirDatabase() {
     Database closed = Database.inMemory(ALL);
@@ -75,7 +75,7 @@ class LeaksTest {
     second.close();
     first = null;
     second = null;
-    leakedTransactionsAreRolledBack(); // flushes earlier ones from the leak detector
+    leakedTransactionsAreRolledBack(); // makes the leak detector report earlier ones
     assertEquals(0, closed.leaks().found());
   }
 
@@ -140,8 +140,9 @@ class LeaksTest {
   }
 
   /**
-   * A process is limited to about 65,000 mappings, and the JVM exits when it can't get one. A
-   * database that kept two after its close would end a test suite, or a server that opens many.
+   * A process is limited to about 65,000 mappings, and the JVM exits when it cannot get one. A
+   * database that kept two after its close would crash a test suite, or a server that opens many
+   * databases.
    */
   @Test
   @EnabledOnOs(OS.LINUX)
@@ -154,11 +155,11 @@ class LeaksTest {
   }
 
   /**
-   * The garbage collector also changes mappings, some time after earlier tests, but not in each
-   * attempt; a leaking database leaves some in each.
+   * The garbage collector also changes mappings, some time after earlier tests, but not in every
+   * attempt; a leaking database leaves some in every one.
    */
   private static void leavesNoMapping(IntFunction<Database> opening) throws IOException {
-    openAndClose(opening, 0, 20); // the JVM has made its own mappings then
+    openAndClose(opening, 0, 20); // by then the JVM has created its own mappings
     long more = Long.MAX_VALUE;
     for (int i = 20; i < 140 && more >= 30; i += 40) {
       long before = mappings();

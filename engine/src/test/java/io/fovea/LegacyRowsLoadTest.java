@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Loads into a table with rows of three layouts, which are kept and indexed. */
+/** Loads into a table that has rows of three layouts, which are kept and indexed. */
 class LegacyRowsLoadTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int KEYS = 6_000;

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * passes directly to a waiting thread. If maintenance touches one after returning it, it interferes
  * with another transaction, which the sum of all accounts, a unique index or a long value reveals.
  *
- * <p>{@code -Dlent.seconds=N}: how long writers run; {@code -Dlent.seed=N}: the first seed.
+ * <p>{@code -Dlent.seconds=N}: how long the writers run; {@code -Dlent.seed=N}: the first seed.
  */
 @Tag("slow")
 @Timeout(600)
@@ -198,7 +198,7 @@ class LentContextsTest {
       assertTrue(report.ok(), report::toString);
       SoakReport.line(
           "LentContextsTest." + name + (inMemory ? " in memory" : ""),
-          transfers + " transfers, maintenance " + done + ", nothing amiss");
+          transfers + " transfers, maintenance " + done + ", no violation");
     }
   }
 

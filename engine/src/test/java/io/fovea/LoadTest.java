@@ -42,7 +42,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Loads: the resulting table, their effect on other threads, and crashes. */
+/** Loads: the resulting table, their effects on other threads, and crashes. */
 class LoadTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field COLOUR = B.int32("colour");
@@ -100,7 +100,7 @@ class LoadTest {
     assertTrue(report.ok(), () -> report.problems().toString());
   }
 
-  private void noFilesLeft() throws IOException {
+  private void leavesNoFiles() throws IOException {
     try (var files = Files.list(dir)) {
       assertEquals(List.of(), files.map(Path::toString).filter(f -> f.contains(".load")).toList());
     }
@@ -135,7 +135,7 @@ class LoadTest {
         db.run(tx -> t.put(tx, key(70_000 + seed), key(1)));
         expected.put(70_000L + seed, key(1));
       }
-      noFilesLeft();
+      leavesNoFiles();
     }
     try (Database db = open()) {
       check(db, db.table(BYTES).bytes(), expected);
@@ -244,7 +244,7 @@ class LoadTest {
       }
     }
     double whole = pages.get(1.0);
-    // A leaf takes about 30 records, so a leaf may be one record short of the requested fill.
+    // A leaf takes about 30 records, so it may be one record short of the requested fill.
     pages.forEach((fill, of) -> assertEquals(fill, whole / of, 0.04, pages::toString));
     for (double no : new double[] {0.49, 1.01, 0, -1, Double.NaN}) {
       assertThrows(
@@ -385,7 +385,7 @@ class LoadTest {
     }
   }
 
-  /** An ascending source is built as it arrives: others wait until it ends. */
+  /** An ascending source is built as it arrives: other threads wait until it ends. */
   @Test
   void aSlowAscendingSourceBlocksOthersUntilItEnds() throws Exception {
     Options small =
@@ -466,7 +466,7 @@ class LoadTest {
 
   @Tag("slow")
   @Test
-  void aFailedLoadLeavesNothing() throws IOException {
+  void failedLoadLeavesNoPages() throws IOException {
     TreeMap<Long, byte[]> expected = new TreeMap<>();
     try (Database db = open()) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
@@ -484,7 +484,7 @@ class LoadTest {
                       for (int k = 2; k < 100_000; k++) {
                         into.add(key(k), value(k, 60));
                       }
-                      throw new IOException("the source has broken");
+                      throw new IOException("the source has failed");
                     }));
         assertThrows(
             OperationInterruptedException.class,
@@ -517,7 +517,7 @@ class LoadTest {
                     }));
         check(db, t, expected);
         sound(db);
-        noFilesLeft();
+        leavesNoFiles();
       }
       db.run(tx -> t.put(tx, key(2), key(2)));
       assertEquals("", SimDatabase.held(db));
@@ -612,11 +612,11 @@ class LoadTest {
   }
 
   /**
-   * Another load holds the redo point between the records that allocated this load's pages, while
-   * the catalog lists the trees as to be freed.
+   * Another load holds the redo point in the middle of the records that allocated this load's
+   * pages, while the catalog lists the trees as to be freed.
    */
   @Test
-  void aCrashWhileAnotherLoadHoldsTheRedoPointInTheMiddleLosesNoPage() throws Exception {
+  void crashWhileAnotherLoadHoldsTheRedoPointLosesNoPage() throws Exception {
     Options options = Options.defaults().bufferBytes(4 << 20);
     SimDisk disk = new SimDisk(1);
     try (Database db = Database.open(new SimStorage(disk), options)) {

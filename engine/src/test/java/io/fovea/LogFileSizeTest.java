@@ -14,7 +14,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
-/** The disk space of the log matches its needs, while open and after a close. */
+/**
+ * The disk space of the log matches what it needs, while the database is open and after a close.
+ */
 class LogFileSizeTest {
   private static final long SEGMENT = 128 << 10;
   private static final Options OPTIONS =
@@ -111,7 +113,7 @@ class LogFileSizeTest {
       begun.await();
       write(db, 1500);
       long held = logBytes();
-      assertTrue(held > 10 << 20, "the backup holds the log: " + held);
+      assertTrue(held > 10 << 20, "the backup retains the log: " + held);
       go.countDown();
       backup.join();
       long small = OPTIONS.log().maxBytes() + 8 * SEGMENT;

@@ -38,10 +38,10 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 /**
  * A log with losses: truncated at every meaningful length, or with zeros or garbage in place of
  * each slot, group, trailer, or all last groups. The opened and verified database has every
- * acknowledged commit, or is refused.
+ * acknowledged commit, or the opening is refused.
  *
  * <p>Two losses may go unnoticed, as docs/internals/log-and-recovery.md says: a damaged last group;
- * and with damage from some group to the end, what was written since the last watermark.
+ * and with damage from some group to the end, everything written since the last watermark.
  *
  * <p>{@code -Dlog.losses=N}: the number of losses per file that are opened; a third of them are
  * verified.
@@ -248,7 +248,7 @@ class LogLossTest {
     assertTrue(outcomes[2] > 0, files + ": no loss was refused");
   }
 
-  /** Returns 0 if complete, 1 for an allowed loss, 2 for a refusal. */
+  /** Returns 0 if the contents are complete, 1 for an allowed loss, and 2 for a refusal. */
   private int check(Loss loss, String files, boolean verify) throws IOException {
     String what = files + ", " + loss.what + " (required up to " + loss.requiredLsn + ")";
     long required = acked.stream().filter(lsn -> lsn <= loss.requiredLsn).count();

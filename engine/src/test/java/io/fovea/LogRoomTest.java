@@ -84,7 +84,7 @@ class LogRoomTest {
   }
 
   /** Runs writers, catalog transactions, and maintenance that holds back the redo point. */
-  private void beside(Database db, Work maintenance) throws Exception {
+  private void concurrently(Database db, Work maintenance) throws Exception {
     Table<byte[], byte[]> w = db.table(WRITTEN).bytes();
     Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
     AtomicBoolean stop = new AtomicBoolean();
@@ -115,10 +115,10 @@ class LogRoomTest {
   }
 
   @Test
-  void loadsBesideChangesOfTheCatalog() throws Exception {
+  void loadsDuringCatalogChanges() throws Exception {
     try (Database db = open()) {
       Table<byte[], byte[]> l = db.table(LOADED).bytes();
-      beside(
+      concurrently(
           db,
           () ->
               l.load(
@@ -132,7 +132,7 @@ class LogRoomTest {
   }
 
   @Test
-  void buildsOfIndexesBesideChangesOfTheCatalog() throws Exception {
+  void indexBuildsDuringCatalogChanges() throws Exception {
     Layout.Definition layout = Layout.define();
     Field a = layout.int64("a");
     layout.bytes("p", 100);
@@ -146,7 +146,7 @@ class LogRoomTest {
               into.add(t.key().set(k), t.row().setLong(a, k * 7919L % 1000));
             }
           });
-      beside(
+      concurrently(
           db,
           () -> {
             db.table(indexed);

@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /**
- * Log sizes at their minimum, maximum or in between, in any combination, are accepted, or refused
- * with one message that names sizes that are accepted.
+ * Log sizes at their minimum, at their maximum or in between, in any combination, are either
+ * accepted, or rejected with a message that names acceptable sizes.
  */
 class LogSizesTest {
   private static final Pattern FITTING =

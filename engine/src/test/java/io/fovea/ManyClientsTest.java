@@ -44,13 +44,13 @@ import org.junit.jupiter.api.parallel.Isolated;
 /**
  * Ten thousand clients transfer money between accounts, each in its own way, while others cancel
  * and interrupt them at random. The sum is constant, each future completes, acknowledged transfers
- * are done, and no transaction, latch, lock or thread is left.
+ * took place, and no transaction, latch, lock or thread is left.
  *
  * <p>A variant with structured concurrency, a preview of the JDK, is in the module of consumers.
  * {@code -Dcrash.seed=N}, {@code -Dcrash.clients=N}.
  */
 @Tag("slow")
-@Isolated // reads the threads of the process
+@Isolated // inspects the threads of the process
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ManyClientsTest {
   private static final long SEED = Long.getLong("crash.seed", 1);
@@ -214,7 +214,7 @@ class ManyClientsTest {
         latch.await();
         return;
       } catch (InterruptedException e) {
-        // It starts nevertheless.
+        // It starts anyway.
       }
     }
   }
@@ -225,7 +225,7 @@ class ManyClientsTest {
     } catch (ExecutionException | CancellationException e) {
       // already ended
     } catch (TimeoutException e) {
-      throw new AssertionError("it never ends", e);
+      throw new AssertionError("a client never ends", e);
     }
   }
 

@@ -22,10 +22,10 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The memory of transactions is returned: docs/guide/operations.md, "Memory". */
+/** Transactions return their memory: docs/guide/operations.md, "Memory". */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
-@Isolated("it uses up the JVM's direct memory")
+@Isolated("uses up the JVM's direct memory")
 class MemoryTest {
   private static final int THREADS = 8;
   private static final int MIB = 1 << 20;
@@ -81,8 +81,8 @@ class MemoryTest {
   }
 
   /**
-   * An application may exhaust the JVM's direct memory, which a small heap makes small.
-   * Transactions use none: large ones, values of all sizes, splits, merges, cursors.
+   * An application may exhaust the JVM's direct memory, which is small if the heap is small.
+   * Transactions use none of it: large ones, values of all sizes, splits, merges, cursors.
    */
   @ParameterizedTest
   @EnumSource
@@ -135,7 +135,7 @@ class MemoryTest {
     return i % 2 == 0 ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
   }
 
-  /** Long values read and cursors opened leave almost nothing allocated. */
+  /** Reading long values and opening cursors leaves almost nothing allocated. */
   @ParameterizedTest
   @EnumSource
   void memoryOfTransactionsIsReturned(Protocol protocol) throws Exception {
@@ -172,7 +172,7 @@ class MemoryTest {
                   }));
       long left = db.stats().memory().transactionBytes();
       long protocols = most[0] > 0 && protocol == Protocol.MVTO ? 10 * MIB : 9 * MIB;
-      assertTrue(most[0] > 100 * MIB, "memory was not counted: " + most[0]);
+      assertTrue(most[0] > 100 * MIB, "memory was not accounted for: " + most[0]);
       // The cache of free blocks, at most 8 MiB, and the memory of each context.
       assertTrue(
           left <= protocols + 8L * MIB + THREADS * (3L * MIB / 2),

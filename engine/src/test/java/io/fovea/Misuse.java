@@ -269,7 +269,7 @@ final class Misuse {
   }
 
   /** Starts threads that misuse open, closed and foreign objects. */
-  private static List<Thread> vandals(
+  private static List<Thread> misusers(
       Litter shared, int n, long seed, Path dir, AtomicBoolean stop, boolean virtual) {
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < n; i++) {
@@ -308,8 +308,8 @@ final class Misuse {
     List<Thread> threads;
     Path file = dir.resolve("raced");
     try (Database held = Database.open(dir.resolve("open"), small())) {
-      threads = vandals(shared, 3, seed, dir, stop, false);
-      threads.addAll(vandals(shared, 3, seed + 1, dir, stop, true));
+      threads = misusers(shared, 3, seed, dir, stop, false);
+      threads.addAll(misusers(shared, 3, seed + 1, dir, stop, true));
       for (int i = 0; i < races; i++) {
         boolean onDisk = i % 10 == 0;
         Database db = onDisk ? Database.open(file, small()) : Database.inMemory(small());
@@ -327,7 +327,7 @@ final class Misuse {
         shared.closedTable = t;
       }
       if (!held.isOpen()) {
-        throw new AssertionError("a database was closed without a close");
+        throw new AssertionError("a database was closed without a call of close");
       }
     }
     stop.set(true);
@@ -345,7 +345,7 @@ final class Misuse {
     try {
       run(args);
     } catch (Throwable e) {
-      e.printStackTrace(System.out); // the vandals would keep the JVM alive
+      e.printStackTrace(System.out); // otherwise the misusing threads would keep the JVM alive
       System.exit(2);
     }
   }

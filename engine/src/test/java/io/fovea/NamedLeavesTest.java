@@ -41,7 +41,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Recovery goes directly to the leaves that the log names, and detects wrong ones. */
+/** Recovery goes directly to the leaves that the log names, and detects names that are wrong. */
 class NamedLeavesTest {
   private static final int PAGE = 4096;
   private static final String LOG = SimStorage.NAME + Storage.LOG;
@@ -125,7 +125,7 @@ class NamedLeavesTest {
     return disk.crash(SimCrash.LOSE_ALL);
   }
 
-  /** Recovers from a crash and checks that everything is there. */
+  /** Recovers from a crash and checks that everything is present. */
   private RecoveryReport recover(SimDisk disk) {
     try (Database db = open(disk)) {
       for (int number = 0; number < 2; number++) {
@@ -338,7 +338,7 @@ class NamedLeavesTest {
               for (int k = 0; k < 5; k++) {
                 put(tx, db, 0, random.nextInt(2 * RECORDS), value(random.nextInt(3 * VALUE)));
               }
-              // Many ascending keys behind an existing one: the log names that one's leaf.
+              // Many ascending keys after an existing one: the log names that one's leaf.
               long from = 2L * random.nextInt(RECORDS) << 20;
               for (int k = 0; k < 40; k++) {
                 put(tx, db, 1, from + k, value(VALUE));
@@ -357,7 +357,9 @@ class NamedLeavesTest {
     recover(crashed);
   }
 
-  /** An ascending load names the leaf where its keys were missing, and they went to others. */
+  /**
+   * An ascending load names the leaf where its keys were found missing, but they went to others.
+   */
   @Test
   void ascendingKeysFollowThePreviousLeaf() {
     SimDisk disk = new SimDisk(4);
@@ -455,13 +457,13 @@ class NamedLeavesTest {
           keys.add(k);
           return released[0];
         });
-    assertTrue(keys.size() > 1, "keys that were in it: " + keys);
+    assertTrue(keys.size() > 1, "keys that were in the page: " + keys);
     RecoveryReport r = recover(crashed);
     assertTrue(r.pagesReclaimed() > 0, r::toString);
   }
 
   @Test
-  void segmentsOfTheVersionBeforeNameNone() {
+  void segmentsOfThePreviousVersionNameNone() {
     SimDisk disk = new SimDisk(6);
     Database db = fill(disk);
     change(db, 500);

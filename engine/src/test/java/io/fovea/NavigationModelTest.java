@@ -38,8 +38,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Compares cursors that seek and reverse, nearest records, streams and pages with sorted sets: over
- * byte strings, rows, objects and two indexes, with uncommitted own writes, expired rows and
- * snapshots. Moves are repeated after device faults.
+ * byte strings, rows, objects and two indexes, with the transaction's own uncommitted writes,
+ * expired rows and snapshots. Moves are repeated after device faults.
  */
 @Tag("slow")
 class NavigationModelTest {
@@ -341,8 +341,8 @@ class NavigationModelTest {
       }
 
       /**
-       * Returns a random move, except one whose result depends on records that appeared before the
-       * first or behind the last.
+       * Returns a random move, except one whose result depends on records inserted before the first
+       * or after the last one.
        */
       Move any(Random r) {
         for (; ; ) {

@@ -140,7 +140,8 @@ class NavigationTest {
           assertNull(other.get(two, key(9)));
           other.put(one, key(9), key(1));
           t.put(two, key(s.inserts), key(1));
-          // In the opposite order, the write that the second has read would suffice for a conflict.
+          // In the opposite order, the write that the second transaction has read would suffice for
+          // a conflict.
           committed += commits(two) ? 1 : 0;
           committed += commits(one) ? 1 : 0;
         } catch (TransactionAbortedException e) {
@@ -163,7 +164,7 @@ class NavigationTest {
     }
   }
 
-  /** A pessimistic transaction locks the record that it has found, and nothing else. */
+  /** A pessimistic transaction locks only the record that it has found. */
   @Test
   void pessimistic() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
@@ -180,9 +181,9 @@ class NavigationTest {
     }
   }
 
-  /** The write set moves in memory while a cursor is at an own record. */
+  /** The write set moves in memory while a cursor is at the transaction's own record. */
   @Test
-  void cursorsStayAtOwnRecords() {
+  void cursorsStayAtUncommittedRecords() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       Table<byte[], byte[]> t = bytes(db);
       db.run(
@@ -206,7 +207,7 @@ class NavigationTest {
   }
 
   @Test
-  void cursorsStartBeforeAndEndBehind() {
+  void cursorsStartBeforeTheFirstAndEndAfterTheLast() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       Table<byte[], byte[]> t = bytes(db);
       db.run(
@@ -334,7 +335,9 @@ class NavigationTest {
     return db.read(tx -> rows.page(tx, Range.all(), order, after, limit, (k, r) -> text(k)));
   }
 
-  /** Pages of an index continue between records of equal value, whatever happens to those. */
+  /**
+   * Pages of an index continue between records of equal value, whatever happens to these records.
+   */
   @Test
   void pagesOfEqualValues() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {

@@ -19,7 +19,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** {@link ExperimentOptions#isolated} off: one transaction at a time, with the usual results. */
+/**
+ * With {@link ExperimentOptions#isolated} off, transactions run one at a time, with the usual
+ * results.
+ */
 class NoIsolationTest {
   private static final Layout.Definition LAYOUT = Layout.define();
   private static final Field NUMBER = LAYOUT.int64("number");
@@ -46,7 +49,7 @@ class NoIsolationTest {
   }
 
   @Test
-  void transactionsAreAtomicAndTakeTurns() throws InterruptedException {
+  void transactionsAreAtomicAndRunOneAtATime() throws InterruptedException {
     try (Database db = Database.inMemory(options())) {
       RowTable t = db.table(SPEC);
       db.run(

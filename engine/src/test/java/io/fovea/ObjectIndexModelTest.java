@@ -35,8 +35,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Compares objects with component indexes to sorted maps, while the class changes, the file is
- * closed, reopened without the class, the power fails, and other threads write.
+ * Compares objects with component indexes with sorted maps, while the class changes, the file is
+ * closed and reopened without the class, the power fails, and other threads write.
  */
 @Tag("slow")
 @net.jqwik.api.Tag("slow")
@@ -65,7 +65,7 @@ class ObjectIndexModelTest {
       @Formerly({"title", "name"}) String label,
       @Formerly("home") Optional<Home> place) {}
 
-  /** A class of the table, and how its objects are made and compared. */
+  /** A class of the table, and how its objects are created and compared. */
   private record Version<V>(
       ObjectSpec<Long, V> spec, BiFunction<Long, Item, V> make, Function<V, Item> item) {}
 
@@ -184,12 +184,12 @@ class ObjectIndexModelTest {
           model.subMap(key, to).clear();
         }
         case 7 -> load(v, t);
-        case 8 -> again();
+        case 8 -> reopen();
         default -> {
           if (version < VERSIONS.size() - 1 && r.nextInt(4) == 0) {
             version++;
             if (r.nextInt(2) == 0) {
-              again();
+              reopen();
             }
           }
         }
@@ -212,7 +212,7 @@ class ObjectIndexModelTest {
     }
 
     /** Closes or crashes, and reopens; sometimes after use by a program without the class. */
-    private void again() {
+    private void reopen() {
       if (r.nextInt(2) == 0) {
         db.close();
       } else {
@@ -270,7 +270,7 @@ class ObjectIndexModelTest {
   }
 
   @Property(tries = 12, shrinking = ShrinkingMode.OFF)
-  void asSortedMapsAre(@ForAll long seed) {
+  void agreesWithSortedMaps(@ForAll long seed) {
     Run run = new Run(seed);
     for (int i = 0; i < 250; i++) {
       run.step();
@@ -284,7 +284,7 @@ class ObjectIndexModelTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void anIndexIsBuiltBesideWriters(Protocol protocol) throws Exception {
+  void indexIsBuiltDuringWrites(Protocol protocol) throws Exception {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
     try (Database db = Database.inMemory(options)) {

@@ -51,7 +51,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Indexes on components of Java records, also when the class changes. */
+/** Indexes on components of Java records, even when the class changes. */
 class ObjectIndexTest {
   enum State {
     OPEN,
@@ -218,7 +218,7 @@ class ObjectIndexTest {
             assertTrue(e.getMessage().contains("(\"a\", 1)"), e.getMessage());
             assertThrows(
                 DuplicateKeyException.class, () -> t.put(tx, new User(2, "a", Optional.of(1))));
-            t.put(tx, new User(1, "a", Optional.of(1))); // no conflict with itself
+            t.put(tx, new User(1, "a", Optional.of(1))); // does not conflict with itself
           });
       assertEquals(List.of(2L, 3L), keys(db, byMail, new MailPin("a", Optional.empty())));
       assertEquals(List.of(4L, 5L), keys(db, byMail, new MailPin(null, Optional.of(1))));
@@ -747,7 +747,7 @@ class ObjectIndexTest {
                       "o" + i % 4,
                       (int) i));
             }
-            one.put(tx, new One(4, "older", 4, Mood.SAD, null)); // an older handle continues
+            one.put(tx, new One(4, "older", 4, Mood.SAD, null)); // an older handle still works
           });
       look(db, two);
       requireSound(db);
@@ -866,7 +866,7 @@ class ObjectIndexTest {
   }
 
   @Test
-  void changesWithoutTheClassKeepEverything() {
+  void changesWithoutTheClassLoseNothing() {
     try (Database db = file()) {
       fill(db, db.table(ACCOUNTS));
       db.renameIndex("accounts", "byCity", "cities");

@@ -38,7 +38,7 @@ import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tables of Java records, also when the class changes. */
+/** Tables of Java records, even when the class changes. */
 class ObjectTableTest {
   enum State {
     OPEN,
@@ -506,7 +506,7 @@ class ObjectTableTest {
   }
 
   @Test
-  void transactionsCreateTablesAndChangeNone() {
+  void transactionsCreateTablesButDoNotEvolveThem() {
     try (Database db = memory()) {
       db.run(
           tx -> {

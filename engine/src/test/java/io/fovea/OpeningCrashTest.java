@@ -42,20 +42,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.Timeout;
 
-/**
- * An opening changes files left by a close, kill or crash; then the machine crashes.
- *
- * <pre>
- *   first life      commits ─► closed, killed, or dead          its last changes perhaps not synced
- *   second life     opening ─ op 1 ─ op 2 ─ ... ─► a commit     the power fails before each of them,
- *                                                               with every choice of what survives
- *   third life      opening: all that was acknowledged, no number used twice ─► a commit ─► dead
- *   fourth life     the same, and verified
- * </pre>
- *
- * <p>The second life may build on what the first left only in the page cache, and the third may not
- * find it: a shorter file, a group, a slot that was being created.
- */
+/** An opening changes files left by a close, kill or crash; then the machine crashes. */
 @Tag("slow")
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OpeningCrashTest {
@@ -308,8 +295,8 @@ class OpeningCrashTest {
   }
 
   /**
-   * A close shortens the log without a sync: the old end may reappear. The remaining file may or
-   * may not know the newest number, from a watermark.
+   * A close shortens the log without a sync: the old end may reappear. Depending on its watermark,
+   * the remaining file may or may not contain the newest number.
    */
   @Test
   void aLogShortenedByAClose() {
@@ -403,7 +390,7 @@ class OpeningCrashTest {
     while (left == null) {
       left = beingShortened();
     }
-    explore(left, "being made shorter");
+    explore(left, "being shortened");
   }
 
   /** Returns null if the writer synced between the truncation and its sync. */
@@ -457,9 +444,9 @@ class OpeningCrashTest {
   }
 
   /**
-   * A sync failed while the database was in use, and it is reopened without a restart of the
-   * machine. The unsynced data is in the page cache but stays in doubt, although every later sync
-   * succeeds. So recovery has to write all of it again.
+   * A sync failed while the database was in use, and it is reopened without restarting the machine.
+   * The unsynced data is in the page cache but stays in doubt, although every later sync succeeds.
+   * So recovery has to write all of it again.
    */
   @Test
   void aFailedSyncBeforeAnOpening() {

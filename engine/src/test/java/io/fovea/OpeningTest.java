@@ -39,7 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Openings are refused before anything is created, or what was created is removed. */
+/** A refused opening either creates nothing or removes what it has created. */
 class OpeningTest {
   private static final long MIB = 1 << 20;
 
@@ -56,7 +56,7 @@ class OpeningTest {
   }
 
   @Test
-  void openingsRefusedForTheirOptionsLeaveNothing() throws IOException {
+  void openingsWithInvalidOptionsLeaveNoFiles() throws IOException {
     Map<String, Options> wrong =
         Map.of(
             "log too small", small().log(log -> log.maxBytes(1 << 20).segmentBytes(1 << 20)),
@@ -84,8 +84,8 @@ class OpeningTest {
 
   /**
    * Read n of an opening fails, for every n, after closes, crashes and checkpoints, so that either
-   * superblock is the newer one. Every successful opening finds everything; a failed one says why,
-   * and a retry succeeds.
+   * superblock may be the newer one. Every successful opening finds everything; a failed one says
+   * why, and a retry succeeds.
    */
   @Tag("slow")
   @Tag("slow")
@@ -158,13 +158,13 @@ class OpeningTest {
             }
           }
         });
-    assertEquals(records, found[0], () -> "records, where read " + fault + " had failed");
+    assertEquals(records, found[0], () -> "records, although read " + fault + " had failed");
   }
 
   /** Operation n of creating a database fails, for every n. */
   @ParameterizedTest
   @EnumSource
-  void failedCreationsLeaveNothing(Durability durability) {
+  void failedCreationsLeaveNoFiles(Durability durability) {
     Options options =
         small().durability(durability).log(log -> log.segmentBytes(1 << 20).bufferBytes(1 << 20));
     int failed = 0;
@@ -192,7 +192,7 @@ class OpeningTest {
   /** Call n of the storage that opens, finds or deletes a file fails, for every n. */
   @ParameterizedTest
   @EnumSource
-  void failedFileOperationsLeaveNothing(Durability durability) {
+  void failedFileOperationsLeaveNoFiles(Durability durability) {
     Options options =
         small().durability(durability).log(log -> log.segmentBytes(1 << 20).bufferBytes(1 << 20));
     int failed = 0;
@@ -260,7 +260,7 @@ class OpeningTest {
   /** In its own process, since descriptors are shared within one. */
   @Tag("slow")
   @Test
-  void aCreationWithoutDescriptorsLeavesNothing() throws IOException, InterruptedException {
+  void creationWithoutDescriptorsLeavesNoFiles() throws IOException, InterruptedException {
     Path output = folder.resolve("output");
     Process child =
         new ProcessBuilder(
@@ -296,7 +296,7 @@ class OpeningTest {
     public static void main(String[] args) throws IOException {
       Path folder = Path.of(args[0]);
       create(folder.resolve("warm"), 0); // loads classes, which needs descriptors
-      System.getLogger("io.fovea").log(System.Logger.Level.INFO, "so does the first line of a log");
+      System.getLogger("io.fovea").log(System.Logger.Level.INFO, "so does the first log message");
       Files.createDirectory(folder.resolve("directory"));
       try {
         Database.open(folder.resolve("directory/missing/db"), small()).close();
@@ -353,7 +353,7 @@ class OpeningTest {
   }
 
   @Test
-  void existingFilesStay() throws IOException {
+  void existingFilesAreKept() throws IOException {
     Path path = folder.resolve("db");
     try (Database db = Database.open(path, small())) {
       db.table(TableSpec.bytes("t", 16));
@@ -374,7 +374,7 @@ class OpeningTest {
   /** Files next to a missing or renamed data file belong to others. */
   @ParameterizedTest
   @ValueSource(strings = {".log", ".dwb"})
-  void filesNextToAMissingDataFileStay(String suffix) throws IOException {
+  void filesNextToAMissingDataFileAreKept(String suffix) throws IOException {
     Path path = folder.resolve("db");
     Path beside = folder.resolve("db" + suffix);
     byte[] text = "2026-11-28 12:00:00 INFO an application's own log\n".repeat(2000).getBytes();
@@ -399,7 +399,7 @@ class OpeningTest {
     }
     byte[] content = Files.readAllBytes(beside);
     refused(path, small(), beside);
-    Files.createFile(path); // as an incomplete opening leaves it, or a mount point
+    Files.createFile(path); // as left by an incomplete opening, or a mount point
     Files.writeString(folder.resolve("db.lock"), "999999999\n");
     refused(path, small(), beside);
     assertArrayEquals(content, Files.readAllBytes(beside));
@@ -412,7 +412,7 @@ class OpeningTest {
     try (Database db = Database.open(path, small())) {
       assertEquals(1, db.table(TableSpec.bytes("t", 16)).count());
     }
-    Files.delete(path); // closed: its companion files are unneeded
+    Files.delete(path); // closed, so its companion files are not needed
     Database.open(path, small()).close();
   }
 
@@ -424,7 +424,7 @@ class OpeningTest {
 
   /** The double-write area of a closed database may belong to another by now. */
   @Test
-  void theDoubleWriteAreaOfAnotherDatabaseStays() throws IOException {
+  void doubleWriteAreaOfAnotherDatabaseIsKept() throws IOException {
     Path path = folder.resolve("db");
     Database.open(path, small()).close();
     Path other = folder.resolve("other");
@@ -441,7 +441,7 @@ class OpeningTest {
     Database.open(path, small()).close();
   }
 
-  /** Hard links are names with their own logs; symbolic links aren't. */
+  /** Each hard link is a name with its own log; a symbolic link is not. */
   @Test
   void aSecondNameIsRefusedForWriting() throws IOException {
     Path path = folder.resolve("db");
@@ -480,7 +480,7 @@ class OpeningTest {
     Database.open(path, options).close();
   }
 
-  /** A process killed while creating the file has left a marker. */
+  /** A process that was killed while creating the file has left a marker. */
   @Test
   void anEmptyFileOfAnIncompleteCreationIsCreatedAgain() throws IOException {
     Path path = folder.resolve("db");
@@ -493,7 +493,7 @@ class OpeningTest {
     Database.open(other, small()).close();
   }
 
-  /** The required size in the message is enough, and one byte less isn't. */
+  /** The required size in the message suffices, and one byte less does not. */
   @ParameterizedTest
   @EnumSource
   void theMinimumBufferIsNamed(TimestampStore timestamps) {
@@ -527,7 +527,7 @@ class OpeningTest {
 
   /** With the JVM's default heap: half of a small container, otherwise a quarter. */
   @Test
-  void theDefaultsFitIntoAnyContainer() {
+  void defaultsFitAnyContainer() {
     for (long memory : List.of(64 * MIB, 200 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB, 1L << 40)) {
       Options o =
           Options.defaults()
@@ -541,7 +541,7 @@ class OpeningTest {
     assertEquals(HostResources.defaultBytes(256 * MIB), MemoryOptions.defaults().timestampBytes());
   }
 
-  /** If a thread can't be started, none is, and the file can be opened afterwards. */
+  /** If a thread cannot be started, none is, and the file can be opened afterwards. */
   @Test
   void aFailedThreadStartIsAStorageException() {
     Path file = folder.resolve("threads");

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * A page that can't be read when it is to be freed is freed later: before the redo point passes it,
- * and before the database closes. The n-th read fails once, for n = 1, 32, 63 and so on.
+ * A page that cannot be read when it is to be freed is freed later: before the redo point passes
+ * it, and before the database closes. The n-th read fails once, for n = 1, 32, 63 and so on.
  */
 @Tag("slow")
 class OrphanPagesTest {

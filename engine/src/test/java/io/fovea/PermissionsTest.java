@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Files created for a database are readable by exactly those who may read the database. */
+/** Files created for a database are readable by exactly those users who may read the database. */
 class PermissionsTest {
   @TempDir Path folder;
 
@@ -41,7 +41,7 @@ class PermissionsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"rw-------", "rw-rw----", "rw-rw-rw-"})
-  void filesHaveThoseOfTheDatabase(String permissions) throws IOException {
+  void filesHaveThePermissionsOfTheDatabase(String permissions) throws IOException {
     Path file = folder.resolve("db");
     Database.open(file, options().durability(Durability.NONE)).close();
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(permissions));

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Progress under each protocol: a repeatedly aborted transaction commits after a bounded number of
- * attempts, and transactions that share nothing with it are unaffected.
+ * attempts, and transactions that share no records with it are unaffected.
  *
  * <p>An <em>unlucky</em> transaction is one whose first attempts all conflict: {@link #spoil}
  * arranges that for each protocol, with a rival that changes the key in use. From attempt {@link
@@ -54,13 +54,14 @@ class ProgressTest {
   void end() throws Exception {
     stop.set(true);
     threads.shutdown();
-    assertTrue(threads.awaitTermination(WAIT_SECONDS, TimeUnit.SECONDS), "a thread does not end");
+    assertTrue(
+        threads.awaitTermination(WAIT_SECONDS, TimeUnit.SECONDS), "a thread does not finish");
     for (Future<?> f : background) {
       f.get(); // rethrows the failure of a rival
     }
   }
 
-  /** A transaction with 1,000 reads and 1 write, against 40 writers of the records read. */
+  /** A transaction with 1,000 reads and 1 write, against 40 writers of the records it reads. */
   @ParameterizedTest
   @EnumSource
   void aLongTransactionAmongManyWritersCommits(Protocol protocol) throws Exception {
@@ -95,7 +96,7 @@ class ProgressTest {
     }
   }
 
-  /** The same repeatedly by four threads, which also conflict with each other. */
+  /** The same repeatedly in four threads, which also conflict with each other. */
   @ParameterizedTest
   @EnumSource
   void longTransactionsOfManyCommit(Protocol protocol) throws Exception {
@@ -139,10 +140,10 @@ class ProgressTest {
     }
   }
 
-  /** A read-only scan of 8,000 records next to writers at a limited rate. */
+  /** A read-only scan of 8,000 records, concurrent with rate-limited writers. */
   @ParameterizedTest
   @EnumSource
-  void aLongScanBesidePacedWritersEnds(Protocol protocol) throws Exception {
+  void longScanDuringRateLimitedWritesEnds(Protocol protocol) throws Exception {
     int keys = 8_000;
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> t = table(db, "accounts", keys);
@@ -224,10 +225,10 @@ class ProgressTest {
     }
   }
 
-  /** An unlucky transaction doesn't wait for one that is merely slow. */
+  /** An unlucky transaction does not wait for one that is merely slow. */
   @ParameterizedTest
   @EnumSource
-  void anUnluckyOneDoesNotWaitForALongReaderOfOtherKeys(Protocol protocol) throws Exception {
+  void unluckyTransactionDoesNotWaitForALongReaderOfOtherKeys(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> hot = table(db, "hot", 1);
       Table<byte[], byte[]> other = table(db, "other", 100);
@@ -258,7 +259,7 @@ class ProgressTest {
   /** A leaked explicit transaction makes no difference. */
   @ParameterizedTest
   @EnumSource
-  void anIdleExplicitTransactionDoesNotStarveAnUnluckyOne(Protocol protocol) throws Exception {
+  void idleExplicitTransactionDoesNotStarveAnUnluckyOne(Protocol protocol) throws Exception {
     int keys = 200;
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> t = table(db, "accounts", keys);
@@ -330,10 +331,12 @@ class ProgressTest {
     }
   }
 
-  /** That transaction may be unlucky too: there is no resource that only one can have. */
+  /**
+   * That transaction may also be unlucky: there is no resource that only one transaction can hold.
+   */
   @ParameterizedTest
   @EnumSource
-  void aBodyMayWaitForAnotherUnluckyOne(Protocol protocol) throws Exception {
+  void bodyMayWaitForAnotherUnluckyTransaction(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> hot = table(db, "hot", 1);
       Table<byte[], byte[]> other = table(db, "other", 1);
@@ -347,10 +350,10 @@ class ProgressTest {
     }
   }
 
-  /** Two transactions access two keys in opposite order, next to rivals of both. */
+  /** Two transactions access two keys in opposite orders, with rivals on both. */
   @ParameterizedTest
   @EnumSource
-  void twoThatCrossBothFinish(Protocol protocol) throws Exception {
+  void transactionsInOppositeOrdersBothFinish(Protocol protocol) throws Exception {
     int each = 10;
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> t = table(db, "t", 2);
@@ -387,7 +390,7 @@ class ProgressTest {
                 }));
       }
       for (Future<?> f : both) {
-        await(f, "one of two that cross");
+        await(f, "one of two with opposite orders");
       }
       assertEquals(2 * each, mine.get());
       finish(db);
@@ -399,11 +402,11 @@ class ProgressTest {
   /** Two unlucky transactions each hold the key that the other wants: one of them yields. */
   @ParameterizedTest
   @EnumSource
-  void twoUnluckyOnesThatCrossBothFinish(Protocol protocol) throws Exception {
+  void unluckyTransactionsInOppositeOrdersBothFinish(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> t = table(db, "t", 2);
       // Once each has one key, both ask for the other's. A transaction that waits too long for its
-      // counterpart continues alone: it may rightly be blocked.
+      // counterpart continues alone, since the counterpart may rightly be blocked.
       CountDownLatch both = new CountDownLatch(2);
       List<Future<Integer>> all = new ArrayList<>();
       for (int i = 0; i < 2; i++) {
@@ -435,7 +438,7 @@ class ProgressTest {
 
   @ParameterizedTest
   @EnumSource
-  void anUnluckyOneThatThrowsLeavesNothing(Protocol protocol) throws Exception {
+  void unluckyTransactionThatThrowsLeavesNothingLocked(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
       Table<byte[], byte[]> hot = table(db, "hot", 1);
       for (int n = 0; n < 3; n++) {
@@ -452,7 +455,7 @@ class ProgressTest {
                     }));
         long before = db.stats().aborts();
         db.run(tx -> put(hot, tx, 0, get(hot, tx, 0)));
-        assertEquals(before, db.stats().aborts(), "something is locked");
+        assertEquals(before, db.stats().aborts(), "something is still locked");
       }
       assertEquals(START, (long) db.read(tx -> get(hot, tx, 0)));
       finish(db);
@@ -462,7 +465,7 @@ class ProgressTest {
   /** An unlucky transaction that exceeds its time limit aborts and leaves nothing locked. */
   @ParameterizedTest
   @EnumSource
-  void anUnluckyOneThatTakesTooLongLeavesNothing(Protocol protocol) throws Exception {
+  void unluckyTransactionThatTimesOutLeavesNothingLocked(Protocol protocol) throws Exception {
     Options o = options(protocol).transactions(txs -> txs.timeout(Duration.ofSeconds(1)));
     try (Database db = Database.inMemory(o)) {
       Table<byte[], byte[]> hot = table(db, "hot", 1);
@@ -515,14 +518,14 @@ class ProgressTest {
             }
           });
       for (Future<?> f : others) {
-        await(f, "one that wants the same key");
+        await(f, "a waiter for the same key");
       }
       assertEquals(START + 9, (long) db.read(tx -> get(hot, tx, 0)));
       finish(db);
     }
   }
 
-  /** Additional work of an unlucky body; it may wait. */
+  /** Additional work in an unlucky body, which may wait. */
   private interface Body {
     void run(Transaction tx) throws Exception;
   }
@@ -617,7 +620,7 @@ class ProgressTest {
     long enough = counter.get() + n;
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_SECONDS);
     while (counter.get() < enough) {
-      assertTrue(System.nanoTime() < end, "the others make no progress");
+      assertTrue(System.nanoTime() < end, "the other clients make no progress");
       LockSupport.parkNanos(100_000);
     }
   }
@@ -626,7 +629,7 @@ class ProgressTest {
   private void finish(Database db) throws Exception {
     stop.set(true);
     for (Future<?> f : background) {
-      await(f, "a rival to end");
+      await(f, "a rival to finish");
     }
     assertEquals(0, db.stats().activeTransactions());
     VerifyReport report = db.verify();
@@ -656,7 +659,7 @@ class ProgressTest {
     return attempts.get();
   }
 
-  /** Reads and writes a key so that this attempt can't commit. */
+  /** Reads and writes a key such that this attempt cannot commit. */
   private void spoil(
       Database db, Protocol protocol, Table<byte[], byte[]> t, Transaction tx, int key)
       throws Exception {

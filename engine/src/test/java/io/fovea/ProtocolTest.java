@@ -204,7 +204,7 @@ class ProtocolTest {
     }
   }
 
-  /** The cause of a conflict, by protocol; only under MVTO the reader continues. */
+  /** The cause of a conflict depends on the protocol; only under MVTO does the reader continue. */
   @ParameterizedTest
   @EnumSource
   void causesAreCounted(Protocol protocol) {

@@ -28,8 +28,8 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Compares tables of byte strings and fixed-length rows with sorted maps: ranges are cut, with
- * other statements before and after in the same transaction, under snapshots, across checkpoints,
- * closes and crashes, also during a commit.
+ * other statements before and after in the same transaction, under snapshots, and across
+ * checkpoints, closes and crashes, some of them during a commit.
  */
 @Tag("slow")
 class RangeCutModelTest {
@@ -338,7 +338,7 @@ class RangeCutModelTest {
 
   @net.jqwik.api.Tag("slow")
   @Property(tries = 40, shrinking = ShrinkingMode.OFF)
-  void theRestIsASortedMap(@ForAll long seed) {
+  void remainingRecordsAgreeWithASortedMap(@ForAll long seed) {
     new Run(seed).go();
   }
 
@@ -347,7 +347,7 @@ class RangeCutModelTest {
   void everyOperationOfACut() {
     int lost = 0;
     int cut = 0;
-    // A commit has few operations, their number varies: several passes meet both outcomes.
+    // A commit has few operations, and their number varies: several passes produce both outcomes.
     for (int pass = 0; pass == 0 || pass < 20 && (lost < 3 || cut < 3); pass++) {
       int[] ends = everyOperationOfACut(100 * pass);
       lost += ends[0];
@@ -356,7 +356,7 @@ class RangeCutModelTest {
     assertTrue(lost > 2 && cut > 2, "lost " + lost + ", cut " + cut);
   }
 
-  /** Returns how many cuts were lost, and how many survived. */
+  /** Returns the number of cuts that were lost, and of those that survived. */
   private static int[] everyOperationOfACut(int seed) {
     int lost = 0;
     int cut = 0;

@@ -44,7 +44,8 @@ class RangeCutsTest {
   }
 
   private Database open(Protocol protocol, Durability durability) {
-    // Deleting record by record exceeds the transaction size, so a commit proves a cut.
+    // Deleting record by record would exceed the maximum transaction size, so a commit proves a
+    // cut.
     return Database.open(
         dir.resolve("db"),
         Options.defaults()
@@ -280,7 +281,7 @@ class RangeCutsTest {
       RowTable t = fill(db, "t", 2);
       RowTable other = db.table(spec("other"));
       try (Transaction before = db.begin()) {
-        assertTrue(t.exists(before, t.key().set(0, 3))); // not even in the range
+        assertTrue(t.exists(before, t.key().set(0, 3))); // a record outside of the range
         other.put(before, other.key().set(1, 1), other.row());
         Threads.run(() -> db.run(tx -> assertEquals(EACH, t.deleteRange(tx, group(t, 1)))));
         TransactionAbortedException e =
@@ -296,7 +297,7 @@ class RangeCutsTest {
     }
   }
 
-  /** An exception leaves a body only if the count that it is based on is still valid. */
+  /** An exception leaves a body only if the count on which it is based is still valid. */
   @ParameterizedTest
   @EnumSource
   void exceptionsRequireAValidCount(Protocol protocol) {
@@ -388,10 +389,10 @@ class RangeCutsTest {
         });
   }
 
-  /** Many concurrent cuts of one table next to writers: everything else is there. */
+  /** Many concurrent cuts of one table while others write: everything else remains. */
   @ParameterizedTest
   @EnumSource
-  void besideWriters(Protocol protocol) {
+  void duringWrites(Protocol protocol) {
     with(
         protocol,
         db -> {

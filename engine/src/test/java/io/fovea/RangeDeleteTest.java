@@ -142,19 +142,19 @@ class RangeDeleteTest {
 
   @ParameterizedTest
   @EnumSource
-  void ownChangesAreDeletedToo(Protocol protocol) {
+  void ownWritesAreDeletedToo(Protocol protocol) {
     try (Database db = open(protocol)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 1, 100);
       db.run(
           tx -> {
-            t.insert(tx, t.key().set(0, 1000), row(t, 0, 1000)); // own, inside
+            t.insert(tx, t.key().set(0, 1000), row(t, 0, 1000)); // own record, inside
             t.put(tx, t.key().set(0, 7), row(t, 1, 7)); // replaced
             Row row = t.row();
             assertTrue(t.get(tx, t.key().set(0, 8), row));
             t.update(tx, row.setInt(COLOUR, 99)); // patched
             assertTrue(t.delete(tx, t.key().set(0, 9))); // already deleted
-            t.insert(tx, t.key().set(1, 0), row(t, 1, 0)); // own, outside
+            t.insert(tx, t.key().set(1, 0), row(t, 1, 0)); // own record, outside
             assertEquals(100, t.deleteRange(tx, Range.prefix(t.key().set(0))));
             assertEquals(List.of("1.0"), keys(tx, t, Range.all()));
             assertFalse(t.exists(tx, t.key().set(0, 7)));
@@ -209,7 +209,7 @@ class RangeDeleteTest {
   }
 
   @Test
-  void aHalfExecutedStatementCannotCommit() {
+  void partlyExecutedStatementCannotCommit() {
     try (Database db = open(Protocol.TICTOC)) {
       RowTable t = db.table(INDEXED);
       fill(db, t, 1, 10);
@@ -223,7 +223,7 @@ class RangeDeleteTest {
       try (Transaction tx = db.begin()) {
         Key another = db.table(PLAIN).key().set(1);
         assertThrows(InvalidUseException.class, () -> t.deleteRange(tx, Range.prefix(another)));
-        assertEquals(1, t.deleteRange(tx, Range.all(), 1)); // the failed one had no effect
+        assertEquals(1, t.deleteRange(tx, Range.all(), 1)); // the failed statement had no effect
         tx.commit();
       }
       assertEquals(9, keys(db, t).size());
@@ -244,7 +244,7 @@ class RangeDeleteTest {
       long pages = db.verify().pages();
       db.run(
           tx -> {
-            t.put(tx, key(500), new byte[40_000]); // an own long value
+            t.put(tx, key(500), new byte[40_000]); // the transaction's own long value
             assertEquals(90, t.deleteRange(tx, key(10), key(100)));
             assertEquals(1, t.deletePrefix(tx, key(500)));
             assertNull(t.get(tx, key(20)));
@@ -335,7 +335,7 @@ class RangeDeleteTest {
     }
   }
 
-  /** Waits until the thread has ended or waits itself. */
+  /** Waits until the thread has ended or is itself waiting. */
   private static void joinFor(Thread other) {
     try {
       other.join(Duration.ofMillis(200));

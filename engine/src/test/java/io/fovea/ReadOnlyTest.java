@@ -99,7 +99,7 @@ class ReadOnlyTest {
     }
   }
 
-  private static void assertAllThere(Database db) {
+  private static void assertComplete(Database db) {
     RowTable accounts = db.table(SPEC);
     Key key = accounts.key();
     Row row = accounts.row();
@@ -122,7 +122,7 @@ class ReadOnlyTest {
     try (Stream<Path> files = Files.list(folder)) {
       for (Path file : files.toList()) {
         if (!Mem.isRaw() && file.toString().endsWith(".lock")) {
-          continue; // without native access readers lock it
+          continue; // without native access readers lock the file
         }
         CRC32C sum = new CRC32C();
         sum.update(Files.readAllBytes(file));
@@ -141,15 +141,15 @@ class ReadOnlyTest {
     Map<String, String> before = contents();
     for (int i = 0; i < 2; i++) {
       try (Database db = Database.open(file, reading())) {
-        assertAllThere(db);
+        assertComplete(db);
         assertRefusesWrites(db);
-        assertAllThere(db);
+        assertComplete(db);
         assertEquals(before, contents());
       }
       assertEquals(before, contents());
     }
     try (Database db = Database.open(file, options())) {
-      assertAllThere(db);
+      assertComplete(db);
     }
   }
 
@@ -232,16 +232,16 @@ class ReadOnlyTest {
     Path file = make(Left.KILLED);
     try (Database one = Database.open(file, reading());
         Database two = Database.open(file, reading())) {
-      assertAllThere(one);
-      assertAllThere(two);
+      assertComplete(one);
+      assertComplete(two);
       assertThrows(DatabaseLockedException.class, () -> Database.open(file, options()));
       one.close();
       assertThrows(DatabaseLockedException.class, () -> Database.open(file, options()));
-      assertAllThere(two);
+      assertComplete(two);
       assertTrue(FileReport.verify(file, options()).ok(), "a reader may run concurrently");
     }
     try (Database writer = Database.open(file, options())) {
-      assertAllThere(writer);
+      assertComplete(writer);
       DatabaseLockedException e =
           assertThrows(DatabaseLockedException.class, () -> Database.open(file, reading()));
       assertEquals(ProcessHandle.current().pid(), e.holderPid());

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /** Which recoveries are logged. */
-@Isolated("it reads the log of all databases")
+@Isolated("reads the log messages of all databases")
 class RecoveryLogTest {
   @TempDir Path folder;
 

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Databases reopened after the process died; the crash tests cover power failures. */
+/** Databases reopened after the process was killed; the crash tests cover power failures. */
 @Tag("slow")
 class RecoveryTest {
   private static final Options SMALL =

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where the system doesn't support VIRTUAL, an opening names the reason. */
+/** Where the kernel does not support VIRTUAL, an opening names the reason. */
 class RefusedTest {
   private static final long MIB = 1 << 20;
 
@@ -57,7 +57,7 @@ class RefusedTest {
     assertTrue(said.startsWith("opened "), said);
   }
 
-  /** Locked memory can't be dropped: a dropped page still has its contents. */
+  /** Locked memory cannot be dropped: a dropped page would still have its contents. */
   @Test
   void lockedMemory() throws Exception {
     String said = run("", 8 * MIB, NATIVE, "lock");
@@ -71,7 +71,7 @@ class RefusedTest {
   void tooFewAddresses() throws Exception {
     String said = run("12000000", 1024 * MIB, NATIVE);
     assertTrue(said.startsWith("refused: Translation VIRTUAL needs "), said);
-    // One message for both, since the system doesn't report the reason.
+    // One message for both, since the kernel does not report the reason.
     assertTrue(said.contains("Enlarge \"ulimit -v\""), said);
     assertTrue(said.contains("do not set vm.overcommit_memory to 2"), said);
     assertTrue(said.contains("ExperimentOptions.fileBytesMax"), said);

@@ -31,7 +31,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A restored backup is a complete, verified, separate database; otherwise nothing is left. */
+/**
+ * A restored backup is a complete, verified, separate database; if restoring fails, no files are
+ * left.
+ */
 @Tag("slow")
 class RestoreTest {
   private static final TableSpec SPEC = TableSpec.bytes("t", 100);
@@ -95,7 +98,7 @@ class RestoreTest {
     }
   }
 
-  /** A backup taken while the database was open: it needs its log. */
+  /** A backup taken while the database was open, which needs its log. */
   @Test
   void ofADirectory() throws IOException {
     Map<String, Integer> expected;
@@ -127,7 +130,7 @@ class RestoreTest {
     check(expected, Restore.from(new ByteArrayInputStream(bytes.toByteArray())).to(target, SMALL));
   }
 
-  /** With another page size than in the options, without a log, and by its data file. */
+  /** With a page size other than that in the options, without a log, and named by its data file. */
   @Test
   void ofAClosedDatabase() throws IOException {
     Options other = SMALL.device(dev -> dev.pageSize(8192)).durability(Durability.NONE);
@@ -152,7 +155,7 @@ class RestoreTest {
     check(expected, Restore.from(source.getParent()).to(target, SMALL));
   }
 
-  /** A stream truncated at any length leaves nothing. */
+  /** A stream truncated at any length leaves no files. */
   @Test
   void cutAnywhere() throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -175,7 +178,7 @@ class RestoreTest {
     assertTrue(refused > 15);
   }
 
-  /** Bits flipped in the backup: it is refused, or the bit didn't matter. */
+  /** Bits flipped in the backup: it is refused, or the bit did not matter. */
   @Test
   void damagedAnywhere() throws IOException {
     Map<String, Integer> expected;
@@ -243,9 +246,9 @@ class RestoreTest {
     assertTrue(e.getMessage().contains(why), e.getMessage());
   }
 
-  /** An archive whose names contain paths: they are taken as names. */
+  /** An archive whose names contain paths, which are treated as plain names. */
   @Test
-  void namesLeadNowhere() throws IOException {
+  void pathsInNamesAreIgnored() throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (Database db = Database.open(source, SMALL)) {
       fill(db, 0, 10);

@@ -15,8 +15,8 @@ import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Endless retries are logged, once. */
-@Isolated("it reads the log of all databases")
+/** Endless retries are logged once. */
+@Isolated("reads the log messages of all databases")
 class RetryWarningTest {
   @Test
   void repeatedlyRetriedWorkIsLogged() {

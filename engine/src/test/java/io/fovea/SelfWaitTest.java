@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * A thread with an open pessimistic transaction runs others: they succeed, or are refused where
- * they would wait for it. None waits for its timeout.
+ * they would wait for it. None waits until its timeout.
  */
 @Timeout(120)
 class SelfWaitTest {
@@ -79,7 +79,7 @@ class SelfWaitTest {
         if (other.getKey().equals("begin")) {
           other.getValue().on(db, t);
         } else {
-          other.getValue().on(db, t); // succeeds where nothing blocks it
+          other.getValue().on(db, t); // succeeds if nothing blocks it
           assertTrue(
               db.<Boolean, RuntimeException>read(
                   tx -> !t.exists(tx, ONE) || t.get(tx, ONE).length == 9));

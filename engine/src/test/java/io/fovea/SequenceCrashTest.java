@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * The power fails at any operation, or operations fail, while sequences give values and are created
- * and dropped: no value is given twice, and no more are skipped than documented.
+ * The power fails at any operation, or operations fail, while sequences return values and are
+ * created and dropped: no value is returned twice, and no more are skipped than documented.
  */
 @Tag("slow")
 class SequenceCrashTest {
@@ -30,7 +30,7 @@ class SequenceCrashTest {
   private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(CACHED);
   private static final SequenceSpec OTHERS = SequenceSpec.of("others").from(100).cached(CACHED);
 
-  /** The highest value given at some time, and the acknowledged catalog changes. */
+  /** The highest value returned so far, and the acknowledged catalog changes. */
   private record Told(long given, boolean others, boolean dropped) {}
 
   private long given;
@@ -57,7 +57,7 @@ class SequenceCrashTest {
         db.checkpoint();
       }
       long v = s.next();
-      assertTrue(v > given, "given twice: " + v);
+      assertTrue(v > given, "returned twice: " + v);
       given = v;
       byte[] key = {(byte) v};
       db.run(tx -> t.put(tx, key, key));
@@ -95,7 +95,7 @@ class SequenceCrashTest {
   private void goesOn(SimDisk left, Told told, Durability durability) {
     try (Database db = open(left, durability)) {
       long next = db.sequence(ORDERS).peek();
-      assertTrue(next > told.given, next + " is given again after " + told.given);
+      assertTrue(next > told.given, next + " is returned again after " + told.given);
       // Changes between the cut and the next operation may be in the file.
       assertTrue(next <= told.given + 51 + 2 * CACHED, next + " after " + told.given);
       if (durability == Durability.SYNC && told.others && !told.dropped) {
@@ -105,7 +105,7 @@ class SequenceCrashTest {
       assertTrue(durability != Durability.SYNC || !told.dropped || there == null, "it was dropped");
       if (there != null) {
         assertEquals(OTHERS, there);
-        assertTrue(db.sequence(OTHERS).next() > 100, "100 is given again");
+        assertTrue(db.sequence(OTHERS).next() > 100, "100 is returned again");
       }
       given = told.given;
       others = false;
@@ -116,12 +116,14 @@ class SequenceCrashTest {
     }
   }
 
-  /** The highest value given, and the number of acknowledged changes. */
+  /** The highest value returned, and the number of acknowledged changes. */
   private record Changed(long given, int told) {}
 
   private int told;
 
-  /** Renames and alters sequences, and renames one back with a record in one transaction. */
+  /**
+   * Renames and alters sequences, and renames one back together with a record in one transaction.
+   */
   private void changes(Database db) {
     Sequence s = db.sequence(ORDERS);
     take(s, 6);
@@ -145,7 +147,7 @@ class SequenceCrashTest {
   private void take(Sequence s, int values) {
     for (int i = 0; i < values; i++) {
       long v = s.next();
-      assertTrue(v > given, "given twice: " + v);
+      assertTrue(v > given, "returned twice: " + v);
       given = v;
     }
   }
@@ -171,11 +173,11 @@ class SequenceCrashTest {
             boolean back = db.tables().contains("t");
             if (durability == Durability.SYNC) {
               assertTrue(was.told != 1 || name.equals("renamed"), name);
-              assertTrue(was.told < 3 || back, "acknowledged changes are there");
+              assertTrue(was.told < 3 || back, "acknowledged changes are present");
             }
             assertTrue(!back || name.equals("orders"), name);
             long next = db.sequence(name).next();
-            assertTrue(next > was.given, next + " is given again after " + was.given);
+            assertTrue(next > was.given, next + " is returned again after " + was.given);
             assertTrue(back == next >= 2000, next + (back ? " with the table" : " without"));
             assertTrue(db.verify().ok());
           }
@@ -200,7 +202,7 @@ class SequenceCrashTest {
           for (int i = 0; i < 30; i++) {
             try {
               long v = s.next();
-              assertTrue(v > given, "given twice: " + v);
+              assertTrue(v > given, "returned twice: " + v);
               given = v;
             } catch (FoveaException e) {
               assertNotNull(e.getMessage());
@@ -212,7 +214,7 @@ class SequenceCrashTest {
         hit = disk.faultsHit() > 0;
         disk.heal();
         try (Database db = open(disk.crash(SimCrash.RANDOM), Durability.SYNC)) {
-          assertTrue(db.sequence(ORDERS).next() > given, "given twice");
+          assertTrue(db.sequence(ORDERS).next() > given, "returned twice");
           assertTrue(db.verify().ok());
         }
       }

@@ -45,7 +45,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Sequences give each value once, in order, and are created, dropped and kept like tables. */
+/** Sequences return each value once, in order, and are created, dropped and kept like tables. */
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
 class SequenceTest {
   private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(10);
@@ -165,7 +165,7 @@ class SequenceTest {
     }
   }
 
-  /** Ranges of all kinds, compared with arithmetic that doesn't overflow. */
+  /** Ranges of all kinds, compared with arithmetic that does not overflow. */
   @Test
   void rangesMatchExactArithmetic() {
     Random random = new Random(7);
@@ -213,7 +213,7 @@ class SequenceTest {
     }
   }
 
-  /** Each value is given once, and in ascending order per thread. */
+  /** Each value is returned once, and values ascend in each thread. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void manyThreads(boolean virtual) throws Exception {
@@ -242,8 +242,8 @@ class SequenceTest {
       for (Future<long[]> f : all) {
         long before = 0;
         for (long v : f.get()) {
-          assertTrue(v > before, "not above the one before");
-          assertFalse(seen.get((int) v), "given twice");
+          assertTrue(v > before, "not above the previous value");
+          assertFalse(seen.get((int) v), "returned twice");
           seen.set((int) v);
           before = v;
         }
@@ -371,7 +371,7 @@ class SequenceTest {
       assertEquals(2, b.remaining());
       assertEquals(-10, b.next(2));
       assertThrows(SequenceExhaustedException.class, b::next);
-      // An exhausted one continues, through several changes too.
+      // An exhausted sequence continues, even after several changes.
       assertTrue(db.alterSequence(other.upTo(100).from(7)));
       assertTrue(db.alterSequence(db.describeSequence("b").from(50)));
       assertEquals(50, b.next());
@@ -458,9 +458,9 @@ class SequenceTest {
     }
   }
 
-  /** Threads that take values during changes get each once, from the old or the new range. */
+  /** Threads that take values during changes get each one once, from the old or the new range. */
   @Test
-  void alteredBesideThreads() throws Exception {
+  void alteredWhileInUse() throws Exception {
     try (Database db = Database.inMemory(options());
         ExecutorService pool = Executors.newFixedThreadPool(3)) {
       Sequence s = db.sequence(SequenceSpec.of("s").cached(10));
@@ -475,7 +475,7 @@ class SequenceTest {
                   while (!over.get()) {
                     long v = s.next(n);
                     for (int k = 0; k < n; k++) {
-                      assertTrue(seen.add(v + k), () -> "given twice: " + v);
+                      assertTrue(seen.add(v + k), () -> "returned twice: " + v);
                     }
                   }
                 }));
@@ -540,7 +540,7 @@ class SequenceTest {
 
   // ----- concurrency
 
-  /** A body that needs a block aborts if another thread holds the schema unchanged. */
+  /** A body that needs a block of values aborts if another thread holds the schema unchanged. */
   @Test
   void aBodyYieldsToASchemaLock() throws Exception {
     try (Database db = open();
@@ -594,7 +594,7 @@ class SequenceTest {
   }
 
   @Test
-  void anInterruptSkipsAValueAtMost() throws Exception {
+  void interruptSkipsAtMostOneValue() throws Exception {
     try (Database db = open();
         ExecutorService other = Executors.newSingleThreadExecutor()) {
       Sequence s = db.sequence(ORDERS.cached(1));
@@ -624,7 +624,7 @@ class SequenceTest {
   }
 
   @Test
-  void snapshotsAndReadersGiveNoValues(@TempDir Path folder) {
+  void snapshotsAndReadersReturnNoValues(@TempDir Path folder) {
     Path file = folder.resolve("s.fovea");
     try (Database db = Database.open(file, options())) {
       Sequence s = db.sequence(ORDERS);
@@ -663,7 +663,7 @@ class SequenceTest {
   }
 
   /**
-   * Whatever maintenance runs while a sequence is open, no value is given twice after the next
+   * Whatever maintenance runs while a sequence is open, no value is returned twice after the next
    * opening. The sequence ends with its first block, so that no later reservation hides what was
    * written.
    */
@@ -700,7 +700,7 @@ class SequenceTest {
   }
 
   @Test
-  void closedIsClosed() {
+  void closedSequencesAreRefused() {
     Sequence s;
     try (Database db = open()) {
       s = db.sequence(ORDERS);
@@ -712,16 +712,16 @@ class SequenceTest {
     assertThrows(DatabaseClosedException.class, s::remaining);
   }
 
-  /** Threads take values during a close: those are not given again. */
+  /** Threads take values during a close: these are not returned again. */
   @Test
-  void closedBesideThreads() throws Exception {
+  void closedWhileInUse() throws Exception {
     long highest = 0;
     for (int round = 0; round < 20; round++) {
       List<Future<Long>> all = new ArrayList<>();
       try (ExecutorService pool = Executors.newFixedThreadPool(3)) {
         try (Database db = open()) {
           Sequence s = db.sequence(ORDERS);
-          assertTrue(s.peek() > highest, "given twice");
+          assertTrue(s.peek() > highest, "returned twice");
           CountDownLatch began = new CountDownLatch(3);
           for (int t = 0; t < 3; t++) {
             all.add(

@@ -40,7 +40,7 @@ public final class SimDatabase {
         .during(() -> Database.open(storage, options));
   }
 
-  /** Opens a database with surroundings: with hints, without, or with wrong ones. */
+  /** Opens a database in given surroundings: with hints, without, or with wrong ones. */
   public static Database open(Storage storage, Options options, Surroundings surroundings) {
     boolean off = !surroundings.hints();
     boolean poisoned = surroundings.wrongHints();
@@ -107,7 +107,7 @@ public final class SimDatabase {
     return all;
   }
 
-  /** Describes what holds the log's redo point or space for long; empty if nothing. */
+  /** Describes what holds back the log's redo point or its space; empty if nothing does. */
   private static String heldBack(@Nullable Journal journal) {
     for (int round = 0; journal != null && round < 3_000; round++) {
       if (journal.log().minActive() == Long.MAX_VALUE && TestSpace.held(journal.log()) == 0) {
@@ -123,7 +123,7 @@ public final class SimDatabase {
             + TestSpace.held(journal.log());
   }
 
-  /** Returns the tables and indexes whose row count is unknown; empty if none. */
+  /** Returns the tables and indexes whose row count is unknown; empty if there are none. */
   public static String uncounted(Database db) {
     StringBuilder all = new StringBuilder();
     for (TableCore table : db.schema().tables()) {

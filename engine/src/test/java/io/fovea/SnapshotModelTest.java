@@ -129,7 +129,7 @@ class SnapshotModelTest {
       return ("key " + n).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
     }
 
-    /** Mostly short; some in chains. */
+    /** Mostly short values; some in chains. */
     private byte[] value() {
       int length = random.nextInt(12) == 0 ? random.nextInt(3 * pageSize) : random.nextInt(200);
       byte[] v = new byte[1 + length];
@@ -176,11 +176,11 @@ class SnapshotModelTest {
           order == ScanOrder.ASCENDING ? records : records.descendingMap();
       try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, order)) {
         for (Map.Entry<byte[], byte[]> e : expected.entrySet()) {
-          assertTrue(c.next(), "the snapshot has all");
+          assertTrue(c.next(), "the snapshot is complete");
           assertEquals(hex(e.getKey()), hex(c.key()));
           assertArrayEquals(e.getValue(), c.value());
         }
-        assertTrue(!c.next(), "the snapshot has no more");
+        assertTrue(!c.next(), "the snapshot has no further records");
       }
     }
 

@@ -100,7 +100,7 @@ class SnapshotTest {
 
   @Tag("slow")
   @Test
-  void staysAsItWas() {
+  void isUnchanged() {
     try (Database db = Database.open(dir.resolve("db"), small())) {
       put(db, 0, 20_000, 1);
       try (Database then = db.snapshot()) {
@@ -178,7 +178,7 @@ class SnapshotTest {
         put(db, 0, 1000, 2);
         assertEquals(of(30_000, 30_000), seen(first));
         try (Database second = db.snapshot()) {
-          put(db, 1000, 4000, 2); // too many for the first snapshot, not for the second
+          put(db, 1000, 4000, 2); // too many for the first snapshot, but not for the second
           assertEquals(of(30_000, 31_000), seen(second));
           put(db, 0, 30_000, 3);
           for (Database given : List.of(first, second)) {
@@ -291,7 +291,7 @@ class SnapshotTest {
     }
   }
 
-  /** While pages are free, and others are freed and reused. */
+  /** Verifies while pages are free, and while others are freed and reused. */
   @Test
   void isVerified() {
     try (Database db = Database.open(dir.resolve("db"), small())) {
@@ -315,7 +315,7 @@ class SnapshotTest {
   }
 
   @Test
-  void besideChangesOfIndexes() {
+  void duringIndexChanges() {
     try (Database db = Database.open(dir.resolve("db"), small())) {
       put(db, 0, 5000, 1);
       try (Database then = db.snapshot()) {
@@ -379,7 +379,7 @@ class SnapshotTest {
             long[] first = readers.getFirst().get();
             assertEquals(1000L * accounts, first[0]);
             for (int w = 0; w < writers; w++) {
-              assertTrue(first[1 + w] >= before[w], "acknowledged writes are there");
+              assertTrue(first[1 + w] >= before[w], "acknowledged writes are present");
             }
             for (Future<long[]> other : readers) {
               assertArrayEquals(first, other.get());

@@ -37,7 +37,7 @@ class StandstillTest {
       fill(db);
       Thread.currentThread().interrupt();
       assertThrows(OperationInterruptedException.class, () -> work.on(db));
-      assertTrue(Thread.interrupted(), "the flag is kept");
+      assertTrue(Thread.interrupted(), "the interrupt flag is preserved");
       fill(db);
       assertTrue(db.verify().ok());
     }

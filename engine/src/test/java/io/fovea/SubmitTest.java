@@ -35,7 +35,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Transactions submitted to other threads, and stages that complete when durable. */
+/** Transactions submitted to other threads, whose stages complete when they are durable. */
 @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SubmitTest {
   private static final int CLIENTS = 10_000;
@@ -121,7 +121,7 @@ class SubmitTest {
             });
     assertEquals(thrown, cause(stage));
     assertEquals(0, sum());
-    AssertionError error = new AssertionError("an error, too");
+    AssertionError error = new AssertionError("even an error");
     assertEquals(
         error,
         cause(
@@ -132,7 +132,7 @@ class SubmitTest {
     assertInstanceOf(
         InvalidUseException.class,
         cause(db.submit(TxOptions.forReading(), tx -> add(tx, 1))),
-        "as call would throw it");
+        "as call() would throw it");
   }
 
   @Test
@@ -157,7 +157,7 @@ class SubmitTest {
   }
 
   @Test
-  void aStageThatIsCancelledBeforeItsBodyBeginsRunsNone() {
+  void stageCancelledBeforeItsBodyBeginsRunsNoBody() {
     List<Runnable> bodies = new ArrayList<>();
     CompletionStage<Long> stage = db.submit(TxOptions.defaults(), bodies::add, tx -> add(tx, 1));
     assertTrue(stage.toCompletableFuture().cancel(true));
@@ -175,7 +175,7 @@ class SubmitTest {
         int counter = i % COUNTERS;
         stages.add(db.submit(TxOptions.defaults(), one, tx -> add(tx, counter)));
       }
-      one.submit(() -> {}).get(); // behind all bodies
+      one.submit(() -> {}).get(); // after all bodies
       assertTrue(stages.stream().noneMatch(s -> s.toCompletableFuture().isDone()));
       disk.letGo();
       stages.forEach(SubmitTest::join);
@@ -252,7 +252,7 @@ class SubmitTest {
   }
 
   @Test
-  void aCloseCompletesWhatHasCommitted() throws Exception {
+  void closeCompletesCommittedStages() throws Exception {
     disk.hold(IoOp.SYNC);
     List<CompletionStage<Long>> stages = new ArrayList<>();
     for (int i = 0; i < 20; i++) {
@@ -272,7 +272,10 @@ class SubmitTest {
     assertEquals(20, sum());
   }
 
-  /** Some are canceled, some waiting threads are interrupted: every success reported is true. */
+  /**
+   * Some clients are canceled, some waiting threads are interrupted: every reported success is
+   * true.
+   */
   @Test
   void tenThousandClients() throws Exception {
     Random random = new Random(1);
@@ -322,7 +325,7 @@ class SubmitTest {
 
   /**
    * Tasks of a scope, as in structured concurrency: one fails, the others are interrupted. Each
-   * transaction commits or doesn't, and reports which.
+   * transaction either commits or does not, and reports which.
    */
   @Test
   void aFailingScope() throws Exception {

@@ -71,16 +71,16 @@ class TableMapInPlaceTest {
         int how = random.nextInt(4);
         String what = "seed " + seed + ", step " + step + ", operation " + kind + ", how " + how;
         boolean down = random.nextBoolean();
-        Object expected = does(down ? model.descendingMap() : model, kind, key, number, how);
-        Object found = does(down ? map.descendingMap() : map, kind, key, number, how);
+        Object expected = applyOnce(down ? model.descendingMap() : model, kind, key, number, how);
+        Object found = applyOnce(down ? map.descendingMap() : map, kind, key, number, how);
         assertEquals(expected, found, what);
         assertEquals(model, map, what);
       }
     }
   }
 
-  /** Does one operation; returns a copy of the result. */
-  private static Object does(
+  /** Executes one operation; returns a copy of the result. */
+  private static Object applyOnce(
       ConcurrentNavigableMap<Byte, List<Byte>> map, int kind, byte key, byte number, int how) {
     int[] calls = {0};
     UnaryOperator<List<Byte>> change =

@@ -160,7 +160,7 @@ class TableMapTest {
     suite(false, CollectionSize.ANY);
   }
 
-  /** Only reading records differs from bytes, so a sample of the suite is enough. */
+  /** Rows differ from bytes only in how records are read, so a sample of the suite is enough. */
   @Test
   void isAConcurrentNavigableMapOfRows() {
     suite(true, CollectionSize.SEVERAL);
@@ -213,7 +213,7 @@ class TableMapTest {
   }
 
   @Test
-  void batchesOfAnIteratorJoin() {
+  void iteratorBatchesAreContiguous() {
     for (Table<String, String> t : List.of(bytes(), rows())) {
       ConcurrentNavigableMap<String, String> map = t.asMap();
       for (int n : new int[] {0, 255, 256, 257, 512, 513}) {
@@ -236,7 +236,7 @@ class TableMapTest {
     }
   }
 
-  /** Bounds that exist, excluded bounds, descending maps: all combinations for a few keys. */
+  /** All combinations of existing bounds, excluded bounds and descending maps, for a few keys. */
   @Test
   void navigatesLikeASkipList() {
     ConcurrentSkipListMap<String, String> model = new ConcurrentSkipListMap<>();

@@ -70,7 +70,7 @@ class TableOperationsTest {
   private static final ObjectSpec<String, Note> NOTES =
       ObjectSpec.of("notes", String.class, Note.class).unique("by_text", "text");
 
-  /** The time from a note's time to its expiry, in tables of {@link Form#expiring}. */
+  /** How long after its own time a note expires, in tables of {@link Form#expiring}. */
   private static final Duration AFTER = Duration.ofMillis(100);
 
   private static final TableSpec BRIEF = TableSpec.bytes("brief", 40).expireAfter(0, AFTER);
@@ -187,7 +187,7 @@ class TableOperationsTest {
     }
 
     @Override
-    @SuppressWarnings("unchecked") // keys of these are made of parts
+    @SuppressWarnings("unchecked") // keys of these have several parts
     <I> I indexKey(Index<I, byte[], byte[]> index, int i, int until) {
       return (I) index.key().text(timed(String.valueOf(i), until));
     }
@@ -418,7 +418,7 @@ class TableOperationsTest {
         Options.defaults().bufferBytes(4 << 20).log(log -> log.changeRetentionBytes(1 << 20)));
   }
 
-  /** A table with notes named a1 to a9 and b1 to b9, whose texts are their names. */
+  /** A table with notes named a1 to a9 and b1 to b9, whose texts equal their names. */
   private static final class Filled<K, V> implements AutoCloseable {
     final Form<K, V> form;
     final Database db;
@@ -809,7 +809,7 @@ class TableOperationsTest {
 
   @ParameterizedTest
   @MethodSource("forms")
-  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // null is what is tested
+  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // null is what this tests
   <K, V> void nothingIsNull(Form<K, V> form) {
     try (Filled<K, V> f = new Filled<>(form, open())) {
       Table<K, V> t = f.table;
@@ -900,7 +900,9 @@ class TableOperationsTest {
     assertNull(delete.value(by));
   }
 
-  /** Of the notes a1 to a9, those with odd numbers have expired; no operation returns one. */
+  /**
+   * Of the notes a1 to a9, those with odd numbers have expired; no operation returns any of them.
+   */
   @ParameterizedTest
   @MethodSource("forms")
   <K, V> void expiry(Form<K, V> form) {

@@ -126,7 +126,7 @@ class TablesBesideTest {
   /** Tables are created and dropped, with checkpoints: permanent tables are always listed. */
   @Tag("slow")
   @Test
-  void besideChangesOfTheCatalog() throws Exception {
+  void duringCatalogChanges() throws Exception {
     try (Database db = open()) {
       for (int i = 0; i < 60; i++) {
         db.table(TableSpec.bytes("stays " + i, 20));
@@ -155,7 +155,8 @@ class TablesBesideTest {
             assertEquals(60, stay);
             i++;
           } catch (StorageException e) {
-            // Every attempt met a change: this machine is slow, so slow down the other thread too.
+            // Every attempt ran into a change: this machine is slow, so slow down the other thread
+            // as well.
             pause.updateAndGet(p -> 2 * p);
           }
         }
@@ -170,10 +171,12 @@ class TablesBesideTest {
     }
   }
 
-  /** Without pauses a listing may find no consistent state and reports that, not damage. */
+  /**
+   * Without pauses a listing may find no consistent state, and then reports that instead of damage.
+   */
   @Tag("slow")
   @Test
-  void besideChangesWithoutAPause() throws Exception {
+  void duringConstantCatalogChanges() throws Exception {
     try (Database db = open()) {
       db.table(TableSpec.bytes("stays", 20));
       AtomicBoolean over = new AtomicBoolean();
@@ -195,7 +198,7 @@ class TablesBesideTest {
       } catch (StorageException e) {
         assertTrue(e.getMessage().contains("each of"), e.getMessage());
       } catch (ChangesLostException e) {
-        // More was written than is kept since the starting position.
+        // More was written than is retained since the starting position.
       } finally {
         over.set(true);
         other.join();
@@ -204,9 +207,9 @@ class TablesBesideTest {
     }
   }
 
-  /** Damage in a file that isn't being written is reported. */
+  /** Damage in a file that is not being written is reported. */
   @Test
-  void damageIsDamage() throws IOException {
+  void damageIsReported() throws IOException {
     try (Database db = open()) {
       db.table(FIRST);
     }
@@ -245,7 +248,7 @@ class TablesBesideTest {
 
   /** Repeats with one handle, while the file is reopened and closed. */
   @Test
-  void again() {
+  void repeatedlyWithOneHandle() {
     try (Database db = open()) {
       db.table(FIRST);
     }

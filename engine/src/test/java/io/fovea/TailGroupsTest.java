@@ -16,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * The last group of a log changes more pages than the recovering pool has frames. Whether that
- * group was durable is unknown, so none of these pages can be written before the log is open.
+ * The last group of a log changes more pages than the recovering pool has frames. It is unknown
+ * whether that group was durable, so none of these pages may be written before the log is open.
  */
 @Tag("slow")
 class TailGroupsTest {
@@ -115,7 +115,7 @@ class TailGroupsTest {
         now.groups() == before.groups()
             || now.writtenBytes() - before.writtenBytes() < now.bytes() - before.bytes();
         now = db.stats().log()) {
-      Thread.sleep(1); // until all is written
+      Thread.sleep(1); // until everything is written
     }
     Map<Integer, Integer> expected = contents(db);
     db.abandon();

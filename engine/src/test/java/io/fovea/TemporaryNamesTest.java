@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Databases whose name is that of a temporary file of another. */
+/** Databases whose name equals that of another database's temporary file. */
 class TemporaryNamesTest {
   @TempDir Path folder;
 

@@ -15,9 +15,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * A thread is registered after its start, which may fail. So only {@link io.fovea.memory.Threads}
- * creates threads, with a {@code start} that returns a running thread. {@link EngineThreadsTest}
- * makes starts fail.
+ * A thread must be registered after its start, which may fail. So only {@link
+ * io.fovea.memory.Threads} creates threads, and its {@code start} returns a running thread. {@link
+ * EngineThreadsTest} makes starts fail.
  *
  * <p>Checks the formatted source lines.
  */
@@ -26,19 +26,19 @@ class ThreadsTest {
       Pattern.compile("\\bnew Thread\\(|Thread\\.ofPlatform\\(|Executors\\.|\\.unstarted\\(");
 
   /**
-   * Exceptions: threads registered before their start or not of the engine. Each says why no waiter
-   * depends on a failed start.
+   * Exceptions: threads that are registered before their start, or that are not the engine's. Each
+   * comment says why no waiter depends on a failed start.
    */
   private static final Set<String> ELSEWHERE =
       Set.of(
-          "buffer/BackgroundWriter.java", // the pool is not opened then
+          "buffer/BackgroundWriter.java", // then the pool is not opened
           "btree/KeyLocationCache.java", // reverted
-          "io/RingPoller.java", // there is no ring then
-          "wal/Log.java", // the log is not opened then
+          "io/RingPoller.java", // then there is no ring
+          "wal/Log.java", // then the log is not opened
           "wal/LogWriter.java"); // likewise
 
   @Test
-  void threadsAreMadeInOnePlace() throws IOException {
+  void threadsAreCreatedInOnePlace() throws IOException {
     List<String> wrong = new ArrayList<>();
     Set<String> elsewhere = new TreeSet<>();
     int starts = 0;

@@ -170,9 +170,9 @@ class TimestampStoreTest {
         .bytesNeeded();
   }
 
-  /** Each entry is removed with its last user: the dissertation's Focus-Sketch. */
+  /** Each entry is removed when its last user ends: the dissertation's Focus-Sketch. */
   @Test
-  void immediateEvictionLeavesNothing() {
+  void immediateEvictionRemovesAllEntries() {
     Options usual = options(TimestampStore.FOCUS_SKETCH);
     try (Database db = Database.inMemory(usual)) {
       load(db);

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** When the result, rollback or exception of a transaction is released. */
+/** When the result, rollback or exception of a transaction is released to the caller. */
 @Tag("slow")
 @Timeout(60)
 class TransactionDurabilityTest {
@@ -206,12 +206,12 @@ class TransactionDurabilityTest {
     assertFalse(t.isActive());
     var use = assertThrows(InvalidUseException.class, t::rollback);
     assertTrue(use.getMessage().contains("may have committed"), use.getMessage());
-    // A body that swallows, wraps or replaces the exception doesn't hide it.
+    // A body that swallows, wraps or replaces the exception does not hide it.
     assertSame(lost, assertThrows(DurabilityLostException.class, t::requireEndedWell));
     assertNull(t.failed(lost));
     RuntimeException wrapped = new IllegalStateException(lost);
     assertSame(lost, assertThrows(DurabilityLostException.class, () -> t.failed(wrapped)));
-    assertEquals(0, lost.getSuppressed().length, "it is the other's cause");
+    assertEquals(0, lost.getSuppressed().length, "it is the cause of the other exception");
     RuntimeException another = new IllegalStateException();
     assertSame(lost, assertThrows(DurabilityLostException.class, () -> t.failed(another)));
     assertSame(another, lost.getSuppressed()[0]);
@@ -232,7 +232,7 @@ class TransactionDurabilityTest {
     Transaction roller = begin();
     get(roller);
     Transaction innocent = begin();
-    log.fail(new IllegalStateException("the device is gone"));
+    log.fail(new IllegalStateException("the device has failed"));
     var read = assertThrows(DurabilityLostException.class, reader::commitAndWait);
     assertFalse(read.mayHaveCommitted());
     var cause = new IllegalStateException("it is 0");
@@ -240,7 +240,7 @@ class TransactionDurabilityTest {
     assertEquals(cause, e.getSuppressed()[0]);
     var rolled = assertThrows(DurabilityLostException.class, roller::rollback);
     assertSame(rolled, assertThrows(DurabilityLostException.class, roller::requireEndedWell));
-    innocent.commitAndWait(); // has read nothing in doubt
+    innocent.commitAndWait(); // it has read nothing in doubt
     assertEquals(0, engine.active());
   }
 

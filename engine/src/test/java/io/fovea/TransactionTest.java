@@ -107,8 +107,9 @@ class TransactionTest {
   }
 
   /**
-   * Changes two records at once: a reader of one before and the other after sees an inconsistent
-   * state. (A single outdated read isn't one: the transaction is ordered before the change.)
+   * Changes two records at once: a reader of one before and the other after the change sees an
+   * inconsistent state. (A single outdated read is not inconsistent: the transaction is ordered
+   * before the change.)
    */
   private void conflict(int value) {
     inAnotherThread(
@@ -195,7 +196,7 @@ class TransactionTest {
                 tx -> {
                   attempts[0]++;
                   get(tx, 1);
-                  throw new IllegalStateException("a real one");
+                  throw new IllegalStateException("a consistent state");
                 }));
     assertEquals(3, attempts[0]);
   }
@@ -212,7 +213,7 @@ class TransactionTest {
             assertThrows(DuplicateKeyException.class, () -> t.insert(tx, t.key().set(1), t.row()));
             inAnotherThread(() -> db.run(x -> t.delete(x, t.key().set(1))));
             t.insert(tx, t.key().set(2), t.row());
-            return; // can't commit: the key is gone
+            return; // cannot commit: the key has disappeared
           }
           t.insert(tx, t.key().set(1), t.row());
         });
@@ -238,7 +239,7 @@ class TransactionTest {
     requireDuplicate("u", "by v", seven, tx -> rows.insert(tx, rows.key().set(2), other));
     requireDuplicate("u", "by v", seven, tx -> rows.put(tx, rows.key().set(2), other));
     requireDuplicate("unique index", null, key, tx -> bytes.insert(tx, key, key));
-    db.run( // of an own write
+    db.run( // of the transaction's own write
         tx -> {
           set(tx, 2, 0);
           t.delete(tx, t.key().set(3));
@@ -296,7 +297,7 @@ class TransactionTest {
           tx.close();
         });
     assertEquals(1, db.stats().rollbacks());
-    // The decision to roll back is a result as well.
+    // The decision to roll back is also a result.
     conflict(1);
     int[] attempts = {0};
     db.run(
@@ -356,7 +357,7 @@ class TransactionTest {
 
   /** Reads for update of rows, byte strings and objects, by every operation. */
   @Test
-  void readersForUpdateAreWaitedFor() {
+  void readsForUpdateBlockOtherWriters() {
     Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 8)).bytes();
     Table<Integer, Integer> rows = t.as(KEYS, VALUES);
     Table<byte[], byte[]> typed = bytes.table().as(SAME, SAME);
@@ -387,7 +388,7 @@ class TransactionTest {
         });
   }
 
-  /** Otherwise the rest of the body would be in no transaction. */
+  /** Otherwise the rest of the body would run in no transaction. */
   @Test
   void aBodyDoesNotCommit() throws Exception {
     Task<RuntimeException> commits =
@@ -489,7 +490,7 @@ class TransactionTest {
     }
   }
 
-  /** The context was ended under the handle, as by a fault of the engine. */
+  /** The context was ended under the handle, as by an engine fault. */
   @Test
   void aTransactionWithAReusedContextIsRefused() {
     Transaction tx = db.begin();
@@ -596,7 +597,7 @@ class TransactionTest {
                         }
                       }));
       assertSame(AbortCause.TOO_LARGE, e.abortCause());
-      // It doesn't commit if the exception is swallowed either.
+      // It does not commit even if the exception is swallowed.
       try (Transaction tx = small.begin()) {
         try {
           for (byte i = 0; i < 100; i++) {
@@ -693,7 +694,7 @@ class TransactionTest {
       var last = assertThrows(TransactionAbortedException.class, () -> d.run(three, unlucky));
       assertSame(AbortCause.VALIDATION, last.abortCause());
       assertEquals(3, attempts[0]);
-      // The exception of a doomed body isn't thrown to the caller.
+      // The exception of a doomed body is not thrown to the caller.
       TxOptions one = three.attemptsMax(1);
       last =
           assertThrows(
@@ -773,7 +774,7 @@ class TransactionTest {
   }
 
   @Test
-  void anInterruptIsKeptAndEndsNothing() {
+  void interruptIsPreservedAndEndsNothing() {
     Thread.currentThread().interrupt();
     try {
       manyConflicts();
@@ -829,7 +830,7 @@ class TransactionTest {
   }
 
   @Test
-  void aFailedPartRollsBackTheWhole() {
+  void failedPartRollsBackTheOuterTransaction() {
     IOException thrown = new IOException("no");
     assertSame(
         thrown,
@@ -867,7 +868,7 @@ class TransactionTest {
   }
 
   @Test
-  void theWholeIsRetriedAfterAConflictInAPart() {
+  void outerTransactionIsRetriedAfterAConflictInAPart() {
     List<Integer> attempts = new ArrayList<>();
     db.run(
         tx -> {
@@ -901,7 +902,10 @@ class TransactionTest {
     assertThrows(InvalidUseException.class, () -> db.read(tx -> increment(1)));
   }
 
-  /** The locks of a transaction that the close refuses stay; who waits for them is refused, too. */
+  /**
+   * The locks of a transaction that the close refuses stay; transactions that wait for them are
+   * refused, too.
+   */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void aCloseEndsWaitsForLocksOfOpenTransactions(Protocol protocol, @TempDir Path dir)

@@ -73,7 +73,8 @@ class TypedTableTest {
               String name = row.getText(NAME);
               Person p = new Person(name.isEmpty() ? null : name, row.getLong(FRIEND));
               beside.accept(p);
-              assertEquals(p.friend(), row.getLong(FRIEND), "the row isn't shared meanwhile");
+              assertEquals(
+                  p.friend(), row.getLong(FRIEND), "the row is not shared during the call");
               return p;
             }
           });
@@ -150,7 +151,7 @@ class TypedTableTest {
   }
 
   @Test
-  void failingCodecsLeaveNothingLent() {
+  void failingCodecsReturnTheirRows() {
     RuntimeException mine = new RuntimeException("mine");
     db.run(
         tx -> {
@@ -170,7 +171,7 @@ class TypedTableTest {
   }
 
   @Test
-  void anotherThreadTouchesNothing() {
+  void otherThreadsDoNotAffectTheRow() {
     AtomicReference<@Nullable Throwable> refusal = new AtomicReference<>();
     db.run(
         tx -> {

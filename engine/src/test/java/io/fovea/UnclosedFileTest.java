@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Reports and dumps of the files of a killed process: they change nothing. */
+/** Reports on and dumps of the files of a killed process do not change them. */
 @Tag("slow")
 class UnclosedFileTest {
   /** The minimum number of flipped bits; more until some were detected. */
@@ -100,7 +100,7 @@ class UnclosedFileTest {
       Thread.onSpinWait();
       DeferredDrops.forEach(db.store().catalog(), (id, root, from, to) -> freeing[0] = true);
     }
-    db.table(TableSpec.bytes("last", 8)); // durable, with all before it
+    db.table(TableSpec.bytes("last", 8)); // durable, as is everything before it
     db.dropTable("last");
     db.abandon();
   }
@@ -126,7 +126,7 @@ class UnclosedFileTest {
   }
 
   @Test
-  void nothingIsChanged() throws IOException {
+  void filesAreUnchanged() throws IOException {
     byte[][] before = contents();
     assertEquals(FileReport.State.NEEDS_RECOVERY, verified(true).header().state());
     FileReport report = FileReport.inspect(file, SMALL);
@@ -224,7 +224,7 @@ class UnclosedFileTest {
     long expected = verified(true).log().records();
     Random r = new Random(3);
     int found = 0;
-    // How much of the log is behind the redo point depends on the load and its checkpoints.
+    // How much of the log follows the redo point depends on the load and its checkpoints.
     for (int i = 0; i < FLIPS || found < FOUND && i < FLIPS_MAX; i++) {
       byte[][] bad = contents();
       byte[] log = bad[1];
@@ -233,8 +233,8 @@ class UnclosedFileTest {
       write(bad);
       FileReport report = FileReport.verify(file, SMALL);
       if (report.ok()) {
-        // The bit was before the redo point, behind the end, or between groups. Or it was in the
-        // last group, whose durability nothing later proves: the log ends before it.
+        // The bit was before the redo point, after the end, or between groups; or it was in the
+        // last group, whose durability nothing later proves, so the log ends before it.
         assertTrue(report.log().records() <= expected, report::toString);
       } else {
         found++;

@@ -264,7 +264,7 @@ class UniqueBuildModelTest extends IndexBuilds {
       return model.values().stream().anyMatch(v -> v >= 0 && !seen.add(v));
     }
 
-    /** Runs transactions; a refusal must be justified. */
+    /** Runs transactions; each refusal must be justified. */
     void some(int n, boolean refuses) {
       for (int i = 0; i < n; i++) {
         boolean moves = r.nextInt(3) > 0;
@@ -399,7 +399,7 @@ class UniqueBuildModelTest extends IndexBuilds {
       changes.some(r.nextInt(20), false);
       Open second;
       if (held == null) {
-        awaitGrace(builder); // doesn't wait for the second transaction
+        awaitGrace(builder); // does not wait for the second transaction
         second = new Open(db);
         first.end();
       } else {

@@ -28,8 +28,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A lookup in a unique index reads the entry, then the record, which decides: tests entries that
- * move to other records meanwhile, and own writes.
+ * A lookup in a unique index reads the entry, then the record, which is decisive. Tests entries
+ * that move to other records in between, and the transaction's own writes.
  */
 @Timeout(value = 2, unit = java.util.concurrent.TimeUnit.MINUTES)
 @Tag("slow")
@@ -116,7 +116,10 @@ class UniqueLookupTest {
     }
   }
 
-  /** A key that the first read misses is read from where that ended, not from the root again. */
+  /**
+   * A key that the first read does not find is looked up where that read ended, not from the root
+   * again.
+   */
   @ParameterizedTest
   @EnumSource(EntryHints.class)
   void anAbsentKeyIsSearchedOnce(EntryHints hints) {
@@ -162,7 +165,7 @@ class UniqueLookupTest {
           assertTrue(t.get(tx, t.key().set(b), other));
           long tag = one.getLong(TAG);
           long otherTag = other.getLong(TAG);
-          // Parked at a unique tag first: no two records may have equal tags at any time.
+          // Moved to an unused unique tag first: no two records may have equal tags at any time.
           t.update(tx, one.setLong(TAG, -1 - a));
           t.update(tx, other.setLong(TAG, tag).setLong(COUNT, other.getLong(COUNT) + 1));
           t.get(tx, t.key().set(a), one);

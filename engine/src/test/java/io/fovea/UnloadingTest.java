@@ -22,8 +22,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A redeployed application leaves nothing of the engine behind: long-lived threads have used its
- * databases, and its class loader is collected.
+ * A redeployed application leaves nothing of the engine behind: although long-lived threads have
+ * used its databases, its class loader is collected.
  */
 @Timeout(120)
 class UnloadingTest {
@@ -94,7 +94,7 @@ class UnloadingTest {
             .redirectOutput(log.toFile())
             .start();
     try {
-      assertEquals(0, jvm.waitFor(), () -> "the class loader is kept\n" + text(log));
+      assertEquals(0, jvm.waitFor(), () -> "the class loader was not collected\n" + text(log));
     } finally {
       jvm.destroyForcibly();
     }

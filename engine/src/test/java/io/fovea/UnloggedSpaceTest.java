@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Free pages are released without a log too, by compactions and by a close. */
+/** Free pages are released even without a log, by compactions and by a close. */
 @Tag("slow")
 @Timeout(180)
 class UnloggedSpaceTest {
@@ -126,7 +126,7 @@ class UnloggedSpaceTest {
         db.dropTable(name);
       }
       before = Files.size(file);
-      // Pages are freed in the background: until no more are.
+      // Pages are freed in the background: wait until no more are.
       long free = 0;
       for (long seen = -1; free < 6_600_000 || seen != free; ) {
         seen = free;
@@ -183,7 +183,7 @@ class UnloggedSpaceTest {
 
   /** Other threads write, and the database is copied, while pages move. */
   @Test
-  void besideOthers() throws Exception {
+  void duringOtherOperations() throws Exception {
     Path file = dir.resolve("beside.fovea");
     Path copy = dir.resolve("copy");
     try (Database db = Database.open(file, OPTIONS)) {

@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Code as users of the README write it, meant to be copied. */
+/** Code as users of the README would write it, meant to be copied. */
 class UsageTest {
   @TempDir Path dir;
 

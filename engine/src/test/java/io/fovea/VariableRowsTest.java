@@ -54,7 +54,10 @@ class VariableRowsTest {
   private static final Layout LAYOUT = B.build();
   private static final TableSpec SPEC = TableSpec.of("t", KEY, LAYOUT);
 
-  /** The bytes of a row besides its notes: two numbers, two lengths, two null bytes, its layout. */
+  /**
+   * The bytes of a row other than its notes: two numbers, two lengths, two null bytes, and its
+   * layout.
+   */
   private static final int REST = 4 + 2 + 8 + 1 + 2 + 1 + 2 + 1;
 
   @TempDir Path dir;
@@ -164,7 +167,7 @@ class VariableRowsTest {
       assertTrue(all > 900, all + " bytes of log");
       db.run(
           tx -> {
-            // The second row doesn't know the length that the first one writes.
+            // The second row does not know the length that the first one writes.
             Row first = t.row();
             Row second = t.row();
             Row third = t.row();
@@ -213,7 +216,7 @@ class VariableRowsTest {
       row.setText(NOTE, "é".repeat(150));
       assertThrows(ValueTooLargeException.class, () -> row.setText(NOTE, "é".repeat(150) + "e"));
       assertThrows(ValueTooLargeException.class, () -> row.setBytes(LAST, new byte[11]));
-      assertTrue(row.isNull(LAST), "a refused value changes nothing");
+      assertTrue(row.isNull(LAST), "a rejected value has no effect");
       row.setBytes(PHOTO, new byte[65_535]);
       db.run(
           tx -> {
@@ -230,7 +233,7 @@ class VariableRowsTest {
           () -> new Field("n", FieldType.INT32, 4, 0, 0, false, true, 0, 0, false));
       assertEquals("note VARTEXT(300)", NOTE.toString());
       assertEquals("photo VARBYTES(65535) NULL", PHOTO.toString());
-      // A part of a key takes only its actual length and sorts the same.
+      // A part of a key takes only its actual length and sorts in the same order.
       assertEquals(
           KeySpec.builder().text("a", 9).build(), KeySpec.builder().varText("a", 9).build());
       assertEquals(NOTE, LAYOUT.field("note"));
@@ -462,7 +465,8 @@ class VariableRowsTest {
         assertTrue(db.verify().ok());
       }
     }
-    // Widening a field alone makes no row outdated; without remaining space, rows stay as they are.
+    // Widening a field alone makes no row outdated; if there is no space left, rows stay as they
+    // are.
     Layout.Definition d = Layout.define();
     d.int64("a");
     Field wide = d.varText("note", 1000);
@@ -540,7 +544,7 @@ class VariableRowsTest {
 
   // ----- expiry, loads, changes, views
 
-  /** By a field before the first variable-length field, and by one behind it. */
+  /** By a field before the first variable-length field, and by one after it. */
   @ParameterizedTest
   @EnumSource(ScanOrder.class)
   void variableRowsExpire(ScanOrder order) {

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
-/** The findings of a verification when an extractor throws. */
+/** What verification finds if an extractor throws. */
 class VerifyExtractorTest {
   private static byte[] string(String s) {
     return s.getBytes(StandardCharsets.UTF_8);

@@ -28,10 +28,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The same {@value #RECORDS} records in each form, with a text and three numbers, in memory; one
  * thread, transactions of {@value #BATCH} operations. Rows: key and row are reused, and all fields
- * are read; in rows of variable length, the text is last and has variable length. Bytes: arrays go
- * in and come out; an extractor creates the index entries. Objects: a new one per record. A round
- * is a piece of {@value InTurn#PIECE_MILLIS} ms of each form in turn. Prints medians over rounds
- * and JVMs: nanoseconds, and in brackets the ratio to rows in the same round.
+ * are read; in rows of variable length, the text is last and has variable length. Bytes: arrays are
+ * passed in and returned; an extractor creates the index entries. Objects: a new one per record. A
+ * round is a piece of {@value InTurn#PIECE_MILLIS} ms of each form in turn. Prints medians over
+ * rounds and JVMs: nanoseconds, and in brackets the ratio to rows in the same round.
  */
 public final class Forms {
   // All operations are written here in all forms, next to each other.
@@ -48,7 +48,7 @@ public final class Forms {
     GET("`get`"),
     EXISTS("`exists`"),
     GET_ALL("`getAll`, a key"),
-    PUT("`put` of a record that is there"),
+    PUT("`put` of an existing record"),
     INSERT_DELETE("`insert`, and `delete` later"),
     SCAN("`scan`, a record"),
     FLOOR("`floor`"),

@@ -194,7 +194,7 @@ final class SecondaryStore implements AutoCloseable {
       int i = at;
       for (int k = 0; k < group; k++) {
         if (!index.get(tx, key.set(numberOf(order[i])), row)) {
-          throw new IllegalStateException("record " + order[i] + " is gone");
+          throw new IllegalStateException("record " + order[i] + " is missing");
         }
         i = i + 1 < records ? i + 1 : 0;
       }

@@ -1,15 +1,15 @@
 package io.fovea.bindings;
 
 /**
- * Tells whether a native facility can be used here. It is a value, so that a missing library or a
- * kernel that refuses is an ordinary answer instead of an error from a static initializer.
+ * Tells whether a native facility can be used here. It is a value, so a missing library or a
+ * refusal by the kernel is an ordinary result, not an error from a static initializer.
  *
  * @since 0.1.0
  */
 public sealed interface Availability {
 
   /**
-   * Returns one line for the log: what was found, or what is missing and what would help.
+   * Returns one line for the log: what was found, or what is missing and how to fix it.
    *
    * @return the line, without a newline
    * @since 0.1.0

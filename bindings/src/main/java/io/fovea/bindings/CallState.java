@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Native scratch memory for one call: errno, and one long for small arguments.
  *
- * <p>The linker wants a segment to write errno to. An arena per call is slow, and a ThreadLocal
- * would leak one segment per virtual thread. So slots come from a small striped cache: a thread
- * starts at the slot that its id selects and takes the first free one by compare-and-set. A slot
- * belongs to the call that acquired it, not to a thread or carrier.
+ * <p>The linker needs a segment to write errno to. An arena per call would be slow, and a
+ * ThreadLocal would leak one segment per virtual thread, so slots come from a small striped cache:
+ * a thread starts at the slot that its id selects and takes the first free one by compare-and-set.
+ * A slot belongs to the call that acquired it, not to a thread or carrier.
  *
  * <p>If all slots of a chunk are taken, another chunk is allocated. Chunks are never freed. Their
  * number is bounded by the number of concurrent calls into the kernel, which is at most the number
@@ -45,7 +45,7 @@ final class CallState {
 
   final MemorySegment captured;
 
-  /** Room for one long. */
+  /** Space for one long. */
   final MemorySegment scratch;
 
   private volatile int busy;

@@ -31,8 +31,8 @@ import java.lang.invoke.VarHandle;
  *       io_cqe_cache_refill}, ordered by the control dependency to its stores). Forbidden: the
  *       kernel sees the new head and overwrites a completion that we have not yet read.
  *   <li>The flags word is read opaquely: it says only that a call into the kernel would find more.
- *       A stale value delays that to the next check. A thread that waits does so in the kernel,
- *       which checks again.
+ *       A stale value delays that to the next check. A waiting thread waits in the kernel, which
+ *       checks again.
  * </ul>
  *
  * <p>One thread at a time: the owner (checked by the confined arena), or the holder of the lock of

@@ -3,9 +3,8 @@ package io.fovea.bindings;
 import java.lang.foreign.ValueLayout;
 
 /**
- * A counter behind a descriptor. With it, one thread wakes another that waits in the kernel, for
- * example in a {@link Ring} that has a read of the counter in flight. For errors and threads see
- * {@link Libc}.
+ * An eventfd counter. One thread uses it to wake another that waits in the kernel, for example in a
+ * {@link Ring} that has a read of the counter in flight. For errors and threads see {@link Libc}.
  *
  * @since 0.1.0
  */
@@ -34,7 +33,7 @@ public final class EventFd {
    * Adds to the count.
    *
    * @param fd the eventfd
-   * @param count what to add, at least 1
+   * @param count the amount to add, at least 1
    * @return 0 or a negated error number
    * @since 0.1.0
    */

@@ -127,11 +127,11 @@ public final class FileCalls {
    * Reads once at a position, independent of the file position.
    *
    * @param fd the descriptor
-   * @param address where the bytes go
-   * @param count how many bytes at most
-   * @param offset where in the file, in bytes
-   * @return how many bytes were read, 0 at or after the end of the file, fewer than asked near it;
-   *     or a negated error number
+   * @param address the destination of the bytes
+   * @param count the maximum number of bytes
+   * @param offset the position in the file, in bytes
+   * @return the number of bytes read, 0 at or after the end of the file, fewer than requested near
+   *     it; or a negated error number
    * @since 0.1.0
    */
   public static long pread(int fd, long address, long count, long offset) {
@@ -143,11 +143,11 @@ public final class FileCalls {
    * long)}.
    *
    * @param fd the descriptor
-   * @param segment where the bytes go; native
-   * @param start first byte in the segment
-   * @param count how many bytes at most
-   * @param offset where in the file, in bytes
-   * @return how many bytes were read, or a negated error number
+   * @param segment the destination of the bytes; native
+   * @param start the offset of the first byte in the segment
+   * @param count the maximum number of bytes
+   * @param offset the position in the file, in bytes
+   * @return the number of bytes read, or a negated error number
    * @throws IndexOutOfBoundsException if the segment is too short
    * @throws IllegalArgumentException if the segment is on the heap or read-only
    * @throws IllegalStateException if the segment's arena is closed
@@ -167,14 +167,14 @@ public final class FileCalls {
   }
 
   /**
-   * Reads until all bytes are there or the file ends.
+   * Reads until the requested bytes have arrived or the file ends.
    *
    * @param fd the descriptor
-   * @param address where the bytes go
-   * @param count how many bytes
-   * @param offset where in the file, in bytes
-   * @return how many bytes were read, fewer than asked only at the end of the file; or a negated
-   *     error number, in which case some bytes may have been read
+   * @param address the destination of the bytes
+   * @param count the number of bytes
+   * @param offset the position in the file, in bytes
+   * @return the number of bytes read, fewer than requested only at the end of the file; or a
+   *     negated error number, in which case some bytes may have been read
    * @since 0.1.0
    */
   public static long preadFully(int fd, long address, long count, long offset) {
@@ -196,10 +196,11 @@ public final class FileCalls {
    * Writes once at a position, independent of the file position.
    *
    * @param fd the descriptor
-   * @param address where the bytes are
-   * @param count how many bytes at most
-   * @param offset where in the file, in bytes
-   * @return how many bytes were written, which may be fewer than asked; or a negated error number
+   * @param address the source of the bytes
+   * @param count the maximum number of bytes
+   * @param offset the position in the file, in bytes
+   * @return the number of bytes written, which may be fewer than requested; or a negated error
+   *     number
    * @since 0.1.0
    */
   public static long pwrite(int fd, long address, long count, long offset) {
@@ -211,11 +212,11 @@ public final class FileCalls {
    * long)}.
    *
    * @param fd the descriptor
-   * @param segment where the bytes are; native
-   * @param start first byte in the segment
-   * @param count how many bytes at most
-   * @param offset where in the file, in bytes
-   * @return how many bytes were written, or a negated error number
+   * @param segment the source of the bytes; native
+   * @param start the offset of the first byte in the segment
+   * @param count the maximum number of bytes
+   * @param offset the position in the file, in bytes
+   * @return the number of bytes written, or a negated error number
    * @throws IndexOutOfBoundsException if the segment is too short
    * @throws IllegalArgumentException if the segment is on the heap
    * @throws IllegalStateException if the segment's arena is closed
@@ -234,9 +235,9 @@ public final class FileCalls {
    * Writes until all bytes are written.
    *
    * @param fd the descriptor
-   * @param address where the bytes are
-   * @param count how many bytes
-   * @param offset where in the file, in bytes
+   * @param address the source of the bytes
+   * @param count the number of bytes
+   * @param offset the position in the file, in bytes
    * @return {@code count}, or a negated error number, in which case some bytes may have been
    *     written
    * @since 0.1.0
@@ -335,9 +336,9 @@ public final class FileCalls {
 
   /**
    * Locks a whole file with a {@code fcntl} lock, without waiting. It conflicts with programs that
-   * do not use {@link #flock}, such as those that lock a {@code FileChannel}. Like that of flock,
-   * the lock belongs to the open file description (F_OFD_SETLK, Linux 3.15) and is released when
-   * the last descriptor is closed.
+   * do not use {@link #flock}, such as those that lock a {@code FileChannel}. Like a flock lock, it
+   * belongs to the open file description (F_OFD_SETLK, Linux 3.15) and is released when the last
+   * descriptor is closed.
    *
    * @param fd the descriptor, open for reading (shared lock) or for writing (exclusive lock)
    * @param shared true for a shared lock

@@ -64,7 +64,7 @@ public final class Libc {
 
   /**
    * Tells whether this class works here: the machine is supported, the JVM permits native calls,
-   * and every function exists. Loads nothing that could fail. Any thread.
+   * and every function exists. Loads no class whose initializer could fail. Any thread.
    *
    * @return the answer; never throws
    * @since 0.1.0
@@ -122,7 +122,7 @@ public final class Libc {
    * Returns the soft limit of a resource.
    *
    * @param resource {@code RLIMIT_*}
-   * @return the limit, {@link Long#MAX_VALUE} where there is none, or a negated error number
+   * @return the limit, {@link Long#MAX_VALUE} if unlimited, or a negated error number
    * @since 0.1.0
    */
   public static long rlimit(int resource) {

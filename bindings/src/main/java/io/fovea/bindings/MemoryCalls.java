@@ -89,7 +89,7 @@ public final class MemoryCalls {
    * @param prot {@code PROT_*}
    * @param flags {@code MAP_*}
    * @param fd the file, or -1 with {@link #MAP_ANONYMOUS}
-   * @param offset where in the file, a multiple of {@link Libc#pageSize()}
+   * @param offset the position in the file, a multiple of {@link Libc#pageSize()}
    * @return the address, or a negated error number; no address is negative
    * @since 0.1.0
    */
@@ -104,7 +104,8 @@ public final class MemoryCalls {
   }
 
   /**
-   * Removes a mapping. A later access ends the process, or hits whatever was mapped there since.
+   * Removes a mapping. A later access crashes the process, or hits whatever has been mapped there
+   * since.
    *
    * @param address its first byte, a multiple of {@link Libc#pageSize()}
    * @param length bytes

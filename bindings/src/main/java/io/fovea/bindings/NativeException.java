@@ -18,7 +18,7 @@ public final class NativeException extends RuntimeException {
   /**
    * Creates the exception.
    *
-   * @param call what was called, for example {@code "io_uring_queue_init_params"}
+   * @param call the function that was called, for example {@code "io_uring_queue_init_params"}
    * @param errno the error number, positive or negated
    * @since 0.1.0
    */

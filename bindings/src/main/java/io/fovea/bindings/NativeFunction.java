@@ -15,13 +15,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>All of them are called through one downcall handle, as {@code long f(long, long, long, long,
  * long, long)}. A separate handle for each function would make the JVM generate dozens of classes
- * for each, which is most of the time that a first opening takes. The calling conventions of Linux
- * on x86-64 and AArch64 allow it: the first six such arguments are passed in registers, also to a
+ * for each, which would be most of the time of a first opening. The calling conventions of Linux on
+ * x86-64 and AArch64 allow it: the first six such arguments are passed in registers, also to a
  * variadic function; a function ignores registers beyond its parameters, and the upper half of one
  * that holds an {@code int}. The upper half of an {@code int} result is undefined, so such a result
  * is narrowed.
  *
- * <p>Constants of this type are static finals: the JIT folds the address of a record in one.
+ * <p>Keep instances in static final fields: the JIT then folds the function's address into the
+ * code.
  *
  * <p>Immutable; any thread.
  */
@@ -50,7 +51,7 @@ record NativeFunction(MemorySegment address) {
     return address == null ? null : new NativeFunction(address);
   }
 
-  /** Returns a function of liburing, which is loaded for good. */
+  /** Returns a function of liburing, which is never unloaded. */
   static NativeFunction uring(String name) {
     return new NativeFunction(Library.URING.find(name).orElseThrow());
   }
@@ -150,7 +151,7 @@ record NativeFunction(MemorySegment address) {
     return segment.address() + start;
   }
 
-  /** A native function throws nothing: what its handle throws is a bug or an error of the JVM. */
+  /** A native function cannot throw, so anything thrown by its handle is a bug or a JVM error. */
   private static Error unexpected(Throwable t) {
     if (t instanceof RuntimeException e) {
       throw e;

@@ -15,7 +15,7 @@ final class Platform {
 
   private Platform() {}
 
-  /** Returns why nothing here works on this platform, or null if it is supported. */
+  /** Returns why these bindings cannot work on this platform, or null if it is supported. */
   static @Nullable String unsupported() {
     if (!OS.equals("Linux")) {
       return "needs Linux, this is " + OS;

@@ -27,9 +27,9 @@ import java.lang.foreign.ValueLayout;
  * <p><b>Requests.</b> A method that adds a request returns false if the submission queue is full;
  * {@link #submit()} empties it. Buffers and descriptors must stay valid until the completion is
  * reaped. Every request produces exactly one completion, with its {@code userData} and a result:
- * bytes or 0, or a negated error number. A read may transfer fewer bytes than asked. Completions
- * arrive in any order. More requests may be in flight than the completion queue has entries; the
- * kernel keeps the excess completions until there is space.
+ * bytes or 0, or a negated error number. A read may transfer fewer bytes than requested.
+ * Completions arrive in any order. More requests may be in flight than the completion queue has
+ * entries; the kernel keeps the excess completions until there is space.
  *
  * <p><b>Descriptors.</b> Instead of a descriptor, a request may name a registered file by {@link
  * #registeredFile}.
@@ -90,8 +90,8 @@ public final class Ring implements AutoCloseable {
    * Opens a ring with the best setup flags that the kernel accepts, and a completion queue of twice
    * the size. The calling thread becomes its owner.
    *
-   * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
-   *     of two
+   * @param entries the capacity of the submission queue, in requests, 1 to 32768; rounded up to a
+   *     power of two
    * @return the ring
    * @throws IllegalArgumentException if {@code entries} is out of range
    * @throws NativeException if the kernel refuses, for example with {@link Errno#EPERM}, {@link
@@ -108,8 +108,8 @@ public final class Ring implements AutoCloseable {
    * user before those of the next (a lock does). A thread should not end while it has requests in
    * flight.
    *
-   * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
-   *     of two
+   * @param entries the capacity of the submission queue, in requests, 1 to 32768; rounded up to a
+   *     power of two
    * @return the ring
    * @throws IllegalArgumentException if {@code entries} is out of range
    * @throws NativeException if the kernel refuses
@@ -123,11 +123,11 @@ public final class Ring implements AutoCloseable {
   /**
    * Opens a ring. The calling thread becomes its owner.
    *
-   * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
-   *     of two
+   * @param entries the capacity of the submission queue, in requests, 1 to 32768; rounded up to a
+   *     power of two
    * @param completionEntries the size of the completion queue, at least {@code entries}, rounded up
    *     likewise; 0 for twice {@code entries}
-   * @param setupFlags {@code IORING_SETUP_*} that change nothing but how completions are delivered
+   * @param setupFlags {@code IORING_SETUP_*} that affect only how completions are delivered
    * @return the ring
    * @throws IllegalArgumentException if {@code entries} is out of range
    * @throws NativeException if the kernel refuses; {@link Errno#EINVAL} if it does not know a flag
@@ -170,8 +170,8 @@ public final class Ring implements AutoCloseable {
    * Adds a read.
    *
    * @param fd descriptor or {@link #registeredFile}
-   * @param address where the bytes go
-   * @param length how many bytes at most
+   * @param address the destination of the bytes
+   * @param length the maximum number of bytes
    * @param offset position in the file, in bytes
    * @param userData returned with its completion; the result is the number of bytes read
    * @return false if the submission queue is full
@@ -187,8 +187,8 @@ public final class Ring implements AutoCloseable {
    * Adds a write.
    *
    * @param fd descriptor or {@link #registeredFile}
-   * @param address where the bytes are
-   * @param length how many bytes at most
+   * @param address the source of the bytes
+   * @param length the maximum number of bytes
    * @param offset position in the file, in bytes
    * @param userData returned with its completion; the result is the number of bytes written
    * @return false if the submission queue is full
@@ -205,8 +205,8 @@ public final class Ring implements AutoCloseable {
    * Adds a read into a registered buffer, which spares the kernel from pinning its pages.
    *
    * @param fd descriptor or {@link #registeredFile}
-   * @param address where the bytes go, within the buffer
-   * @param length how many bytes at most
+   * @param address the destination of the bytes, within the buffer
+   * @param length the maximum number of bytes
    * @param offset position in the file, in bytes
    * @param buffer the buffer's index in {@link #registerBuffers}
    * @param userData returned with its completion; the result is the number of bytes read
@@ -225,8 +225,8 @@ public final class Ring implements AutoCloseable {
    * Adds a write from a registered buffer, which spares the kernel from pinning its pages.
    *
    * @param fd descriptor or {@link #registeredFile}
-   * @param address where the bytes are, within the buffer
-   * @param length how many bytes at most
+   * @param address the source of the bytes, within the buffer
+   * @param length the maximum number of bytes
    * @param offset position in the file, in bytes
    * @param buffer the buffer's index in {@link #registerBuffers}
    * @param userData returned with its completion; the result is the number of bytes written
@@ -274,8 +274,8 @@ public final class Ring implements AutoCloseable {
 
   /**
    * Makes the next added request start only after the last added one has succeeded. If the last one
-   * fails, or transfers fewer bytes than asked, the next completes with {@link Errno#ECANCELED}.
-   * Both must be submitted by the same call.
+   * fails, or transfers fewer bytes than requested, the next completes with {@link
+   * Errno#ECANCELED}. Both must be submitted by the same call.
    *
    * @throws IllegalStateException if all added requests have been submitted
    * @throws RingClosedException if the ring is closed
@@ -308,7 +308,7 @@ public final class Ring implements AutoCloseable {
 
   /**
    * Submits the added requests to the kernel and waits for completions. It may return with fewer
-   * than asked; reap to find out.
+   * than requested; reap to find out.
    *
    * @param completions the number of completions to wait for, including those ready but not reaped;
    *     capped at the number that can arrive
@@ -326,12 +326,12 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Submits the added requests and waits for completions, at most for a time; see {@link
+   * Submits the added requests and waits for completions, up to a timeout; see {@link
    * #submitAndWait(int)}.
    *
    * @param completions the number of completions to wait for
    * @param timeoutNanos the longest wait, in nanoseconds
-   * @return the number of requests that the kernel took, even if the time ran out; or a negated
+   * @return the number of requests that the kernel took, even if the wait timed out; or a negated
    *     error number
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
@@ -563,9 +563,9 @@ public final class Ring implements AutoCloseable {
   /**
    * Closes the ring. Closing it again has no effect. Requests that were not submitted are dropped.
    * Requests in flight are cancelled if the kernel can (Linux 5.19), and always awaited, since the
-   * kernel would otherwise write to their buffers later; their completions are discarded. On older
-   * kernels, end a request that would never complete, such as a read of an eventfd, before you
-   * close the ring.
+   * kernel could otherwise still write to their buffers; their completions are discarded. On older
+   * kernels, before closing the ring, make sure that every request can complete, for example a read
+   * of an eventfd.
    *
    * @throws WrongThreadException if the calling thread is not the owner; the ring stays open
    * @since 0.1.0

@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Sets up a ring: which setup flags are tried in which order, and which features and operations a
- * {@link Ring} requires.
+ * Sets up a ring: tries setup flags in order of preference and checks the features and operations
+ * that a {@link Ring} requires.
  *
  * @param arena owns the ring's memory; closed with the ring. Confined to the thread that opened the
  *     ring, unless the ring is lent
@@ -100,7 +100,7 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
     }
   }
 
-  /** Returns the memory to which a pointer in a structure leads. */
+  /** Returns the memory that a pointer in a structure refers to. */
   static MemorySegment pointer(MemorySegment struct, long offset, long bytes, Arena arena) {
     long address = struct.get(ValueLayout.JAVA_LONG, offset);
     return MemorySegment.ofAddress(address).reinterpret(bytes, arena, null);

@@ -31,7 +31,7 @@ import java.util.Objects;
  * comes between in program order, and the JIT moves no memory access across a native call. The same
  * holds for {@code khead}, which that call writes. It is still read with acquire semantics
  * (partner: {@code smp_store_release(&amp;rings->sq.head)} in {@code io_commit_sqring}), which is
- * free on x86 and forbids that an entry is filled before the kernel's read of the one it replaces.
+ * free on x86 and keeps an entry from being filled before the kernel has read the one it replaces.
  *
  * <p>One thread at a time: the owner (checked by the confined arena), or the holder of the lock of
  * a lent ring.
@@ -80,7 +80,7 @@ final class SubmissionQueue {
     tail = ring.get(ValueLayout.JAVA_INT, TAIL);
   }
 
-  /** Returns the descriptor that stands for the registered file of an index. */
+  /** Returns the descriptor that stands for a registered file. */
   static int registered(int index) {
     return REGISTERED + Objects.checkIndex(index, REGISTERED_MAX);
   }

@@ -23,7 +23,7 @@ public final class Uring {
   /** The name by which the generated class loads the library. */
   static final String LIBRARY = "liburing.so.2";
 
-  /** A symbol of all versions, and the newest ones that Ring calls: of 2.2 and 2.3. */
+  /** A symbol present in every version, and the newest ones that Ring calls, from 2.2 and 2.3. */
   private static final List<String> SYMBOLS =
       List.of(
           "io_uring_queue_init_params", "io_uring_submit_and_wait_timeout", "io_uring_get_events");
@@ -33,7 +33,7 @@ public final class Uring {
   private Uring() {}
 
   /**
-   * Loads the library and opens a small ring, which is closed again. The answer is not cached: the
+   * Loads the library, then opens and closes a small ring. The answer is not cached: the
    * administrator may allow or forbid io_uring while the process runs.
    *
    * @return the answer; never throws
@@ -70,7 +70,7 @@ public final class Uring {
     return Thread.currentThread().isVirtual() ? onPlatformThread(library) : kernel(library);
   }
 
-  /** Explains an error of the setup to a user. */
+  /** Explains a setup error to the user. */
   static Availability.Unavailable refused(int errno) {
     String reason =
         switch (Math.abs(errno)) {

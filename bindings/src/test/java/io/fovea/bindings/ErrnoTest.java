@@ -15,7 +15,7 @@ class ErrnoTest {
 
   /** Each constant has the header's value, its own name, and strerror's message. */
   @Test
-  void constantsAreThoseOfTheHeaders() throws Throwable {
+  void constantsMatchTheHeaders() throws Throwable {
     Linker linker = Linker.nativeLinker();
     var strerror =
         linker.downcallHandle(
@@ -35,7 +35,7 @@ class ErrnoTest {
   }
 
   @Test
-  void unknownNumbersHaveANameToo() {
+  void unknownNumbersHaveAName() {
     assertEquals("errno 4000", Errno.name(-4000));
     assertEquals("Unknown error 4000", Errno.message(4000));
     assertEquals("ENOSPC (28, No space left on device)", Errno.describe(-Errno.ENOSPC));

@@ -34,7 +34,7 @@ class LibcTest {
   }
 
   @Test
-  void isThere() {
+  void libcIsAvailable() {
     var answer = assertInstanceOf(Availability.Available.class, Libc.probe());
     assertEquals("libc", answer.library());
     assertTrue(answer.describe().startsWith("libc on kernel "), answer.describe());
@@ -58,7 +58,7 @@ class LibcTest {
    * there.
    */
   @Test
-  void constantsAreThoseOfTheHeaders() throws ReflectiveOperationException {
+  void constantsMatchTheHeaders() throws ReflectiveOperationException {
     for (Class<?> calls : List.of(Libc.class, FileCalls.class, MemoryCalls.class, EventFd.class)) {
       assertTrue(calls.getFields().length > 0);
       for (Field field : calls.getFields()) {
@@ -73,7 +73,7 @@ class LibcTest {
   }
 
   @Test
-  void readsBackWhatWasWritten() {
+  void writtenBytesAreReadBack() {
     int fd = file("data");
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment out = arena.allocate(4096);
@@ -161,7 +161,7 @@ class LibcTest {
   }
 
   @Test
-  void fileNamesMayHaveLettersOutsideAscii() {
+  void fileNamesMayBeNonAscii() {
     String name = folder.resolve("s") + "tücke-\u4e2d";
     int fd = good(FileCalls.open(name, RW, 0600));
     try (var found = Files.list(folder)) {
@@ -239,7 +239,7 @@ class LibcTest {
 
   /** Needs Linux 6.13, where one call may advise several ranges of the calling process. */
   @Test
-  void advisesManyRangesOfItsOwn() {
+  void advisesSeveralRangesOfThisProcess() {
     int page = Libc.pageSize();
     int fd = MemoryCalls.pidfdOpen(Libc.getpid());
     if (fd < 0) {
@@ -265,7 +265,7 @@ class LibcTest {
       }
       int advice = MemoryCalls.MADV_DONTNEED;
       long wrong = MemoryCalls.processMadvise(fd, 1, 1, advice);
-      assertTrue(wrong < 0, () -> wrong + " bytes of a vector that is nowhere");
+      assertTrue(wrong < 0, () -> wrong + " bytes of a vector at an invalid address");
       assertTrue(MemoryCalls.processMadvise(1 << 30, vector.address(), 1, advice) < 0);
       // The third range begins in the middle of a page, so two ranges are advised.
       vector.set(ValueLayout.JAVA_LONG, 32, address + 2L * page + 8);
@@ -315,7 +315,7 @@ class LibcTest {
   }
 
   @Test
-  void factsOfTheProcess() {
+  void processFacts() {
     assertEquals(ProcessHandle.current().pid(), Libc.getpid());
     assertEquals(1, Integer.bitCount(Libc.pageSize()));
     assertTrue(Libc.rlimit(Libc.RLIMIT_NOFILE) > 0);
@@ -325,7 +325,7 @@ class LibcTest {
 
   /** More concurrent calls than slots of the first chunk, with different errors. */
   @Test
-  void errorNumbersDoNotMixBetweenThreads() throws InterruptedException {
+  void threadsHaveSeparateErrorNumbers() throws InterruptedException {
     int fd = file("threads");
     AtomicReference<String> wrong = new AtomicReference<>();
     Thread[] threads = new Thread[64];
@@ -361,7 +361,7 @@ class LibcTest {
   }
 
   @Test
-  void slotsAreMadeWhereAllAreTaken() {
+  void slotsAreAddedWhenAllAreTaken() {
     CallState[] taken = new CallState[3000];
     for (int i = 0; i < taken.length; i++) {
       taken[i] = CallState.acquire();
@@ -372,9 +372,9 @@ class LibcTest {
     }
   }
 
-  /** An order that fails unless the process was registered first. */
+  /** {@link MemoryCalls#membarrier} fails unless the process is registered first. */
   @Test
-  void aBarrierIsMadeForAProcessThatIsRegistered() {
+  void barrierRequiresRegistration() {
     assertEquals(0, MemoryCalls.registerMembarrier());
     assertEquals(0, MemoryCalls.membarrier());
     assertEquals(0, MemoryCalls.registerMembarrier());

@@ -17,17 +17,17 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 
-/** One downcall handle serves all functions: that their declarations allow it. */
+/** The declarations of all functions allow one downcall handle to serve them. */
 class NativeFunctionTest {
   @Test
-  void argumentsOfLibcFitIntoTheSharedHandle() throws Exception {
+  void argumentsOfLibcFitTheSharedHandle() throws Exception {
     assertFitIntoTheSharedHandle(LibC.class);
   }
 
   /** The generated class loads the library. */
   @Test
   @EnabledIf("hasLiburing")
-  void argumentsOfLiburingFitIntoTheSharedHandle() throws Exception {
+  void argumentsOfLiburingFitTheSharedHandle() throws Exception {
     assertFitIntoTheSharedHandle(LibUring.class);
   }
 

@@ -62,7 +62,7 @@ class RingTest {
   }
 
   @Test
-  void nothingComesBack() {
+  void nopCompletes() {
     assertTrue(ring.nop(-7));
     assertEquals(1, ring.pending());
     assertEquals(1, ring.submit());
@@ -79,7 +79,7 @@ class RingTest {
   }
 
   @Test
-  void writesSyncsAndReads() {
+  void writeSyncAndRead() {
     MemorySegment out = arena.allocate(4096);
     out.fill((byte) 0x5A);
     MemorySegment in = arena.allocate(8192);
@@ -122,7 +122,7 @@ class RingTest {
   }
 
   @Test
-  void aFullQueueSaysSo() {
+  void fullQueueIsReported() {
     int entries = ring.entries();
     for (int i = 0; i < entries; i++) {
       assertTrue(ring.nop(i));
@@ -198,7 +198,7 @@ class RingTest {
   }
 
   @Test
-  void waitingMayEndWithTime() {
+  void waitTimesOut() {
     int event = EventFd.open(0, EventFd.EFD_CLOEXEC);
     MemorySegment count = arena.allocate(ValueLayout.JAVA_LONG);
     assertTrue(ring.read(event, count.address(), 8, 0, 1));
@@ -225,7 +225,7 @@ class RingTest {
 
   /** A wait for more completions than can arrive returns. */
   @Test
-  void waitingForNothingReturns() {
+  void waitWithoutRequestsReturns() {
     assertEquals(0, ring.submitAndWait(5));
     ring.nop(1);
     assertEquals(1, ring.submitAndWait(1000));
@@ -254,7 +254,7 @@ class RingTest {
   }
 
   @Test
-  void closingDropsCancelsAndWaits() {
+  void closeDropsCancelsAndWaits() {
     int event = EventFd.open(0, EventFd.EFD_CLOEXEC);
     MemorySegment memory = arena.allocate(8192, 4096);
     Ring other = Ring.open(4);
@@ -268,7 +268,7 @@ class RingTest {
   }
 
   @Test
-  void aClosedRingSaysSo() {
+  void closedRingThrows() {
     Ring other = Ring.open(4);
     other.close();
     assertThrows(RingClosedException.class, () -> other.nop(1));

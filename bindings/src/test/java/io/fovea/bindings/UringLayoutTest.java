@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 /** Compares the constants of {@link UringLayout} with the layouts that jextract has generated. */
 class UringLayoutTest {
-  /** The prefix of a constant's name, and the structure whose field it places. */
+  /** The prefix of a constant's name, and the structure that contains the field. */
   private static final Map<String, String> STRUCTURES =
       Map.of(
           "RING", "io_uring",

@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
-/** Runs on any machine: both answers are accepted. */
+/** Runs on any machine: an available and an unavailable io_uring are both accepted. */
 class UringTest {
 
   @Test
-  void theAnswerIsAValue() {
+  void probeReturnsAValue() {
     switch (Uring.probe()) {
       case Availability.Available yes -> {
         assertEquals(Uring.LIBRARY, yes.library());

@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  *          1,c1,10ff
  * </pre>
  *
- * <p>Byte strings are hexadecimal. A null is {@code null} in JSON. In CSV it is nothing at all, and
- * an empty text is two quotes: so all other values of a table with nullable fields are quoted.
+ * <p>Byte strings are hexadecimal. A null is {@code null} in JSON. In CSV it is an empty field, and
+ * an empty text is two quotes, so all other values of a table with nullable fields are quoted.
  */
 enum Format {
   /** JSON lines. */

@@ -201,7 +201,7 @@ public final class Main implements Callable<Integer> {
   }
 
   private static Path path(String name) {
-    if (name.isEmpty()) { // likely an unset variable; it would be the current folder
+    if (name.isEmpty()) { // likely an unset variable; it would mean the current folder
       throw new TypeConversionException("it is not a file name: it is empty");
     }
     try {

@@ -59,7 +59,7 @@ final class Opening {
       FileChanges.first(file).close();
       return true;
     } catch (FoveaException e) {
-      return false; // there is nothing to subscribe to, or it can't be read
+      return false; // there is nothing to subscribe to, or the file cannot be read
     }
   }
 }

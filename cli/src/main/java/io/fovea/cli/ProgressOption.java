@@ -17,7 +17,7 @@ final class ProgressOption {
   /**
    * Returns a reporter, which reports once it is started, if progress is to be reported.
    *
-   * @param what the activity, in a word
+   * @param what the activity, in one word
    * @param unit of the counts; empty for bytes
    * @param done the current count
    * @param total the final count; 0 if unknown

@@ -197,7 +197,7 @@ final class Session implements AutoCloseable {
   /**
    * Returns if the command may continue.
    *
-   * @throws Stopped if it may not
+   * @throws Stopped if it must end
    */
   void goOn() {
     if (stopped) {

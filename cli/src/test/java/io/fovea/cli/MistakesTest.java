@@ -35,7 +35,7 @@ import picocli.CommandLine.Model.OptionSpec;
 class MistakesTest {
   private static final long SEED = Long.getLong("cli.seed", System.nanoTime() & 0xFFFF);
 
-  /** One of this many pieces of garbage is tried in each place. */
+  /** In each place one of this many pieces of garbage is tried. */
   private static final int STRIDE = Boolean.getBoolean("cli.all") ? 1 : 3;
 
   private static final List<String> GARBAGE =
@@ -91,7 +91,7 @@ class MistakesTest {
     }
   }
 
-  /** Runs in an empty folder: a command may do what it is asked for. */
+  /** Runs in an empty folder, since a command may do what it is asked to do. */
   private Fixture.Ran run(List<String> words, byte[] in) {
     try {
       return Fixture.ran(in, words.toArray());

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * An output error ends every command: at a full device with a message and an exit code, at a closed
+ * An output error ends every command: on a full device with a message and an exit code, on a closed
  * pipe silently. The {@link Transcripts} supply all commands, with arguments that produce output.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
@@ -36,7 +36,7 @@ class OutputTest {
     OutputStream open() throws IOException;
   }
 
-  /** Forwards writes, and fails if there is one after an error. */
+  /** Forwards writes, and fails if a write follows an error. */
   private static final class Once extends OutputStream {
     private final OutputStream to;
     private boolean failed;

@@ -187,7 +187,7 @@ class TablesTest {
     assertEquals(3, lines("tables", file).size());
   }
 
-  /** It is shown as recovery restores it, and is not changed. */
+  /** An unclosed file is shown as recovery restores it, and is not changed. */
   @Test
   void unclosedFile() throws IOException {
     Path file = dir.resolve("open");

@@ -100,8 +100,8 @@ class TerminalTest {
   }
 
   /**
-   * Ends a command by Ctrl-C once some of its output is seen. On a busy machine it may end before
-   * the key arrives: then tries again.
+   * Ends a command by Ctrl-C once some of its output is seen. On a busy machine the command may end
+   * before the key arrives; then the test tries again.
    */
   private void stop(String rest, String some, String last) throws IOException {
     String command = rest;
@@ -138,7 +138,7 @@ class TerminalTest {
 
   /**
    * Fetches the last line by Ctrl-P: an arrow key is three bytes, which a busy machine may split. A
-   * late Ctrl-C discards the line: then tries again.
+   * late Ctrl-C discards the line; then the test tries again.
    */
   private void lineBefore() throws IOException {
     long end = System.nanoTime() + PATIENCE.toNanos();
@@ -156,8 +156,8 @@ class TerminalTest {
   }
 
   /**
-   * Like await, but gives up soon; null on timeout. A command that is not stopped prints tens of
-   * millions of characters, so each is searched only once or twice.
+   * Like await, but with a short timeout, after which it returns null. A command that is not
+   * stopped prints tens of millions of characters, so each is searched only once or twice.
    */
   private Matcher find(String pattern, long nanos) throws IOException {
     Pattern wanted = Pattern.compile(pattern);

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Random operations on a tree and on a map must give the same results. */
 @Tag("slow")
 class BTreeModelTest {
-  /** Mostly short values, or all lengths up to some that need an overflow chain. */
+  /** Mostly short values; if large, all lengths, up to some that need an overflow chain. */
   private static byte[] value(Random random, int pageSize, boolean large) {
     int bound =
         large
@@ -111,7 +111,7 @@ class BTreeModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void wherever(Surroundings surroundings) {
+  void inSurroundings(Surroundings surroundings) {
     RandomKeys.Kind[] kinds = RandomKeys.Kind.values();
     Translation[] translations = Translation.values();
     surroundings.each(
@@ -131,7 +131,7 @@ class BTreeModelTest {
                                       translations[(int) (seed % (translations.length - 1))]),
                                   "frameHints",
                                   surroundings.hints())))
-                  .remembered()) {
+                  .cachingLocations()) {
             RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
             run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);
             assertTrue(
@@ -146,7 +146,7 @@ class BTreeModelTest {
   void smallPages(RandomKeys.Kind kind) {
     for (long seed = Sample.seed(), end = seed + Sample.rounds(1, 3); seed < end; seed++) {
       long own = seed;
-      try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE).remembered()) {
+      try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE).cachingLocations()) {
         Sample.run((int) own, n -> run(t, kind, own, 8000));
       }
     }
@@ -156,7 +156,7 @@ class BTreeModelTest {
   @ValueSource(ints = {4096, 8192, 16384, 32768, 65536})
   void pageSizes(int pageSize) {
     for (RandomKeys.Kind kind : RandomKeys.Kind.values()) {
-      try (TestTree t = new TestTree(pageSize, 128, Translation.PREDICTIVE).remembered()) {
+      try (TestTree t = new TestTree(pageSize, 128, Translation.PREDICTIVE).cachingLocations()) {
         run(t, kind, pageSize, Sample.rounds(2000, 4000));
       }
     }
@@ -166,7 +166,7 @@ class BTreeModelTest {
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void smallestPool(Translation translation) {
     for (RandomKeys.Kind kind : RandomKeys.Kind.values()) {
-      try (TestTree t = new TestTree(4096, 64, translation).remembered()) {
+      try (TestTree t = new TestTree(4096, 64, translation).cachingLocations()) {
         run(t, kind, 99, Sample.rounds(2000, 4000));
       }
     }

@@ -46,7 +46,7 @@ class BTreePropertyTest {
         .as(Op::new);
   }
 
-  /** Keys with different lengths and shared prefixes, in the order of their numbers or not. */
+  /** Keys with different lengths and shared prefixes, in numeric order or not. */
   private static byte[] key(int number, int style) {
     return switch (style) {
       case 0 -> TestTree.bytes(number);
@@ -67,7 +67,7 @@ class BTreePropertyTest {
       @ForAll long seed) {
     Roughness roughness = surroundings.roughness(seed);
     int some = surroundings.smallest() ? PoolConfig.FRAMES_MIN : frames;
-    int count = translation == Translation.DIRECT ? 2000 : some; // for the whole file
+    int count = translation == Translation.DIRECT ? 2000 : some; // enough for the whole file
     try (TestTree t =
         surroundings
             .making(
@@ -78,7 +78,7 @@ class BTreePropertyTest {
                             PoolConfig.ofFrames(1 << pageShift, count, translation),
                             "frameHints",
                             surroundings.hints())))
-            .remembered()) {
+            .cachingLocations()) {
       for (Op op : ops) {
         boolean alone = op.what != What.PUT && op.what != What.DELETE || op.length > 80;
         for (int n = op.key; n < op.key + (alone ? 1 : op.run); n++) {

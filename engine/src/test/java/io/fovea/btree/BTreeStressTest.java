@@ -114,15 +114,15 @@ class BTreeStressTest {
         if (found) {
           check(st, 0, len, length);
         } else {
-          assertTrue(number % 4 != 0, "a key that stays is missing");
+          assertTrue(number % 4 != 0, "a permanent key is missing");
         }
         return;
       }
-      assertTrue(i < 10_000_000, "no end");
+      assertTrue(i < 10_000_000, "the scan does not end");
     }
   }
 
-  /** Numbers divisible by 4 stay; others are inserted and deleted. */
+  /** Numbers divisible by 4 are permanent; others are inserted and deleted. */
   private void fill(TestTree t) {
     for (int n = 0; n < KEYS; n += 4) {
       int len = key(t.staging, n);
@@ -168,7 +168,7 @@ class BTreeStressTest {
     };
   }
 
-  /** Each key that stays is seen once, in order. */
+  /** Each permanent key is seen once, in order. */
   private Body scanner(TestTree t, boolean descending) {
     return (st, p, random) -> {
       LeafScan scan = new LeafScan();
@@ -200,10 +200,10 @@ class BTreeStressTest {
         }
       }
     }
-    assertEquals((KEYS + 3) / 4, stays, "keys that stay");
+    assertEquals((KEYS + 3) / 4, stays, "permanent keys");
   }
 
-  /** Steps from successor to successor find each key that stays once. */
+  /** Stepping from successor to successor visits each permanent key once. */
   private Body stepper(TestTree t) {
     return (st, p, random) -> {
       KeyBuffer key = new KeyBuffer(t.tree.maxKeySize());
@@ -213,7 +213,7 @@ class BTreeStressTest {
         while (step(t, key, p)) {
           stays += Mem.getIntBE(key.segment(), key.length() - 4) % 4 == 0 ? 1 : 0;
         }
-        assertEquals((KEYS + 3) / 4, stays, "keys that stay");
+        assertEquals((KEYS + 3) / 4, stays, "permanent keys");
       }
     };
   }
@@ -249,7 +249,7 @@ class BTreeStressTest {
           105,
           (st, p, random) -> {
             while (!stop.get()) {
-              versions.look();
+              versions.inspect();
               Thread.yield();
             }
           });
@@ -279,7 +279,7 @@ class BTreeStressTest {
 
   @ParameterizedTest
   @EnumSource
-  void wherever(Surroundings surroundings) {
+  void inSurroundings(Surroundings surroundings) {
     surroundings.each(
         1,
         (roughness, seed) -> {
@@ -312,7 +312,7 @@ class BTreeStressTest {
     run(pageSize, frames, Translation.PREDICTIVE, 3, 30_000);
   }
 
-  /** All threads insert and delete within one leaf: many latches. */
+  /** All threads insert and delete within one leaf, which contends for its latch. */
   @Test
   void oneHotLeaf() throws Exception {
     try (TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE)) {

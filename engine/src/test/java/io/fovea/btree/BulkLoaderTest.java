@@ -145,9 +145,9 @@ class BulkLoaderTest {
     }
   }
 
-  /** An abandoned load leaves an empty tree and no pages, wherever it stops. */
+  /** An abandoned load leaves an empty tree and no pages, at whatever point it stops. */
   @Test
-  void givenUp() {
+  void abandonedLoad() {
     try (TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE)) {
       for (int count : new int[] {0, 1, 100, 5000}) {
         try (BulkLoader loader = new BulkLoader(t.tree, 1, LogSession.NONE)) {

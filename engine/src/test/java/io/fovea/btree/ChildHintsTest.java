@@ -106,7 +106,7 @@ class ChildHintsTest {
     refs(t, (at, ref) -> Mem.putLong(t.pool.pages(), at, PageRef.pid(ref)));
   }
 
-  private static void mislead(TestTree t, long frame) {
+  private static void setWrongHint(TestTree t, long frame) {
     refs(
         t,
         (at, ref) ->
@@ -150,11 +150,11 @@ class ChildHintsTest {
       mode = EnumSource.Mode.EXCLUDE)
   void wrongHintsAreRepaired(Translation translation) {
     try (TestTree t = tree(true, translation, 256)) {
-      // A frame with another page; the root's own; the last one; an invalid one.
+      // The frame of another page, the root's own, the last one, and an invalid one.
       int root = latchRoot(t);
       t.pool.releaseShared(root);
       for (long frame : new long[] {0, 7, root, 255, 256, PageRef.FRAMES_MAX - 1}) {
-        mislead(t, frame);
+        setWrongHint(t, frame);
         long promotions = t.pool.stats().promotions();
         PoolStats found = since(t, () -> readAll(t));
         assertTrue(found.hintsStale() > 5, "stale: " + found.hintsStale());
@@ -168,7 +168,7 @@ class ChildHintsTest {
   void repairKeepsVersionAndCleanPage() {
     try (TestTree t = tree(true, Translation.PREDICTIVE, 256)) {
       t.pool.flushAll();
-      mislead(t, 3);
+      setWrongHint(t, 3);
       int root = latchRoot(t);
       t.pool.releaseShared(root);
       long version = t.pool.optimistic(root, t.tree.rootPid());
@@ -182,9 +182,9 @@ class ChildHintsTest {
   @Test
   void repairNeverWaits() {
     try (TestTree t = tree(true, Translation.PREDICTIVE, 256)) {
-      mislead(t, 3);
+      setWrongHint(t, 3);
       byte[] key = TestTree.bytes(KEYS / 2);
-      // A writer latches the parent between the descent's read and its repair.
+      // A writer latches the parent between the descent's read of it and the repair.
       refs(
           t,
           (at, ref) -> {
@@ -197,7 +197,7 @@ class ChildHintsTest {
             assertEquals(1, found.hintRepairsAbandoned());
             assertEquals(ref, Mem.getLong(t.pool.pages(), at));
             t.pool.releaseExclusive(root);
-            // Free again, but changed: the entry may belong to another child.
+            // Unlatched again, but changed: the reference may now name another child.
             found = since(t, () -> t.pool.findChild(root, version, at, ref, PageRef.frame(ref)));
             assertEquals(1, found.hintRepairsAbandoned());
             assertEquals(ref, Mem.getLong(t.pool.pages(), at));
@@ -209,14 +209,14 @@ class ChildHintsTest {
 
   @ParameterizedTest
   @EnumSource
-  void withoutHintsThereAreNone(Translation translation) {
+  void withoutHintsNoneAreStored(Translation translation) {
     try (TestTree t = tree(false, translation, 256)) {
       readAll(t);
       refs(t, (at, ref) -> assertEquals(PageRef.pid(ref), ref));
       PoolStats stats = t.pool.stats();
       assertEquals(0, stats.hintsNone() + stats.hintsStale() + stats.hintRepairs());
       // Hints from another pool are neither trusted nor repaired.
-      mislead(t, 3);
+      setWrongHint(t, 3);
       readAll(t);
       refs(t, (at, ref) -> assertEquals(3, PageRef.frame(ref)));
     }
@@ -283,7 +283,7 @@ class ChildHintsTest {
     }
   }
 
-  /** A split knows the frames of both halves, a merge that of the remaining node. */
+  /** A split knows the frames of both halves; a merge knows the frame of the surviving node. */
   @Test
   void structureChangesKeepHints() {
     try (TestTree t = tree(true, Translation.PREDICTIVE, 1024)) {

@@ -99,7 +99,7 @@ class HintedLeafTest {
       hint = hint(i);
       hint.frame = -1;
       hint.found = false;
-      assertEquals(0, locate(i, hint), "a page alone");
+      assertEquals(0, locate(i, hint), "only a page id");
     }
   }
 
@@ -140,7 +140,7 @@ class HintedLeafTest {
       Position hint = hint(100);
       hint.line = line;
       assertEquals(line == right ? 0 : HintedLeaf.LINE, locate(100, hint), "line " + line);
-      assertEquals(right, hint.line, "the right one comes out");
+      assertEquals(right, hint.line, "the search finds the right slot");
     }
   }
 
@@ -160,7 +160,7 @@ class HintedLeafTest {
   }
 
   @Test
-  void theLineOfNoPlace() {
+  void prefetchWithoutLocation() {
     Position nowhere = new Position();
     assertEquals(0, HintedLeaf.line(tree, nowhere));
     Position hint = hint(100);
@@ -222,7 +222,8 @@ class HintedLeafTest {
       key(i);
       other.upsert(key, 0, 8, value, 0, 12, p, LogSession.NONE);
     }
-    // The other tree has the same keys, possibly in the same page and slot, but not the record.
+    // The other tree has the same keys, possibly in the same page and slot, but not the same
+    // records.
     copy.copyFrom(hint);
     wrong = locate(N / 2, copy);
     assertTrue((wrong & HintedLeaf.NO_PAGE) != 0 || !copy.found, "" + wrong);
@@ -256,8 +257,7 @@ class HintedLeafTest {
     assertTrue(tree.valid(reader), "no reader restarts because of a hint");
     put(41, 5);
     key(40);
-    assertFalse(
-        HintedLeaf.store(tree, reader, value, 0, 4, false), "the leaf has changed meanwhile");
+    assertFalse(HintedLeaf.store(tree, reader, value, 0, 4, false), "the leaf has changed since");
     reader.copyFrom(p);
     reader.frame = -1;
     assertFalse(HintedLeaf.store(tree, reader, value, 0, 4, false));
@@ -343,7 +343,7 @@ class HintedLeafTest {
     int count = BTreeNode.count(pages, base);
     int from = BTreeNode.slotsEnd(true, count);
     int to = 4096 - BTreeNode.heap(pages, base);
-    assertTrue(count > 10 && from < to, "a hole, and something around it");
+    assertTrue(count > 10 && from < to, "the image has a hole with data around it");
     MemorySegment image = Arena.ofAuto().allocate(8192, 8);
     PageImages.put(image, 8, p.pid, pages, base, 4096, from, to);
     MemorySegment page = Arena.ofAuto().allocate(4096 + BTreeNode.SLACK, 8);

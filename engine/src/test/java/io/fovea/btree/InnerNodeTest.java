@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Changes an inner node as splits and merges do, against a sorted list. */
+/** Changes an inner node as splits and merges do, and compares it with a sorted list. */
 class InnerNodeTest {
   private static final int PAGE = 1024;
   private static final int NODES = 2_000;
@@ -24,7 +24,7 @@ class InnerNodeTest {
   private final TreeScratch scratch = new TreeScratch.Stock(PAGE, Blocks.COLLECTED).take();
   private final MemorySegment key = Arena.ofAuto().allocate(PAGE, 8);
 
-  /** Few byte values, so that many keys are equal or prefixes of others. */
+  /** Few distinct bytes, so that many keys are equal or prefixes of others. */
   private static byte[] key(Random r) {
     byte[] key = new byte[1 + r.nextInt(r.nextInt(4) == 0 ? 40 : 6)];
     for (int i = 0; i < key.length; i++) {
@@ -94,7 +94,7 @@ class InnerNodeTest {
   }
 
   @Test
-  void separatorsComeAndGo() {
+  void separatorsAreAddedAndRemoved() {
     Random r = new Random(1);
     int full = 0;
     for (int node = 0; node < NODES; node++) {
@@ -107,7 +107,7 @@ class InnerNodeTest {
       List<byte[]> separators = new ArrayList<>();
       List<Long> children = new ArrayList<>(List.of(1000L));
       for (int i = 0; i < CHANGES; i++) {
-        // Nodes with few separators become empty again and again.
+        // Nodes with few separators become empty repeatedly.
         boolean more = separators.isEmpty() || r.nextInt(4) > 0 && separators.size() <= node % 70;
         if (more) {
           byte[] separator = key(r);

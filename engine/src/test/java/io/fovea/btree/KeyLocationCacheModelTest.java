@@ -29,13 +29,13 @@ import net.jqwik.api.constraints.IntRange;
 
 /**
  * Compares a key location cache with a map: a lookup returns the last location stored for its hash,
- * or nothing if that may have been evicted, also across doublings.
+ * or nothing if it may have been evicted, even across doublings.
  */
 class KeyLocationCacheModelTest {
   private static final int WAYS = 8;
   private static final int TAG_SHIFT = 54;
 
-  /** Sets that overflow, and one that makes the table grow. */
+  /** Enough sets to overflow, and one that makes the table grow. */
   private static final int SETS = 4;
 
   private static final long OTHER_SET = 4000;
@@ -88,7 +88,7 @@ class KeyLocationCacheModelTest {
     /** The location of each tag of each set. */
     private Map<Way, Known> model = new HashMap<>();
 
-    /** The last ones stored in their sets: not evicted. */
+    /** The last location stored in each set, which is never evicted. */
     private Set<Way> last = new HashSet<>();
 
     private long sets = KeyLocationCache.BYTES_MIN >>> KeyLocationCache.SET_SHIFT;
@@ -110,7 +110,7 @@ class KeyLocationCacheModelTest {
       return new Way(hash & sets - 1, hash >>> TAG_SHIFT);
     }
 
-    void learn(Op op) {
+    void store(Op op) {
       p.set(0, 0, op.pid, op.slot, op.found);
       places.cache(tree, op.hash(), p);
       if (op.pid == 0 || op.pid >>> pidBits != 0) {
@@ -131,7 +131,7 @@ class KeyLocationCacheModelTest {
         long all = model.keySet().stream().filter(other -> other.set == way.set).count();
         assertTrue(
             known == null || all > WAYS && !last.contains(way),
-            () -> way + " is forgotten: " + known);
+            () -> way + " was evicted: " + known);
         assertEquals(-1, p.frame);
       } else {
         assertEquals(known, new Known(p.pid, p.slot, p.line >>> lineShift), way::toString);
@@ -139,7 +139,7 @@ class KeyLocationCacheModelTest {
       }
     }
 
-    /** Overwrites another set until the table has doubled: each set then exists twice. */
+    /** Overwrites another set until the table doubles, after which each set exists twice. */
     void grow() {
       long before = places.bytes();
       if (before == places.maxBytes()) {
@@ -150,7 +150,7 @@ class KeyLocationCacheModelTest {
       for (long tag = 0; places.bytes() == before; tag = tag + 1 & (1 << 10) - 1) {
         places.cache(tree, tag << TAG_SHIFT | OTHER_SET, p);
         if (tag == 0) {
-          assertTrue(System.nanoTime() < deadline, "it does not grow");
+          assertTrue(System.nanoTime() < deadline, "the table does not grow");
           Waits.sleep(100_000);
         }
       }
@@ -178,7 +178,7 @@ class KeyLocationCacheModelTest {
       places.close();
       for (Way way : all) {
         places.guess(tree, way.tag << TAG_SHIFT | way.set, p);
-        assertEquals(0, p.pid, "closed, it knows nothing");
+        assertEquals(0, p.pid, "a closed cache finds nothing");
       }
       pool.abandon();
     }
@@ -190,7 +190,7 @@ class KeyLocationCacheModelTest {
     try (Run run = new Run(pageShift)) {
       for (Op op : ops) {
         switch (op.what) {
-          case LEARN -> run.learn(op);
+          case LEARN -> run.store(op);
           case LOOK -> run.look(op.hash());
           case GROW -> run.grow();
         }

@@ -109,7 +109,7 @@ class KeyLocationCacheTest {
     assertEquals(0, right(places, tree, 0, 2 * N, 2), "nothing was seen");
     long pages = p.pageAccesses;
     int right = right(places, tree, 0, 2 * N, 2);
-    // A set may have nine of the keys.
+    // Up to nine of the keys may fall into one set.
     assertTrue(right > N * 0.95, right + " of " + N);
     long byPlace = N;
     int levels = tree.height();
@@ -137,12 +137,12 @@ class KeyLocationCacheTest {
       put(tree, i);
     }
     right(places, tree, 1, 2001, 2);
-    assertEquals(1000, right(places, tree, 1, 2001, 2), "they are there now, elsewhere");
+    assertEquals(1000, right(places, tree, 1, 2001, 2), "they exist now, at other locations");
   }
 
   /** The page of a location may belong to another tree by now, or be free. */
   @Test
-  void pagesThatBelongToOthers() {
+  void pagesOfOtherTrees() {
     BufferPool pool = pool(4096, 1024, Translation.PREDICTIVE);
     BTree tree = filled(pool, 7, N / 2);
     KeyLocationCache places = places(1 << 20, tree);
@@ -171,7 +171,7 @@ class KeyLocationCacheTest {
     right(places, tree, 0, 2 * N, 3);
   }
 
-  /** All keys share a few hashes: each finds locations of others. */
+  /** All keys share a few hashes, so each lookup finds locations of other keys. */
   @Test
   void equalHashesAreNotEqualKeys() {
     BTree tree = filled(pool(4096, 1024, Translation.PREDICTIVE), 7, N);
@@ -191,7 +191,7 @@ class KeyLocationCacheTest {
     }
   }
 
-  /** A location never causes a read. */
+  /** A location never causes I/O. */
   @Test
   void missingPages() {
     BTree tree = filled(pool(4096, 64, Translation.PREDICTIVE), 7, N);
@@ -201,20 +201,20 @@ class KeyLocationCacheTest {
     long hash = KeyHash.of(tree, key, 0, 8);
     Position hint = new Position();
     places.guess(tree, hash, hint);
-    assertTrue(hint.pid != 0 && tree.pool().resident(hint.pid) < 0, "it has left");
+    assertTrue(hint.pid != 0 && tree.pool().resident(hint.pid) < 0, "it was evicted");
     long misses = tree.pool().stats().misses();
-    assertEquals(-1, arriveAt(places, tree, hash));
+    assertEquals(-1, accept(places, tree, hash));
     assertEquals(misses, tree.pool().stats().misses());
     assertFalse(find(places, tree, 0), "and a descent reads it");
   }
 
-  private int arriveAt(KeyLocationCache places, BTree tree, long hash) {
+  private int accept(KeyLocationCache places, BTree tree, long hash) {
     Position at = new Position();
     places.predict(tree, hash, at);
     return places.validate(tree, key, 0, 8, at, 48);
   }
 
-  /** Grows during lookups and stores; afterwards all known locations still are. */
+  /** Grows during lookups and stores; no known location is lost. */
   @Test
   void growsDuringReads() throws Exception {
     int n = 150_000;
@@ -254,7 +254,7 @@ class KeyLocationCacheTest {
     if (failure.get() != null) {
       throw new AssertionError(failure.get());
     }
-    // Copies that belong to the other half are overwritten one by one.
+    // Copies that belong to the other half are overwritten over time.
     int right = 0;
     for (int round = 0; round < 8; round++) {
       right = right(places, tree, 0, 2 * n, 2);
@@ -263,11 +263,11 @@ class KeyLocationCacheTest {
   }
 
   /**
-   * A table three fifths full that has grown four times: copies that belong to the other half must
+   * A table that is 60 % full and has grown four times: copies that belong to the other half must
    * not displace useful locations.
    */
   @Test
-  void grownTableKnowsNearlyAllKeys() {
+  void grownTableFindsNearlyAllKeys() {
     int n = 300_000;
     BTree tree = filled(pool(4096, 16384, Translation.PREDICTIVE), 7, n);
     KeyLocationCache places = places(4 << 20, tree);
@@ -285,7 +285,7 @@ class KeyLocationCacheTest {
   }
 
   @Test
-  void knowsNothingAfterClose() {
+  void findsNothingAfterClose() {
     BTree tree = filled(pool(4096, 1024, Translation.PREDICTIVE), 7, N);
     KeyLocationCache places = make(1 << 20, 4096);
     right(places, tree, 0, 2000, 2);

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Runs under one latch have the same result as single changes. */
+/** A run of changes under one latch has the same result as the same changes one by one. */
 class LeafRunTest {
   private static final long SEED = Long.getLong("models.seed", 20261126L);
 
@@ -124,7 +124,10 @@ class LeafRunTest {
     }
   }
 
-  /** Two records that each run sets equally are equal whenever a reader's version holds. */
+  /**
+   * Two records that every run sets to the same value are equal whenever a reader's version is
+   * valid.
+   */
   @Test
   void readersNeverSeePartOfARun() throws Exception {
     try (TestTree t = filled(40)) {
@@ -197,7 +200,7 @@ class LeafRunTest {
     }
   }
 
-  /** Changes of other leaves are made where they belong, whatever was expected. */
+  /** Changes of other leaves are made in the right leaf, whatever leaf was expected. */
   @Test
   void changesOfOtherLeaves() {
     try (TestTree t = filled(2000)) {
@@ -215,7 +218,7 @@ class LeafRunTest {
     }
   }
 
-  /** The change before is kept, the one after was not started. */
+  /** The change before it is kept; the one after it was not started. */
   @Test
   void aPatchThatDoesNotFitEndsTheRun() {
     try (TestTree t = filled(40)) {
@@ -256,7 +259,7 @@ class LeafRunTest {
       t.checkAll();
       r.begin();
       r.run.patch(r.store(key(305)), 8, -1, 0, r.store(new byte[3]), 3);
-      assertFalse(r.install(), "a write of a long value makes a new chain");
+      assertFalse(r.install(), "writing a long value creates a new chain");
       r.begin();
       r.run.value(r.store(key(306)), 8, 0, t.tree.inlineMax());
       r.run.value(1 << 20, 8, 0, 1);
@@ -266,9 +269,9 @@ class LeafRunTest {
     }
   }
 
-  // -------------------------------------------------------------------------------------- failures
+  // -------------------------------------------------------------------------------------- errors
 
-  /** The leaf is damaged, but not the part that the first change needs. */
+  /** The leaf is damaged, but not in the part that the first change needs. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void completedChangesSurviveAFailure(boolean first) {
@@ -285,9 +288,9 @@ class LeafRunTest {
       r.put(key(601), value(7, 30));
       assertThrows(CorruptionException.class, r::install);
       assertEquals(first ? 1 : 0, r.run.done());
-      assertEquals(!first, t.tree.valid(before), "the version says whether anything was changed");
-      assertEquals(null, t.pool.stopping().stopped(), "no change was half made");
-      // As if the run had ended there: another call continues.
+      assertEquals(!first, t.tree.valid(before), "the version tells whether anything was changed");
+      assertEquals(null, t.pool.stopping().stopped(), "no change was applied in part");
+      // As if the run had ended there: another call continues it.
       Mem.putShort(t.pool.pages(), dead, right);
       assertArrayEquals(value(first ? 7 : 6, 20), t.get(key(600)));
       assertTrue(r.install());

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The guarantees of a scan while the tree changes. */
+/** What a scan guarantees while the tree changes. */
 class LeafScanTest {
   private TestTree t;
   private final LeafScan scan = new LeafScan();
@@ -75,7 +75,7 @@ class LeafScanTest {
   }
 
   @Test
-  void gapBehindTheLastKey() {
+  void gapAfterTheLastKey() {
     seek(9900, false);
     while (scan.load()) {
       assertTrue(scan.stillValid());
@@ -91,9 +91,9 @@ class LeafScanTest {
     assertFalse(scan.load());
   }
 
-  /** All leaves of the range except the first and the last are empty or merged away. */
+  /** All leaves of the range except the first and the last are empty or have been merged away. */
   @Test
-  void acrossWhatIsEmpty() {
+  void acrossEmptyLeaves() {
     for (int i = 100; i < 900; i++) {
       t.delete(TestTree.bytes(10L * i));
     }
@@ -135,7 +135,7 @@ class LeafScanTest {
         List<Long> keys = keys();
         long here = keys.getFirst();
         seen.addAll(keys);
-        // Many keys around the scan come and go; those divisible by 10 stay.
+        // Many keys around the scan are inserted and deleted; those divisible by 10 are permanent.
         for (long n = here - 400; n < here + 400; n++) {
           if (n > 0 && n % 10 != 0) {
             if (turn % 2 == 0) {
@@ -173,7 +173,7 @@ class LeafScanTest {
   }
 
   @Test
-  void reloadBehindAKeyOfTheCopy() {
+  void reloadAfterAKeyOfTheCopy() {
     for (boolean descending : new boolean[] {false, true}) {
       seek(5000, descending);
       assertTrue(scan.load());
@@ -236,7 +236,7 @@ class LeafScanTest {
     assertTrue(t.verify().staleHints() > 0);
   }
 
-  /** Fences that lead the scan back. */
+  /** Fences that would lead the scan back to where it was. */
   @Test
   void circles() {
     Position p = new Position();

@@ -27,7 +27,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tree with a log, written by a replacement of the commit: one record per key change, with the
+ * A tree with a log, written by a stand-in for the commit: one record per key change, with the
  * pages of chains that are adopted and released.
  *
  * <pre>
@@ -90,7 +90,7 @@ final class LoggedTree implements AutoCloseable {
     return new Writer(log.session());
   }
 
-  /** Changes the tree, by one thread. */
+  /** Changes the tree from one thread. */
   final class Writer {
     final LogSession session;
     final TestTree.Staging staging = new TestTree.Staging();

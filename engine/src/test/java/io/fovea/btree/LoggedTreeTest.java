@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The records of a tree are enough to rebuild it, after each single record. */
+/** The log records of a tree suffice to rebuild it after any single record. */
 class LoggedTreeTest {
   private enum Change {
     LEAF_SPLIT,
@@ -84,7 +84,7 @@ class LoggedTreeTest {
     t.verify();
   }
 
-  /** Most important: images alone make a sound tree, wherever the log ends. */
+  /** The main property: page images alone make a sound tree, wherever the log ends. */
   @ParameterizedTest
   @EnumSource(RandomKeys.Kind.class)
   void soundAfterEveryRecord(RandomKeys.Kind kind) {
@@ -141,7 +141,9 @@ class LoggedTreeTest {
         && BTreeNode.low(e.body(), StructureRecord.HEADER + PageImages.HEADER) == BTreeNode.NONE;
   }
 
-  /** Wherever the log ends, the tree has its changes, no page is lost, and work can continue. */
+  /**
+   * Wherever the log ends, the tree has the logged changes, no page is lost, and work can continue.
+   */
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 4, 5, 6})
   void everyPrefixIsATree(long seed) {
@@ -161,14 +163,14 @@ class LoggedTreeTest {
           replay.changes(prefix, t.values);
           replay.reclaim();
           replay.check();
-          replay.goOn(new RandomKeys(kind, end, t.tree.maxKeySize()), 200);
+          replay.continueWith(new RandomKeys(kind, end, t.tree.maxKeySize()), 200);
           replay.check();
         }
       }
     }
   }
 
-  /** With a pool that keeps writing pages, those and the log make the tree. */
+  /** With a pool that keeps writing pages, the written pages and the log together make the tree. */
   @ParameterizedTest
   @ValueSource(longs = {1, 2})
   void crashWithPagesWritten(long seed) {
@@ -403,7 +405,7 @@ class LoggedTreeTest {
         } catch (FoveaException e) {
           failures++;
           t.session.end();
-          // The record without the change: only a test may leave it so.
+          // The record without the change, a state that only a test may leave behind.
           t.tree.find(t.staging.key, 0, t.staging.key(key), t.position);
           assertFalse(t.position.found);
           t.model.remove(key);
@@ -417,14 +419,14 @@ class LoggedTreeTest {
       t.entries().forEach(replay::structure);
       TreeVerifier.Report report = TreeVerifier.verifyNodes(replay.open());
       assertEquals("[]", report.problems().toString());
-      // The only ones are chains released by a failed commit.
+      // The only lost pages are chains released by a failed commit.
       assertEquals(0, report.overflowPages());
     }
   }
 
-  /** With a dead log, changes are complete or not made, and not written. */
+  /** After the log has failed, changes are complete or absent, and never written. */
   @Test
-  void deadLog() {
+  void failedLog() {
     try (LoggedTree t = new LoggedTree(4096, 2048)) {
       run(t, RandomKeys.Kind.NUMBERS, 1, 400, false);
       t.session.begin(0);
@@ -454,7 +456,7 @@ class LoggedTreeTest {
     }
   }
 
-  /** Damage of a record is reported as such. */
+  /** A damaged record is reported as damage. */
   @Test
   void hostileRecords() {
     try (LoggedTree t = new LoggedTree(4096, 512)) {

@@ -22,7 +22,7 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Keys with missing pages, while others take the frames. */
+/** Lookups of keys with missing pages while other threads take the frames. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LookaheadTest {
   private static final int RECORDS = 8_000;
@@ -121,7 +121,7 @@ class LookaheadTest {
       }
     }
     assertTrue(ahead.deferredFull());
-    // Half of the frames available to reads; the other half after the first failures.
+    // Half of the frames available to reads; the rest after the first failures.
     PageReads[] hogs = {new PageReads(), new PageReads()};
     long pid = AllocatorState.FIRST_PID;
     for (PageReads hog : hogs) {
@@ -157,7 +157,7 @@ class LookaheadTest {
     pool.close();
   }
 
-  /** Whether a page of the kernel backs a page, zeros or not: proc(5), pagemap. */
+  /** Whether the kernel has mapped memory, zeros or not, for a page: proc(5), pagemap. */
   private static boolean isMapped(BufferPool pool, long pid) throws IOException {
     long address = pool.pages().address() + pool.base((int) pid);
     try (RandomAccessFile map = new RandomAccessFile("/proc/self/pagemap", "r")) {
@@ -168,8 +168,8 @@ class LookaheadTest {
   }
 
   /**
-   * Lookups do not touch pages without memory: mapping the zero page is a fault, and the arrival of
-   * the page another one, with an interrupt of all cores.
+   * Lookups do not touch pages without memory. Touching one faults to map the zero page, and the
+   * arrival of the page faults again and interrupts all cores.
    */
   @Test
   void missingPagesAreNotTouched() throws IOException {
@@ -189,7 +189,7 @@ class LookaheadTest {
         mine.add(leafOf(t.tree, i));
       }
       assertEquals(2, t.tree.height());
-      assertTrue(isMapped(t.pool, mine.iterator().next()), "a page that is there is mapped");
+      assertTrue(isMapped(t.pool, mine.iterator().next()), "a resident page is mapped");
       root = t.tree.rootPid();
       state = t.pool.allocatorState();
       t.pool.close();

@@ -7,12 +7,12 @@ import java.nio.ByteBuffer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Leaves emptied in an order in which they do not fit into their siblings at first. */
+/** Leaves emptied in an order in which they do not at first fit into their siblings. */
 class MergerTest {
-  /** So long that a leaf with two fences and one record is not underfull yet. */
+  /** So long that a leaf with two fences and one record is not yet underfull. */
   private static final int PREFIX = 480;
 
-  /** Keys with so long a common prefix that only a leaf with two fences holds many. */
+  /** Keys with such a long common prefix that only a leaf with two fences holds many. */
   private static byte[] key(int number) {
     return ByteBuffer.allocate(PREFIX + 4).putInt(PREFIX, number).array();
   }
@@ -41,7 +41,7 @@ class MergerTest {
       int few = 8; // in the first and the last leaf
       delete(t, 0, few);
       delete(t, count - few, count);
-      assertEquals(full, t.verify().pages(), "the two empty ones are there");
+      assertEquals(full, t.verify().pages(), "the two empty leaves remain");
       delete(t, few, count - few);
       assertEquals(1, t.verify().pages(), "an empty tree is its root");
     }

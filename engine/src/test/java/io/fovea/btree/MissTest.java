@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** While a page is loaded, threads that do not need it continue. */
+/** While a page is being loaded, threads that do not need it continue. */
 @Tag("slow")
 @Timeout(60)
 class MissTest {
@@ -203,7 +203,7 @@ class MissTest {
     assertNull(failure.get());
   }
 
-  /** Virtual threads with misses in one tree: all reads are concurrent. */
+  /** Virtual threads that miss in one tree: all reads are concurrent. */
   @Test
   void virtualThreadsReadConcurrently() throws Exception {
     List<Long> firsts = new ArrayList<>();
@@ -230,7 +230,7 @@ class MissTest {
                 }
               }));
     }
-    await("all are under way", () -> device.held.get() == n);
+    await("all reads are in flight", () -> device.held.get() == n);
     assertTrue(n > 4 * Runtime.getRuntime().availableProcessors() || n == 64);
     device.release();
     for (Thread thread : threads) {

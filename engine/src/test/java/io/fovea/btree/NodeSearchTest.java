@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Compares the search in one node with a walk over sorted keys. */
+/** Compares the search in one node with a linear search over sorted keys. */
 class NodeSearchTest {
   private static final int PAGE = 4096;
 
@@ -115,7 +115,7 @@ class NodeSearchTest {
         expected++;
       }
       boolean found = expected < keys.size() && Arrays.equals(keys.get(expected), probe);
-      // Memory ends right after the key: the search must not read beyond.
+      // Memory ends right after the key: the search must not read past it.
       MemorySegment exact = other.asSlice(2 * PAGE - probe.length);
       Mem.putBytes(exact, 0, probe, 0, probe.length);
       int result =
@@ -221,7 +221,7 @@ class NodeSearchTest {
     }
   }
 
-  /** Many bytes 0x00 and 0xFF, which are and are not padding of heads. */
+  /** Many bytes 0x00 and 0xFF, some of which are the padding of heads and some are not. */
   @Provide
   Arbitrary<byte[]> keys() {
     Arbitrary<Byte> bytes =
@@ -276,7 +276,7 @@ class NodeSearchTest {
     }
   }
 
-  /** Half of a split: narrower fences, and so an equal or longer prefix. */
+  /** Half of a split: narrower fences, and hence an equal or longer prefix. */
   @Property(tries = 500, edgeCases = EdgeCasesMode.NONE)
   void entriesOfAHalf(
       @ForAll("keys") byte[] x,

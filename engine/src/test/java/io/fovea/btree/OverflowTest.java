@@ -25,7 +25,7 @@ class OverflowTest {
     return value;
   }
 
-  /** Lengths around each limit, in turn under the same key, up and down. */
+  /** Lengths around each limit, under the same key, growing and shrinking. */
   @ParameterizedTest
   @ValueSource(ints = {4096, 16384, 65536})
   void growsAndShrinks(int pageSize) {
@@ -73,7 +73,7 @@ class OverflowTest {
       byte[] value = value(100_000);
       byte[] key = TestTree.bytes("k");
       t.put(key, value);
-      // As much as fits, and not a byte more.
+      // Exactly as much as fits.
       MemorySegment out = Arena.ofAuto().allocate(200_000, 8);
       for (int cap : new int[] {0, 1, 4048, 4049, 50_000, 99_999, 100_000, 150_000}) {
         out.fill((byte) 0x77);
@@ -135,7 +135,7 @@ class OverflowTest {
     }
   }
 
-  /** Without space for a chain nothing changes, and the written part is freed. */
+  /** Without space for a chain nothing changes, and the part already written is freed. */
   @Test
   void diskFull() {
     try (MemoryDevice device = new MemoryDevice("small", 4096, 2 << 20);

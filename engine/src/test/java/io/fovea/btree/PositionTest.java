@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
-/** Positions are hints: however stale, wrong or foreign, results are right. */
+/** Positions are hints: results are right even if a position is stale, wrong or of another tree. */
 class PositionTest {
   private static TestTree filled(int count) {
     TestTree t = new TestTree(4096, 2048, Translation.PREDICTIVE);
@@ -48,14 +48,14 @@ class PositionTest {
       assertEquals(1, accesses(t, () -> t.checkLocate(key)));
       assertEquals(1, accesses(t, () -> t.checkLocate(TestTree.bytes(5010))));
       assertEquals(1, accesses(t, () -> t.checkLocate(TestTree.bytes(5005))));
-      // After a change that moves the version.
+      // After a change that advances the version.
       Position own = new Position();
       own.copyFrom(t.position);
       t.put(TestTree.bytes(5001), new byte[3]);
       t.position.copyFrom(own);
       assertFalse(t.tree.valid(own));
       assertEquals(1, accesses(t, () -> t.checkLocate(key)));
-      // Changes use and update positions, too.
+      // Changes also use and update positions.
       assertEquals(1, accesses(t, () -> t.patch(key, 0, new byte[2])));
       assertEquals(1, accesses(t, () -> t.put(key, new byte[9])));
       assertTrue(t.tree.valid(t.position));
@@ -69,7 +69,7 @@ class PositionTest {
     }
   }
 
-  /** Like the pool's writer when it is descheduled while it copies the leaf. */
+  /** Acts like the pool's writer when it is descheduled while copying the leaf. */
   @Test
   void isRightAfterAWaitForTheLatch() throws Exception {
     try (TestTree t = filled(3000);
@@ -87,7 +87,7 @@ class PositionTest {
         Future<?> waiting;
         try {
           waiting = writer.submit(change);
-          // The writer retries before it waits; if it is late, the test checks less.
+          // The writer retries before it waits; if it is late, the test only checks less.
           assertThrows(TimeoutException.class, () -> waiting.get(50, TimeUnit.MILLISECONDS));
         } finally {
           pool.releaseShared(leaf);
@@ -100,7 +100,7 @@ class PositionTest {
   }
 
   @Test
-  void staleOnes() {
+  void stalePositions() {
     try (TestTree t = filled(3000)) {
       Random random = new Random(5);
       Position[] old = new Position[200];
@@ -169,7 +169,7 @@ class PositionTest {
   }
 
   @Test
-  void latchedForAReaderThatIsDisturbed() {
+  void latchedForAReaderThatKeepsRestarting() {
     try (TestTree t = filled(1000)) {
       Position p = new Position();
       int len = t.staging.key(TestTree.bytes(500));

@@ -2,7 +2,7 @@ package io.fovea.btree;
 
 import java.util.Random;
 
-/** Keys that are hard on prefixes, heads and tails. */
+/** Keys that are hard cases for prefixes, heads and tails. */
 final class RandomKeys {
   enum Kind {
     /** Eight random bytes. */
@@ -15,7 +15,7 @@ final class RandomKeys {
     PREFIXES,
     /** Any length up to the maximum. */
     ANY,
-    /** Composites as in TPC-C: three or four big-endian ints. */
+    /** Composite keys as in TPC-C: three or four big-endian ints. */
     TUPLES
   }
 

@@ -59,7 +59,7 @@ class RangeEstimateTest {
     return map.entrySet().stream().mapToLong(e -> e.getKey().length + e.getValue().length).sum();
   }
 
-  /** Any keys, with gaps and long values. The bound is far beyond random deviations. */
+  /** Any keys, with gaps and long values. The bound is far beyond random variation. */
   @net.jqwik.api.Tag("slow")
   @Property(tries = 60)
   void about(
@@ -72,7 +72,7 @@ class RangeEstimateTest {
       for (int i = 0; i < size; i++) {
         t.put(keys.next(), new byte[random.nextInt(i % 200 == 0 ? 3_000 : 60)]);
       }
-      // Part of the keys is thinned out, so that subtrees differ.
+      // Some of the keys are thinned out, so that subtrees differ.
       byte[][] all = t.model.keySet().toArray(byte[][]::new);
       int holes = all.length / 3;
       for (int i = 0; i < holes; i++) {
@@ -106,7 +106,7 @@ class RangeEstimateTest {
 
   /** Short ranges in a tree of three levels: up to two leaves are counted exactly. */
   @Test
-  void neighboursAreExact() {
+  void shortRangesAreExact() {
     try (TestTree t = new TestTree(4096, 4096, Translation.PREDICTIVE)) {
       for (int i = 0; i < 20_000; i++) {
         t.put(TestTree.bytes(2L * i), new byte[20]);
@@ -178,7 +178,7 @@ class RangeEstimateTest {
 
   /** Approximately right during inserts, deletes, splits, merges and evictions. */
   @Test
-  void besideWriters() throws InterruptedException {
+  void duringWrites() throws InterruptedException {
     try (TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE)) {
       for (int i = 0; i < 20_000; i++) {
         t.put(TestTree.bytes(2L * i), new byte[30]);

@@ -124,12 +124,13 @@ class ReadAheadTest {
         assertEquals(leaves.size(), device.reads(), "each leaf once");
       }
     }
-    // A leaf may evict a passed one from its preferred frame: usually none or one, rarely two.
+    // A leaf may displace an already scanned one from its preferred frame: usually none or one,
+    // rarely two.
     assertTrue(device.reads() <= leaves.size() + 8, "the second scan read " + device.reads());
   }
 
   @Test
-  void backwardToo() {
+  void batchesGrowBackward() {
     open(4000, 1024, Translation.PREDICTIVE);
     seek(-1, true);
     assertEquals(leaves.size(), load(10_000, keys - 1, true));
@@ -173,7 +174,7 @@ class ReadAheadTest {
     assertEquals(List.of(1, 2, 4, 2, 1, 2, 4, 8), device.batches);
   }
 
-  /** The smallest pool: batches stay small, and no page is read unnecessarily. */
+  /** In the smallest pool batches stay small, and no page is read unnecessarily. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void inTheSmallestPool(boolean descending) {
@@ -192,12 +193,12 @@ class ReadAheadTest {
   // -------------------------------------------------------------------------------------- failures
 
   @Test
-  void aReadThatFailsIsReportedWhereTheScanNeedsIt() {
+  void failedReadIsReportedWhenTheScanNeedsThePage() {
     open(4000, 1024, Translation.PREDICTIVE);
     long bad = leaves.get(12) * 4096;
     device.readFails = offset -> offset == bad;
     seek(-1, false);
-    assertEquals(12, load(12, 0, false), "up to there all is well");
+    assertEquals(12, load(12, 0, false), "no error up to there");
     assertThrows(StorageException.class, scan::load);
     device.readFails = offset -> false;
     seek(firstKeys.get(12), false);
@@ -218,9 +219,9 @@ class ReadAheadTest {
     assertThrows(CorruptionException.class, scan::load);
   }
 
-  /** Slow, out of order, and a twentieth of the reads fail: a repeated scan completes. */
+  /** A slow device that reorders reads and fails one in twenty: a repeated scan completes. */
   @Test
-  void onADeviceThatDoesWhatItLikes() {
+  void onAnUnreliableDevice() {
     open(4000, 64, Translation.PREDICTIVE);
     device.yieldsMax = 8;
     int[] turn = {0};
@@ -278,6 +279,6 @@ class ReadAheadTest {
       }
     }
     assertTrue(pool.stats().misses() > 4L * 4 * frames, "the scans are larger than the pool");
-    assertTrue(there >= 0.97 * looks, there + " of " + looks + " were in memory");
+    assertTrue(there >= 0.97 * looks, there + " of " + looks + " were resident");
   }
 }

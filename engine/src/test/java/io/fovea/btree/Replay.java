@@ -23,13 +23,13 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Rebuilds a tree from log records alone, or with the pages that a crash has left. */
+/** Rebuilds a tree from log records alone, or with the pages that a crash has left behind. */
 final class Replay implements AutoCloseable {
   final MemoryDevice device;
   final BufferPool pool;
   final TreeMap<byte[], byte[]> model = new TreeMap<>(TestTree.ORDER);
 
-  /** Allocated pages that are not used so far. */
+  /** Allocated pages that are not in use yet. */
   final TreeSet<Long> orphans = new TreeSet<>();
 
   /** Pages in use, as far as the log has been read. */
@@ -42,7 +42,7 @@ final class Replay implements AutoCloseable {
     this(pageSize, frames, new MemoryDevice());
   }
 
-  /** Starts from the pages that a crash has left. */
+  /** Starts from the pages that a crash has left behind. */
   Replay(int pageSize, int frames, MemoryDevice device) {
     this.device = device;
     pool =
@@ -123,7 +123,7 @@ final class Replay implements AutoCloseable {
     pool.recovery().recover(state, 0);
   }
 
-  /** The second pass: key changes, whatever the pages contain. */
+  /** The second pass: key changes, regardless of page contents. */
   void changes(List<LoggedTree.Entry> entries, Map<Long, byte[]> values) {
     BTree tree = open();
     Position p = new Position();
@@ -164,8 +164,8 @@ final class Replay implements AutoCloseable {
     orphans.clear();
   }
 
-  /** Inserts without frees, so that nothing repairs a half-made change; then both. */
-  void goOn(RandomKeys keys, int records) {
+  /** First inserts without deletes, so that nothing repairs a partial change; then both. */
+  void continueWith(RandomKeys keys, int records) {
     BTree tree = open();
     Position p = new Position();
     TestTree.Staging staging = new TestTree.Staging();

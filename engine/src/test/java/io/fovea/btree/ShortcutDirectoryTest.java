@@ -24,7 +24,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Runs the tests of a flat table on one with a shortcut, and tests the directory. */
+/**
+ * Runs the tests of a flat table on one with a shortcut directory, and tests the directory itself.
+ */
 class ShortcutDirectoryTest extends KeyLocationCacheTest {
   private static final int SIZE = ShortcutDirectory.GRANULE_BYTES;
 
@@ -81,7 +83,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
     }
   }
 
-  /** Random granules are too small, repeatedly; readers and stores use the same memory. */
+  /** Randomly chosen granules are too small, repeatedly; readers and stores use the same memory. */
   @Test
   void slotsShowTheirGranules() throws RefusedException {
     for (int seed = 0; seed < 6; seed++) {
@@ -148,7 +150,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
       assertTrue(directory.tick());
       assertEquals((1L << depth) * SIZE, directory.bytes());
       assertEquals(directory.bytes() / 64 - 1, directory.mask());
-      assertEquals(2, directory.mappings(), "one, and one for unused slots");
+      assertEquals(2, directory.mappings(), "one granule, and one for unused slots");
       for (long at = 0; at < directory.bytes(); at += 64) {
         assertEquals(
             ~(at % (4L * SIZE)) & ~KeyLocationCache.SEEN, Mem.getLong(directory.area(), at));
@@ -161,7 +163,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
 
   @ParameterizedTest
   @EnumSource(names = {"ALLOCATE", "MAP"})
-  void nothingMoreIsToBeHad(Call call) throws RefusedException {
+  void growthFails(Call call) throws RefusedException {
     // Creation uses the first two calls.
     RefusingFiles files = new RefusingFiles(call, call == Call.MAP ? 2 : 1);
     MappingBudget budget = new MappingBudget(100);
@@ -171,7 +173,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
         assertTrue(directory.countOverwrites((long) g * SIZE, MANY));
       }
       directory.tick();
-      assertFalse(directory.tick(), "it is not retried at once");
+      assertFalse(directory.tick(), "growth is not retried immediately");
       for (int slot = 0; slot < 4; slot++) {
         long at = (long) slot * SIZE;
         assertEquals(at, directory.viewOffset(at));
@@ -180,7 +182,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
       }
     }
     assertTrue(files.refusals() > 0);
-    files.forgive();
+    files.stopRefusing();
     for (int g = 0; g < 4; g++) {
       directory.countOverwrites((long) g * SIZE, MANY);
     }
@@ -208,7 +210,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
       }
       directory.tick();
       assertTrue(few.used() <= few.limit());
-      // A granule's own slot maps it, or nothing is stored there; its other slots may be behind.
+      // A granule's own slot maps it, or nothing is stored there; its other slots may lag.
       for (long at = 0; at <= directory.mask() << KeyLocationCache.SET_SHIFT; at += SIZE) {
         long home = directory.viewOffset(at);
         Mem.putLong(directory.view(), home, home + round);
@@ -223,7 +225,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
 
   @ParameterizedTest
   @EnumSource
-  void itCanNotBeHad(Call call) {
+  void creationFails(Call call) {
     RefusingFiles files = new RefusingFiles(call, 0);
     MappingBudget budget = new MappingBudget(100);
     assertThrows(
@@ -242,7 +244,7 @@ class ShortcutDirectoryTest extends KeyLocationCacheTest {
           RefusedException.class,
           () -> KeyLocationCache.shortcut("test", 1 << 20, 4096, files, none));
       assertEquals(0, none.used());
-      files.forgive();
+      files.stopRefusing();
     }
     assertEquals(0, files.open());
   }

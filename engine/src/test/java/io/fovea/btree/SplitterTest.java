@@ -13,11 +13,11 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a split wants to change may have changed since the caller's search. */
+/** The nodes that a split wants to change may have changed since the caller's search. */
 class SplitterTest {
   /**
-   * A leaf is emptied and freed after a writer has found it full, and the split allocates its page:
-   * it must not wait for its own latch.
+   * A leaf is emptied and freed after a writer has found it full, and the split then allocates the
+   * freed page. The split must not wait for its own latch.
    */
   @Test
   @Timeout(value = 30, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -46,8 +46,8 @@ class SplitterTest {
   }
 
   /**
-   * A leaf named by the log is full, but the node above does not lead there: the invalid page is
-   * named, or if both are possible, the one that was reached.
+   * A leaf named by the log is full, but its parent does not lead to it: the error names the
+   * invalid page, or, if either could be wrong, the page that was reached.
    */
   @Test
   void leafThatItsParentDoesNotName() {

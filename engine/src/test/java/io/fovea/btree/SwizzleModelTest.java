@@ -23,12 +23,12 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Trees in the smallest pool with swizzled references: after each step all references and parent
  * links are exact ({@link Swizzles}). Steps include all structure changes, and most evict pages.
  *
- * <p>Finds these mutants: no adopt in a split, root split, merge, move, root move or root shrink;
- * an inner page evicted before its children; a drop without forsake. Long, similar keys (PREFIXES)
- * are needed to split inner nodes. {@link #stress} finds S2 without the child's latch, S4, and a
- * merge without adopt. S3 needs three threads at once: see {@code SwizzlingTest}. A cut without
- * disown is not found, since it has no lasting effect; one that disowns remaining children is found
- * only under load.
+ * <p>Detects these mutants: no adopt in a split, root split, merge, move, root move or root shrink;
+ * an inner page evicted before its children; a drop that does not forsake its children. Long,
+ * similar keys (PREFIXES) are needed to split inner nodes. {@link #stress} finds S2 without the
+ * child's latch, S4, and a merge without adopt. S3 needs three threads at once: see {@code
+ * SwizzlingTest}. A cut without disown is not found, since it has no lasting effect; one that
+ * disowns remaining children is found only under load.
  */
 @Tag("slow")
 class SwizzleModelTest {
@@ -68,7 +68,8 @@ class SwizzleModelTest {
         }
         most = Math.max(most, Swizzles.check(t.pool));
       }
-      // With some seeds nearly everything is cut away again, or few distinct short keys are left.
+      // With some seeds nearly everything is deleted again, or only a few distinct short keys
+      // remain.
       for (int i = 0; i < steps && (most <= 20 || Swizzles.unswizzled(t.pool) <= 20); i++) {
         t.put(keys.next(), value(random));
         most = Math.max(most, Swizzles.check(t.pool));
@@ -163,7 +164,7 @@ class SwizzleModelTest {
   private static final int KEYS = 4000;
 
   private static int key(TestTree.Staging s, int number) {
-    // Far apart, so that threads meet in all leaves; long enough for some inner nodes.
+    // Spread out, so that threads meet in all leaves; long enough for some inner nodes.
     byte[] key = new byte[200];
     Mem.putIntBE(s.key, 0, number * 0x9E3779B1);
     for (int i = 4; i < key.length; i++) {
@@ -198,7 +199,7 @@ class SwizzleModelTest {
       Swizzles.check(t.pool);
       t.verify();
       assertTrue(Swizzles.unswizzled(t.pool) > 10_000, "left: " + Swizzles.unswizzled(t.pool));
-      assertTrue(Swizzles.stayed(t.pool) > 0, "none stayed");
+      assertTrue(Swizzles.stayed(t.pool) > 0, "no permanent key was written");
     }
   }
 
@@ -231,7 +232,7 @@ class SwizzleModelTest {
     }
   }
 
-  /** A value begins with its key; one in 64 stays once it was written. */
+  /** A value begins with its key; one key in 64 is permanent once written. */
   private static void read(TestTree t, TestTree.Staging s, AtomicBoolean stop) {
     Position p = new Position();
     Random random = new Random();
@@ -250,7 +251,7 @@ class SwizzleModelTest {
         assertEquals(len + i % 300, length, "value of key " + i);
         assertTrue(Mem.equal(s.out, 0, len, s.key, 0, len), "value of another key");
       }
-      assertTrue(found || i % 64 > 1 || !seen[i], "key " + i + " is gone");
+      assertTrue(found || i % 64 > 1 || !seen[i], "key " + i + " is missing");
       seen[i] |= found;
     }
   }

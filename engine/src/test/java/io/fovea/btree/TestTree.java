@@ -29,7 +29,7 @@ final class TestTree implements AutoCloseable {
   static final Comparator<byte[]> ORDER = Arrays::compareUnsigned;
   static final int TREE_ID = 7;
 
-  /** So few hashes that most locations belong to other keys. */
+  /** Few enough hashes that most locations belong to other keys. */
   private static final long FEW = 0xE000_0000_0000_0007L;
 
   final BlockDevice device;
@@ -40,15 +40,15 @@ final class TestTree implements AutoCloseable {
   final Staging staging;
   private final KeyLocationCache places;
 
-  /** Whether lookups are repeated by key location. */
-  private boolean remembered;
+  /** Whether lookups are repeated through cached key locations. */
+  private boolean cachingLocations;
 
-  private PlaceReader reader = KeyLocationCache::find;
+  private LocationReader reader = KeyLocationCache::find;
   private long numbers = FEW;
 
-  /** {@link KeyLocationCache#find}, or a replacement. */
+  /** {@link KeyLocationCache#find} or a replacement. */
   @FunctionalInterface
-  interface PlaceReader {
+  interface LocationReader {
     boolean find(
         KeyLocationCache places,
         BTree tree,
@@ -130,7 +130,7 @@ final class TestTree implements AutoCloseable {
         tree.upsert(staging.key, 0, len, staging.value, 0, vLen, position, LogSession.NONE),
         "upsert");
     assertUndisturbed(() -> tree.valid(position), "the position is that of the change");
-    if (remembered) {
+    if (cachingLocations) {
       places.cache(tree, number(len), position);
     }
     model.put(key, value);
@@ -187,7 +187,7 @@ final class TestTree implements AutoCloseable {
   }
 
   /**
-   * Asserts a condition that only the pool may make false: permanently by eviction, or briefly by
+   * Asserts a condition that only the pool may falsify: permanently by eviction, or briefly by
    * latching a frame for a check.
    */
   private void assertUndisturbed(BooleanSupplier condition, String what) {
@@ -205,27 +205,28 @@ final class TestTree implements AutoCloseable {
 
   void checkGet(byte[] key) {
     assertArrayEquals(model.get(key), get(key), () -> hex(key));
-    if (remembered) {
-      checkPlace(key);
+    if (cachingLocations) {
+      checkLocation(key);
     }
   }
 
-  TestTree remembered() {
-    remembered = true;
+  TestTree cachingLocations() {
+    cachingLocations = true;
     return this;
   }
 
   /**
-   * Also uses key locations, by another reader; {@code few} makes most of them those of other keys.
+   * Also uses key locations, through another reader; {@code few} makes most of them belong to other
+   * keys.
    */
-  TestTree remembered(PlaceReader other, boolean few) {
+  TestTree cachingLocations(LocationReader other, boolean few) {
     reader = other;
     numbers = few ? FEW : -1;
-    return remembered();
+    return cachingLocations();
   }
 
-  /** By the location of the key, or of a key with the same hash. */
-  private void checkPlace(byte[] key) {
+  /** Looks up by the cached location of the key, or of another key with the same hash. */
+  private void checkLocation(byte[] key) {
     int len = staging.key(key);
     boolean right = reader.find(places, tree, number(len), staging.key, 0, len, position, 100);
     assertArrayEquals(model.get(key), read(key), () -> hex(key));
@@ -314,10 +315,10 @@ final class TestTree implements AutoCloseable {
     checkScan(null, true, true);
   }
 
-  /** Frees what a failed read has left. */
+  /** Frees what a failed read has left behind. */
   void freeStrays() {
     tree.freeUnfreedPages(LogSession.NONE);
-    assertFalse(tree.hasUnfreedPages(), "nothing fails now");
+    assertFalse(tree.hasUnfreedPages(), "no failures are injected now");
   }
 
   TreeVerifier.Report verify() {

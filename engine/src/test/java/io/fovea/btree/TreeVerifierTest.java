@@ -21,7 +21,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Damages pages in place, one rule at a time: the verifier must report it. */
+/** Damages pages in place, one rule at a time; the verifier must report each. */
 @Tag("slow")
 class TreeVerifierTest {
   private TestTree t;
@@ -232,7 +232,7 @@ class TreeVerifierTest {
           }
         }
       } catch (FoveaException expected) {
-        // A typed error is fine.
+        // A typed error is acceptable.
       } catch (RuntimeException e) {
         throw Sample.failed("byte " + at + " of page " + pid, e);
       }
@@ -244,11 +244,11 @@ class TreeVerifierTest {
   }
 
   /**
-   * Structure changes find in a node what the verifier finds, instead of making sound nodes with
-   * keys that were never written.
+   * Structure changes detect in a node what the verifier detects, instead of making sound nodes
+   * with keys that were never written.
    */
   @Test
-  void structureChangesCheckLikeTheVerifier() {
+  void structureChangesMakeTheVerifiersChecks() {
     Random random = new Random(11 + Sample.seed());
     int found = 0;
     int rounds = Sample.rounds(800, 3000);
@@ -344,7 +344,8 @@ class TreeVerifierTest {
         }
         for (int frame = 0; frame < small.pool.frames(); frame++) {
           if (small.pool.pid(frame) != 0) {
-            assertTrue(small.pool.tryExclusive(frame, small.pool.pid(frame)), "a latch is kept");
+            assertTrue(
+                small.pool.tryExclusive(frame, small.pool.pid(frame)), "a latch is still held");
             small.pool.releaseExclusiveUnchanged(frame);
           }
         }

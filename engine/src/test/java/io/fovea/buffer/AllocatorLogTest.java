@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The allocator's log records are its changes, in their order. */
+/** The allocator logs all its changes in order. */
 @Tag("slow")
 @Timeout(120)
 class AllocatorLogTest {
@@ -43,10 +43,10 @@ class AllocatorLogTest {
 
     void apply(AllocatorRecord record) {
       if (record.pageType() == PageHeader.FREE) {
-        assertEquals(top(), record.next(), "the link of a freed page");
+        assertEquals(top(), record.next(), "the link stored in a freed page");
         stack.add(record.pid());
       } else if (record.pid() < state.highWater()) {
-        assertEquals(top(), record.pid(), "pages leave from the top");
+        assertEquals(top(), record.pid(), "pages are taken from the top");
         stack.removeLast();
       } else {
         assertTrue(stack.isEmpty());
@@ -89,11 +89,11 @@ class AllocatorLogTest {
   }
 
   /**
-   * Threads allocate and free pages while snapshots are taken: each snapshot is the state of the
-   * log at its position.
+   * Threads allocate and free pages while snapshots of the allocator are taken: each snapshot
+   * matches the log at its position.
    */
   @Test
-  void theOrderOfTheLogIsThatOfTheStack() throws Exception {
+  void logOrderMatchesStackOrder() throws Exception {
     int[] changes = new int[2];
     // Whether the end of the file is free while thread 1 runs depends on scheduling.
     for (int round = 0; round < ROUNDS_MAX && (changes[0] == 0 || changes[1] == 0); round++) {
@@ -165,15 +165,15 @@ class AllocatorLogTest {
     }
   }
 
-  /** The data file loses what was not synced; the log restores it. */
+  /** The data file loses everything unsynced; the log restores it. */
   @Test
-  void theLogMakesUpForTheFile() {
+  void logRestoresTheFile() {
     for (long seed = 0; seed < 60; seed++) {
-      makesUp(seed);
+      restoresFile(seed);
     }
   }
 
-  private static void makesUp(long seed) {
+  private static void restoresFile(long seed) {
     SimDisk disk = new SimDisk(seed);
     SimDisk logDisk = new SimDisk(seed);
     Random random = new Random(seed);
@@ -299,9 +299,9 @@ class AllocatorLogTest {
     Pools.check(pool);
   }
 
-  /** A reused page has no LSN below its earlier ones. */
+  /** A reused page never gets an LSN below an earlier one. */
   @Test
-  void theLsnOfAPageNeverGoesBack() {
+  void pageLsnNeverDecreases() {
     Log log = PoolLogs.create(new MemoryDevice());
     BufferPool pool = PoolLogs.open(new MemoryDevice(), log);
     LogSession session = log.session();
@@ -319,9 +319,9 @@ class AllocatorLogTest {
     log.close();
   }
 
-  /** A caller that has granted too little gets an exception, and nothing has changed. */
+  /** A caller that has reserved too little gets an exception, and nothing has changed. */
   @Test
-  void withoutAGrantNothingChanges() {
+  void withoutReservationNothingChanges() {
     Log log = PoolLogs.create(new MemoryDevice());
     BufferPool pool = PoolLogs.open(new MemoryDevice(), log);
     LogSession session = log.session();
@@ -353,8 +353,8 @@ class AllocatorLogTest {
     assertTrue(device.size() >= 1000 * 4096);
     assertEquals(1000, Pools.page(pool));
     pool.recovery().recover(new AllocatorState(500, 0, 0), 0);
-    assertEquals(500, pool.allocatorState().highWater(), "pages cut off are not there");
-    assertEquals(1001, pool.pidLimit(), "references to it may have been read before");
+    assertEquals(500, pool.allocatorState().highWater(), "truncated pages do not exist");
+    assertEquals(1001, pool.pidLimit(), "readers may hold old references to it");
     for (AllocatorState wrong :
         new AllocatorState[] {
           new AllocatorState(2, 0, 0),
@@ -400,7 +400,7 @@ class AllocatorLogTest {
           // Detected.
         }
       }
-      assertTrue(whole > 10, "several are records: " + whole);
+      assertTrue(whole > 10, "several parse as records: " + whole);
     }
   }
 }

@@ -47,7 +47,9 @@ class BackgroundWriterTest {
     return pids;
   }
 
-  /** Threads that change pages of a file six times the pool never write one themselves. */
+  /**
+   * Threads that change pages of a file six times the size of the pool never write one themselves.
+   */
   @ParameterizedTest
   @EnumSource(Replacement.class)
   void onlyTheWriterWrites(Replacement kind) throws Exception {
@@ -77,20 +79,21 @@ class BackgroundWriterTest {
     Pools.check(pool);
     writers.clear();
     pool.flushAll();
-    assertEquals(Set.of(Thread.currentThread().getName()), writers, "a flush does it itself");
+    assertEquals(
+        Set.of(Thread.currentThread().getName()), writers, "a flush writes its pages itself");
     pool.close();
     assertEquals(0, device.overlaps.get());
   }
 
   /**
-   * Once there are too few free frames the writer empties many more than are wanted: misses take
-   * them one by one, and do not wake it for each.
+   * Once there are too few free frames the writer frees many more than requested, so that misses do
+   * not wake it for each frame.
    */
   @ParameterizedTest
   @EnumSource(
       value = Translation.class,
       names = {"LATCHED", "VIRTUAL"})
-  void manyFramesAreEmptiedAtATime(Translation kind) {
+  void framesAreFreedInBatches(Translation kind) {
     PoolConfig config = PoolConfig.ofFrames(4096, 2048, kind);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     List<Long> pids = new ArrayList<>();
@@ -99,7 +102,7 @@ class BackgroundWriterTest {
     }
     pool.flushAll();
     int[] next = new int[1];
-    // Eight are wanted.
+    // Eight are requested.
     Pools.await(
         "many are free",
         () -> {
@@ -112,7 +115,7 @@ class BackgroundWriterTest {
 
   /** A stalled device makes threads wait for frames; these waits are counted and timed. */
   @Test
-  void backPressureHasAMetric() throws Exception {
+  void backPressureIsMeasured() throws Exception {
     CountDownLatch goOn = new CountDownLatch(1);
     BufferPool pool = open(Replacement.SECOND_CHANCE);
     device.beforeWrite =
@@ -135,8 +138,8 @@ class BackgroundWriterTest {
   }
 
   /**
-   * Sixteen threads, most of which wait for frames while a batch is written: each page has its last
-   * contents, whichever thread got which frame.
+   * Sixteen threads, most of which wait for frames while a batch is written: each page keeps its
+   * latest contents, whichever thread got which frame.
    */
   @ParameterizedTest
   @EnumSource(Replacement.class)
@@ -206,7 +209,7 @@ class BackgroundWriterTest {
     final List<Long> pids = pages(pool); // six times the size of the pool
     assertTrue(failed.get(), "nothing failed");
     long pid = offset.get() / 4096;
-    assertEquals(pid, pool.pid(latched.get()), "its page has left a latched frame");
+    assertEquals(pid, pool.pid(latched.get()), "its page was evicted from a latched frame");
     assertEquals(pid, Mem.getLong(pool.pages(), pool.base(latched.get()) + Pools.WORD));
     pool.releaseExclusiveUnchanged(latched.get());
     pool.flushAll();
@@ -219,16 +222,18 @@ class BackgroundWriterTest {
     assertEquals(0, device.overlaps.get());
   }
 
-  /** A page that was cleaned ahead is still there: using it reads nothing, and keeps it. */
+  /**
+   * A page that was cleaned ahead of need is still resident: using it reads nothing, and keeps it.
+   */
   @ParameterizedTest
   @EnumSource(Replacement.class)
-  void pagesAreCleanedAheadAndStay(Replacement kind) {
+  void pagesCleanedAheadStayResident(Replacement kind) {
     BufferPool pool = open(kind);
     pages(pool);
     Frames frames = pool.frames;
     pool.writeBack.begin();
     try {
-      // All candidates may have been used since; more pages bring others.
+      // All candidates may have been used since; more pages produce new ones.
       for (int i = 0; i < PAGES && candidate(frames) < 0; i++) {
         pool.writeBack.end();
         try {
@@ -262,7 +267,7 @@ class BackgroundWriterTest {
     return frame;
   }
 
-  /** While the data fits nothing is written, however often it changes. */
+  /** As long as the data fits, nothing is written, however often it changes. */
   @Test
   void nothingIsWrittenAheadOfNeed() {
     BufferPool pool = open(Replacement.SAMPLING);

@@ -55,7 +55,7 @@ class BufferPoolTest {
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void aPageIsReadOnceHoweverManyWantIt(Translation kind) throws Exception {
+  void concurrentMissesReadAPageOnce(Translation kind) throws Exception {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
     long[] pids = pages(pool, 200);
     Pools.evict(pool, pids[7], pids);
@@ -87,7 +87,7 @@ class BufferPoolTest {
           };
       threads.add(i < 4 ? Thread.ofPlatform().start(body) : Thread.ofVirtual().start(body));
     }
-    Pools.await("all threads work on it", () -> ways.get() == 6);
+    Pools.await("all threads access the page", () -> ways.get() == 6);
     Pools.await("one reads", () -> device.readsAt.containsKey(pids[7] * 4096));
     go.countDown();
     for (Thread thread : threads) {
@@ -118,7 +118,7 @@ class BufferPoolTest {
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void aFailedReadIsThrownAndForgotten(Translation kind) {
+  void failedReadIsThrownAndNotCached(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
     long[] pids = pages(pool, 200);
     Pools.evict(pool, pids[0], pids);
@@ -206,12 +206,12 @@ class BufferPoolTest {
       assertEquals(pid, e.pid());
       assertEquals(pid * 4096, e.fileOffset());
     }
-    assertEquals(pids[2], Pools.word(again, pids[2]), "the others are as they were");
+    assertEquals(pids[2], Pools.word(again, pids[2]), "the other pages are unchanged");
     again.close();
   }
 
   @Test
-  void pagesThatNeverWereAreRefused() {
+  void pagesNeverAllocatedAreRejected() {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
     for (long bad : new long[] {0, -1, pid + 1, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 48}) {
@@ -230,7 +230,8 @@ class BufferPoolTest {
   // ---------------------------------------------------------------------------- latches by page id
 
   /**
-   * A page below the mark that is not yet in a frame counts as arriving, and readers wait for it.
+   * A page below the high-water mark that is not yet in a frame counts as being loaded, and readers
+   * wait for it.
    */
   @Test
   void aPageBeingAllocatedIsAwaited() throws Exception {
@@ -238,9 +239,9 @@ class BufferPoolTest {
     long pid = pool.allocator.highWater();
     Translator translator = pool.frames.translator;
     int bucket = translator.bucket(pid);
-    translator.lock(bucket); // it can't be entered
+    translator.lock(bucket); // the page cannot be entered yet
     Thread giving = Thread.ofPlatform().start(() -> Pools.page(pool));
-    Pools.await("the mark", () -> pool.allocator.highWater() == pid + 1);
+    Pools.await("the high-water mark", () -> pool.allocator.highWater() == pid + 1);
     assertEquals(1, pool.allocator.entering.get());
     Thread asking = Thread.ofPlatform().start(() -> pool.checkpoint().space().awaitEntered());
     Pools.await(
@@ -257,7 +258,7 @@ class BufferPoolTest {
     pool.close();
   }
 
-  /** The one batch of a pool can be used by other threads after it has ended. */
+  /** The pool's only batch can be used by other threads once it has ended. */
   @Test
   void aBatchThatHasEndedIsNotUsed() {
     BufferPool pool = Pools.open(device);
@@ -282,7 +283,7 @@ class BufferPoolTest {
     assertEquals(BufferPool.RESTART, pool.optimistic(frame, pid + 1));
     assertFalse(pool.tryExclusive(frame, pid + 1));
     assertFalse(pool.tryShared(frame, pid + 1));
-    assertTrue(pool.validate(frame, version), "a failed attempt changes nothing");
+    assertTrue(pool.validate(frame, version), "a failed attempt has no effect");
     assertTrue(pool.tryShared(frame, pid));
     assertFalse(pool.tryExclusive(frame, pid));
     pool.releaseShared(frame);
@@ -302,7 +303,7 @@ class BufferPoolTest {
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void densePagesAreAtHome(Translation kind) {
+  void densePagesAreInTheirPreferredFrames(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
     // The writer keeps an eighth available at this rate of allocation (WriterPace).
     long[] pids = pages(pool, Pools.FRAMES * 3 / 4);
@@ -341,7 +342,7 @@ class BufferPoolTest {
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void freedPagesComeBackAlsoAfterReopening(Translation kind) {
+  void freedPagesAreReusedEvenAfterReopening(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
     long[] pids = pages(pool, 300);
     Set<Long> freed = new HashSet<>();
@@ -359,18 +360,18 @@ class BufferPoolTest {
     again.recovery().freePages(pid -> assertTrue(listed.add(pid)));
     assertEquals(freed, listed);
     for (int i = 0; i < 150; i++) {
-      assertTrue(freed.remove(Pools.page(again)), "each freed page comes once");
+      assertTrue(freed.remove(Pools.page(again)), "each freed page is reused once");
     }
     assertEquals(303, Pools.page(again), "then the file grows");
     for (int i = 1; i < 300; i += 2) {
-      assertEquals(pids[i], Pools.word(again, pids[i]), "the others are untouched");
+      assertEquals(pids[i], Pools.word(again, pids[i]), "the other pages are unchanged");
     }
     assertEquals(new AllocatorState(304, 0, 0), again.allocatorState());
     again.close();
   }
 
   @Test
-  void freeingTwiceIsNoticed() {
+  void doubleFreeIsDetected() {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
     pool.free(pool.fixExclusive(pid), LogSession.NONE);
@@ -415,7 +416,7 @@ class BufferPoolTest {
     assertThrows(StorageFullException.class, () -> Pools.page(pool));
     assertEquals(state, pool.allocatorState());
     for (long pid : pids) {
-      assertEquals(pid, Pools.word(pool, pid), "reads go on");
+      assertEquals(pid, Pools.word(pool, pid), "reads continue");
     }
     pool.free(pool.fixExclusive(pids.get(5)), LogSession.NONE);
     assertEquals(pids.get(5), Pools.page(pool), "freed frames can be taken");
@@ -425,7 +426,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void nonsenseAtOpeningIsRefused() {
+  void invalidStateIsRejectedOnOpen() {
     BufferPool pool = Pools.open(device);
     pages(pool, 10);
     pool.close();
@@ -464,7 +465,7 @@ class BufferPoolTest {
   // ------------------------------------------------------------------------------------ eviction
 
   @Test
-  void aPoolWithoutFramesSaysSo() {
+  void exhaustedPoolThrows() {
     BufferPool pool = Pools.open(device);
     long[] pids = pages(pool, 70);
     List<Integer> held = new ArrayList<>();
@@ -490,18 +491,18 @@ class BufferPoolTest {
     List<Long> more = new ArrayList<>();
     PoolExhaustedException exhausted = null;
     for (int i = 0; exhausted == null; i++) {
-      // Pages that the writer has written can leave; a new one cannot.
-      assertTrue(i <= Pools.FRAMES, "this must end");
+      // Pages that the writer has written can be evicted; a new one cannot.
+      assertTrue(i <= Pools.FRAMES, "this loop must end");
       try {
         more.add(Pools.page(pool));
       } catch (PoolExhaustedException e) {
         exhausted = e;
       }
     }
-    assertTrue(exhausted.getCause() instanceof StorageException, "it says why");
+    assertTrue(exhausted.getCause() instanceof StorageException, "the exception names the cause");
     assertTrue(pool.stats().writeFailures() > 0);
     for (long pid : pids) {
-      // A page that was written in time may have left, and finds no frame now.
+      // A page that was written in time may have been evicted, and now finds no frame.
       if (pool.resident(pid) >= 0) {
         assertEquals(pid, optimisticWord(pool, pid), "nothing is lost");
       }
@@ -544,7 +545,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void neighboursAreOneTransfer() {
+  void adjacentPagesAreOneTransfer() {
     BufferPool pool = Pools.open(device);
     pages(pool, 32);
     pool.flushAll();
@@ -558,7 +559,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void noPageLeavesBeforeItsLog() {
+  void noPageIsWrittenBeforeItsLog() {
     java.util.concurrent.atomic.AtomicLong durable = new java.util.concurrent.atomic.AtomicLong(10);
     BufferPool pool =
         new BufferPool(
@@ -577,7 +578,7 @@ class BufferPoolTest {
     assertEquals(7, pool.checkpoint().minRecLsn());
     long[] pids = pages(pool, 200);
     assertThrows(InvalidUseException.class, pool::flushAll);
-    assertEquals(pid, pool.pid(Pools.where(pool, pid)), "it stays");
+    assertEquals(pid, pool.pid(Pools.where(pool, pid)), "it stays resident");
     durable.set(11);
     pool.flushAll();
     assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn());
@@ -586,7 +587,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void aPageThatIsBeingWrittenNeitherLeavesNorIsWrittenTwice() throws Exception {
+  void pageBeingWrittenIsNeitherEvictedNorWrittenTwice() throws Exception {
     BufferPool pool = Pools.open(device);
     long[] pids = pages(pool, 200);
     pool.flushAll();
@@ -609,7 +610,7 @@ class BufferPoolTest {
     for (int i = 1; i < 200; i++) {
       assertEquals(pids[i], Pools.word(pool, pids[i]));
     }
-    assertEquals(pids[0], pool.pid(Pools.where(pool, pids[0])), "it stays");
+    assertEquals(pids[0], pool.pid(Pools.where(pool, pids[0])), "it stays resident");
     go.countDown();
     flush.join();
     Pools.evict(pool, pids[0], pids);
@@ -618,17 +619,17 @@ class BufferPoolTest {
     pool.close();
   }
 
-  // --------------------------------------------------------------------------------------- the end
+  // --------------------------------------------------------------------------------------- close
 
   @Test
-  void lateAccessesCrashNothing() {
+  void accessAfterCloseDoesNotCrash() {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
     int frame = pool.predict(pid);
     long version = pool.optimistic(frame, pid);
     pool.close();
     pool.close();
-    assertTrue(version > 0, "the version of a page is never that of released memory");
+    assertTrue(version > 0, "released memory never has the version of a page");
     Mem.getLong(pool.pages(), pool.base(frame));
     assertThrows(DatabaseClosedException.class, () -> pool.findSlow(pid));
     assertThrows(DatabaseClosedException.class, () -> pool.fixShared(pid));
@@ -644,7 +645,7 @@ class BufferPoolTest {
 
   @ParameterizedTest
   @EnumSource(Pretouch.class)
-  void pretouchHarmsNothing(Pretouch when) {
+  void pretouchIsHarmless(Pretouch when) {
     PoolConfig config = Records.with(PoolConfig.of(4096, 8 << 20), "pretouch", when);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     long[] pids = pages(pool, 500);
@@ -656,7 +657,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void interruptsAreKept() throws Exception {
+  void interruptsArePreserved() throws Exception {
     BufferPool pool = Pools.open(device);
     long[] pids = pages(pool, 200);
     AtomicReference<Throwable> failure = new AtomicReference<>();

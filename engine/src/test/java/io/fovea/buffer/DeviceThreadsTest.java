@@ -17,8 +17,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A pool on a device whose threads can't be started: group reads arrive, writes are done, and all
- * closes return.
+ * A pool on a device whose threads cannot be started: group reads complete, writes succeed, and
+ * every close returns.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DeviceThreadsTest {
@@ -30,7 +30,7 @@ class DeviceThreadsTest {
     return AllocatorState.FIRST_PID + i;
   }
 
-  /** The device begins with the threads that start before the one that fails. */
+  /** The number of threads that start before the one that fails. */
   @ParameterizedTest
   @CsvSource({
     "1, false",
@@ -42,7 +42,7 @@ class DeviceThreadsTest {
     "3, true",
     "4, true"
   })
-  void aPoolGoesOn(int first, boolean onlyThis) {
+  void poolKeepsWorking(int first, boolean onlyThis) {
     String name = "threads-" + first + onlyThis;
     PoolConfig config = PoolConfig.ofFrames(4096, 256, Translation.PREDICTIVE);
     try (ThreadStarts starts =
@@ -88,7 +88,7 @@ class DeviceThreadsTest {
     }
   }
 
-  /** Reads pages through the window of reads. */
+  /** Reads pages through the read window. */
   private static void read(BufferPool pool) {
     PageReads reads = new PageReads();
     int next = 40;

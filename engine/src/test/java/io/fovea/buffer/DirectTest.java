@@ -20,7 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** All pages are in memory before the first descent, and none leaves. */
+/** All pages are in memory before the first descent, and none is ever evicted. */
 class DirectTest {
   private static final int PAGE = 4096;
 
@@ -45,7 +45,7 @@ class DirectTest {
   }
 
   @Test
-  void everythingIsThereWhenItIsAwake() {
+  void everythingIsResidentAfterThePreload() {
     BufferPool first = open(400, AllocatorState.EMPTY);
     List<Long> pids = fill(first, 300);
     first.free(first.fixExclusive(pids.get(7)), LogSession.NONE);
@@ -74,10 +74,10 @@ class DirectTest {
   }
 
   /**
-   * After the preload a reference is not checked: the frame has the page whatever its header says.
+   * After the preload a reference is not checked: the frame is trusted whatever its header says.
    */
   @Test
-  void aChildIsNotAskedWhoItIs() {
+  void childReferencesAreNotChecked() {
     BufferPool pool = open(100, AllocatorState.EMPTY);
     fill(pool, 4);
     pool.awaken();
@@ -90,9 +90,9 @@ class DirectTest {
     pool.close();
   }
 
-  /** D2: the page is another one, and readers with its old version notice. */
+  /** D2: the frame has another page, and readers with the old version restart. */
   @Test
-  void aPageThatIsUsedAgainMovesItsVersion() {
+  void reusedPageAdvancesItsVersion() {
     BufferPool pool = open(100, AllocatorState.EMPTY);
     List<Long> pids = fill(pool, 4);
     pool.awaken();
@@ -109,7 +109,7 @@ class DirectTest {
   }
 
   @Test
-  void nothingLeaves() {
+  void nothingIsEvicted() {
     BufferPool pool = open(200, AllocatorState.EMPTY);
     List<Long> pids = fill(pool, 100);
     pool.flushAll();
@@ -124,7 +124,7 @@ class DirectTest {
   }
 
   @Test
-  void aDamagedPageIsReportedByTheOpening() {
+  void damagedPageIsReportedOnOpen() {
     BufferPool first = open(200, AllocatorState.EMPTY);
     List<Long> pids = fill(first, 100);
     AllocatorState state = first.allocatorState();
@@ -140,7 +140,7 @@ class DirectTest {
   }
 
   @Test
-  void theFileGrowsToTheBufferAndNoFurther() {
+  void fileGrowsToTheBufferSizeAndNoFurther() {
     BufferPool pool = open(128, AllocatorState.EMPTY);
     assertEquals(128, pool.frames(), 8);
     fill(pool, pool.frames() - 3);
@@ -162,7 +162,7 @@ class DirectTest {
     other.close();
   }
 
-  /** All writers work without evictions: dirty pages stay until a flush. */
+  /** Writers do all their work without evictions: dirty pages stay until a flush. */
   @Test
   void onlyAFlushWrites() {
     BufferPool pool = open(128, AllocatorState.EMPTY);

@@ -31,7 +31,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** With the area every page is old or new after a crash anywhere; without it pages are torn. */
+/**
+ * With the double-write area every page is old or new after a crash at any point; without it pages
+ * are torn.
+ */
 @Timeout(120)
 class DoubleWriteTest {
   private static final String DATA = "data";
@@ -65,7 +68,7 @@ class DoubleWriteTest {
           area ? new DoubleWrite(disk.device(AREA), PAGE, 1) : null);
     }
 
-    /** Creates the file, whose pages are all there, durably. */
+    /** Creates the file with all its pages, durably. */
     BufferPool begin() {
       BufferPool pool = open(AllocatorState.EMPTY);
       for (int i = 0; i < PAGES; i++) {
@@ -77,7 +80,7 @@ class DoubleWriteTest {
       return pool;
     }
 
-    /** Changes some pages and writes them, without asking for a sync. */
+    /** Changes some pages and writes them without requesting a sync. */
     void round(BufferPool pool) {
       version++;
       for (long pid = 3; pid < 3 + PAGES; pid++) {
@@ -111,7 +114,7 @@ class DoubleWriteTest {
     return DoubleWrite.restore(disk.device(AREA), disk.device(DATA), PAGE);
   }
 
-  /** What is wrong with a page, or null if it is one of the versions that may be there. */
+  /** Returns what is wrong with a page, or null if it has one of the allowed versions. */
   private static @Nullable String wrong(SimDisk after, Workload work, long pid) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment page = arena.allocate(PAGE, PAGE);
@@ -121,7 +124,7 @@ class DoubleWriteTest {
       }
       long found = Mem.getLong(page, PageHeader.BYTES);
       long least = work.data.synced.getOrDefault(pid, 0L);
-      // Not the newest that was written in place: a good copy may be newer.
+      // Not necessarily the newest version written in place: a good copy may be newer.
       long most = work.version;
       return found >= least && found <= most
           ? null
@@ -140,7 +143,8 @@ class DoubleWriteTest {
   }
 
   /**
-   * Runs a workload with a crash before each operation; returns a fault found after one, or null.
+   * Runs a workload with a crash before each operation; returns the first fault found after one, or
+   * null.
    */
   private static @Nullable String crashEverywhere(long seed, boolean area, long failingWrite) {
     Workload work = new Workload(seed, area);
@@ -190,7 +194,7 @@ class DoubleWriteTest {
 
   @Tag("slow")
   @Test
-  void alsoWhereAWriteFails() {
+  void everyPageIsOldOrNewAfterFailedWrites() {
     for (long write = 1; write < 40; write++) {
       assertEquals(null, crashEverywhere(1000 + write, true, write), "write " + write + " fails");
     }
@@ -203,7 +207,7 @@ class DoubleWriteTest {
       String wrong = crashEverywhere(seed, false, 0);
       torn = wrong != null && wrong.contains("torn");
     }
-    assertTrue(torn, "the test above shows nothing");
+    assertTrue(torn, "otherwise the test above proves nothing");
   }
 
   /** Each operation of the workload fails in turn: no page is lost, and exceptions are typed. */
@@ -240,19 +244,19 @@ class DoubleWriteTest {
     }
   }
 
-  /** The copy that protects a page that could not be written stays until the page is written. */
+  /** The copy that protects a page whose write failed stays until the page is written. */
   @Test
-  void aPageThatCouldNotBeWrittenIsWrittenFirst() {
+  void failedPageWriteIsRetriedFirst() {
     Workload work = new Workload(7, true);
     BufferPool pool = work.begin();
-    // The first write of a round is that to the area; the second is in place.
+    // The first write of a round goes to the area, the second in place.
     work.disk.fail(new SimFault(IoOp.WRITE, 2, true, SimFault.Effect.ERROR, 5));
     work.round(pool);
     assertTrue(pool.writeBack.failure() instanceof StorageException);
     long transfers = work.disk.operations();
     work.round(pool);
     assertTrue(pool.writeBack.failure() instanceof StorageException);
-    assertTrue(work.disk.operations() > transfers, "it was tried again");
+    assertTrue(work.disk.operations() > transfers, "the write was retried");
     SimDisk after = work.disk.crash(SimCrash.RANDOM);
     restore(after);
     assertEquals(null, wrong(after, work));
@@ -287,7 +291,7 @@ class DoubleWriteTest {
               log,
               new DoubleWrite(disk.device(AREA), PAGE, 1));
       Pools.page(pool);
-      // Of the two syncs of a flush the first is that of the area.
+      // Of the two syncs of a flush the first covers the area.
       disk.fail(SimFault.once(file.equals(AREA) ? 1 : 2).of(IoOp.SYNC));
       assertThrows(StorageException.class, pool::flushAll);
       assertTrue(told.get() instanceof StorageException);
@@ -301,8 +305,8 @@ class DoubleWriteTest {
   }
 
   /**
-   * Pages are whole in the system's memory, and a failed sync has left them torn on the device: the
-   * next opening voids their copies, so it has to write them again.
+   * Pages are whole in the page cache, but a failed sync has left them torn on the device. The next
+   * opening voids their copies, so it must write the pages again.
    */
   @Test
   void pagesOfAFailedSyncAreWrittenAgain() {
@@ -323,12 +327,12 @@ class DoubleWriteTest {
   }
 
   @Test
-  void aCopyOfLongAgoIsNoCopyOfNow() {
+  void outdatedCopiesAreIgnored() {
     Workload work = new Workload(11, true);
     BufferPool pool = work.begin();
     work.round(pool);
     pool.close();
-    // Opened again: earlier copies are void, whatever number the next batch has.
+    // Reopened: earlier copies are void, whatever number the next batch has.
     new DoubleWrite(work.disk.device(AREA), PAGE, 1);
     work.disk.flip(DATA, 5 * PAGE + 700, 3);
     DoubleWrite.Restored restored = restore(work.disk);
@@ -336,7 +340,7 @@ class DoubleWriteTest {
   }
 
   @Test
-  void restoresByBatchNumberAndTakesTheOlderCopyWhereTheNewerIsTorn() {
+  void restoresNewestCopyOrAnOlderOneIfItIsTorn() {
     Workload work = new Workload(12, true);
     BufferPool pool = work.begin();
     long batch = -1;
@@ -357,7 +361,7 @@ class DoubleWriteTest {
     second.flip(AREA, area + 4096 + 900, 1);
     assertEquals(new DoubleWrite.Restored(2, 1, batch + 1), restore(second));
     assertEquals(100, word(second, 5));
-    assertEquals(0, restore(second).pagesRestored(), "a second time there is nothing to do");
+    assertEquals(0, restore(second).pagesRestored(), "a second restore has nothing to do");
   }
 
   private static long word(SimDisk disk, long pid) {
@@ -369,7 +373,9 @@ class DoubleWriteTest {
     }
   }
 
-  /** Any bytes in the area: restore ends, changes no whole page, and throws typed exceptions. */
+  /**
+   * Any bytes in the area: restore terminates, changes no whole page, and throws typed exceptions.
+   */
   @Test
   void anythingMayBeInTheArea() {
     SplittableRandom random = new SplittableRandom(21);
@@ -387,7 +393,7 @@ class DoubleWriteTest {
       restore(disk);
       assertEquals(null, wrong(disk, work));
     }
-    // With a right checksum the numbers may still be wrong.
+    // Even with a valid checksum the numbers may be wrong.
     for (long pid : new long[] {-1, 0, 1L << 40, Long.MAX_VALUE, Long.MIN_VALUE, 3 + PAGES}) {
       SimDisk disk = work.disk.copy();
       forge(disk, 1, 5, PAGE, pid);
@@ -409,7 +415,7 @@ class DoubleWriteTest {
     assertThrows(CorruptionException.class, () -> restore(disk));
   }
 
-  /** A header with a right checksum in area 1. */
+  /** Writes a header with a valid checksum to area 1. */
   private static void forge(SimDisk disk, int count, long batch, int pageSize, long pid) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment header = arena.allocate(4096, 4096);
@@ -427,13 +433,13 @@ class DoubleWriteTest {
   }
 
   @Test
-  void anEmptyAreaIsFine() {
+  void emptyAreaIsAccepted() {
     SimDisk disk = new SimDisk(1);
     assertEquals(new DoubleWrite.Restored(0, 0, 1), restore(disk));
   }
 
   @Test
-  void saysWhatIsWrongAtOpening() {
+  void openingReportsWhatIsWrong() {
     SimDisk disk = new SimDisk(1);
     disk.capacity(1 << 20);
     assertThrows(StorageFullException.class, () -> new DoubleWrite(disk.device(AREA), PAGE, 1));

@@ -4,7 +4,7 @@ import java.util.Arrays;
 
 /**
  * Inspects the frames of a pool without a latch, repeatedly, and fails if a frame shows two pages,
- * or a page and none, with one version: optimistic readers rely on that rule.
+ * or a page and no page, with the same version. Optimistic readers rely on this rule.
  *
  * <p>A version never goes back, so remembering the last one of each frame is enough.
  *
@@ -26,7 +26,7 @@ public final class FrameVersions {
   }
 
   /** Inspects each frame once. */
-  public void look() {
+  public void inspect() {
     for (int frame = 0; frame < versions.length; frame++) {
       long version = Latch.optimistic(pool.frames.headers, frame);
       if (version == Latch.LATCHED) {

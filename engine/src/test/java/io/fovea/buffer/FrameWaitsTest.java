@@ -11,14 +11,14 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Waiters sleep for ten minutes here, so that a lost wake-up is noticed. */
+/** Waiters sleep for up to ten minutes here, so that a lost wake-up is noticed. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FrameWaitsTest {
   private static final long TEN_MINUTES = 600_000_000_000L;
 
   private final FrameWaits waits = new FrameWaits(TEN_MINUTES);
 
-  /** Frames become ready one by one and waiting threads take them: none is overlooked. */
+  /** Frames become ready one by one while waiting threads take them: none is missed. */
   @Test
   void noThreadSleepsWhileAFrameIsReady() throws Exception {
     int each = 2_000;
@@ -60,7 +60,7 @@ class FrameWaitsTest {
     }
   }
 
-  /** An interrupt ends no wait, and is kept. */
+  /** An interrupt does not end a wait, and its flag is preserved. */
   @Test
   void interruptedThreadsWaitToo() throws Exception {
     AtomicInteger there = new AtomicInteger();
@@ -89,8 +89,8 @@ class FrameWaitsTest {
   }
 
   /**
-   * A thread that was woken while it did not sleep keeps no permit, which would end its next park,
-   * one of the program, at once.
+   * A thread that is woken while it is not parked keeps no permit, which would make its next park
+   * return immediately.
    */
   @Test
   void noPermitIsLeft() throws Exception {
@@ -120,7 +120,7 @@ class FrameWaitsTest {
         LockSupport.parkNanos(1_000_000);
         early += System.nanoTime() - begin < 500_000 ? 1 : 0;
       }
-      // The system may end some spuriously.
+      // Some may have woken spuriously.
       assertTrue(early <= 10, early + " of 200 sleeps ended at once");
     } finally {
       stop.set(true);
@@ -128,9 +128,9 @@ class FrameWaitsTest {
     }
   }
 
-  /** A wake-up goes to a sleeping thread, not to one that was woken and has yet to try again. */
+  /** A wake-up goes to a parked thread, not to one that was woken and has yet to retry. */
   @Test
-  void aWakeUpGoesToWhoSleeps() throws Exception {
+  void wakeUpGoesToAParkedThread() throws Exception {
     FrameWaits.Waiter first = waits.enter();
     waits.wake(1);
     AtomicBoolean woken = new AtomicBoolean();
@@ -151,7 +151,7 @@ class FrameWaitsTest {
     waits.wake(1);
     second.join();
     assertTrue(woken.get());
-    waits.await(first); // at once
+    waits.await(first); // without waiting
     waits.leave(first);
   }
 }

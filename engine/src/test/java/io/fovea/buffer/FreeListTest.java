@@ -37,7 +37,8 @@ class FreeListTest {
 
   /**
    * A thread that took the head keeps it latched for as long as a split takes. Two threads want it
-   * while it is read from the device; then one has it, and keeps it until the other has a page too.
+   * while it is read from the device; then one gets it, and keeps it until the other also has a
+   * page.
    */
   @Test
   void noThreadWaitsForAPageThatAnotherHasTaken() throws Exception {
@@ -104,9 +105,9 @@ class FreeListTest {
   }
 
   /**
-   * A page id is allocated before its page is made, and a walk by page ids encounters it: the file
-   * has zeros there. They are no damage, and are not entered as a page, which would hide a page
-   * that the device has lost from later readers.
+   * A page id is allocated before its page is created, and a walk by page ids encounters it: the
+   * file has zeros there. These are not damage. Nor are they entered as a page, because that would
+   * hide a page that the device has lost from later readers.
    */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
@@ -120,7 +121,7 @@ class FreeListTest {
         .longValues(
             AllocatorState.FIRST_PID, tree -> fail("a long value of tree " + tree), () -> false);
     for (long pid = AllocatorState.FIRST_PID; pid < end; pid++) {
-      assertTrue(pool.resident(pid) < 0, "page " + pid + " was made of zeros");
+      assertTrue(pool.resident(pid) < 0, "page " + pid + " was created from zeros");
       long lost = pid;
       assertThrows(CorruptionException.class, () -> pool.fixShared(lost));
     }
@@ -128,7 +129,7 @@ class FreeListTest {
   }
 
   /**
-   * A thread reads the head of the free list, finds that another page is the head by now, and
+   * A thread reads the head of the free list, finds that another page has become the head, and
    * releases the page unchanged. The frame had another page before: a thread that has copied that
    * one must not find its version valid.
    */
@@ -152,7 +153,7 @@ class FreeListTest {
     CountDownLatch reading = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
     FrameVersions versions = new FrameVersions(pool);
-    versions.look();
+    versions.inspect();
     device.beforeRead =
         () -> {
           reading.countDown();
@@ -171,11 +172,11 @@ class FreeListTest {
     taker.join();
     assertEquals(later, got.get());
     assertTrue(pool.resident(head) >= 0, "the head is in no frame");
-    versions.look();
+    versions.inspect();
     pool.abandon();
   }
 
-  /** The same for every page that arrives in a frame, in any way, and is not changed there. */
+  /** The same for every page that enters a frame, by any path, and is not changed there. */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void aFrameThatGetsAnotherPageGetsAnotherVersion(Translation translation) {
@@ -208,27 +209,25 @@ class FreeListTest {
           pool.releaseExclusiveUnchanged(frame);
         }
       }
-      versions.look();
+      versions.inspect();
     }
     pool.abandon();
   }
 
-  /**
-   * Each translation; and whether the page id was allocated by raising the mark, or is a fixed one.
-   */
+  /** Each translation, with a page id allocated by raising the high-water mark or a fixed one. */
   static Stream<Arguments> kindsOfNewPages() {
     return Stream.of(Translation.values())
         .flatMap(t -> Stream.of(true, false).map(fixed -> Arguments.of(t, fixed)));
   }
 
   /**
-   * A page is allocated whose frame a reader with an outdated reference has: the page was cut off
-   * before. The thread that gets the page waits, with a page id that is in no list, for longer than
-   * its operation may take. It gets the page, and nothing is lost.
+   * A page is allocated while a reader with an outdated reference holds its frame, because the page
+   * was truncated before. The allocating thread, whose page id is in no list, waits past the
+   * deadline of its operation. It gets the page, and nothing is lost.
    */
   @ParameterizedTest
   @MethodSource("kindsOfNewPages")
-  void aDeadlineDoesNotComeBetweenAPageAndItsFrame(Translation translation, boolean fixed)
+  void deadlineDoesNotInterruptAnAllocation(Translation translation, boolean fixed)
       throws Exception {
     TestDevice device = new TestDevice();
     BufferPool pool = Pools.open(device, translation, AllocatorState.EMPTY);

@@ -17,7 +17,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Free pages at the end of the file are cut, and others are allocated in the order of their ids.
+ * Free pages at the end of the file are truncated, and others are allocated in the order of their
+ * ids.
  */
 @Timeout(60)
 class FreeListWalkTest {
@@ -44,7 +45,7 @@ class FreeListWalkTest {
     return pool.checkpoint().space().cut(NONE, least, Long.MAX_VALUE, () -> false);
   }
 
-  /** Each page below the mark is free or in use. */
+  /** Each page below the high-water mark is free or in use. */
   private void check() {
     Set<Long> all = new HashSet<>(used);
     pool.recovery().freePages(pid -> assertTrue(all.add(pid)));
@@ -53,7 +54,7 @@ class FreeListWalkTest {
   }
 
   @Test
-  void freePagesAtTheEndAreCut() {
+  void freePagesAtTheEndAreTruncated() {
     for (int i = 0; i < 40; i++) {
       allocate();
     }
@@ -75,7 +76,7 @@ class FreeListWalkTest {
   }
 
   @Test
-  void allOfThemMayGo() {
+  void allPagesMayBeTruncated() {
     List<Long> all = new ArrayList<>();
     for (int i = 0; i < 700; i++) {
       all.add(allocate());
@@ -84,8 +85,7 @@ class FreeListWalkTest {
     all.forEach(this::free);
     long gone = 0;
     for (int i = 0; i < 1000 && gone < 700; i++) {
-      gone +=
-          cut(1); // ends early if a page is busy, because it is being written or leaves its frame
+      gone += cut(1); // ends early if a page is busy because it is being written or evicted
     }
     assertEquals(700, gone);
     assertEquals(AllocatorState.EMPTY, pool.allocatorState());
@@ -101,7 +101,7 @@ class FreeListWalkTest {
 
   /** A thread that has read the id of a page before it was freed finds a free page. */
   @Test
-  void aPageThatIsGoneIsAFreePage() {
+  void truncatedPageCountsAsFree() {
     for (int i = 0; i < 200; i++) {
       allocate();
     }
@@ -118,7 +118,7 @@ class FreeListWalkTest {
         assertEquals(PageHeader.FREE, PageHeader.type(pool.pages(), pool.base(frame)));
         pool.releaseShared(frame);
       }
-      allocate(); // the mark is beyond the first of them
+      allocate(); // the mark is above the first of them
     }
     assertEquals(203, pool.pidLimit());
     assertThrows(CorruptionException.class, () -> pool.fixShared(203));
@@ -126,7 +126,7 @@ class FreeListWalkTest {
   }
 
   @Test
-  void keptPagesAreNotCut() {
+  void retainedPagesAreNotTruncated() {
     for (int i = 0; i < 10; i++) {
       allocate();
     }
@@ -143,7 +143,7 @@ class FreeListWalkTest {
   }
 
   @Test
-  void lowPagesComeToTheTop() {
+  void lowPagesMoveToTheTop() {
     for (int i = 0; i < 60; i++) {
       allocate();
     }
@@ -158,14 +158,14 @@ class FreeListWalkTest {
     assertEquals(0, pool.checkpoint().space().raise(NONE, 25, 256, () -> false));
     free(5);
     free(6);
-    assertEquals(2, pool.checkpoint().space().raise(NONE, 25, 256, () -> false), "all of the list");
+    assertEquals(2, pool.checkpoint().space().raise(NONE, 25, 256, () -> false), "the whole list");
     assertEquals(5, allocate());
     check();
     pool.close();
   }
 
   @Test
-  void aDurableMarkHoldsTheFile() {
+  void durableMarkLimitsTruncation() {
     for (int i = 0; i < 600; i++) {
       allocate();
     }
@@ -178,13 +178,13 @@ class FreeListWalkTest {
     assertTrue(pool.checkpoint().space().shrink(0, true));
     assertEquals(13 * 4096, device.size());
     assertFalse(
-        pool.checkpoint().space().shrink(0, false), "there is no more space than it grows by");
+        pool.checkpoint().space().shrink(0, false), "spare space is at most one growth step");
     pool.close();
   }
 
-  /** The file keeps space for reservations, whatever is cut off. */
+  /** The file keeps space for reservations, however much is truncated. */
   @Test
-  void promisesAreKept() {
+  void reservationsAreHonored() {
     TestDevice small = new TestDevice(100 * 4096);
     BufferPool full = Pools.open(small);
     LogSession log = LogSession.unlogged();

@@ -39,7 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Runs of free pages become holes, but no page in use does. */
+/** Runs of free pages become holes; pages in use never do. */
 @Tag("slow")
 class FreeRunsTest {
   private static final int PAGES = 300;
@@ -84,7 +84,7 @@ class FreeRunsTest {
     return Math.min(end, Math.min(log.minActive(), pool.checkpoint().minRecLsn()));
   }
 
-  /** Gathers all: a call ends early if pages are busy repeatedly. */
+  /** Gathers all runs: a call ends early if pages are busy repeatedly. */
   private long gather() {
     long all = 0;
     for (int none = 0; none < 3; ) {
@@ -111,7 +111,10 @@ class FreeRunsTest {
     Pools.check(pool);
   }
 
-  /** The first hole; not just any page, because one in use during a gather or write is no hole. */
+  /**
+   * Returns the first hole. A given page may not be one, because it was in use during a gather or a
+   * write.
+   */
   private long firstHole() {
     MemorySegment page = Arena.ofAuto().allocate(4096, 4096);
     for (long pid = AllocatorState.FIRST_PID; ; pid++) {
@@ -122,7 +125,7 @@ class FreeRunsTest {
     }
   }
 
-  /** Free pages in random order, with some in use between and behind them. */
+  /** Free pages in random order, with some in use between and after them. */
   private void scattered() {
     scattered(PAGES);
   }
@@ -149,10 +152,10 @@ class FreeRunsTest {
     assertEquals(punched, device.punched.get());
     assertEquals(punched, space.pagesPunched());
     check(pool, used);
-    assertEquals(0, punch(), "not twice");
+    assertEquals(0, punch(), "not punched twice");
     assertTrue(pool.allocatorState().holes());
 
-    // As a reader finds it that knows nothing else.
+    // What a reader without any cached state finds.
     pool.flushAll();
     AllocatorState state = pool.allocatorState();
     log.close();
@@ -161,7 +164,7 @@ class FreeRunsTest {
     check(again, used);
     while (again.allocatorState().freePages() > 0) {
       long pid = Pools.page(again);
-      assertEquals(null, used.put(pid, pid), "page " + pid + " is given out twice");
+      assertEquals(null, used.put(pid, pid), "page " + pid + " is allocated twice");
     }
     check(again, used);
     again.close();
@@ -172,7 +175,7 @@ class FreeRunsTest {
 
   /** Without the flag there are no holes: zeros are damage. */
   @Test
-  void onlyWhereTheFileSaysSo() {
+  void holesRequireTheFlagInTheFile() {
     scattered();
     gather();
     assertTrue(punch() > 0);
@@ -193,14 +196,17 @@ class FreeRunsTest {
     right.close();
   }
 
-  /** Pages that no checkpoint covers yet, or that a backup may have to replay, are not punched. */
+  /**
+   * Pages that no checkpoint covers yet, or that a restore of a backup may have to replay, are not
+   * punched.
+   */
   @Test
-  void notBeforeItsTime() {
+  void notBeforeACheckpoint() {
     scattered();
     long early = redo();
     gather();
     assertEquals(0, space.punch(early, () -> false), "replay would begin before it was free");
-    assertEquals(0, space.punch(-1, () -> false), "no superblock knows of holes");
+    assertEquals(0, space.punch(-1, () -> false), "no superblock allows holes");
     space.keep();
     assertEquals(0, punch());
     space.release();
@@ -212,22 +218,22 @@ class FreeRunsTest {
   }
 
   @Test
-  void aDeviceThatCant() {
+  void deviceWithoutPunch() {
     device.punches = false;
     scattered();
     assertTrue(gather() > 0);
     assertEquals(0, punch());
     device.punches = true;
-    assertEquals(0, punch(), "it is not asked again");
+    assertEquals(0, punch(), "it is not called again");
     assertEquals(0, gather());
     check(pool, used);
     log.close();
     pool.close();
   }
 
-  /** A punch that the device rejects is an error, and changes nothing. */
+  /** A punch that the device rejects is an error and has no effect. */
   @Test
-  void aPunchThatFails() {
+  void failedPunch() {
     scattered();
     gather();
     device.beforePunch =
@@ -245,7 +251,7 @@ class FreeRunsTest {
 
   /** A page of the list that was freed again may not be punched. */
   @Test
-  void pagesUsedMeanwhileStay() {
+  void pagesReusedMeanwhileAreNotPunched() {
     scattered();
     gather();
     long redo = redo();
@@ -295,9 +301,9 @@ class FreeRunsTest {
     again.close();
   }
 
-  /** Between the walk and the punch: the run is no longer what was walked. */
+  /** Between the walk and the punch the run has changed. */
   @Test
-  void aThreadFasterThanThePunchKeepsThePages() {
+  void allocationBeforeThePunchKeepsThePages() {
     oneRun();
     long redo = redo();
     long steps = pool.allocatorState().freePages();
@@ -319,7 +325,7 @@ class FreeRunsTest {
 
   /** During a punch no thread gets a page of the run. */
   @Test
-  void aThreadSlowerThanThePunchWaits() throws Exception {
+  void allocationDuringThePunchWaits() throws Exception {
     oneRun();
     long redo = redo();
     LogSession own = log.session();
@@ -342,7 +348,7 @@ class FreeRunsTest {
     checkInTheFile();
   }
 
-  /** Other threads take pages, write them, and free them, all the time. */
+  /** Other threads take pages, write them, and free them all the time. */
   @Test
   void withOtherThreads() throws Exception {
     scattered(3 * PAGES);
@@ -393,9 +399,12 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** A hole is no space: a caller that wants more pages than have space is refused beforehand. */
+  /**
+   * A hole is not free space: a caller that wants more pages than there is space for is rejected
+   * beforehand.
+   */
   @Test
-  void aHoleIsNoSpace() {
+  void holesAreNotFreeSpace() {
     scattered();
     gather();
     assertTrue(punch() > 0);
@@ -412,7 +421,7 @@ class FreeRunsTest {
       assertTrue(got < free, got + " of " + free);
     }
     pool.pageReservations().release(session, 0);
-    redo(); // everything dirty is written
+    redo(); // everything dirty has been written
     assertEquals(0, device.writesIntoHoles.get());
     device.space.set(20);
     int more = 0;
@@ -440,7 +449,7 @@ class FreeRunsTest {
     checkInTheFile();
   }
 
-  /** Operations that walk the list, change it, or keep it as it is. */
+  /** Operations that walk the list, change it, or keep it unchanged. */
   private enum OtherWork {
     CUT,
     RAISE,
@@ -451,7 +460,8 @@ class FreeRunsTest {
   }
 
   /**
-   * Each operation, and at which call of its stop condition another thread takes its first page.
+   * Each operation, and the call of its stop condition at which another thread takes its first
+   * page.
    */
   static Stream<Arguments> otherWorkAndWhen() {
     return Stream.of(OtherWork.values())
@@ -460,8 +470,9 @@ class FreeRunsTest {
 
   /**
    * A thread that has a page latched takes another one, as the split of a root does. Another
-   * operation on the list may wait for the first page, and the thread waits for none that does. The
-   * first page is the only one above those that may be holes, so the second one needs space.
+   * operation on the list may wait for the first page, so the thread must not wait for that
+   * operation. The first page is the only one above those that may be holes, so the second one
+   * needs space.
    */
   @ParameterizedTest
   @MethodSource("otherWorkAndWhen")
@@ -562,7 +573,7 @@ class FreeRunsTest {
     other[0].join(20_000);
     assertTrue(what == OtherWork.STILL || looks.get() > 0);
     if (hasOne.getCount() > 0) {
-      begin.run(); // it has fewer such calls
+      begin.run(); // it makes fewer such calls
     }
     taker.join(20_000);
     assertFalse(taker.isAlive(), "the thread does not get its second page");
@@ -576,11 +587,11 @@ class FreeRunsTest {
   }
 
   /**
-   * A thread that reserves space for pages reads pages of the list, one of which may have been cut
-   * off and taken by a thread that now waits to reserve space.
+   * A thread that reserves space for pages reads pages of the list, one of which may have been
+   * truncated and taken by a thread that now waits to reserve space.
    */
   @Test
-  void fillingWaitsForNoPageThatMayHaveLeftTheList() throws Exception {
+  void fillingDoesNotWaitForAPageTakenFromTheList() throws Exception {
     oneRun();
     assertTrue(punch() > 0);
     FreeHoles holes = pool.allocator.holes();
@@ -600,13 +611,13 @@ class FreeRunsTest {
   }
 
   /**
-   * Holes are cut off the end while the file grows behind them. The growth is usable space; the
-   * pages cut off are none before they have space again.
+   * Holes are truncated off the end while the file grows behind them. The growth is usable space;
+   * the truncated pages are not until they have space again.
    */
   @Test
-  void theFileGrowsWhileHolesAreCutOff() throws Exception {
+  void fileGrowsWhileHolesAreTruncated() throws Exception {
     pool.abandon();
-    // Large enough for a cut of more pages than get their space at once.
+    // Large enough to truncate more pages than get their space at once.
     PoolConfig config = PoolConfig.ofFrames(4096, 2048, Translation.PREDICTIVE);
     pool = PoolLogs.open(device, config, log, null);
     space = pool.checkpoint().space();
@@ -635,18 +646,18 @@ class FreeRunsTest {
     grower.start();
     growing.await();
     Pools.await(
-        "the end is cut off",
+        "the end is truncated",
         () -> {
           space.cutAll(session, () -> false);
           return pool.allocatorState().highWater() == 200;
         });
-    assertTrue(extent.backed() < PAGES, "pages cut off may be holes");
+    assertTrue(extent.backed() < PAGES, "truncated pages may be holes");
     go.countDown();
     grower.join();
     device.beforeResize = () -> {};
     assertTrue(extent.backed() >= before + 10);
     for (long pid = 200; pid < extent.backed(); pid++) {
-      assertFalse(device.isHole(pid * 4096), "page " + pid + " is room, and a hole");
+      assertFalse(device.isHole(pid * 4096), "page " + pid + " is both usable space and a hole");
     }
     check(pool, used);
     log.close();

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Threads read pages in groups while others change, free and reallocate them, in a pool an eighth
- * of the file, on a device that is sometimes slow, reorders, and fails.
+ * of the size of the file, on a device that is sometimes slow, reorders requests, and fails.
  */
 @Tag("slow")
 @Timeout(120)
@@ -37,7 +37,7 @@ class GroupLoaderStressTest {
 
   private final HeldDevice device = new HeldDevice(new MemoryDevice(), 42);
 
-  /** A page for each slot; 0 while a thread has freed it and not yet got another. */
+  /** A page for each slot; 0 after a thread has freed it and before it gets another. */
   private final AtomicLongArray pids = new AtomicLongArray(PAGES);
 
   private final AtomicLong added = new AtomicLong();
@@ -61,7 +61,7 @@ class GroupLoaderStressTest {
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void amongWriters(Translation kind) throws Exception {
+  void duringWrites(Translation kind) throws Exception {
     BufferPool pool = open(kind);
     pool.flushAll();
     device.yieldsMax = 4;
@@ -83,7 +83,7 @@ class GroupLoaderStressTest {
               }
               promote(pool, pagePromoter, pids.get(random.nextInt(PAGES)));
             } catch (StorageException e) {
-              // It did not happen.
+              // The operation had no effect.
             }
           }
         });
@@ -96,7 +96,7 @@ class GroupLoaderStressTest {
     AllocatorState state = pool.allocatorState();
     pool.close();
     BufferPool again = new BufferPool(device, PoolConfig.ofFrames(4096, FRAMES, kind), state);
-    assertEquals(added.get(), sum(again), "after it was opened again");
+    assertEquals(added.get(), sum(again), "after reopening");
     again.close();
   }
 

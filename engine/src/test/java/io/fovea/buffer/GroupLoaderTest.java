@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Many misses of one thread at once: which pages arrive, which do not, and what waits. */
+/** Many misses of one thread at once: which pages arrive, which do not, and who waits. */
 @Timeout(60)
 class GroupLoaderTest {
   private static final int PAGES = 600;
@@ -69,8 +69,8 @@ class GroupLoaderTest {
     return Groups.fetch(pool, group, true);
   }
 
-  /** Reads a page in the frame that the group names: it must be there. */
-  private static long wordThere(BufferPool pool, long pid, int frame) {
+  /** Reads a page in the frame that the group names; it must be resident. */
+  private static long wordInFrame(BufferPool pool, long pid, int frame) {
     long version = pool.optimistic(frame, pid);
     assertFalse(version == BufferPool.RESTART, "page " + pid + " is not in frame " + frame);
     long word = Mem.getLong(pool.pages(), pool.base(frame) + Pools.WORD);
@@ -84,17 +84,17 @@ class GroupLoaderTest {
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void allThatIsMissingComesWithOneBatch(Translation kind) {
+  void allMissingPagesArriveInOneBatch(Translation kind) {
     BufferPool pool = cold(512, kind);
     assertEquals(32, fetch(pool, 100, 132));
     assertEquals(List.of(32), device.batches);
     for (int i = 0; i < 32; i++) {
-      assertEquals(pid(100 + i), wordThere(pool, pid(100 + i), group.frame(i)));
+      assertEquals(pid(100 + i), wordInFrame(pool, pid(100 + i), group.frame(i)));
       assertEquals(pid(100 + i), Pools.word(pool, pid(100 + i)));
     }
     assertEquals(32, device.reads(), "nothing is read a second time");
     assertEquals(32, pool.stats().misses());
-    assertEquals(0, fetch(pool, 100, 132), "all are there");
+    assertEquals(0, fetch(pool, 100, 132), "all are resident");
     assertEquals(List.of(32), device.batches);
     Pools.check(pool);
     pool.close();
@@ -119,7 +119,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void usageIsAsItIsAskedFor() {
+  void usageIsSetAsRequested() {
     BufferPool pool = cold(512);
     for (boolean used : new boolean[] {true, false}) {
       group.clear();
@@ -139,12 +139,13 @@ class GroupLoaderTest {
   }
 
   /**
-   * A page that is only read ahead takes its preferred frame if it is free, and displaces no other.
+   * A page that is only read ahead takes its preferred frame if that is free, and displaces no
+   * other page.
    */
   @Test
   void readingAheadDisplacesNoPage() {
     BufferPool pool = cold(64);
-    // With one preferred frame: the first is there, and cold; other frames are free.
+    // With one preferred frame: the first page is resident and cold; other frames are free.
     int preferred = Pools.where(pool, pid(0)) == 0 ? pool.findQuietly(pid(0)) : -1;
     group.add(pid(64));
     group.add(pid(65));
@@ -162,7 +163,7 @@ class GroupLoaderTest {
   // ---------------------------------------------------------------------- pages that do not arrive
 
   @Test
-  void aFailedEntryIsDroppedAndTheOthersCome() {
+  void failedEntryIsDroppedAndTheOthersArrive() {
     BufferPool pool = cold(512);
     device.readFails = offset -> offset == offset(3) || offset == offset(20);
     assertEquals(30, fetch(pool, 0, 32));
@@ -202,7 +203,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void aPageOfAnotherLogDoesNotCome() {
+  void pageOfAnotherLogDoesNotArrive() {
     HeldDevice file = device;
     PoolConfig config = PoolConfig.ofFrames(4096, 512, Translation.PREDICTIVE);
     BufferPool pool = new BufferPool(file, config, AllocatorState.EMPTY);
@@ -223,7 +224,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void aDeviceThatTakesNothingLeavesNothingClaimed() {
+  void rejectedReadsLeaveNoFrameClaimed() {
     TestDevice test = new TestDevice();
     BufferPool pool = Pools.open(test);
     long[] pids = new long[200];
@@ -259,7 +260,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void withoutFramesNoThreadWaits() {
+  void noThreadWaitsWithoutFrames() {
     TestDevice test = new TestDevice();
     BufferPool pool = Pools.open(test);
     long[] pids = new long[200];
@@ -268,7 +269,7 @@ class GroupLoaderTest {
     }
     pool.flushAll();
     test.writeFails = offset -> true;
-    // Dirty pages in all frames, and none of them can be written.
+    // Dirty pages in all frames, none of which can be written.
     assertThrows(
         PoolExhaustedException.class,
         () -> {
@@ -292,7 +293,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void afterCloseThereIsNothing() {
+  void noPagesAfterClose() {
     BufferPool pool = cold(64);
     pool.close();
     group.add(pid(0));
@@ -322,7 +323,7 @@ class GroupLoaderTest {
                   }));
     }
     Pools.await("two groups of eight", () -> device.held.get() == 16);
-    // The others read nothing, and did not wait.
+    // The others read nothing and did not wait.
     Pools.await("four have ended", () -> threads.stream().filter(Thread::isAlive).count() == 2);
     assertEquals(0, brought.get());
     assertEquals(16, device.held.get());
@@ -336,9 +337,9 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  /** Whatever a thread does next, the pages that it has requested arrive. */
+  /** The requested pages arrive, whatever the requesting thread does next. */
   @Test
-  void aGroupArrivesWithoutItsBeginner() {
+  void groupArrivesWithoutItsInitiator() {
     BufferPool pool = cold(512);
     device.hold(offset -> offset == offset(10));
     PageGroup forgotten = new PageGroup();
@@ -350,7 +351,8 @@ class GroupLoaderTest {
       Pools.await("all others have arrived", () -> pool.stats().misses() == 19);
       for (int i = 0; i < 20; i++) {
         if (i != 10) {
-          assertEquals(pid(i), Pools.word(pool, pid(i)), "there although one is still in flight");
+          assertEquals(
+              pid(i), Pools.word(pool, pid(i)), "resident although one is still in flight");
         }
       }
     } finally {
@@ -362,9 +364,9 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  /** Each has begun a group and now waits for a page of the other's. */
+  /** Each thread has begun a group and now waits for a page of the other's. */
   @Test
-  void aBeginnerMayWaitForAnotherGroup() throws Exception {
+  void initiatorMayWaitForAnotherGroup() throws Exception {
     BufferPool pool = cold(512);
     device.hold(offset -> true);
     AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -438,9 +440,9 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  /** A group also skips a single miss. */
+  /** A group also skips a page that a single miss is reading. */
   @Test
-  void aGroupDoesNotWaitForALoneMiss() throws Exception {
+  void groupDoesNotWaitForASingleMiss() throws Exception {
     BufferPool pool = cold(512);
     device.hold(offset -> offset == offset(3));
     AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -457,7 +459,7 @@ class GroupLoaderTest {
 
   /** While a group is in flight, everything else continues: hits, misses, allocation, flushes. */
   @Test
-  void othersGoOn() throws Exception {
+  void otherOperationsContinue() throws Exception {
     BufferPool pool = cold(64);
     Pools.word(pool, pid(100));
     device.hold(offset -> offset == offset(0));
@@ -481,7 +483,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void anInterruptIsKept() throws Exception {
+  void interruptIsPreserved() throws Exception {
     BufferPool pool = cold(512);
     for (boolean virtual : new boolean[] {false, true}) {
       int from = virtual ? 100 : 0;
@@ -491,7 +493,7 @@ class GroupLoaderTest {
           () -> {
             try {
               assertEquals(10, fetch(pool, from, from + 10));
-              assertTrue(Thread.interrupted(), "the flag is kept");
+              assertTrue(Thread.interrupted(), "the interrupt flag is preserved");
             } catch (Throwable e) {
               failure.set(e);
             }
@@ -502,15 +504,15 @@ class GroupLoaderTest {
       device.release();
       thread.join();
       assertNull(failure.get());
-      Pools.await("the reads are over", () -> device.held.get() == 0);
+      Pools.await("the reads have completed", () -> device.held.get() == 0);
     }
     pool.close();
   }
 
   /** Far more virtual threads than carriers miss at once, and all their reads are in flight. */
   @Test
-  void virtualThreadsThatMissLeaveTheirCarriers() throws Exception {
-    // A page for each, and groups, which are half of them, may hold a quarter of the frames.
+  void virtualThreadsReleaseTheirCarriersOnAMiss() throws Exception {
+    // A page for each; groups, which are half of the threads, may hold a quarter of the frames.
     int threads = Math.min(PAGES, 16 * Runtime.getRuntime().availableProcessors() + 32);
     BufferPool pool = cold(4 * threads);
     device.hold(offset -> true);

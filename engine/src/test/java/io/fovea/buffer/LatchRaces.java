@@ -16,7 +16,7 @@ import org.openjdk.jcstress.infra.results.ZZ_Result;
 final class LatchRaces {
   private LatchRaces() {}
 
-  /** A state has two frames of a shared table that no other live state has. */
+  /** Has two frames of a shared table that no other live state uses. */
   private static class TwoFrames {
     private static final int COUNT = 1 << 16;
     static final MemorySegment HEADERS =
@@ -47,7 +47,7 @@ final class LatchRaces {
       return true;
     }
 
-    /** Reads both optimistically: -1, -1 to be repeated. */
+    /** Reads both words optimistically; -1, -1 asks for a retry. */
     final void read(JJ_Result r) {
       long version = Latch.optimistic(HEADERS, frame);
       long first = a;
@@ -64,9 +64,9 @@ final class LatchRaces {
 
   @JCStressTest
   @State
-  @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "the first has it")
-  @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "the second has it")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "exclusive means one")
+  @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "the first holds the latch")
+  @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "the second holds the latch")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "at most one exclusive holder")
   public static class ExclusiveAgainstExclusive extends TwoFrames {
     @Actor
     public void first(ZZ_Result r) {
@@ -88,7 +88,7 @@ final class LatchRaces {
   @State
   @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "exclusive")
   @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "shared")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "not both, and not none")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "exactly one succeeds")
   public static class ExclusiveAgainstShared extends TwoFrames {
     private boolean shared;
 
@@ -155,7 +155,7 @@ final class LatchRaces {
     }
   }
 
-  /** Exclusive, then shared, by a holder that has changed the page. */
+  /** Downgraded from exclusive to shared by a holder that has changed the page. */
   @JCStressTest
   @State
   @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "before")
@@ -181,7 +181,7 @@ final class LatchRaces {
   /** Read, then upgrade the version that was read: no increment is lost. */
   @JCStressTest
   @State
-  @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "as many increments as upgrades")
+  @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "one increment per upgrade")
   @Outcome(expect = Expect.FORBIDDEN, desc = "a lost update")
   public static class UpgradeAgainstUpgrade extends TwoFrames {
     private int first;
@@ -235,7 +235,7 @@ final class LatchRaces {
     }
   }
 
-  /** A frame receives another page, whose holder then changes nothing. */
+  /** A frame gets another page, whose holder then changes nothing. */
   @JCStressTest
   @State
   @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "before")
@@ -263,7 +263,7 @@ final class LatchRaces {
   @State
   @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "before")
   @Outcome(id = "-1", expect = Expect.ACCEPTABLE, desc = "again")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "a remembered version came back")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "an old version became valid again")
   public static class RememberedAgainstExclusive extends TwoFrames {
     private final long version = Latch.optimistic(HEADERS, frame);
 
@@ -284,7 +284,7 @@ final class LatchRaces {
   @State
   @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "before")
   @Outcome(id = "-1", expect = Expect.ACCEPTABLE, desc = "again")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "a remembered version came back")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "an old version became valid again")
   public static class RememberedAgainstMove extends TwoFrames {
     private final long version = Latch.optimistic(HEADERS, frame);
 

@@ -25,7 +25,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 public class LatchStress {
   private LatchStress() {}
 
-  /** Lines for states: jcstress creates many thousands at a time, and drops them. */
+  /** Cache lines for states: jcstress creates many thousands at a time, and drops them. */
   private static final class Lines {
     private static final int COUNT = 1 << 20;
     private static final int STRIDE = 4 * FrameHeader.BYTES;
@@ -34,7 +34,7 @@ public class LatchStress {
 
     private Lines() {}
 
-    /** Two frame headers, and behind them 128 bytes that stand for their pages. */
+    /** Two frame headers, followed by 128 bytes that stand in for their pages. */
     static MemorySegment take() {
       int line = NEXT.getAndIncrement() & COUNT - 1;
       MemorySegment lines = ALL.asSlice((long) line * STRIDE, STRIDE);
@@ -66,7 +66,7 @@ public class LatchStress {
       }
     }
 
-    /** Reads both, in the other order. */
+    /** Reads both in the opposite order. */
     @Actor
     public void reader(II_Result r) {
       long version = Latch.optimistic(seg, 0);
@@ -111,7 +111,7 @@ public class LatchStress {
     }
   }
 
-  /** Of two upgrades from one version at most one succeeds; what it read still holds. */
+  /** Of two upgrades from one version at most one succeeds, and what it has read is still valid. */
   @JCStressTest
   @Outcome(id = "1, 0, 1", expect = ACCEPTABLE, desc = "the first")
   @Outcome(id = "0, 1, 1", expect = ACCEPTABLE, desc = "the second")

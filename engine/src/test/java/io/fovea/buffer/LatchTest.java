@@ -27,13 +27,13 @@ class LatchTest {
   }
 
   @Test
-  void aVersionIsGoodUntilTheNextExclusive() {
+  void versionIsValidUntilTheNextExclusiveLatch() {
     long version = Latch.optimistic(headers, 0);
     assertTrue(Latch.validate(headers, 0, version));
     assertTrue(Latch.tryShared(headers, 0));
     assertTrue(Latch.validate(headers, 0, version), "readers change nothing");
-    assertEquals(version, Latch.optimistic(headers, 0), "holders are masked off");
-    assertFalse(Latch.tryUpgrade(headers, 0, version), "a reader has it latched");
+    assertEquals(version, Latch.optimistic(headers, 0), "holders are masked out");
+    assertFalse(Latch.tryUpgrade(headers, 0, version), "a reader holds the latch");
     Latch.releaseShared(headers, 0);
     assertTrue(Latch.tryUpgrade(headers, 0, version));
     assertFalse(Latch.validate(headers, 0, version));
@@ -76,7 +76,7 @@ class LatchTest {
     }
     assertFalse(Latch.tryShared(headers, 0));
     assertFalse(Latch.tryExclusive(headers, 0));
-    assertFalse(Latch.isExclusive(headers, 0), "the count must not spill");
+    assertFalse(Latch.isExclusive(headers, 0), "the count must not overflow");
     for (int i = 0; i < 255; i++) {
       Latch.releaseShared(headers, 0);
     }
@@ -113,7 +113,7 @@ class LatchTest {
   }
 
   @Test
-  void wrongReleasesAreNoticed() {
+  void wrongReleasesAreDetected() {
     assertTrue(Latch.tryExclusive(headers, 0));
     Latch.releaseExclusive(headers, 0);
     assertTrue(Latch.tryExclusive(headers, 3));
@@ -125,7 +125,7 @@ class LatchTest {
 
   /** Two words that a writer keeps equal, and readers without a latch. */
   @Test
-  void readersNeverSeeHalfAChange() throws Exception {
+  void readersNeverSeePartOfAChange() throws Exception {
     MemorySegment page = Arena.ofAuto().allocate(4096, 64);
     int changes = 50_000;
     Thread writer =
@@ -152,7 +152,7 @@ class LatchTest {
       long a = Mem.getLong(page, 0);
       if (Latch.validate(headers, 0, version)) {
         assertEquals(a, b);
-        assertTrue(a >= last, "time goes back");
+        assertTrue(a >= last, "a version went backwards");
         last = a;
       }
     }

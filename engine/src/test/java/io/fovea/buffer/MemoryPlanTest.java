@@ -36,14 +36,14 @@ class MemoryPlanTest {
     long statistics = replacement == Replacement.SAMPLING ? 8L * plan.frames() : 0;
     assertEquals(statistics, plan.bytes() - plan.statisticsAt());
     assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.frames());
-    // One byte less removes at most one frame.
+    // One byte less costs at most one frame.
     PoolConfig exact = PoolConfig.of(pageSize, plan.bytes(), kind, replacement, ReadRing.DEPTH);
     assertEquals(plan.frames(), MemoryPlan.fit(exact).frames());
   }
 
   /** The file may grow until the minimum number of pages in memory is left, and no further. */
   @Property(tries = 1000)
-  void aPageWithAFrameOfItsOwnIsPaidFor(
+  void aPageWithItsOwnFrameIsAccountedFor(
       @ForAll Replacement replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift,
       @ForAll @LongRange(min = 12L << 20, max = 1L << 38) long bytes,
@@ -68,7 +68,7 @@ class MemoryPlanTest {
   }
 
   @Property(tries = 100)
-  void tooSmallSaysHowMuchIsNeeded(
+  void tooSmallReportsTheRequiredSize(
       @ForAll Translation kind,
       @ForAll Replacement replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift) {
@@ -77,7 +77,7 @@ class MemoryPlanTest {
     int maxResidents =
         MemoryPlan.fit(PoolConfig.of(pageSize, least, kind, replacement, ReadRing.DEPTH))
             .maxResidents();
-    // Under VIRTUAL there is also space for pages of the file.
+    // VIRTUAL also needs space for pages of the file.
     assertTrue(
         Translator.isOwn(kind)
             ? maxResidents >= PoolConfig.FRAMES_MIN

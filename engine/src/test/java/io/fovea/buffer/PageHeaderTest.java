@@ -13,7 +13,7 @@ class PageHeaderTest {
   private final MemorySegment seg = Arena.ofAuto().allocate(2 * PAGE, PAGE);
 
   @Test
-  void fieldsKeepApart() {
+  void fieldsDoNotOverlap() {
     PageHeader.init(seg, PAGE, PageHeader.LEAF, 0x0102030405060708L, 77);
     PageHeader.setLayout(seg, PAGE, 3);
     PageHeader.setLevel(seg, PAGE, 65_535);
@@ -28,14 +28,14 @@ class PageHeaderTest {
   }
 
   @Test
-  void lsnNeverGoesBack() {
+  void lsnNeverDecreases() {
     PageHeader.raisePageLsn(seg, 0, 10);
     PageHeader.raisePageLsn(seg, 0, 9);
     assertEquals(10, PageHeader.pageLsn(seg, 0));
   }
 
   @Test
-  void everyBitCounts() {
+  void everyBitIsChecked() {
     PageHeader.init(seg, 0, PageHeader.LEAF, 5, 1);
     PageHeader.seal(seg, 0, PAGE);
     int sealed = PageHeader.checksum(seg, 0);

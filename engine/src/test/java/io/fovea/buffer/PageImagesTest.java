@@ -51,9 +51,9 @@ class PageImagesTest {
     return found;
   }
 
-  /** The references of an inner node, including the last one and one that is cut off. */
+  /** The references of an inner node, including the last one and one that the image cuts off. */
   @Test
-  void takesHintsOutOfReferences() {
+  void removesHintsFromReferences() {
     for (int type : new int[] {PageHeader.INNER, PageHeader.LEAF}) {
       for (int count : new int[] {0, 1, 100, 246, 60_000}) {
         fill(9, type);
@@ -82,7 +82,7 @@ class PageImagesTest {
   }
 
   @Test
-  void bringsBackWhatWasThereAndZerosTheHole() {
+  void restoresTheImageAndZerosTheHole() {
     SplittableRandom random = new SplittableRandom(1);
     BufferPool pool = Pools.open(new MemoryDevice());
     for (int i = 0; i < 300; i++) {
@@ -110,7 +110,7 @@ class PageImagesTest {
   }
 
   @Test
-  void leavesAPageThatIsNewer() {
+  void newerPageIsUnchanged() {
     BufferPool pool = Pools.open(new MemoryDevice());
     long end = image(5, 64, 4000);
     PageImages.apply(pool, log, 8, end, 5000, 6000);
@@ -130,7 +130,7 @@ class PageImagesTest {
   }
 
   @Test
-  void aDamagedPageIsOlderThanAnything() {
+  void damagedPageIsAlwaysReplaced() {
     MemoryDevice device = new MemoryDevice();
     BufferPool pool = Pools.open(device);
     for (int i = 0; i < 20; i++) {
@@ -156,7 +156,7 @@ class PageImagesTest {
   }
 
   @Test
-  void aPageThatCannotBeReadIsNoDamagedPage() {
+  void readErrorIsNotTreatedAsDamage() {
     TestDevice device = new TestDevice();
     BufferPool pool = Pools.open(device);
     for (int i = 0; i < 20; i++) {
@@ -172,9 +172,12 @@ class PageImagesTest {
     again.abandon();
   }
 
-  /** Any log contents are an image or a typed exception, and nothing is read beyond the record. */
+  /**
+   * Any log contents are an image or cause a typed exception, and nothing is read beyond the
+   * record.
+   */
   @Test
-  void anythingMayBeInTheLog() {
+  void arbitraryLogBytesAreHandled() {
     SplittableRandom random = new SplittableRandom(3);
     BufferPool pool = Pools.open(new TestDevice(8 << 20));
     int applied = 0;
@@ -206,7 +209,7 @@ class PageImagesTest {
   }
 
   @Test
-  void superblocksAreNoPagesOfThePool() {
+  void superblocksAreNotPoolPages() {
     BufferPool pool = Pools.open(new MemoryDevice());
     for (long pid : new long[] {-1, 0, 1, 1L << 48, Long.MIN_VALUE, Long.MAX_VALUE}) {
       assertThrows(CorruptionException.class, () -> pool.recovery().fixForImage(pid));

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
 
-/** Promotion, step by step, on frames without a pool. */
+/** Page promotion, step by step, on frames without a pool. */
 class PagePromoterTest {
   private static Frames frames(Translation kind) {
     return new Frames(PoolConfig.ofFrames(4096, 64, kind), null);
@@ -86,8 +86,8 @@ class PagePromoterTest {
   }
 
   /**
-   * A key location names a page, which is first tried in its preferred frame. A reader that finds
-   * it elsewhere, by a hint, gives it the chance of a promotion, because no other reader would.
+   * A key location names a page, whose preferred frame is tried first. A reader that then finds the
+   * page elsewhere by a hint gives it the chance of promotion, because no other reader would.
    */
   @Test
   void aReaderThatTriesThePreferredFramePromotes() {
@@ -235,7 +235,7 @@ class PagePromoterTest {
   }
 
   @Test
-  void leavesDoNotPushInnerNodesOut() {
+  void leavesDoNotDisplaceInnerNodes() {
     Frames frames = frames(Translation.PREDICTIVE);
     put(frames, 70 + 64, 70 - 64, PageHeader.INNER);
     put(frames, 70, 1, PageHeader.LEAF);
@@ -249,7 +249,7 @@ class PagePromoterTest {
   }
 
   @Test
-  void neverWaitsAndNeverMovesWhatIsBeingWritten() {
+  void neverWaitsAndNeverMovesAPageBeingWritten() {
     Frames frames = frames(Translation.PREDICTIVE);
     put(frames, 70 + 64, 6, PageHeader.LEAF);
     put(frames, 70, 1, PageHeader.LEAF);
@@ -257,13 +257,13 @@ class PagePromoterTest {
     long versions = Latch.optimistic(frames.headers, 1) ^ Latch.optimistic(frames.headers, 6);
     for (int frame : new int[] {1, 6}) {
       assertTrue(Latch.tryShared(frames.headers, frame));
-      assertEquals(1, pagePromoter.promote(70, 1, 6), "a reader is there");
+      assertEquals(1, pagePromoter.promote(70, 1, 6), "a reader holds the latch");
       Latch.releaseShared(frames.headers, frame);
       FrameHeader.setWriting(frames.headers, frame, true);
       assertEquals(1, pagePromoter.promote(70, 1, 6), "a write is in progress");
       FrameHeader.setWriting(frames.headers, frame, false);
     }
-    assertEquals(1, pagePromoter.promote(71, 1, 7), "another page by now");
+    assertEquals(1, pagePromoter.promote(71, 1, 7), "the frame has another page by now");
     pagePromoter.pause();
     assertEquals(1, pagePromoter.promote(70, 1, 6), "a flush is in progress");
     pagePromoter.resume();
@@ -293,7 +293,7 @@ class PagePromoterTest {
       FrameHeader.setUsed(frames.headers, preferred, !easy);
       if (pagePromoter.maybePromote(met, from, preferred) == preferred) {
         moved++;
-        // They were swapped, or the cold one has left.
+        // They were swapped, or the cold one was evicted.
         long other = home;
         home = met;
         met = other;

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A window of reads that is kept full, by both I/O backends. */
+/** A read window that is kept full, with both I/O backends. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PageReadsTest {
   private static final int PAGES = 600;
@@ -68,7 +68,7 @@ class PageReadsTest {
     return pid(i) * 4096;
   }
 
-  /** Takes the next page that is there or arrives; returns its index in the list of pages. */
+  /** Takes the next page that is resident or arrives; returns its index in the list of pages. */
   private int takeOne() {
     reads.drive(true);
     int slot = reads.take();
@@ -77,11 +77,12 @@ class PageReadsTest {
   }
 
   /**
-   * All pages, one after the other through the window: each is read once, with the right contents.
+   * Reads all pages one after the other through the window: each is read once, with the right
+   * contents.
    */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void eachPageComesOnce(boolean ring) {
+  void eachPageArrivesOnce(boolean ring) {
     try (BlockDevice device = open(ring);
         BufferPool pool = cold(device, 1024)) {
       long[] bySlot = new long[PageReads.CAPACITY];
@@ -110,7 +111,7 @@ class PageReadsTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void aPageThatIsOnItsWayIsNotReadAgain(boolean ring) {
+  void pageInFlightIsNotReadAgain(boolean ring) {
     try (BlockDevice device = open(ring);
         BufferPool pool = cold(device, 512)) {
       int first = reads.start(pool, pid(5));
@@ -149,7 +150,7 @@ class PageReadsTest {
   }
 
   @Test
-  void aReadThatFailsLeavesNothing() {
+  void failedReadLeavesNoFrameClaimed() {
     HeldDevice device = new HeldDevice();
     BufferPool pool = cold(device, 512);
     device.readFails = offset -> offset == offset(3);
@@ -171,7 +172,7 @@ class PageReadsTest {
     pool.close();
   }
 
-  /** A file that ends in the middle: the pages are zeros, which are no page. */
+  /** A file that ends midway: the pages are zeros, which are not a valid page. */
   @Test
   void damageIsDroppedByTheRing() {
     try (BlockDevice device = rings();
@@ -217,7 +218,7 @@ class PageReadsTest {
    * their own ring: the waiting threads complete the reads.
    */
   @Test
-  void readsEndWhileTheBorrowerWaitsForAnothers() throws Exception {
+  void readsCompleteWhileBorrowersWaitForEachOther() throws Exception {
     try (BlockDevice device = rings();
         BufferPool pool = cold(device, 512)) {
       CountDownLatch begun = new CountDownLatch(2);
@@ -256,9 +257,9 @@ class PageReadsTest {
     }
   }
 
-  /** The borrower sleeps and makes no system call: the page arrives nevertheless. */
+  /** The borrower sleeps and makes no system call: the page still arrives. */
   @Test
-  void readsEndWhileTheBorrowerIsBusy() throws Exception {
+  void readsCompleteWhileTheBorrowerIsBusy() throws Exception {
     try (BlockDevice device = rings();
         BufferPool pool = cold(device, 512)) {
       CountDownLatch begun = new CountDownLatch(1);
@@ -286,7 +287,7 @@ class PageReadsTest {
     }
   }
 
-  /** More threads than rings, virtual ones among them, over too few frames. */
+  /** More threads than rings, virtual ones among them, compete for too few frames. */
   @Test
   void manyThreads() throws Exception {
     try (BlockDevice device = rings();
@@ -327,7 +328,7 @@ class PageReadsTest {
   }
 
   @Test
-  void closedMeansClosed() {
+  void closedWindowReadsNothing() {
     HeldDevice device = new HeldDevice();
     BufferPool pool = cold(device, 512);
     reads.start(pool, pid(0));
@@ -339,12 +340,12 @@ class PageReadsTest {
   }
 
   /**
-   * Reads started one by one, as others land one by one: all are submitted, however many batches
-   * that takes. A latched page that is not in flight would wait for the reading thread, which may
-   * wait for it.
+   * Reads are started one by one as others complete one by one: all are submitted, however many
+   * batches that takes. A latched page that is not in flight would wait for the reading thread,
+   * which may wait for it.
    */
   @Test
-  void nothingIsKeptBack() {
+  void startedReadsAreAllSubmitted() {
     HeldDevice device = new HeldDevice();
     BufferPool pool = cold(device, 512);
     device.forget();
@@ -364,9 +365,9 @@ class PageReadsTest {
   }
 
   /**
-   * A started read is submitted even if another page has arrived. Otherwise it stays latched and
-   * unread until this thread drives again; before that, it may wait for the page, or for a thread
-   * that does.
+   * A started read is submitted even if another page has arrived. Otherwise the page would stay
+   * latched and unread until this thread drives the ring again, and before that the thread may wait
+   * for the page, or for another thread that waits for it.
    */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
@@ -377,7 +378,8 @@ class PageReadsTest {
       int missing = reads.start(pool, pid(1));
       int there = reads.start(pool, pid(0));
       reads.drive(true);
-      // A thread that waits for it waits only for the device, not for this thread's next drive.
+      // A thread that waits for the page waits only for the device, not until this thread drives
+      // the ring again.
       assertEquals(pid(1), Pools.word(pool, pid(1)));
       assertEquals(Set.of(missing, there), Set.of(takeOne(), takeOne()));
       reads.finish();
@@ -385,9 +387,9 @@ class PageReadsTest {
     }
   }
 
-  /** The ring fails: nothing was entered, and no thread waits for it. */
+  /** Setting up the ring fails: no page was entered, and no thread waits for one. */
   @Test
-  void aRingThatCannotBeMade() {
+  void ringSetupFails() {
     HeldDevice device = new HeldDevice();
     BufferPool pool = cold(device, 512);
     device.lending =
@@ -404,7 +406,7 @@ class PageReadsTest {
     pool.close();
   }
 
-  /** A page that was entered is removed again, as often as that happens. */
+  /** A page that was entered is removed again, however often that happens. */
   @Test
   void readsThatTheDeviceRejectsAreAbandoned() {
     HeldDevice device = new HeldDevice();
@@ -417,7 +419,7 @@ class PageReadsTest {
       reads.start(pool, pid(1));
       reads.start(pool, pid(2));
       assertThrows(IllegalStateException.class, () -> reads.drive(false));
-      // And reads that were not submitted yet can't be rejected.
+      // And a read that was not submitted yet cannot be rejected.
       reads.start(pool, pid(3));
       reads.start(pool, pid(4));
       reads.finish();
@@ -432,7 +434,8 @@ class PageReadsTest {
   }
 
   /**
-   * The borrower is busy elsewhere for as long as closing takes: the closing thread ends its reads.
+   * The borrower is busy elsewhere for as long as closing takes: the closing thread completes its
+   * reads.
    */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})

@@ -36,7 +36,7 @@ class PlacementTest {
   void otherTranslationsPreferNoFrame(Translation kind) {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind), null);
     if (Translator.isOwn(kind)) {
-      assertEquals(-1, frames.translator.preferred(70)); // it is in its own frame, or in none
+      assertEquals(-1, frames.translator.preferred(70)); // it is in its preferred frame, or in none
       return;
     }
     PagePromoterTest.put(frames, 70, 3, PageHeader.LEAF);

@@ -46,7 +46,7 @@ final class PoolLogs {
     return new BufferPool(device, config, AllocatorState.EMPTY, PoolLog.of(log), area);
   }
 
-  /** A log that is durable, and whose end is known. */
+  /** A log that is durable up to a limit, which is also its end. */
   static PoolLog upTo(long limit) {
     return new PoolLog() {
       @Override

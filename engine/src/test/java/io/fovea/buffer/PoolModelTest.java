@@ -69,37 +69,37 @@ class PoolModelTest {
           state);
     }
 
-    /** Repeats an action while its exceptions are the devices' fault. */
-    void patiently(Runnable what) {
+    /** Repeats an action as long as its exceptions are device errors. */
+    void retryingDeviceErrors(Runnable what) {
       surroundings.patiently(what);
     }
 
     long any() {
-      // Half of the time one of a few, which become hot.
+      // Half of the time one of a few pages, which become hot.
       int bound = random.nextBoolean() ? pids.size() : Math.min(pids.size(), 10);
       return pids.get(random.nextInt(bound));
     }
   }
 
   @Property(tries = 60)
-  void aPoolIsAMap(
+  void behavesLikeAMap(
       @ForAll Translation kind,
       @ForAll Replacement replacement,
       @ForAll @IntRange(min = 10, max = 400) int pagesMax,
       @ForAll long seed) {
-    Assume.that(kind != Translation.DIRECT); // it needs memory for all of the file: DirectTest
+    Assume.that(kind != Translation.DIRECT); // needs memory for the whole file: DirectTest
     Surroundings plain = Surroundings.PLAIN;
     run(new Run(kind, replacement, pagesMax, seed, plain, plain.roughness(seed)), STEPS);
   }
 
   @ParameterizedTest
   @EnumSource
-  void aPoolIsAMapWherever(Surroundings surroundings) {
+  void behavesLikeAMapInSurroundings(Surroundings surroundings) {
     long[] readsFailed = {0};
     surroundings.each(
         3,
         (roughness, seed) -> {
-          // Without the last: DIRECT needs memory for all of the file.
+          // All but the last: DIRECT needs memory for the whole file.
           Translation kind = Translation.values()[(int) (seed % (Translation.values().length - 1))];
           Replacement replacement = Replacement.values()[(int) (seed % 2)];
           run(
@@ -121,10 +121,10 @@ class PoolModelTest {
       }
     }
     run.device.readFails = offset -> false;
-    run.patiently(() -> verify(run));
-    run.patiently(() -> reopen(run));
-    run.patiently(() -> verify(run));
-    run.patiently(run.pool::flushAll);
+    run.retryingDeviceErrors(() -> verify(run));
+    run.retryingDeviceErrors(() -> reopen(run));
+    run.retryingDeviceErrors(() -> verify(run));
+    run.retryingDeviceErrors(run.pool::flushAll);
     run.pool.abandon();
     assertEquals(0, run.device.overlaps.get());
     run.seen.close();
@@ -163,7 +163,7 @@ class PoolModelTest {
     long value = run.random.nextLong();
     Mem.putLong(run.pool.pages(), base + Pools.WORD, value);
     run.pool.releaseExclusive(frame);
-    assertEquals(null, run.model.put(pid, value), "page " + pid + " was given out twice");
+    assertEquals(null, run.model.put(pid, value), "page " + pid + " was allocated twice");
     run.pids.add(pid);
   }
 
@@ -185,7 +185,7 @@ class PoolModelTest {
       frame = pool.findSlow(pid);
       long version = pool.optimistic(frame, pid);
       if (version == BufferPool.RESTART || !pool.tryUpgrade(frame, version)) {
-        // The pool's writer has it latched, or has just made it a candidate.
+        // The pool's writer has it latched, or has just made it an eviction candidate.
         frame = pool.fixExclusive(pid);
       }
     }
@@ -208,8 +208,8 @@ class PoolModelTest {
         state.highWater() - AllocatorState.FIRST_PID,
         run.pids.size() + state.freePages(),
         "every page is in use or free");
-    // A failed write loses nothing: the pages stay dirty. A close fails after one.
-    run.patiently(run.pool::flushAll);
+    // A failed write loses nothing: the pages stay dirty. A close after one fails.
+    run.retryingDeviceErrors(run.pool::flushAll);
     run.pool.close();
     run.pool = run.open(state);
   }

@@ -20,7 +20,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Memory that pools share: the sum is exact, and debts are paid. */
+/** Pools that share memory: the total is exact, and excess memory is returned. */
 class PoolShareTest {
   private static final int PAGE = 4096;
 
@@ -28,7 +28,7 @@ class PoolShareTest {
     return new PoolShare((long) frames * PAGE);
   }
 
-  /** A pool without anything besides its frames, but the one for moves. */
+  /** A pool with nothing besides its frames except the one for moves. */
   private static PoolShare.Member join(PoolShare share, int least) {
     return share.join(PAGE, 0, least);
   }
@@ -57,7 +57,7 @@ class PoolShareTest {
     assertEquals(1, b.free(100));
     assertTrue(b.take());
     a.leave();
-    assertFalse(a.take(), "it has left");
+    assertFalse(a.take(), "it has left the share");
     a.refund();
     assertEquals(7L * PAGE, share.used());
     b.leave();
@@ -65,7 +65,7 @@ class PoolShareTest {
   }
 
   @Test
-  void aMemberAboveItsFairShareOwes() {
+  void memberAboveItsFairShareReturnsFrames() {
     PoolShare share = share(22);
     AtomicInteger woken = new AtomicInteger();
     PoolShare.Member a = join(share, 2);
@@ -73,7 +73,7 @@ class PoolShareTest {
     a.wakes(woken::incrementAndGet);
     assertEquals(18, takeAll(a, 100));
     assertEquals(2, takeAll(b, 100));
-    // Its fair share is 11, and 3 of these are guaranteed to it.
+    // Its fair share is 11, of which 3 are guaranteed.
     b.demand(4, System.nanoTime() + 1_000_000_000);
     assertEquals(1, a.requested(), "it was refused one");
     assertEquals(1, woken.get());
@@ -85,7 +85,7 @@ class PoolShareTest {
       assertFalse(b.take());
     }
     b.demand(100, System.nanoTime() + 2_000_000_000);
-    assertEquals(7, a.requested(), "up to the fair share of the other one, and not below its own");
+    assertEquals(7, a.requested(), "up to the other's fair share, and not below its own");
     while (a.requested() > 0) {
       a.refund();
     }
@@ -109,12 +109,12 @@ class PoolShareTest {
     b.take();
     b.demand(100, now + 20_000_000);
     assertEquals(
-        0, a.takeRequestedIdle(now + 30_000_000), "the last round was less than a second ago");
+        0, a.takeRequestedIdle(now + 30_000_000), "the last rebalancing was less than a second ago");
   }
 
   /** Steps of several pools by one thread, compared with a model. */
   @Property(tries = 200)
-  void theSumIsExact(
+  void theTotalIsExact(
       @ForAll long seed,
       @ForAll @IntRange(min = 4, max = 60) int frames,
       @ForAll @IntRange(min = 1, max = 4) int pools) {
@@ -136,7 +136,7 @@ class PoolShareTest {
       int i = random.nextInt(members.size());
       if (random.nextBoolean()) {
         boolean taken = members.get(i).take();
-        assertTrue(taken || held[i] >= least.get(i), "a guaranteed frame was refused");
+        assertTrue(taken || held[i] >= least.get(i), "a guaranteed frame was denied");
         held[i] += taken ? 1 : 0;
       } else if (held[i] > 0) {
         members.get(i).refund();
@@ -153,7 +153,7 @@ class PoolShareTest {
     assertEquals(0, share.used());
   }
 
-  /** The same by many threads at once: never above the limit, and exact at the end. */
+  /** The same from many threads at once: never above the limit, and exact at the end. */
   @Test
   @Timeout(value = 1, unit = TimeUnit.MINUTES)
   void manyThreads() throws Exception {

@@ -28,8 +28,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Threads that add to counters in random pages of a file four times the pool, concurrently with
- * readers without a latch that must always see the two words of a page agree.
+ * Threads add to counters in random pages of a file four times the size of the pool, while readers
+ * without a latch must always see the two words of a page agree.
  */
 @Tag("slow")
 @Timeout(120)
@@ -73,7 +73,7 @@ class PoolStressTest {
           t -> {
             if (t == 0) {
               while (working.get() > 0) {
-                versions.look();
+                versions.inspect();
               }
               return;
             }
@@ -90,13 +90,14 @@ class PoolStressTest {
       pool.close();
 
       BufferPool again = new BufferPool(device, config, state);
-      assertEquals((long) THREADS * ROUNDS / 2, sum(again, pids), "after it was opened again");
+      assertEquals((long) THREADS * ROUNDS / 2, sum(again, pids), "after reopening");
       again.close();
     }
   }
 
   /**
-   * Pages with four preferred frames in all: they demote each other, while the clock evicts them.
+   * Pages with only four preferred frames in total: they demote each other while the clock evicts
+   * them.
    */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = EnumSource.Mode.MATCH_ANY)
@@ -120,7 +121,7 @@ class PoolStressTest {
             for (int i = 0; i < ROUNDS; i++) {
               long pid = pids[random.nextInt(pids.length)];
               if (t == 0) {
-                // As promotion does, without the odds.
+                // As promotion does, but without its odds.
                 int frame = translator.lookup(pid);
                 int preferred = translator.preferred(pid);
                 if (frame >= 0 && frame != preferred) {
@@ -141,7 +142,7 @@ class PoolStressTest {
       pool.close();
       assertEquals(0, device.overlaps.get());
       BufferPool again = new BufferPool(device, config, state);
-      assertEquals((THREADS - 1L) * ROUNDS / 2, sum(again, pids), "after it was opened again");
+      assertEquals((THREADS - 1L) * ROUNDS / 2, sum(again, pids), "after reopening");
       again.close();
     }
   }
@@ -199,7 +200,7 @@ class PoolStressTest {
     }
   }
 
-  /** A device that fails from time to time: a typed error or the right answer. */
+  /** A device that fails occasionally: a typed error or the right answer. */
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
@@ -229,7 +230,7 @@ class PoolStressTest {
                   read(pool, pid);
                 }
               } catch (StorageException e) {
-                // The operation did not happen.
+                // The operation had no effect.
               }
             }
           });

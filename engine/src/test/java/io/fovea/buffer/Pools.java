@@ -41,7 +41,7 @@ final class Pools {
     return word;
   }
 
-  /** The LSN of a page. */
+  /** Returns the LSN of a page. */
   static long lsn(BufferPool pool, long pid) {
     int frame = pool.fixShared(pid);
     long lsn = PageHeader.pageLsn(pool.pages(), pool.base(frame));
@@ -71,7 +71,7 @@ final class Pools {
     throw new AssertionError("page " + pid + " stays");
   }
 
-  /** The frame that has the page, or 0. */
+  /** Returns the frame that has the page, or 0. */
   static int where(BufferPool pool, long pid) {
     if (pool.frames.translator.own) {
       return Math.max(0, pool.resident(pid));
@@ -136,20 +136,22 @@ final class Pools {
                 + pid
                 + " is in frame "
                 + frame
-                + ", and expected in "
+                + "instead of "
                 + frames.translator.locate(pid));
       } else if (PageHeader.pid(frames.pages, frames.base(frame)) != pid) {
-        throw new AssertionError("frame " + frame + " has another page than its header says");
+        throw new AssertionError("frame " + frame + " does not have the page named in its header");
       }
     }
     if (frames.translator.own) {
       checkResidents(frames);
     } else if (free != frames.free.count()) {
-      throw new AssertionError(free + " frames are free, and counted " + frames.free.count());
+      throw new AssertionError(free + " frames are free, but counted as " + frames.free.count());
     }
   }
 
-  /** Every header that names a page is in the list of residents; every held grant has a page. */
+  /**
+   * Every header that names a page is in the list of resident pages; every held grant has a page.
+   */
   private static void checkResidents(Frames frames) {
     Residency residency = frames.residency;
     int held = 0;

@@ -27,12 +27,12 @@ class ReadyFramesTest {
     assertEquals(0, frames.pid(3));
     assertEquals(9, frames.claimReady());
     assertEquals(1, frames.counters.evictionsClean.sum());
-    assertEquals(1, frames.counters.evictionsDirty.sum(), "written for it");
+    assertEquals(1, frames.counters.evictionsDirty.sum(), "written to make it ready");
     assertEquals(4, frames.claimReady());
     assertEquals(-1, frames.claimReady());
   }
 
-  /** A reader or a writer that finds the page makes it stay. */
+  /** A reader or a writer that uses the page keeps it resident. */
   @Test
   void aPageUsedAgainStays() {
     ready(1, true);
@@ -46,12 +46,13 @@ class ReadyFramesTest {
     assertEquals(65, frames.pid(1));
     assertTrue(FrameHeader.used(frames.headers, 1), "its use still counts");
     assertFalse(
-        FrameHeader.evictionCandidate(frames.headers, 2), "the policy may propose it again");
+        FrameHeader.evictionCandidate(frames.headers, 2),
+        "the replacement policy may propose it again");
     assertFalse(FrameHeader.evictionCandidate(frames.headers, 3));
     assertEquals(0, frames.ready.size());
   }
 
-  /** Another page that arrived in the frame is not affected by the entry. */
+  /** An entry does not affect another page that has since arrived in the frame. */
   @Test
   void anotherPageIsNotTaken() {
     ready(1, true);
@@ -63,7 +64,7 @@ class ReadyFramesTest {
     assertEquals(129, frames.pid(1));
   }
 
-  /** For the writer: a frame that does not fit is the policy's again. */
+  /** Frames offered by the writer: one that does not fit goes back to the replacement policy. */
   @Test
   void anOfferDisplacesNoEntry() {
     int room = frames.plan.batch();
@@ -90,7 +91,8 @@ class ReadyFramesTest {
     }
     assertEquals(16, frames.ready.size());
     assertFalse(
-        FrameHeader.evictionCandidate(frames.headers, 0), "the policy may propose it again");
+        FrameHeader.evictionCandidate(frames.headers, 0),
+        "the replacement policy may propose it again");
     for (int frame = 1; frame < 17; frame++) {
       assertEquals(frame, frames.claimReady());
     }

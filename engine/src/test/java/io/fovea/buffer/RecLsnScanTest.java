@@ -126,7 +126,7 @@ class RecLsnScanTest {
     Pools.await("failures", () -> failed.get() > 100);
     scans();
     end(mover, writer, changer);
-    // Once it is written, nothing of it is left.
+    // Once the page is written, no trace of it remains.
     device.writeFails = offset -> false;
     flusher.flush();
     assertEquals(Long.MAX_VALUE, flusher.minRecLsn());

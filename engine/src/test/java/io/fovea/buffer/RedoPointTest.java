@@ -18,9 +18,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * What a checkpoint takes from the pool is sufficient: the log from its redo point on restores any
- * state of the file. Threads change pages in a pool that is too small for them, so that pages are
- * written, dropped, loaded and moved all the time.
+ * The log from a checkpoint's redo point on restores any state of the file. Threads change pages in
+ * a pool that is too small for them, so pages are constantly written, evicted, loaded and moved.
  */
 @Timeout(180)
 class RedoPointTest {
@@ -47,7 +46,7 @@ class RedoPointTest {
   }
 
   @Test
-  void theLogFromTheRedoPointOnIsEnough() throws Exception {
+  void theLogFromTheRedoPointSuffices() throws Exception {
     Log log = PoolLogs.create(logDisk.device("log"));
     BufferPool pool =
         PoolLogs.open(
@@ -67,7 +66,7 @@ class RedoPointTest {
         THREADS,
         t -> {
           if (t == 0) {
-            do { // at least once, whenever it is scheduled
+            do { // at least once, whatever the scheduling
               checkpoint(pool, log);
               checkpoints.incrementAndGet();
             } while (running.get() > 0);
@@ -92,7 +91,7 @@ class RedoPointTest {
       BufferPool pool, LogSession session, long[] pids, long[] words, int thread) {
     SplittableRandom random = new SplittableRandom(thread);
     for (int i = 0; i < CHANGES; i++) {
-      // Each page has one thread; a few are changed often, most rarely.
+      // Each page belongs to one thread; a few are changed often, most rarely.
       int page = random.nextInt(random.nextInt(2) == 0 ? 8 : PAGES) / 2 * 2 + thread - 1;
       words[page] = random.nextLong();
       PoolLogs.setWord(pool, session, pids[page], words[page]);

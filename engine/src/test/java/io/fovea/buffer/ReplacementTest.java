@@ -35,7 +35,7 @@ class ReplacementTest {
         }
       };
 
-  /** Frames full of clean leaves that were used; page 64 + i is in frame i. */
+  /** Frames full of clean leaves that have been used; page 64 + i is in frame i. */
   private static Frames full(Replacement kind) {
     Frames frames =
         new Frames(PoolConfig.ofFrames(4096, FRAMES, Translation.PREDICTIVE, kind), null);
@@ -45,7 +45,7 @@ class ReplacementTest {
     return frames;
   }
 
-  /** One page leaves and another arrives, as in a miss; returns the frame. */
+  /** One page is evicted and another arrives, as in a miss; returns the frame. */
   private static int bring(Frames frames, FrameAllocator replacement, long pid) {
     int frame = replacement.acquire(-1);
     frames.unclaim(frame);
@@ -64,7 +64,8 @@ class ReplacementTest {
     FrameAllocator clock = new FrameAllocator(frames, 100, NO_WRITER);
     int first = clock.acquire(-1);
     for (int i = 0; i < 64; i++) {
-      assertFalse(FrameHeader.used(frames.headers, i), "one turn of the hand clears all");
+      assertFalse(
+          FrameHeader.used(frames.headers, i), "one revolution of the clock hand clears all");
     }
     int second = clock.acquire(-1);
     assertEquals((first + 1) % 64, second, "the next one is cold now");
@@ -92,7 +93,7 @@ class ReplacementTest {
       assertTrue(attempt < Sampling.ATTEMPTS + 2 * FRAMES + 2, found + " were found");
       int frame = frames.policy.propose(attempt++, false);
       if (frame >= 0) {
-        assertFalse(proposed[frame], "frame " + frame + " a second time");
+        assertFalse(proposed[frame], "frame " + frame + " again");
         proposed[frame] = true;
         FrameHeader.markCandidate(frames.headers, frame);
         attempt = 0;
@@ -102,12 +103,13 @@ class ReplacementTest {
     assertFalse(proposed[7]);
     assertTrue(proposed[8], "dirty ones, too");
     for (int i = 0; i < Sampling.ATTEMPTS + 3 * FRAMES; i++) {
-      assertEquals(-1, frames.policy.propose(i, false), "there is no other");
+      assertEquals(-1, frames.policy.propose(i, false), "there is no other candidate");
     }
   }
 
   /**
-   * All frames but one are dirty, latched or being written, and all are hot: it is found at once.
+   * All frames but one are dirty, latched or being written, and all are hot: the remaining one is
+   * found immediately.
    */
   @ParameterizedTest
   @EnumSource(Replacement.class)
@@ -131,7 +133,7 @@ class ReplacementTest {
     }
   }
 
-  /** A waiting thread soon gets a frame when there is one, however hot all pages are. */
+  /** A waiting thread soon gets a frame if there is one, however hot all pages are. */
   @ParameterizedTest
   @EnumSource(Replacement.class)
   void everythingIsHot(Replacement kind) {
@@ -142,7 +144,7 @@ class ReplacementTest {
             frames,
             10_000,
             new FrameAllocator.Writer() {
-              /** At the third urgent request, cleans a page; all are used all the time. */
+              /** Cleans a page at the third urgent request; all pages are in constant use. */
               @Override
               public void wake(boolean urgent) {
                 for (int i = 0; i < FRAMES; i++) {
@@ -164,14 +166,14 @@ class ReplacementTest {
     }
     frames.counters.dirty.add(FRAMES);
     assertEquals(33, replacement.acquire(-1));
-    // Each attempt lists some of the dirty ones first, as many as a batch has.
+    // Each attempt lists some of the dirty ones first, up to the size of a batch.
     assertTrue(wakes[0] >= 3 && wakes[0] <= 3 + 10 * FRAMES, wakes[0] + " looks");
     assertEquals(1, frames.counters.frameWaits.sum());
     assertTrue(frames.counters.frameWaitNanos.sum() > 0);
     assertEquals(1, frames.counters.framesTaken.sum());
   }
 
-  /** Sixty pages are dirty and cold, and the four behind them clean. */
+  /** Sixty pages are dirty and cold, and the four after them clean. */
   private static Frames mostlyDirty(boolean cleanAreUsed) {
     Frames frames = full(Replacement.SECOND_CHANCE);
     for (int i = 0; i < FRAMES; i++) {
@@ -183,12 +185,12 @@ class ReplacementTest {
   }
 
   /**
-   * Misses that encounter cold dirty pages list them for the writer, and stop the clock when it has
-   * enough to do: the clean pages, which are hot, keep their second chance however often that
-   * happens.
+   * Misses that encounter cold dirty pages list them for the writer, and stop the clock once the
+   * writer has enough to do. The clean pages, which are hot, keep their second chance however often
+   * that happens.
    */
   @Test
-  void beingCleanIsNoReasonToLeave() {
+  void cleanPagesAreNotEvictedFirst() {
     Frames frames = mostlyDirty(true);
     FrameAllocator replacement = new FrameAllocator(frames, 10_000, NO_WRITER);
     int room = frames.plan.batch();
@@ -208,7 +210,7 @@ class ReplacementTest {
     assertEquals(written, replacement.acquire(-1));
     assertEquals(-1, replacement.tryAcquire(-1));
     assertTrue(
-        FrameHeader.evictionCandidate(frames.headers, room + 1), "there was space for one more");
+        FrameHeader.evictionCandidate(frames.headers, room + 1), "the list had space for one more");
     for (int i = 60; i < FRAMES; i++) {
       assertTrue(FrameHeader.used(frames.headers, i), "frame " + i);
     }
@@ -216,7 +218,7 @@ class ReplacementTest {
 
   /** If dirty pages are rare, a full list of them makes no thread wait. */
   @Test
-  void whereMostPagesAreCleanTheNextOneLeaves() {
+  void ifMostPagesAreCleanTheNextIsEvicted() {
     Frames frames = mostlyDirty(false);
     for (int i = 24; i < 60; i++) {
       FrameHeader.setDirty(frames.headers, i, false);
@@ -232,7 +234,7 @@ class ReplacementTest {
     for (int i = 0; i < 24; i++) {
       assertEquals(i < room, FrameHeader.evictionCandidate(frames.headers, i), "frame " + i);
     }
-    // The others count as in use now: with half of them dirty it waits.
+    // The others now count as in use: with half of them dirty the thread waits.
     frames.counters.dirty.add(20 + 40);
     FrameHeader.setDirty(frames.headers, 23, false);
     assertEquals(-1, replacement.tryAcquire(-1));
@@ -259,7 +261,7 @@ class ReplacementTest {
     assertTrue(FrameHeader.used(frames.headers, 63), "hot and clean");
   }
 
-  /** A stalled writer keeps no thread from a frame that needs no write. */
+  /** A stalled writer does not keep a thread from a frame that needs no write. */
   @Test
   void aThreadThatHasWaitedTakesCleanPages() {
     Frames frames = mostlyDirty(false);
@@ -274,11 +276,12 @@ class ReplacementTest {
   }
 
   /**
-   * While no page can be written, the last clean ones come and go: a read that needs more of them
-   * at a time than there are would start over forever, although each of its misses gets a frame.
+   * While no page can be written, the last clean pages replace each other: a read that needs more
+   * of them at a time than there are would restart forever, although each of its misses gets a
+   * frame.
    */
   @Test
-  void aFewFramesAreNone() {
+  void tooFewCleanFramesCountAsNone() {
     Frames frames = mostlyDirty(false);
     AtomicReference<Throwable> failure =
         new AtomicReference<>(new StorageException("write", "db", 0, 5, "EIO"));
@@ -300,13 +303,13 @@ class ReplacementTest {
     // It ends with the failure, ...
     failure.set(null);
     assertEquals(40, missesUntil(frames, replacement, 40));
-    // ... and if there are enough.
+    // ... and succeeds if there are enough.
     failure.set(new StorageException("write", "db", 0, 5, "EIO"));
     frames.counters.dirty.add(-FrameAllocator.FEW);
     assertEquals(40, missesUntil(frames, replacement, 40));
   }
 
-  /** Takes the frame of a clean page, and reads one into it, repeatedly; returns how often. */
+  /** Repeatedly takes the frame of a clean page and reads a page into it; returns how often. */
   private static int missesUntil(Frames frames, FrameAllocator replacement, int most) {
     for (int i = 0; i < most; i++) {
       try {
@@ -320,7 +323,7 @@ class ReplacementTest {
   }
 
   @Test
-  void waitsInVainAreCountedAndTimed() {
+  void failedWaitsAreCountedAndTimed() {
     Frames frames = full(Replacement.SECOND_CHANCE);
     for (int i = 0; i < FRAMES; i++) {
       FrameHeader.setDirty(frames.headers, i, true);
@@ -334,8 +337,8 @@ class ReplacementTest {
   }
 
   /**
-   * Thirty pages are used in turn with scans of four times the pool each. The clock keeps none of
-   * them over a scan; sampling recognizes them after a few rounds.
+   * Thirty pages are used in alternation with scans of four times the size of the pool. The clock
+   * keeps none of them across a scan; sampling recognizes them after a few rounds.
    */
   @Test
   void aScanDoesNotEmptyThePool() {
@@ -387,23 +390,23 @@ class ReplacementTest {
     FrameAllocator replacement = new FrameAllocator(frames, 100, NO_WRITER);
     long scanned = 1000;
     for (int i = 0; i < 500; i++) {
-      assertTrue(use(frames, FRAMES + 5), "it stays");
+      assertTrue(use(frames, FRAMES + 5), "it stays resident");
       bring(frames, replacement, scanned++);
     }
     FrameHeader.setUsed(frames.headers, 5, false);
     assertFalse(replacement.claimPreferred(5));
     FrameHeader.markCandidate(frames.headers, 5);
-    assertTrue(replacement.claimPreferred(5), "a candidate of the policy may leave");
+    assertTrue(replacement.claimPreferred(5), "a candidate of the policy may be evicted");
   }
 
   @Test
-  void creditGoesWithThePage() {
+  void creditMovesWithThePage() {
     Frames frames = full(Replacement.SAMPLING);
     FrameAllocator replacement = new FrameAllocator(frames, 100, NO_WRITER);
     long hot = 3 * FRAMES + 5;
     int frame = bring(frames, replacement, hot);
     for (int i = 0; i < 500; i++) {
-      assertTrue(use(frames, hot), "it stays");
+      assertTrue(use(frames, hot), "it stays resident");
       bring(frames, replacement, 1000 + i);
     }
     int preferred = frames.translator.preferred(hot);
@@ -474,7 +477,7 @@ class ReplacementTest {
   }
 
   @Test
-  void onlyColdAndCleanPagesLeaveAtOnce() {
+  void onlyColdCleanPagesAreEvictedImmediately() {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
     Frames frames = pool.frames;

@@ -38,10 +38,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 /**
  * VIRTUAL: evictions while other threads read and change pages, and the memory in use.
  *
- * <p>Mutants of {@link ResidencyBudget} found by {@link #aPageComesBackOnlyAfterItsMemoryWent} and
- * {@link #aListLeavesStepByStep}: memory released after the latch (V1), a grant returned before the
- * memory (V2), a write to a page that has left (V4), a list entry released while the header names
- * the page (V6).
+ * <p>Mutants of {@link ResidencyBudget} found by {@link
+ * #pageIsReloadedOnlyAfterItsMemoryWasReleased} and {@link #listIsEvictedStepByStep}: memory
+ * released after the latch (V1), a grant returned before the memory (V2), a write to an evicted
+ * page (V4), a list entry released while the header names the page (V6).
  */
 class ResidencyBudgetTest {
   private static final int PAGE = 4096;
@@ -49,7 +49,7 @@ class ResidencyBudgetTest {
 
   private final BlockDevice device = new MemoryDevice();
 
-  private static ResidencyBudget rights(BufferPool pool) {
+  private static ResidencyBudget budget(BufferPool pool) {
     return (ResidencyBudget) pool.frames.residency;
   }
 
@@ -70,7 +70,7 @@ class ResidencyBudgetTest {
     }
   }
 
-  /** Whether the page is one that {@link #fill} made, as a whole. */
+  /** Whether the whole page has the contents written by {@link #fill}. */
   private static boolean whole(BufferPool pool, int frame, long pid) {
     long at = pool.base(frame) + PageHeader.BYTES;
     long value = Mem.getLong(pool.pages(), at) ^ pid << 32;
@@ -95,25 +95,24 @@ class ResidencyBudgetTest {
   }
 
   /**
-   * Threads read without latches, change and scan four times what is in memory, in a pool where two
-   * pages leave together, and in one where sixteen do. Drops are paused between their steps at
-   * random. Every page that validates is whole and the right one (V1, V3); no memory is taken
-   * without a grant (V2, V4).
+   * Threads read without latches, change and scan data four times the size of memory, in a pool
+   * that evicts two pages together, and in one that evicts sixteen. Drops are paused between their
+   * steps at random. Every page that validates is whole and the right one (V1, V3); no memory is
+   * taken without a grant (V2, V4).
    */
   @ParameterizedTest
   @EnumSource(Replacement.class)
   void pagesLeaveWhileOthersReadThem(Replacement kind) throws Exception {
     int size = kind == Replacement.SAMPLING ? 512 : 64;
     BufferPool pool = open(kind, size);
-    ResidencyBudget residencyBudget = rights(pool);
+    ResidencyBudget residencyBudget = budget(pool);
     assertTrue(
         residencyBudget.evictionBatchSize() >= size / 32,
         residencyBudget.evictionBatchSize() + " pages");
     long[] pids = pages(pool, 5 * size);
     pool.flushAll();
-    // Headers, the write buffer, and pages that the system counts twice because they move: it
-    // visits 512 at
-    // a time.
+    // Headers, the write buffer, and pages that the kernel counts twice because they move: it
+    // visits 512 at a time.
     int twice = size == 64 ? 16 : 256;
     long memory = inMemory(pool); // before the grants: pages only leave
     long beside =
@@ -168,7 +167,7 @@ class ResidencyBudgetTest {
                 }
               }
             }));
-    // A thread that counts memory: never more pages than grants.
+    // A thread that measures memory: never more pages than grants.
     ends.add(
         threads.submit(
             () -> {
@@ -178,9 +177,8 @@ class ResidencyBudgetTest {
                 LockSupport.parkNanos(2_000_000);
               }
             }));
-    // Readers get three seconds, by the clock, because a park may return at once with an earlier
-    // permit. And
-    // more on a busy machine, until there are some reads.
+    // Readers get three seconds of wall time, because a park may return immediately with an earlier
+    // permit; and more on a busy machine, until there have been some reads.
     long begin = System.nanoTime();
     for (long ran = 0; ran < 3_000 || read.get() <= 100 && ran < 30_000; ) {
       LockSupport.parkNanos(10_000_000);
@@ -205,7 +203,7 @@ class ResidencyBudgetTest {
     pool.close();
   }
 
-  /** The system's figure for the memory of a pool, in bytes; 0 for none. */
+  /** The kernel's figure for the memory of a pool, in bytes; 0 for none. */
   private static long inMemory(BufferPool pool) {
     Path maps = Path.of("/proc/self/smaps");
     if (!Files.isReadable(maps)) {
@@ -244,15 +242,15 @@ class ResidencyBudgetTest {
     if (!pool.validate(frame, version)) {
       return false;
     }
-    assertTrue(whole, "a page that validates and is not whole: " + pid);
+    assertTrue(whole, "a page that validates but is not whole: " + pid);
     return true;
   }
 
-  /** V1, step by step: the latch of a page that leaves is held until the memory is released. */
+  /** V1, step by step: the latch of an evicted page is held until its memory is released. */
   @Test
-  void aPageComesBackOnlyAfterItsMemoryWent() {
+  void pageIsReloadedOnlyAfterItsMemoryWasReleased() {
     BufferPool pool = open(Replacement.SECOND_CHANCE);
-    ResidencyBudget residencyBudget = rights(pool);
+    ResidencyBudget residencyBudget = budget(pool);
     long[] pids = pages(pool, 4);
     pool.flushAll();
     int frame = (int) pids[0];
@@ -277,7 +275,7 @@ class ResidencyBudgetTest {
     residencyBudget.between = step -> {};
     assertEquals(List.of(1, 2, 3, 4), steps);
     assertEquals(
-        Math.max(0, memory - PAGE), inMemory(pool), "V4: no thread has written to it since");
+        Math.max(0, memory - PAGE), inMemory(pool), "V4: it has not been written to since");
     assertTrue(Latch.word(pool.frames.headers, frame) > before, "the version advances");
     assertTrue(readOnce(pool, pids[0]));
     Pools.check(pool);
@@ -304,14 +302,14 @@ class ResidencyBudgetTest {
   }
 
   /**
-   * V1 and V2 of pages that leave together: no latch is released, and no grant returned, before the
+   * V1 and V2 of pages evicted together: no latch is released, and no grant returned, before the
    * memory of all is released.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void aListLeavesStepByStep(boolean take) {
+  void listIsEvictedStepByStep(boolean take) {
     BufferPool pool = open(Replacement.SECOND_CHANCE, 512);
-    ResidencyBudget residencyBudget = rights(pool);
+    ResidencyBudget residencyBudget = budget(pool);
     long[] pids = pages(pool, 12);
     pool.flushAll();
     long[] leave = {pids[9], pids[2], pids[3], pids[7], pids[4]};
@@ -345,7 +343,7 @@ class ResidencyBudgetTest {
     int most = new DropList(pool.frames.region, 1).together() ? 1 : 3;
     assertEquals(calls + most, pool.frames.counters.forgetCalls.sum());
     assertEquals(
-        Math.max(0, memory - 5 * PAGE), inMemory(pool), "V4: no thread has written to them");
+        Math.max(0, memory - 5 * PAGE), inMemory(pool), "V4: they have not been written to");
     if (take) {
       residencyBudget.cancel(0);
     }
@@ -364,11 +362,11 @@ class ResidencyBudgetTest {
       for (boolean take : new boolean[] {false, true}) {
         int at = fails;
         BufferPool pool = open(Replacement.SECOND_CHANCE, 512);
-        ResidencyBudget residencyBudget = rights(pool);
+        ResidencyBudget residencyBudget = budget(pool);
         long[] pids = pages(pool, 12);
         pool.flushAll();
         EvictionBatch list = claimed(pool, residencyBudget.newBatch(), pids[9], pids[2], pids[3]);
-        OutOfMemoryError error = new OutOfMemoryError("of the test");
+        OutOfMemoryError error = new OutOfMemoryError("thrown by the test");
         residencyBudget.between =
             step -> {
               if (step == at) {
@@ -396,7 +394,7 @@ class ResidencyBudgetTest {
     }
   }
 
-  /** Misses and the writer share calls, with and without the call for many ranges. */
+  /** Misses and the writer share calls, with and without the system call for many ranges. */
   @Test
   void pagesLeaveTogether() {
     BufferPool pool = open(Replacement.SECOND_CHANCE, 1024);
@@ -417,26 +415,26 @@ class ResidencyBudgetTest {
     }
     long left = counters.pagesForgotten.sum() - gone;
     long took = counters.forgetCalls.sum() - calls;
-    assertTrue(left > 3_000, left + " pages have left");
+    assertTrue(left > 3_000, left + " pages were evicted");
     if (new DropList(pool.frames.region, 1).together()) {
-      assertTrue(3 * took < left, left + " pages have left by " + took + " calls");
+      assertTrue(3 * took < left, left + " pages were evicted by " + took + " calls");
     }
     Pools.check(pool);
     pool.close();
   }
 
-  /** As the file grows there are fewer grants: excess pages leave, and the minimum stays. */
+  /** As the file grows there are fewer grants: excess pages are evicted, and the minimum stays. */
   @Test
   void grantsShrinkAsTheFileGrows() {
     BufferPool pool = open(Replacement.SECOND_CHANCE);
-    ResidencyBudget residencyBudget = rights(pool);
+    ResidencyBudget residencyBudget = budget(pool);
     int before = residencyBudget.capacity();
     long[] pids = pages(pool, 700);
     assertTrue(
         residencyBudget.capacity() < before - 10,
         before + " grants, then " + residencyBudget.capacity());
     assertTrue(residencyBudget.capacity() >= PoolConfig.FRAMES_MIN);
-    Pools.await("the excess has left", () -> residencyBudget.free() >= 0);
+    Pools.await("the excess was evicted", () -> residencyBudget.free() >= 0);
     for (long pid : pids) {
       assertTrue(readOnce(pool, pid));
     }
@@ -445,11 +443,11 @@ class ResidencyBudgetTest {
     pool.close();
   }
 
-  /** Memory of header lines and page tables stays in use, whether the file gets shorter or not. */
+  /** Memory of header lines and page tables stays in use whether or not the file shrinks. */
   @Test
-  void grantsDoNotComeBackAsTheFileShrinks() {
+  void grantsDoNotIncreaseAsTheFileShrinks() {
     BufferPool pool = open(Replacement.SECOND_CHANCE);
-    ResidencyBudget residencyBudget = rights(pool);
+    ResidencyBudget residencyBudget = budget(pool);
     long[] pids = pages(pool, 700);
     int capacity = residencyBudget.capacity();
     final long fixed = fixedBytes(residencyBudget);
@@ -457,7 +455,7 @@ class ResidencyBudgetTest {
       pool.free(pool.fixExclusive(pids[i]), LogSession.NONE);
     }
     Pools.await(
-        "the end is cut off",
+        "the end is truncated",
         () -> {
           pool.checkpoint().space().cutAll(LogSession.NONE, () -> false);
           return pool.allocatorState().highWater() == pids[300];
@@ -471,7 +469,7 @@ class ResidencyBudgetTest {
     pool.close();
   }
 
-  /** The memory besides pages, measured between two pages that the writer drops. */
+  /** Memory other than pages, measured between two pages that the writer drops. */
   private static long fixedBytes(ResidencyBudget residencyBudget) {
     int right = MemoryPlan.grantBytes(PAGE, Replacement.SECOND_CHANCE);
     while (true) {
@@ -484,10 +482,11 @@ class ResidencyBudgetTest {
   }
 
   /**
-   * A file that would outgrow the cost of its pages is refused like a full disk; all else works.
+   * A file that would outgrow the memory that its pages cost is refused like a full disk;
+   * everything else works.
    */
   @Test
-  void theFileIsFullWhereTheBufferIs() {
+  void fileIsFullWhenTheBufferIs() {
     PoolConfig config =
         Records.with(
             PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL), "fileBytesMax", 100L * PAGE);
@@ -519,9 +518,9 @@ class ResidencyBudgetTest {
     return frame;
   }
 
-  /** With system pages of 16 or 64 KiB, half of one can't be dropped. */
+  /** With kernel pages of 16 or 64 KiB, half of one cannot be dropped. */
   @Test
-  void pagesSmallerThanTheSystemsAreRefused() {
+  void pagesSmallerThanTheKernelsAreRefused() {
     MemoryPlan plan = MemoryPlan.fit(PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL));
     ResidencyBudget.reserve(plan, 64 << 10).release();
     InvalidUseException e =

@@ -47,7 +47,7 @@ class ResidencyTest {
     return frames;
   }
 
-  /** What Loader does with a claimed frame; false: another thread has the page. */
+  /** Acts like Loader with a claimed frame; false: another thread has the page. */
   private static boolean enter(Frames frames, long pid, int frame) {
     Translator t = frames.translator;
     int bucket = t.bucket(pid);
@@ -113,7 +113,9 @@ class ResidencyTest {
     frames.release();
   }
 
-  /** Each page has an index, by which it is found; other indexes are of other pages, or free. */
+  /**
+   * Each page has an index, by which it is found; other indexes belong to other pages or are free.
+   */
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
@@ -134,7 +136,7 @@ class ResidencyTest {
   }
 
   /**
-   * If all pages are in use no thread gets any memory, and one that does not wait returns at once.
+   * If all pages are in use no thread gets memory, and one that does not wait returns immediately.
    */
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
@@ -169,9 +171,9 @@ class ResidencyTest {
     noneIsLost(frames(kind), PAGES);
   }
 
-  /** The same with sixteen pages that leave together, whose memory any thread may take. */
+  /** The same with sixteen pages evicted together, whose memory any thread may take. */
   @Test
-  void noneIsLostWherePagesLeaveTogether() throws Exception {
+  void noneIsLostIfPagesAreEvictedTogether() throws Exception {
     Frames frames = frames(Translation.VIRTUAL, 512);
     assertTrue(
         frames.residency.evictionBatchSize() >= 16,
@@ -249,9 +251,8 @@ class ResidencyTest {
   }
 
   /**
-   * One miss of {@link Residency#evictionBatchSize} evicts, and for all the pages that the others
-   * evict: one call for all of them, or one for each if the system has no other, or another is not
-   * wanted.
+   * One miss in {@link Residency#evictionBatchSize} evicts on behalf of the others too: one system call for
+   * all pages, or one for each if the kernel has no such call or it is not wanted.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
@@ -262,7 +263,7 @@ class ResidencyTest {
     assertEquals(ResidencyBudget.TOGETHER, together);
     int n = residencyBudget.capacity();
     boolean one = !oneByOne && new DropList(frames.region, 1).together();
-    // The clock passes every other page: no two that leave are adjacent.
+    // The clock passes every other page, so no two evicted pages are adjacent.
     for (long pid = 3; pid < 2 + n; pid += 2) {
       FrameHeader.setUsed(frames.headers, (int) pid, true);
     }
@@ -275,14 +276,14 @@ class ResidencyTest {
       assertEquals(evictors * together - miss, residencyBudget.free(), "miss " + miss);
     }
     for (long pid = 3; pid < 2 + n; pid += 2) {
-      assertEquals(pid, frames.translator.lookup(pid), "a page that was used has left");
+      assertEquals(pid, frames.translator.lookup(pid), "a page in use was evicted");
     }
     frames.release();
   }
 
   /** A thread that finds all batches lent evicts a single page; so does one that does not wait. */
   @Test
-  void withoutAListAPageLeavesAlone() {
+  void withoutABatchAPageIsEvictedAlone() {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL), null);
     FrameAllocator replacement = new FrameAllocator(frames, 20, NO_WRITER);
     int n = frames.residency.free();
@@ -312,8 +313,8 @@ class ResidencyTest {
   }
 
   /**
-   * If the file has grown, and more grants are held than there are, all of a batch are returned,
-   * until the held ones fit.
+   * If the file has grown so that more grants are held than exist, all grants of a batch are
+   * returned, until the held ones fit.
    */
   @Test
   void excessGrantsOfABatchAreReturned() {
@@ -337,7 +338,7 @@ class ResidencyTest {
 
   /** A batch is owned by one thread at a time. */
   @Test
-  void aListIsLentToOneThread() throws Exception {
+  void batchIsLentToOneThread() throws Exception {
     Frames frames = frames(Translation.VIRTUAL, 1024);
     EvictionBatch.Lists lists = new EvictionBatch.Lists(frames.residency);
     ExecutorService threads = Executors.newFixedThreadPool(4);

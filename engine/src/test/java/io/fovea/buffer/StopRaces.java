@@ -23,7 +23,7 @@ public final class StopRaces {
   /** What each thread finds after it has stopped the pool, and the final state. */
   @JCStressTest
   @State
-  @Outcome(id = "1, 1, 1", expect = Expect.ACCEPTABLE, desc = "the first cause stays")
+  @Outcome(id = "1, 1, 1", expect = Expect.ACCEPTABLE, desc = "the first cause is kept")
   @Outcome(id = "2, 2, 2", expect = Expect.ACCEPTABLE, desc = "the second one came first")
   @Outcome(expect = Expect.FORBIDDEN, desc = "a cause was replaced, or is missing")
   public static class TwoStops {
@@ -47,12 +47,12 @@ public final class StopRaces {
     }
   }
 
-  /** The action gets the first cause, in whichever thread it runs. */
+  /** The action gets the first cause, whichever thread runs it. */
   @JCStressTest
   @State
   @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "the action gets the first cause")
   @Outcome(id = "2, 2", expect = Expect.ACCEPTABLE, desc = "the second one came first")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "the action gets another cause than the first")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "the action gets a cause other than the first")
   public static class TwoActions {
     private final Frames.Stop stop = new Frames.Stop();
     private int low = 3;

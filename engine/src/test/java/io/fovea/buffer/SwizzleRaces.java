@@ -13,8 +13,8 @@ import org.openjdk.jcstress.infra.results.J_Result;
 import org.openjdk.jcstress.infra.results.ZJ_Result;
 
 /**
- * jcstress: a trusted reference to a page that leaves concurrently, and whose frame another page
- * gets. Run by {@code RacesTest}.
+ * jcstress: a trusted reference to a page that is evicted concurrently, and whose frame gets
+ * another page. Run by {@code RacesTest}.
  */
 final class SwizzleRaces {
   private static final long PARENT = 10;
@@ -23,7 +23,7 @@ final class SwizzleRaces {
 
   private SwizzleRaces() {}
 
-  /** A state has a parent and a child in two frames that no other live state has. */
+  /** Has a parent and a child in two frames that no other live state uses. */
   private static class Family {
     private static final int COUNT = 1 << 14;
     static final int SHIFT = 8;
@@ -63,7 +63,7 @@ final class SwizzleRaces {
       FrameHeader.setPid(HEADERS, frame, pid);
     }
 
-    /** The child leaves, if it may, and another page gets its frame. */
+    /** The child is evicted, if allowed, and another page gets its frame. */
     final void evict() {
       if (!Latch.tryExclusive(HEADERS, child)) {
         return;
@@ -75,7 +75,7 @@ final class SwizzleRaces {
       Latch.releaseExclusive(HEADERS, child);
     }
 
-    /** As a descent does: returns the page id in the child; -1: to be repeated. */
+    /** Acts like a descent: returns the page id in the child; -1 asks for a retry. */
     final long read() {
       long seen = Latch.optimistic(HEADERS, parent);
       if (seen == Latch.LATCHED) {
@@ -117,9 +117,9 @@ final class SwizzleRaces {
 
   @JCStressTest
   @State
-  @Outcome(id = "true, 20", expect = Expect.ACCEPTABLE, desc = "named, and there")
+  @Outcome(id = "true, 20", expect = Expect.ACCEPTABLE, desc = "referenced and resident")
   @Outcome(id = "false, 20", expect = Expect.ACCEPTABLE, desc = "neither")
-  @Outcome(id = "false, 30", expect = Expect.ACCEPTABLE, desc = "gone, and not named")
+  @Outcome(id = "false, 30", expect = Expect.ACCEPTABLE, desc = "evicted and not referenced")
   @Outcome(expect = Expect.FORBIDDEN, desc = "a reference names a frame with another page")
   public static class SwizzlingAgainstEviction extends Family {
     public SwizzlingAgainstEviction() {

@@ -5,7 +5,7 @@ public final class Swizzles {
   private Swizzles() {}
 
   /**
-   * Checks all frames: the page that a reference names is there and has this node as its parent,
+   * Checks all frames: the page that a reference names is resident and has this node as its parent,
    * and a parent names its children.
    *
    * @return the number of pages named by a reference
@@ -24,7 +24,7 @@ public final class Swizzles {
         int type = PageHeader.type(frames.pages, frames.base(frame));
         if (named
             && (frames.pid(frame) == 0 || type != PageHeader.LEAF && type != PageHeader.INNER)) {
-          throw new AssertionError("frame " + frame + " has a parent, and no node");
+          throw new AssertionError("frame " + frame + " has a parent but is not a node");
         }
       }
       return swizzled;
@@ -39,12 +39,12 @@ public final class Swizzles {
     }
   }
 
-  /** The number of references cleared so that a page could leave. */
+  /** The number of references cleared so that a page could be evicted. */
   public static long unswizzled(BufferPool pool) {
     return pool.frames.counters.unswizzled.sum();
   }
 
-  /** The number of victims that stayed, because of a child or their parent's latch. */
+  /** The number of victims kept because of a child or their parent's latch. */
   public static long stayed(BufferPool pool) {
     return pool.frames.counters.retainedForChildren.sum()
         + pool.frames.counters.retainedForParent.sum();

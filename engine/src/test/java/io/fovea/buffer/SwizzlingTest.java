@@ -16,14 +16,14 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * The rules of {@link Swizzling}, one at a time, with pages made by this test: each interleaving
- * that a rule excludes is made by hand.
+ * The rules of {@link Swizzling}, one at a time, with pages built by this test: each interleaving
+ * that a rule excludes is forced by hand.
  *
  * <p>Mutants, and the tests that find them: S2 without the child's latch, {@link
  * #notWithoutTheChildsLatch}; S3 with the version unchanged, {@link
  * #aReaderThatHasTheWordIsRefused}; S4 left out, {@link #aParentStaysAsLongAsAChildIsNamed}; PARENT
- * kept by free, {@link #aFreedPageHasNoParent}. No adopt, and each of the others again: {@code
- * SwizzleModelTest}, by {@link Swizzles}.
+ * kept by free, {@link #aFreedPageHasNoParent}. {@code SwizzleModelTest} detects a missing adopt
+ * and again each of the others, by means of {@link Swizzles}.
  */
 class SwizzlingTest {
   private static final int TREE = 7;
@@ -75,7 +75,7 @@ class SwizzlingTest {
     return Latch.isExclusive(pool.frames.headers, frame);
   }
 
-  /** What a descent does with a reference. */
+  /** Acts like a descent that meets a reference. */
   private int descend(long node, int slot) {
     int above = frame(node);
     long version = pool.optimistic(above, node);
@@ -89,7 +89,7 @@ class SwizzlingTest {
     return tried;
   }
 
-  /** Evicts a page as a miss does; false if it stays. The frame is claimed then. */
+  /** Evicts a page as a miss does; false if it stays. On success the frame is claimed. */
   private boolean evictAsAMiss(int frame) {
     pool.flushAll();
     FrameHeader.setUsed(pool.frames.headers, frame, false);
@@ -111,7 +111,7 @@ class SwizzlingTest {
   }
 
   @Test
-  void aDescentNamesTheChild() {
+  void descentSwizzlesTheChild() {
     assertEquals(one, word(parent, 0));
     int frame = descend(parent, 0);
     assertEquals(PageRef.of(one, frame + 1), word(parent, 0));
@@ -122,7 +122,7 @@ class SwizzlingTest {
   }
 
   @Test
-  void theWayBackLeavesThePageId() {
+  void unswizzlingRestoresThePageId() {
     descend(parent, 0);
     descend(parent, 1);
     int frame = frame(one);
@@ -145,7 +145,7 @@ class SwizzlingTest {
     long version = pool.optimistic(above, parent);
     int frame = frame(one);
     Swizzling swizzling = pool.swizzling();
-    // A thread has found the child; before it stores the reference another one evicts the child.
+    // A thread has found the child; before it stores the reference, another evicts the child.
     assertTrue(pool.tryExclusive(frame, one));
     assertFalse(swizzling.swizzle(above, version, at(above, 0), one, frame));
     pool.releaseExclusive(frame);
@@ -193,7 +193,7 @@ class SwizzlingTest {
   void aReaderThatHasTheWordIsRefused() {
     int frame = descend(parent, 0);
     int above = frame(parent);
-    // A reader: version of the parent, then the word, then (too late) the version of the child.
+    // A reader reads the parent's version, then the word, then (too late) the child's version.
     long version = pool.optimistic(above, parent);
     long ref = word(parent, 0);
     long before = pool.optimisticChild(frame, ref);
@@ -203,8 +203,8 @@ class SwizzlingTest {
     enter(frame, two + 100);
     long after = pool.optimisticChild(frame, ref);
     assertNotEquals(BufferPool.RESTART, after, "the frame is trusted");
-    assertFalse(pool.validate(above, version), "and so the parent must have changed");
-    assertFalse(pool.validate(frame, before), "and so must the frame for earlier readers");
+    assertFalse(pool.validate(above, version), "so the parent must have changed");
+    assertFalse(pool.validate(frame, before), "and so must the frame, for earlier readers");
     takeOut(frame, two + 100);
     checkWhole();
   }
@@ -226,16 +226,16 @@ class SwizzlingTest {
     assertEquals(two, word(parent, 1));
   }
 
-  /** S5: the parent is being changed, or was changed since its child recorded it. */
+  /** S5: the parent is being changed, or has changed since its child recorded it. */
   @Test
-  void aVictimWithoutItsWordStays() {
+  void victimWithoutItsReferenceStays() {
     descend(parent, 0);
     int above = frame(parent);
     pool.flushAll();
     assertTrue(pool.tryExclusive(above, parent));
     FrameHeader.setUsed(pool.frames.headers, frame(one), false);
     assertFalse(pool.frames.claimCold(frame(one)));
-    // A split, half done: the word is in another node.
+    // A split, half done: the reference is in another node.
     Mem.putLong(pool.pages(), at(above, 0), two);
     long version = pool.heldVersion(above);
     pool.releaseExclusiveUnchanged(above);
@@ -281,7 +281,7 @@ class SwizzlingTest {
   }
 
   @Test
-  void childrenOfAFreedPageHaveNone() {
+  void childrenOfAFreedPageHaveNoParent() {
     descend(parent, 0);
     descend(parent, 1);
     pool.free(pool.fixExclusive(parent), LogSession.NONE);
@@ -301,7 +301,7 @@ class SwizzlingTest {
     checkWhole();
   }
 
-  /** S7: frames in a file mean nothing. */
+  /** S7: frames stored in a file are meaningless. */
   @Test
   void framesThatAreReadAreNotTrusted() {
     pool.flushAll();
@@ -328,10 +328,10 @@ class SwizzlingTest {
   }
 
   @Test
-  void damageMakesNoCircles() {
+  void damageCausesNoCycles() {
     long second = node(PageHeader.INNER, 1, one, two);
     descend(parent, 0);
-    // The same child of another node, the node itself, and one of the same level.
+    // The child of another node, the node itself, and a node of the same level.
     assertEquals(frame(one), descend(second, 0));
     assertEquals(one, word(second, 0));
     long self = node(PageHeader.INNER, 1, one);
@@ -343,7 +343,7 @@ class SwizzlingTest {
     long above = node(PageHeader.INNER, 2, one);
     descend(above, 0);
     assertEquals(one, word(above, 0));
-    // Twice in one node: both words are cleared together.
+    // Twice in one node: both references are cleared together.
     long twice = node(PageHeader.INNER, 1, two, two);
     descend(twice, 0);
     descend(twice, 1);
@@ -354,7 +354,7 @@ class SwizzlingTest {
   }
 
   @Test
-  void otherKindsKnowNothingOfIt() {
+  void otherTranslationsDoNotSwizzle() {
     for (Translation kind : Translation.values()) {
       if (kind != Translation.SWIZZLED) {
         MemoryDevice other = new MemoryDevice();

@@ -17,7 +17,7 @@ import java.util.function.Consumer;
 import java.util.function.LongPredicate;
 
 /**
- * A device in memory that counts, fails on demand, and detects what a pool must never do: two
+ * A device in memory that counts calls, fails on demand, and detects what a pool must never do: two
  * writes of one range at a time, or a read while the range is being written.
  */
 final class TestDevice implements BlockDevice {
@@ -31,7 +31,7 @@ final class TestDevice implements BlockDevice {
   final AtomicInteger overlaps = new AtomicInteger();
   final AtomicInteger syncs = new AtomicInteger();
 
-  /** How often a thread that waits for a frame has checked others' reads. */
+  /** The number of times that a thread waiting for a frame has checked others' reads. */
   final AtomicInteger looks = new AtomicInteger();
 
   volatile LongPredicate readFails = offset -> false;
@@ -43,7 +43,7 @@ final class TestDevice implements BlockDevice {
   volatile boolean punches = true;
   final AtomicLong punched = new AtomicLong();
 
-  /** Blocks without space; none is written to before space was reserved. */
+  /** Blocks without space; a write to one before it is reserved is an error. */
   private final Set<Long> holes = ConcurrentHashMap.newKeySet();
 
   final AtomicInteger writesIntoHoles = new AtomicInteger();
@@ -93,7 +93,7 @@ final class TestDevice implements BlockDevice {
   public void read(long offset, MemorySegment seg, long segOff, int len) {
     readsAt.computeIfAbsent(offset, k -> new AtomicInteger()).incrementAndGet();
     if (len > 4096) {
-      memory.read(offset, seg, segOff, len); // an extent: its reader detects torn pages
+      memory.read(offset, seg, segOff, len); // an extent, whose reader detects torn pages
       return;
     }
     enter(offset, len, false);

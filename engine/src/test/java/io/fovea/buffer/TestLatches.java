@@ -62,7 +62,7 @@ public final class TestLatches {
     return (Latch.word(frames.headers, frame) & (Latch.EXCLUSIVE | Latch.SHARED_MASK)) != 0;
   }
 
-  /** Takes the latch of a page, like a slow thread. */
+  /** Holds the latch of a page, like a slow thread. */
   public static int latch(BufferPool pool, long pid) {
     return pool.fixExclusive(pid);
   }

@@ -39,7 +39,7 @@ class TranslatorTest {
   }
 
   @Property(tries = 1000)
-  void predictionsAreLegalWhateverIsAsked(
+  void predictionsAreAlwaysLegal(
       @ForAll Translation kind,
       @ForAll @IntRange(min = 64, max = 300) int frames,
       @ForAll long pid) {
@@ -57,7 +57,7 @@ class TranslatorTest {
       @ForAll Translation kind,
       @ForAll @IntRange(min = 1, max = 80) int preferredFrames,
       @ForAll long seed) {
-    Assume.that(!Translator.isOwn(kind)); // a page is in its own frame, or in none
+    Assume.that(!Translator.isOwn(kind)); // a page is in its preferred frame, or in none
     int frames = 64;
     Translator t = translator(kind, frames);
     Random random = new Random(seed);
@@ -90,9 +90,9 @@ class TranslatorTest {
     }
   }
 
-  /** A page is in the frame that has its number, or in none; 0 is not used. */
+  /** A page is in the frame with its number, or in none; frame 0 is not used. */
   @Property(tries = 300)
-  void aFrameOfItsOwn(@ForAll @IntRange(min = 64, max = 300) int frames, @ForAll long any) {
+  void oneFramePerPage(@ForAll @IntRange(min = 64, max = 300) int frames, @ForAll long any) {
     Translator t = translator(Translation.VIRTUAL, frames);
     for (long pid : new long[] {1, 63, frames - 1, Math.floorMod(any, frames - 1) + 1}) {
       int bucket = t.bucket(pid);
@@ -125,7 +125,7 @@ class TranslatorTest {
     }
     for (int count : hits) {
       assertTrue(
-          count > 30 && count < 200, () -> "a frame is preferred by " + count + " of 6400 pages");
+          count > 30 && count < 200, () -> "one frame is preferred by " + count + " of 6400 pages");
     }
   }
 }

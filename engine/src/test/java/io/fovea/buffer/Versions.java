@@ -19,7 +19,7 @@ final class Versions implements BlockDevice {
   /** The newest version that was submitted to the device. */
   final Map<Long, Long> written = new HashMap<>();
 
-  /** The newest version that a sync has made durable: none older may be found again. */
+  /** The newest version that a sync has made durable: no older one may be found later. */
   final Map<Long, Long> synced = new HashMap<>();
 
   Versions(BlockDevice device, int pageSize) {

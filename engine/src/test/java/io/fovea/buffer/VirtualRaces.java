@@ -14,8 +14,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
 /**
- * jcstress: V3 of {@link ResidencyBudget}: a reader without a latch, and a page whose memory is
- * released concurrently, and which returns. Zeros must not validate. Run by {@code RacesTest}.
+ * jcstress, V3 of {@link ResidencyBudget}: a reader without a latch, while the page's memory is
+ * released and the page is loaded again. Zeros must not validate. Run by {@code RacesTest}.
  */
 final class VirtualRaces {
   private static final long PID = 20;
@@ -23,16 +23,16 @@ final class VirtualRaces {
 
   private VirtualRaces() {}
 
-  /** A state has a frame that no other live state has. */
+  /** Has a frame that no other live state uses. */
   private static class Own {
     private static final int COUNT = 1 << 13;
 
-    /** Far apart in the page, as the words of a search are. */
+    /** Far apart in the page, like the words that a search reads. */
     private static final int FIRST = 64;
 
     private static final int LAST = PAGE - 64;
 
-    /** Pages that leave together with another one: one per thread. */
+    /** Pages that are evicted together with another one: one per thread. */
     private static final int SPARE = 64;
 
     private static final NativeRegion REGION =
@@ -47,7 +47,7 @@ final class VirtualRaces {
     /** One call for two ranges. */
     private static final class Together {
       final DropList list = new DropList(REGION, 2);
-      // Two apart, so that they are adjacent neither to a frame nor to each other.
+      // Two apart, so that they are neither adjacent to a frame nor to each other.
       final long spare = (COUNT + 1 + 2L * (THREADS.getAndIncrement() % SPARE)) * PAGE;
 
       void drop(int frame) {
@@ -79,7 +79,7 @@ final class VirtualRaces {
       Mem.putLong(PAGES, base + LAST, word);
     }
 
-    /** The page leaves: its header first, then its memory, then the latch. */
+    /** The page is evicted: first its header, then its memory, then the latch. */
     final void evict() {
       if (!Latch.tryExclusive(HEADERS, frame)) {
         return;
@@ -91,7 +91,7 @@ final class VirtualRaces {
       Latch.releaseExclusive(HEADERS, frame);
     }
 
-    /** The same, with another page, by one call. */
+    /** The same together with another page, by one call. */
     final void evictTogether() {
       if (!Latch.tryExclusive(HEADERS, frame)) {
         return;
@@ -104,7 +104,7 @@ final class VirtualRaces {
     }
 
     /**
-     * It arrives: the header first, as in {@link ResidencyBudget#claim}, then what the device
+     * The page arrives: first the header, as in {@link ResidencyBudget#claim}, then what the device
      * reads.
      */
     final void load() {
@@ -118,7 +118,7 @@ final class VirtualRaces {
       Latch.releaseExclusive(HEADERS, frame);
     }
 
-    /** As {@link BufferPool#optimistic} and its caller do; -1, -1: to be repeated. */
+    /** Acts like {@link BufferPool#optimistic} and its caller; -1, -1 asks for a retry. */
     final void read(JJ_Result r) {
       r.r1 = -1;
       r.r2 = -1;
@@ -203,7 +203,7 @@ final class VirtualRaces {
 
   @JCStressTest
   @State
-  @Outcome(id = "20, 20", expect = Expect.ACCEPTABLE, desc = "the page that came")
+  @Outcome(id = "20, 20", expect = Expect.ACCEPTABLE, desc = "the page that arrived")
   @Outcome(id = "-1, -1", expect = Expect.ACCEPTABLE, desc = "again")
   @Outcome(expect = Expect.FORBIDDEN, desc = "half of a page")
   public static class ReaderAgainstLoad extends Own {

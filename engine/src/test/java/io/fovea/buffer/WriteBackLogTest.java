@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Pages wait for their log, and make progress nevertheless. */
+/** Pages wait for their log records to become durable, and still make progress. */
 @Timeout(60)
 class WriteBackLogTest {
   private final SimDisk logDisk = new SimDisk(1);
@@ -32,7 +32,7 @@ class WriteBackLogTest {
   private final Log log = PoolLogs.create(logDisk.device("log"));
   private final LogSession session = log.session();
 
-  /** A pool whose device has seen no page that is newer than the durable log. */
+  /** A pool on a device that checks that no page is newer than the durable log. */
   private BufferPool open(PoolConfig config, PoolLog of) {
     data.beforeBatch =
         batch -> {
@@ -94,7 +94,8 @@ class WriteBackLogTest {
         });
     assertEquals(0, data.writes.get());
     assertTrue(asked.get() > 0);
-    // 500 ms of backing off to 6.4 ms: a spinning writer asks ten thousands of times.
+    // 500 ms with a back-off of up to 6.4 ms: a spinning writer would ask tens of thousands of
+    // times.
     assertTrue(asked.get() < 2_000, "asked " + asked);
     log.awaitDurable(log.tail());
     durable.set(log.durableLsn());
@@ -107,9 +108,9 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** A page that is changed all the time is always newer than what is durable. */
+  /** A page that changes constantly is always newer than the durable log. */
   @Test
-  void aHotPageDoesNotHoldTheRedoPointBack() throws Exception {
+  void hotPageDoesNotHoldBackTheRedoPoint() throws Exception {
     BufferPool pool = open();
     final long hot = PoolLogs.page(pool, session);
     AtomicBoolean stop = new AtomicBoolean();
@@ -162,7 +163,7 @@ class WriteBackLogTest {
     assertEquals(0, data.syncs.get());
     pool.checkpoint().sync();
     assertEquals(1, data.syncs.get());
-    // One whose latch is held is left, and keeps its frame.
+    // A page whose latch is held is skipped, and keeps its frame.
     int frame = pool.fixExclusive(pids.get(15));
     pool.checkpoint().flushOlder(starts.get(20));
     assertEquals(writes + 19, data.writes.get());
@@ -176,7 +177,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** The redo point stays at a page that is being written, until the write is over. */
+  /** The redo point stays at a page that is being written until the write has completed. */
   @Test
   void aWriteInFlightHoldsTheRedoPoint() {
     BufferPool pool = open();
@@ -207,7 +208,7 @@ class WriteBackLogTest {
     for (int i = 0; i < 3; i++) {
       assertThrows(StorageException.class, () -> pool.checkpoint().flushOlder(Long.MAX_VALUE));
       assertEquals(start, pool.checkpoint().minRecLsn());
-      // Both words name it, for a scan that has read the first one before.
+      // Both words name it, for a scan that has already read the first one.
       int frame = Pools.where(pool, pid);
       assertEquals(start, FrameHeader.recLsn(pool.frames.headers, frame));
       assertEquals(start, FrameHeader.writingRecLsn(pool.frames.headers, frame));
@@ -221,7 +222,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** After durability is lost: durable pages may be written, newer ones never are. */
+  /** Once durability is lost, durable pages may be written; newer ones never are. */
   @Test
   void afterDurabilityIsLostNothingNewerIsWritten() {
     BufferPool pool =
@@ -238,7 +239,7 @@ class WriteBackLogTest {
     assertThrows(DurabilityLostException.class, () -> log.awaitDurable(log.tail()));
     assertThrows(DurabilityLostException.class, () -> pool.checkpoint().flushOlder(Long.MAX_VALUE));
     assertThrows(DurabilityLostException.class, pool::flushAll);
-    // Durable pages leave; then there is no frame, and the exception has the cause.
+    // Durable pages are evicted; then there is no frame, and the exception names the cause.
     DurabilityLostException e =
         assertThrows(
             DurabilityLostException.class,
@@ -276,7 +277,7 @@ class WriteBackLogTest {
     assertEquals(end, e.found());
     assertTrue(e.getMessage().contains("log was lost or replaced"), e.getMessage());
     assertThrows(
-        CorruptionException.class, () -> again.recovery().fixForImage(b), "no damage to repair");
+        CorruptionException.class, () -> again.recovery().fixForImage(b), "not damage to repair");
     again.abandon();
     BufferPool whole = new BufferPool(data, config, state, PoolLogs.upTo(end), null);
     assertEquals(b, Pools.word(whole, b));
@@ -295,7 +296,7 @@ class WriteBackLogTest {
     early.abandon();
   }
 
-  /** The log is notified of a page that could not be synced, and commits end. */
+  /** The log is told of a page that could not be synced, and commits fail. */
   @Test
   void aFailedSyncOfThePagesEndsTheLog() {
     SimDisk disk = new SimDisk(2);
@@ -312,7 +313,7 @@ class WriteBackLogTest {
   }
 
   @Test
-  void withoutALogEverythingIsAsBefore() {
+  void withoutALogPagesAreWrittenFreely() {
     BufferPool pool = Pools.open(new MemoryDevice());
     long pid = Pools.page(pool);
     assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn());

@@ -24,7 +24,7 @@ class WriterPaceTest {
       assertTrue(pace.free() >= 2 && pace.free() <= pace.low(), "free");
       assertTrue(pace.low() <= Math.max(2, frames / 8), "low " + pace.low());
       assertTrue(pace.high() > pace.low(), "high");
-      assertTrue(pace.high() <= frames / 4, "they fit into the list of ready frames");
+      assertTrue(pace.high() <= frames / 4, "the marks fit the list of ready frames");
       assertTrue(pace.batch() >= 1 && pace.batch() <= batchMax, "batch " + pace.batch());
     }
   }
@@ -68,7 +68,7 @@ class WriterPaceTest {
 
   /** Threads that want frames wait longer for two small batches than for a large one. */
   @Test
-  void aWriterThatIsBehindWritesMoreAtOnce() {
+  void writerThatIsBehindWritesLargerBatches() {
     WriterPace pace = new WriterPace(100_000, 256, 0);
     for (int i = 0; i < 10; i++) {
       pace.wrote(pace.batch(), 40 * MILLI, false);
@@ -81,6 +81,6 @@ class WriterPaceTest {
     }
     assertEquals(256, pace.batch());
     pace.wrote(256, 8 * MILLI, false);
-    assertEquals(128, pace.batch(), "it has caught up");
+    assertEquals(128, pace.batch(), "the writer has caught up");
   }
 }

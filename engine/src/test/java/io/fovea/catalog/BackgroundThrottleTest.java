@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Limits what background work may take from concurrent transactions. */
+/** Limits how much background work may slow concurrent transactions. */
 @Timeout(60)
 class BackgroundThrottleTest {
   @Test
@@ -20,7 +20,7 @@ class BackgroundThrottleTest {
   }
 
   @Test
-  void noRestWithoutConcurrentCommits() {
+  void noPauseWithoutConcurrentCommits() {
     AtomicInteger asked = new AtomicInteger();
     BackgroundThrottle backgroundThrottle =
         new BackgroundThrottle(
@@ -31,7 +31,7 @@ class BackgroundThrottleTest {
     backgroundThrottle.begin();
     backgroundThrottle.committed();
     while (asked.get() < 10) {
-      backgroundThrottle.pause(); // ends only at the test's time limit if it does not check
+      backgroundThrottle.pause(); // if it does not check, only the test's time limit ends it
     }
   }
 }

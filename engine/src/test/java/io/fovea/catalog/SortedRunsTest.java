@@ -42,26 +42,26 @@ class SortedRunsTest {
   /** A run cannot be read while others are open: the constructor must close them. */
   @Test
   void aFailedMergeHoldsNoMemory() {
-    NotingStorage storage = new NotingStorage();
+    RecordingStorage storage = new RecordingStorage();
     try (SortFile noted = new SortFile(storage, 0, new LoadCounters());
         SortedRuns some = new SortedRuns(64 << 10, noted, () -> {})) {
       fill(some, RECORDS);
       assertThrows(StorageException.class, some::merged);
-      assertEquals(NotingStorage.READS, storage.buffers.size());
+      assertEquals(RecordingStorage.READS, storage.buffers.size());
       for (MemorySegment buffer : storage.buffers) {
         assertFalse(buffer.scope().isAlive());
       }
     }
   }
 
-  /** Has one file, records the targets of reads, and refuses the third. */
-  private static final class NotingStorage extends AbstractBlockDevice implements Storage {
+  /** Has one file, records the destinations of reads, and fails the third. */
+  private static final class RecordingStorage extends AbstractBlockDevice implements Storage {
     static final int READS = 3;
 
     final List<MemorySegment> buffers = new ArrayList<>();
     private final MemoryDevice below = new MemoryDevice();
 
-    NotingStorage() {
+    RecordingStorage() {
       super("noting", 4096);
     }
 
@@ -138,11 +138,11 @@ class SortedRunsTest {
     SortedRuns.Merged merged = runs.merged();
     assertTrue(merged.next());
     runs.close();
-    assertThrows(AssertionError.class, merged::next, "less would look like all");
+    assertThrows(AssertionError.class, merged::next, "a partial result would look complete");
     file.close();
   }
 
-  /** Another load may use a file of that name by then. */
+  /** Another load may be using a file with that name by then. */
   @Test
   void aClosedFileIsNotRecreated() {
     fill(runs, RECORDS);

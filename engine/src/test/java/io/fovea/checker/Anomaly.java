@@ -2,7 +2,7 @@ package io.fovea.checker;
 
 import java.util.List;
 
-/** An anomaly: something that no serializable history contains, with the transactions involved. */
+/** Something that no serializable history contains, with the transactions involved. */
 record Anomaly(Kind kind, String text, List<Long> txns) {
   /** Kinds of anomalies, after Adya and Elle. */
   enum Kind {
@@ -29,8 +29,8 @@ record Anomaly(Kind kind, String text, List<Long> txns) {
     /** A cycle with several rw edges, at least one for a read of an interval or a group. */
     G2,
     /**
-     * A transaction has committed, or returned a result, although no single state has all that it
-     * saw: a free value that was reported as taken, or a permanent row that was missing.
+     * A transaction has committed, or returned a result, although no single state contains all that
+     * it saw: a free value that was reported as taken, or a permanent row that was missing.
      */
     CONTRADICTION,
     /** A write that was acknowledged before a crash is missing after it. */

@@ -15,7 +15,7 @@ import io.fovea.support.SoakReport;
 import io.fovea.txn.FaultInjection;
 import io.fovea.txn.FaultInjection.Stage;
 import io.fovea.txn.FaultInjection.Step;
-import io.fovea.txn.Forgetful;
+import io.fovea.txn.TimestampRaiser;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -30,11 +30,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Checks the checker: with one step of the protocol left out it must find the anomaly that the step
- * prevents, and none in the same interleaving of the complete engine.
+ * Checks the checker: if one step of the protocol is omitted, it must find the anomaly that the
+ * step prevents, and none in the same interleaving of the complete engine.
  *
- * <p>The interleavings are forced: other transactions' steps run amid a commit, on its thread. Only
- * {@link #isFoundAtRandom} is random: it runs random load until that finds the anomaly, too.
+ * <p>The interleavings are forced: other transactions' steps run in the middle of a commit, on its
+ * thread. Only {@link #isFoundAtRandom} is random: it runs random load until that also produces the
+ * anomaly.
  */
 @Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BrokenStepsTest {
@@ -144,7 +145,7 @@ class BrokenStepsTest {
 
   /**
    * The key above the gap is the first of its leaf, so an insert into the gap changes the previous
-   * leaf. Which gap this is, is found by trying.
+   * leaf. The test finds this gap by trying several.
    */
   @Test
   void leafOfTheSuccessorInsteadOfTheGap() {
@@ -199,7 +200,10 @@ class BrokenStepsTest {
         Kind.G_SINGLE);
   }
 
-  /** The second key that is inserted lies above the first one's gap, where another one scans. */
+  /**
+   * The second key that is inserted lies above the first one's gap, where another transaction
+   * scans.
+   */
   private static void gapAboveTheNext(Script s) {
     s.seed(A, BETWEEN, OTHER);
     Actor scanner = s.begin();
@@ -309,7 +313,7 @@ class BrokenStepsTest {
   @Test
   void descendingScansThatReadTheItemAboveOnce() {
     Setup exact =
-        Setup.usual("all is exact")
+        Setup.usual("all timestamps are exact")
             .options(o -> o.experiments(exp -> exp.timestamps(TimestampStore.MEMORY)));
     List<Anomaly> found = new ArrayList<>();
     for (int slot = Keys.SLOTS - 2; slot > 0; slot--) {
@@ -418,7 +422,10 @@ class BrokenStepsTest {
         Kind.G_SINGLE);
   }
 
-  /** A record is inserted where it was looked up, and the reader reads what came with it. */
+  /**
+   * A record is inserted where a lookup found none, and the reader reads what was written along
+   * with it.
+   */
   private static void entryIsInserted(Script s) {
     long key = Keys.list(0, 0);
     s.seed(key, OTHER);
@@ -548,7 +555,8 @@ class BrokenStepsTest {
         0,
         t2,
         locked -> {
-          Runnable restore = forget ? Forgetful.raiseReads(s.engine(), locked, 100) : () -> {};
+          Runnable restore =
+              forget ? TimestampRaiser.raiseReads(s.engine(), locked, 100) : () -> {};
           t1.append(k2);
           t1.commit();
           restore.run();
@@ -585,7 +593,7 @@ class BrokenStepsTest {
         0,
         t1,
         locked -> {
-          Runnable restore = forget ? Forgetful.raiseToCommit(s.engine(), locked) : () -> {};
+          Runnable restore = forget ? TimestampRaiser.raiseToCommit(s.engine(), locked) : () -> {};
           t2.append(A);
           restore.run();
         });
@@ -628,7 +636,7 @@ class BrokenStepsTest {
         "GROUPS_IN_ORDER"
       })
   void isFoundAtRandom(Step broken) {
-    assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "the long form does it");
+    assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "only in the long form");
     Quiet.please();
     FaultInjection faults =
         FaultInjection.without(broken)

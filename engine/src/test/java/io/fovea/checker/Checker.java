@@ -20,9 +20,7 @@ import org.jspecify.annotations.Nullable;
  * consistency, 1999, and Kingsbury and Alvaro, Elle, VLDB 2020.
  */
 final class Checker {
-  /**
-   * The maximum number of edges of a component from which cycles are searched once one is known.
-   */
+  /** The maximum number of edges of a component that is searched for cycles once one is known. */
   private static final int SEARCHES_MAX = 200;
 
   private static final int ANOMALIES_MAX = 50;
@@ -236,8 +234,8 @@ final class Checker {
     }
   }
 
-  /** Requires that nothing that it saw had expired. */
-  private void stillThere(int i) {
+  /** Requires that nothing the transaction saw had expired. */
+  private void notExpired(int i) {
     for (Op op : txns.get(i).ops) {
       if (op instanceof Op.Timed r && r.state().present()) {
         long end = versions(r.key()).end(r.state());
@@ -260,7 +258,7 @@ final class Checker {
   }
 
   private void collect(int i) {
-    stillThere(i);
+    notExpired(i);
     replay.run(
         txns.get(i),
         new Replay.Visitor() {
@@ -720,12 +718,12 @@ final class Checker {
     int n = graph.version(e);
     boolean missing = (graph.kind(e) & Graph.MISSING) != 0;
     if ((graph.kind(e) & Graph.WW) != 0) {
-      return from + " " + v.deed(n) + " before " + to + " " + v.deed(n + 1);
+      return from + " " + v.describeWrite(n) + " before " + to + " " + v.describeWrite(n + 1);
     }
     if ((graph.kind(e) & Graph.WR) != 0) {
       return from
           + " "
-          + v.deed(n)
+          + v.describeWrite(n)
           + " before "
           + to
           + (missing
@@ -739,6 +737,6 @@ final class Checker {
         + " before "
         + to
         + " "
-        + v.deed(n);
+        + v.describeWrite(n);
   }
 }

@@ -227,7 +227,7 @@ class CheckerTest {
   }
 
   @Test
-  void aLookupThatMissesItsOwnList() {
+  void lookupThatMissesItsOwnList() {
     ok(1, append(X, 1), lookup(X, 1));
     finds(Kind.INTERNAL);
   }

@@ -140,7 +140,7 @@ class ExpiryHistoryTest {
     assertTrue(check().has(Kind.IMPOSSIBLE_READ));
   }
 
-  /** It saw what was written with the renewal, but not the renewal. */
+  /** It saw what was written together with the renewal, but not the renewal itself. */
   @Test
   void lostRenewal() {
     begun();
@@ -184,7 +184,8 @@ class ExpiryHistoryTest {
 
   // ------------------------------------------------------------------------------- wrong engines
 
-  private record Liar(SetClock truth, boolean sweeps, long by) implements ListExpiry.Lying {
+  private record WrongClock(SetClock truth, boolean sweeps, long by)
+      implements ListExpiry.SkewedClock {
     @Override
     public long millis() {
       boolean sweep = Thread.currentThread().getName().startsWith("fovea-sweep");
@@ -200,7 +201,7 @@ class ExpiryHistoryTest {
   private static void found(String test, boolean sweeps, long by, Duration interval) {
     Quiet.please();
     for (int round = 1; round <= ROUNDS_MAX; round++) {
-      Liar liar = new Liar(new SetClock(1_000_000), sweeps, by);
+      WrongClock liar = new WrongClock(new SetClock(1_000_000), sweeps, by);
       Setup setup =
           Setup.usual(test)
               .options(o -> o.expiry(e -> e.clock(liar).sweepInterval(interval)))

@@ -389,7 +389,7 @@ class HermitageTest {
         });
   }
 
-  /** A phantom below, between and above the records of an ascending scan. */
+  /** Phantoms below, between and above the records of an ascending scan. */
   @ParameterizedTest
   @MethodSource("setups")
   void phantomsByRange(Setup setup) {

@@ -346,7 +346,7 @@ final class ListClient {
         : Elements.of(txn().id, appended++);
   }
 
-  /** Returns the life that an absent list will begin. */
+  /** Returns the life that a new list under an absent key begins. */
   private int life(long key) {
     return Keys.isImmortal(key) ? 1 : read(Keys.grave(key)).list().length + 1;
   }

@@ -20,19 +20,20 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Lists that expire: each append sets the expiry time. No transaction deletes one. One that finds
- * it absent begins the next life, and records it in the list's grave, which here counts lives.
+ * Lists that expire: each append sets the expiry time. No transaction deletes one. A transaction
+ * that finds it absent begins the next life, and records it in the list's grave, which here counts
+ * lives.
  *
  * <p>A read is recorded with two bounds of its transaction's time, or of an earlier sweep: what is
  * present expires after the first, and what is absent has expired by the second.
  */
 final class ListExpiry {
-  /** A clock that lies to the database, with the true clock. */
-  interface Lying extends InstantSource {
+  /** A clock that gives the database a wrong time, with the true clock. */
+  interface SkewedClock extends InstantSource {
     SetClock truth();
   }
 
-  /** The maximum lifetime after an append. */
+  /** The maximum lifetime of a list after an append. */
   private static final int LONGEST = 12;
 
   private static final Layout.Definition B = Layout.define();
@@ -69,7 +70,7 @@ final class ListExpiry {
   /** Returns the clock; in a snapshot, the time of the snapshot. */
   static SetClock clock(Database db) {
     InstantSource clock = db.options().expiry().clock();
-    if (clock instanceof Lying l) {
+    if (clock instanceof SkewedClock l) {
       return l.truth();
     }
     return clock instanceof SetClock set ? set : new SetClock(clock.millis());
@@ -188,7 +189,7 @@ final class ListExpiry {
     found.add(list);
   }
 
-  /** Reads all lists that ever existed, after the graves; also expired ones. */
+  /** Reads all lists that ever existed, even expired ones, after the graves. */
   void readAll(Set<Long> graves) {
     if (off) {
       return;

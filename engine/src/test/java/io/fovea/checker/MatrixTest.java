@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Runs each protocol with each timestamp store: lists with plain and unique indexes ({@link
- * Workload}); rows that exchange unique values ({@link Seats}); and those with 2,000 virtual
+ * Workload}); rows that exchange unique values ({@link Seats}); and the latter with 2,000 virtual
  * threads in the smallest pool.
  *
  * <p>{@code -Dchecker.hour=N} runs for N minutes in total, shared by the pairs. Otherwise each pair
@@ -45,7 +45,7 @@ class MatrixTest {
   /** The tests of this class: lists, seats, threads. */
   private static final int TESTS = 3;
 
-  /** Transactions of a round: short, and long. */
+  /** Transactions per round: short form, and long form. */
   private static final int LISTS = 500;
 
   private static final int LISTS_LONG = 20_000;
@@ -54,7 +54,7 @@ class MatrixTest {
 
   private static final int THREADS = 2_000;
 
-  /** Rows, of which the smallest pool holds a part. */
+  /** Number of rows, only part of which fits into the smallest pool. */
   private static final int ROWS = 1_000;
 
   private static final int PAD = 480;
@@ -74,7 +74,7 @@ class MatrixTest {
   }
 
   /** Returns one pair per protocol, with different stores; all pairs in the long form. */
-  static Stream<Setup> someOfThem() {
+  static Stream<Setup> onePairPerProtocol() {
     List<Setup> all = pairs().toList();
     int stores = TimestampStore.values().length;
     return all.stream()
@@ -124,7 +124,7 @@ class MatrixTest {
   }
 
   @ParameterizedTest
-  @MethodSource("someOfThem")
+  @MethodSource("onePairPerProtocol")
   void thousandsOfThreads(Setup setup) {
     Setup small = setup.options(o -> o.transactions(t -> t.maxActive(64)));
     long bytes = smallest(small);

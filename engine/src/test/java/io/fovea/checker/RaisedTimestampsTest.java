@@ -7,8 +7,8 @@ import io.fovea.SimDatabase;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;
 import io.fovea.txn.FaultInjection;
-import io.fovea.txn.Forgetful;
 import io.fovea.txn.Settings;
+import io.fovea.txn.TimestampRaiser;
 import io.fovea.txn.TxEngine;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Raising the timestamps of an unlocked item is harmless even while it is used: it equals a
- * transaction that writes the present value. Raising those of a locked item is not.
+ * Raising the timestamps of an unlocked item is harmless even while it is in use: it has the effect
+ * of a transaction that rewrites the current value. Raising those of a locked item is not.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RaisedTimestampsTest {
@@ -52,7 +52,7 @@ class RaisedTimestampsTest {
   }
 
   private static Checker.Report raising(long seed, AtomicLong raised) {
-    Setup setup = setup("unlocked items rise");
+    Setup setup = setup("timestamps of unlocked items raised");
     Workload load = new Workload(setup, seed);
     History history;
     try (Database db = setup.open(new SimDisk(seed))) {
@@ -63,7 +63,8 @@ class RaisedTimestampsTest {
                   () -> {
                     SplittableRandom random = new SplittableRandom(seed);
                     while (!stop.get()) {
-                      raised.addAndGet(Forgetful.raiseUnlocked(SimDatabase.engine(db), random));
+                      raised.addAndGet(
+                          TimestampRaiser.raiseUnlocked(SimDatabase.engine(db), random));
                       Thread.yield();
                     }
                   });
@@ -95,14 +96,14 @@ class RaisedTimestampsTest {
         FaultInjection.NONE.with(
             (stage, locked) -> {
               if (stage == FaultInjection.Stage.VALIDATED) {
-                Runnable restore = Forgetful.raiseReads(engine.get(), locked, 100);
+                Runnable restore = TimestampRaiser.raiseReads(engine.get(), locked, 100);
                 for (int i = 0; i < 10; i++) {
                   Thread.yield();
                 }
                 restore.run();
               }
             });
-    Setup setup = setup("locked items rise").faults(raising).load(8, 40, 20);
+    Setup setup = setup("timestamps of locked items raised").faults(raising).load(8, 40, 20);
     for (int round = 1; round <= ROUNDS_MAX; round++) {
       Workload load = new Workload(setup, SerializabilityTest.SEED + round);
       History history;

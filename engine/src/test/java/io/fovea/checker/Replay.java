@@ -3,7 +3,7 @@ package io.fovea.checker;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Replays a transaction's operations, and separates what it saw of others from its own writes. */
+/** Replays a transaction's operations, separating what it saw of others from its own writes. */
 final class Replay {
   /** Receives the events. */
   interface Visitor {
@@ -128,7 +128,7 @@ final class Replay {
     inGroup(l.key(), l.state(), l.group(), v);
   }
 
-  /** Reports that a list was seen in a group, or was not; its state is reported before. */
+  /** Reports that a list was or was not seen in a group; its state has been reported before. */
   private void inGroup(long key, State seen, int group, Visitor v) {
     State mine = own.get(key);
     if (seen.present()) {

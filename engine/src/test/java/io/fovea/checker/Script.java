@@ -27,8 +27,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Transactions in a given order. Each has its own thread, does one step at a time, and the script
- * waits for it. An aborted transaction skips its further steps.
+ * Transactions whose steps run in a given order. Each has its own thread and does one step at a
+ * time, for which the script waits. An aborted transaction skips its remaining steps.
  */
 final class Script implements AutoCloseable {
   private static final long SECONDS_MAX = 60;
@@ -73,7 +73,7 @@ final class Script implements AutoCloseable {
   /**
    * Runs an action when an actor's next commit reaches a stage.
    *
-   * @param times how many arrivals at the stage pass before
+   * @param times the number of arrivals at the stage to let pass first
    */
   void during(FaultInjection.Stage at, int times, Actor actor, Consumer<SlotSet> what) {
     stage = at;
@@ -82,7 +82,7 @@ final class Script implements AutoCloseable {
     then = what;
   }
 
-  /** Returns whether the action amid the commit has run. */
+  /** Returns whether the action in the middle of the commit has run. */
   boolean interrupted() {
     return then == null;
   }
@@ -103,7 +103,7 @@ final class Script implements AutoCloseable {
     return a;
   }
 
-  /** Begins a transaction in a snapshot of now. */
+  /** Begins a transaction in a snapshot taken now. */
   Actor snapshot() {
     long opened = System.nanoTime();
     long since = ListExpiry.clock(db).millis();
@@ -139,7 +139,10 @@ final class Script implements AutoCloseable {
     return all.toString();
   }
 
-  /** Returns the history with a final read of everything; rolls back what still runs. */
+  /**
+   * Returns the history with a final read of everything; rolls back transactions that are still
+   * running.
+   */
   History history() {
     List<Txn> all = new ArrayList<>();
     for (Actor a : actors) {
@@ -175,14 +178,14 @@ final class Script implements AutoCloseable {
       thread = await(Thread::currentThread);
     }
 
-    /** Does a step; returns null if the transaction has ended, or ends by it. */
+    /** Does a step; returns null if the transaction has ended or ends during the step. */
     private <R> @Nullable R step(Callable<R> what) {
       if (aborted || outcome != null) {
         return null;
       }
       return await(
           () -> {
-            setup.leadAstray(db, random);
+            setup.installWrongLocations(db, random);
             try {
               return what.call();
             } catch (TransactionAbortedException
@@ -202,7 +205,7 @@ final class Script implements AutoCloseable {
       } catch (ExecutionException e) {
         throw new AssertionError(e.getCause());
       } catch (TimeoutException | InterruptedException e) {
-        throw new AssertionError("a step did not end", e);
+        throw new AssertionError("a step did not finish", e);
       }
     }
 

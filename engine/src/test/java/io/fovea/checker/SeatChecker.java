@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * seats: it follows the first of those and precedes the successor of the last.
  *
  * <p>A transaction that threw an exception to its caller counts as a reader, since the exception
- * rests on what it saw. So does one that committed although it saw an impossible state.
+ * depends on what it saw. So does one that committed although it saw an impossible state.
  */
 final class SeatChecker {
   private static final int SEARCHES_MAX = 50;
@@ -69,7 +69,7 @@ final class SeatChecker {
         anomalies, txns.size() - 1, 0, graph.edges(), rows, versions, open, searched);
   }
 
-  private void tell(Kind kind, String what, SeatTxn... who) {
+  private void report(Kind kind, String what, SeatTxn... who) {
     if (anomalies.size() < ANOMALIES_MAX) {
       anomalies.add(new Anomaly(kind, what, Arrays.stream(who).map(t -> t.id).toList()));
     }
@@ -91,7 +91,7 @@ final class SeatChecker {
         Integer other = by.get(w.getKey()).put(w.getValue().version(), t);
         if (other != null) {
           String what = "both wrote version " + w.getValue().version() + " of row " + w.getKey();
-          tell(Kind.LOST_UPDATE, txns.get(other) + " and " + txns.get(t) + " " + what);
+          report(Kind.LOST_UPDATE, txns.get(other) + " and " + txns.get(t) + " " + what);
         }
       }
     }
@@ -104,7 +104,7 @@ final class SeatChecker {
         s.add(txns.get(t).writes.get(row).seat());
       }
       if (w.size() <= by.get(row).size()) {
-        tell(Kind.IMPOSSIBLE_READ, "row " + row + " lacks version " + w.size());
+        report(Kind.IMPOSSIBLE_READ, "row " + row + " lacks version " + w.size());
       }
       versions += w.size();
       writers.add(w);
@@ -119,10 +119,10 @@ final class SeatChecker {
     SeatTxn txn = txns.get(t);
     if (txn.contradiction != null) {
       String how = txn.told ? " threw: " : " has committed, and saw: ";
-      tell(Kind.CONTRADICTION, txn + how + txn.contradiction, txn);
+      report(Kind.CONTRADICTION, txn + how + txn.contradiction, txn);
     }
     if (txn.internal != null) {
-      tell(Kind.INTERNAL, txn + ": " + txn.internal, txn);
+      report(Kind.INTERNAL, txn + ": " + txn.internal, txn);
     }
     Map<Integer, Integer> read = new HashMap<>();
     for (Saw r : txn.reads) {
@@ -158,12 +158,12 @@ final class SeatChecker {
     String what = txn + " found row " + r.row() + " as " + r;
     if (r.version() >= writers.get(r.row()).size()) {
       boolean aborted = failed.stream().anyMatch(f -> f.id == r.writer());
-      tell(aborted ? Kind.G1A : Kind.IMPOSSIBLE_READ, what, txn);
+      report(aborted ? Kind.G1A : Kind.IMPOSSIBLE_READ, what, txn);
       return false;
     }
     SeatTxn by = txns.get(writer(r.row(), r.version()));
     if (by.id != r.writer() || seats.get(r.row()).get(r.version()) != r.seat()) {
-      tell(Kind.G1B, what + ", which " + by + " overwrote", txn, by);
+      report(Kind.G1B, what + ", which " + by + " overwrote", txn, by);
       return false;
     }
     return true;
@@ -191,7 +191,7 @@ final class SeatChecker {
     if (own != null || read != null) {
       int seat = own != null ? own.seat() : read;
       if (where.has(seat)) {
-        tell(
+        report(
             Kind.INTERNAL,
             txn + " had read row " + row + " in seat " + seat + ", not at " + where,
             txn);
@@ -208,7 +208,7 @@ final class SeatChecker {
       last--;
     }
     if (first > last) {
-      tell(Kind.IMPOSSIBLE_READ, txn + " did not find row " + row + " at " + where, txn);
+      report(Kind.IMPOSSIBLE_READ, txn + " did not find row " + row + " at " + where, txn);
       return;
     }
     boolean told = first > 0 || last < of.size() - 1;
@@ -240,7 +240,7 @@ final class SeatChecker {
         }
       }
       if (best != null) {
-        tell(kind(best), text(best));
+        report(kind(best), text(best));
       }
     }
     return searched;

@@ -74,7 +74,7 @@ class SeatCheckerTest {
   }
 
   @Test
-  void bothTookTheSameSeats() {
+  void bothTookTheSameSeat() {
     exchange();
     exchange();
     expect(Kind.LOST_UPDATE);
@@ -90,8 +90,8 @@ class SeatCheckerTest {
   }
 
   /**
-   * Row 1 was not found in the seat that it took when row 2 was moved, although the latter was
-   * seen.
+   * Row 1 was not found in the seat that it took when row 2 was moved, although the move of row 2
+   * was seen.
    */
   @Test
   void aRowThatWasNotFound() {
@@ -176,7 +176,7 @@ class SeatCheckerTest {
     SeatTxn t = exchange();
     t.told = true;
     expectNothing();
-    t.contradiction = "free, and taken";
+    t.contradiction = "free, but taken";
     expect(Kind.CONTRADICTION);
   }
 
@@ -214,7 +214,7 @@ class SeatCheckerTest {
                           client.transaction();
                         }
                       } catch (RuntimeException | AssertionError e) {
-                        // The broken engine may fail; what it did until then counts.
+                        // The broken engine may fail; what it did until then still counts.
                       }
                     }));
       }

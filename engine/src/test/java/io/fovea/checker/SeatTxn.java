@@ -41,10 +41,10 @@ final class SeatTxn {
   final long id;
   boolean committed;
 
-  /** Whether it ended by an exception that reports what it saw; it has written nothing. */
+  /** Whether it ended with an exception that reports what it saw; it has written nothing. */
   boolean told;
 
-  /** A description of what no single state has; null if there is nothing. */
+  /** A description of what no single state contains; null if there is nothing. */
   @Nullable String contradiction;
 
   final List<Saw> reads = new ArrayList<>();
@@ -70,7 +70,7 @@ final class SeatTxn {
     }
   }
 
-  /** Begins a read of seats, which finds all that is {@link #saw seen} until it ends. */
+  /** Begins a read of seats, which finds everything that is {@link #saw seen} until it ends. */
   void looks() {
     found.clear();
   }

@@ -154,7 +154,7 @@ final class Seats {
       try {
         body(tx, readOnly);
       } catch (Contradiction e) {
-        // The commit must refuse, since no result was returned yet.
+        // The commit must fail, since no result has been returned yet.
         now.contradiction = e.getMessage();
       }
       tx.commit();
@@ -164,7 +164,7 @@ final class Seats {
     }
   }
 
-  /** Runs a body that may throw what it found, which must then be true. */
+  /** Runs a body that may throw an exception about what it found, which must then be true. */
   private void managed() {
     boolean reads = random.nextInt(4) == 0;
     try {
@@ -172,7 +172,7 @@ final class Seats {
           tx -> {
             begins();
             if (random.nextInt(3) == 0) {
-              tell(tx);
+              throwWhatWasFound(tx);
             } else {
               body(tx, reads);
             }
@@ -255,7 +255,7 @@ final class Seats {
         }
       }
     } catch (DuplicateKeyException e) {
-      throw new Contradiction("rows " + a + " and " + b + " could not change places: " + e);
+      throw new Contradiction("rows " + a + " and " + b + " could not exchange seats: " + e);
     }
     now.wrote(a, versionOfA, seatOfB);
     now.wrote(b, versionOfB, seatOfA);
@@ -311,7 +311,7 @@ final class Seats {
   }
 
   /** Reads a seat, tries to take it, and throws the exception to the caller. */
-  private void tell(Transaction tx) {
+  private void throwWhatWasFound(Transaction tx) {
     int seat = seat();
     int row = row();
     int who = random.nextBoolean() ? lookup(tx, seat, two) : -2;
@@ -348,7 +348,7 @@ final class Seats {
       read(tx, row, one);
       return;
     }
-    throw new Contradiction("row " + row + " is permanent, and could be inserted");
+    throw new Contradiction("row " + row + " is permanent, but could be inserted");
   }
 
   // ------------------------------------------------------------------------------------- reads
@@ -411,7 +411,7 @@ final class Seats {
 
   private int read(Transaction tx, int row, Row into) {
     if (!table.get(tx, key.set(row), into)) {
-      throw new Contradiction("row " + row + " is permanent, and was not found");
+      throw new Contradiction("row " + row + " is permanent, but was not found");
     }
     saw(row, into);
     return into.getInt(SEAT);

@@ -28,13 +28,13 @@ import java.util.random.RandomGenerator;
  *
  * @param name for reports and failures
  * @param options of the database
- * @param settings changes to what options do not cover
- * @param faults what is left out, in tests of the checker
+ * @param settings changes to settings that options do not cover
+ * @param faults the omitted steps, in tests of the checker
  * @param threads the number of threads that run transactions
- * @param generation for how many transactions a thread uses the same keys
+ * @param generation the number of transactions for which a thread uses the same keys
  * @param pad bytes in each record besides its list
  * @param pessimistic one of this many transactions is pessimistic; 0: none
- * @param misled whether wrong key locations are installed all the time
+ * @param misled whether wrong key locations are installed continually
  */
 record Setup(
     String name,
@@ -96,7 +96,7 @@ record Setup(
         all.add(under);
       }
       if (soak) {
-        all.add(under.astray());
+        all.add(under.withWrongLocations());
       }
     }
     all.add(
@@ -116,7 +116,7 @@ record Setup(
         all.add(
             usual(protocol.toString())
                 .options(o -> o.experiments(exp -> exp.protocol(protocol)))
-                .astray());
+                .withWrongLocations());
       }
       all.add(
           usual(protocol + ", one in sixteen pessimistic")
@@ -156,7 +156,7 @@ record Setup(
             .settings(c -> Settings.sketch(c, 1, 1)),
         usual("reference counts, a sketch of one cell")
             .settings(c -> Settings.counting(Settings.sketch(c, 1, 1))),
-        usual("reads validated against now")
+        usual("reads validated at the present")
             .options(o -> o.transactions(txs -> txs.strictSerializability(true))),
         usual("no hints").options(o -> o.experiments(exp -> exp.hints(Hints.NONE))),
         usual("all key locations cached")
@@ -215,7 +215,7 @@ record Setup(
   }
 
   /** Returns the setup with cached key locations for all tables, all of which are wrong. */
-  Setup astray() {
+  Setup withWrongLocations() {
     return new Setup(
         name + ", wrong key locations",
         options.experiments(exp -> exp.cacheAllKeyLocations(true)),
@@ -228,8 +228,8 @@ record Setup(
         true);
   }
 
-  /** Installs wrong key locations again, if the setup says so. */
-  void leadAstray(Database db, RandomGenerator random) {
+  /** Installs wrong key locations again, if the setup requires it. */
+  void installWrongLocations(Database db, RandomGenerator random) {
     if (misled) {
       SimDatabase.poisonPlaces(db, new Random(random.nextLong()));
     }

@@ -121,7 +121,7 @@ final class Versions {
     maybeGone |= deleted;
   }
 
-  /** Registers an expiry that such a transaction may have set, and that no read contradicts. */
+  /** Registers an expiry that such a transaction may have set and that no read contradicts. */
   void maybeEnds(long time) {
     maybeEnd = Math.min(maybeEnd, time);
   }
@@ -272,7 +272,7 @@ final class Versions {
   }
 
   /** Describes the write of a version. */
-  String deed(int version) {
+  String describeWrite(int version) {
     State s = state(version);
     if (!s.present()) {
       return "deleted " + Keys.name(key);

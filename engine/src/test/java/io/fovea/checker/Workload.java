@@ -16,7 +16,7 @@ import java.util.function.BooleanSupplier;
 
 /**
  * Random transactions by many platform and virtual threads, and by two threads that open snapshots
- * and read there. The keys move from generation to generation, so that lists stay short and there
+ * and read in them. The keys move from generation to generation, so that lists stay short and there
  * are always new keys.
  */
 final class Workload {
@@ -33,9 +33,7 @@ final class Workload {
   private final long[] nextOfSnapshots = new long[SNAPSHOT_THREADS];
   private volatile int working;
 
-  /**
-   * Whether the engine is broken on purpose: any exception is ignored, and ends the thread's part.
-   */
+  /** Whether the engine is broken on purpose: any exception is ignored and ends the thread. */
   private final boolean broken;
 
   private volatile boolean stop;
@@ -124,7 +122,7 @@ final class Workload {
   private void work(
       Database db, ListClient client, SplittableRandom random, int each, BooleanSupplier enough) {
     for (int n = 0; n < each && !stop; n++) {
-      setup.leadAstray(db, random);
+      setup.installWrongLocations(db, random);
       if (n % 16 == 0 && enough.getAsBoolean()) {
         return;
       }
@@ -136,10 +134,10 @@ final class Workload {
       } catch (DuplicateKeyException e) {
         // Each insert follows a read of the absent key: no serial order has both.
         if (client.commit() == Outcome.OK && !broken) {
-          throw new AssertionError("committed although it had found no such key: " + e, e);
+          throw new AssertionError("committed although it had not found the key: " + e, e);
         }
       } catch (ListClient.Impossible e) {
-        // Two answers from different states: the commit must detect it.
+        // Two answers from different states: the commit must detect this.
         if (broken) {
           client.rollback();
         } else if (client.commit() == Outcome.OK) {
@@ -382,7 +380,7 @@ final class Workload {
     return t;
   }
 
-  /** Reads everything; only sweeps run concurrently, which may make it start over. */
+  /** Reads everything; only sweeps run concurrently, which may force a restart. */
   static Txn readAll(Database db, int process, long number) {
     while (true) {
       try {

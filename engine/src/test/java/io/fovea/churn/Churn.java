@@ -20,16 +20,16 @@ import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs all kinds of work for a time, and reports what it holds after the first part and at the end.
- * {@link ChurnTest} starts it.
+ * Runs all kinds of work for a given time, and reports which resources it holds after the first
+ * part and at the end. {@link ChurnTest} starts it.
  *
  * <p>Usage: {@code Churn DIRECTORY SECONDS FIRST_SECONDS SEED [DEED,DEED,...]}.
  *
  * <pre>
  *   first KIND=N ...        counts by kind in the first part
- *   early NAME=N ...        Vitals after it
+ *   early NAME=N ...        ResourceUsage after it
  *   all KIND=N ...          counts by kind in total
- *   late NAME=N ...         Vitals at the end
+ *   late NAME=N ...         ResourceUsage at the end
  *   grown CLASS BYTES       what has grown most on the heap between the two
  *   verified N              the number of records at the end, all verified
  * </pre>
@@ -54,7 +54,7 @@ final class Churn {
   private final AtomicLongArray done = new AtomicLongArray(Deed.values().length);
   private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
 
-  /** Operations hold the read lock; the write lock stops all of them. */
+  /** Operations hold the read lock; the holder of the write lock runs alone. */
   private final ReentrantReadWriteLock moving = new ReentrantReadWriteLock(true);
 
   private volatile boolean stop;
@@ -106,7 +106,7 @@ final class Churn {
     List<Thread> workers = new ArrayList<>();
     for (int i = 0; i < WORKERS; i++) {
       int worker = i;
-      // Each runs successive threads.
+      // Each starts successive threads.
       workers.add(Thread.ofPlatform().name("churn-" + i).start(() -> generations(worker)));
     }
     long began = System.nanoTime();
@@ -116,7 +116,7 @@ final class Churn {
       TimeUnit.MILLISECONDS.sleep(100);
     }
     largest();
-    Vitals early = look(out, "first", "early");
+    ResourceUsage early = look(out, "first", "early");
     long[] before = new long[done.length()];
     Arrays.setAll(before, done::get);
     while (failure.get() == null
@@ -124,7 +124,7 @@ final class Churn {
             || !eachWasDone(before))) {
       TimeUnit.MILLISECONDS.sleep(100);
     }
-    Vitals late = look(out, "all", "late");
+    ResourceUsage late = look(out, "all", "late");
     stop = true;
     for (Thread t : workers) {
       t.join();
@@ -137,7 +137,7 @@ final class Churn {
     out.flush();
     String dump = System.getProperty("churn.dump");
     if (dump != null) {
-      Vitals.dump(dump);
+      ResourceUsage.dump(dump);
     }
     VerifyReport report = db.verify();
     if (!report.ok()) {
@@ -156,7 +156,7 @@ final class Churn {
     return true;
   }
 
-  /** Stops all, and makes each context as large as it can become. */
+  /** Stops all operations, and makes each context as large as it can become. */
   private void largest() throws Exception {
     moving.writeLock().lock();
     try {
@@ -166,8 +166,8 @@ final class Churn {
     }
   }
 
-  /** Stops all, and measures. */
-  private Vitals look(PrintStream out, String counts, String vitals) throws Exception {
+  /** Stops all operations, and measures. */
+  private ResourceUsage look(PrintStream out, String counts, String usage) throws Exception {
     moving.writeLock().lock();
     try {
       Deeds.settle(db);
@@ -179,9 +179,9 @@ final class Churn {
         line.append(' ').append(d).append('=').append(done.get(d.ordinal()));
       }
       out.println(line);
-      Vitals v = Vitals.take(db, dir);
-      out.println(vitals + " " + v.line());
-      Vitals.descriptors().keySet().forEach(d -> out.println(vitals + "Descriptor " + d));
+      ResourceUsage v = ResourceUsage.take(db, dir);
+      out.println(usage + " " + v.line());
+      ResourceUsage.descriptors().keySet().forEach(d -> out.println(usage + "Descriptor " + d));
       out.flush();
       return v;
     } finally {

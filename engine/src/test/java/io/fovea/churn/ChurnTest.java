@@ -28,8 +28,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 /**
  * Runs a process that repeats all kinds of work (tables, indexes, cursors, long values, backups,
  * virtual threads, checkpoints, snapshots, drops, failed transactions, several databases). At the
- * end heap, native memory, descriptors, mappings and files must be at their level after the first
- * part, and the contents right.
+ * end, heap, native memory, descriptors, mappings and files must be at the level they had after the
+ * first part, and the contents must be right.
  *
  * <p>{@code -Dchurn.seconds=N} in total, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND}
  * for some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
@@ -88,7 +88,7 @@ class ChurnTest {
   @Test
   @Timeout(value = 15, unit = TimeUnit.MINUTES)
   void holdsNothingBack() throws Exception {
-    assumeTrue(Vitals.available(), "there is no /proc");
+    assumeTrue(ResourceUsage.available(), "there is no /proc");
     Path errors = dir.resolve("stderr");
     Map<String, String> said = new TreeMap<>();
     List<String> grown = new ArrayList<>();
@@ -112,16 +112,16 @@ class ChurnTest {
     int status = child.waitFor();
     String about = "seed " + SEED + ", " + SECONDS + " s: status " + status + ", " + said;
     assertEquals(0, status, () -> about + "\n" + read(errors));
-    Map<String, Long> early = Vitals.parse(there(said.get("early"), about));
-    Map<String, Long> late = Vitals.parse(there(said.get("late"), about));
-    Map<String, Long> first = Vitals.parse(there(said.get("first"), about));
-    Map<String, Long> all = Vitals.parse(there(said.get("all"), about));
+    Map<String, Long> early = ResourceUsage.parse(there(said.get("early"), about));
+    Map<String, Long> late = ResourceUsage.parse(there(said.get("late"), about));
+    Map<String, Long> first = ResourceUsage.parse(there(said.get("first"), about));
+    Map<String, Long> all = ResourceUsage.parse(there(said.get("all"), about));
     assertNotNull(said.get("verified"), about);
     long deeds = 0;
     for (Map.Entry<String, Long> e : all.entrySet()) {
       long more = e.getValue() - first.getOrDefault(e.getKey(), 0L);
       assertTrue(
-          more > 0, () -> e.getKey() + " was never done after the first measurement: " + about);
+          more > 0, () -> e.getKey() + " was never executed after the first measurement: " + about);
       deeds += more;
     }
     report(early, late, all, deeds);
@@ -151,9 +151,9 @@ class ChurnTest {
                     + before
                     + " after the first part, "
                     + after
-                    + " at the end, where "
+                    + " at the end; allowed growth "
                     + allowed.growth
-                    + " more are allowed ("
+                    + " ("
                     + allowed.why
                     + ")"
                     + (allowed.max == ANY ? "" : ", and " + allowed.max + " at all"));
@@ -162,7 +162,7 @@ class ChurnTest {
     return wrong;
   }
 
-  /** Reports what was done, what has grown, and by how much per operation. */
+  /** Reports what was done, and what has grown by how much in total and per operation. */
   private static void report(
       Map<String, Long> early, Map<String, Long> late, Map<String, Long> all, long deeds) {
     StringBuilder left = new StringBuilder();

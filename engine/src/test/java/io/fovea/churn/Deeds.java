@@ -48,8 +48,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The work of one worker, with its own keys where workers would conflict. Each operation checks
- * what it reads and removes what it created, so the contents of the database stay the same.
+ * The operations of one worker, with its own keys where workers would conflict. Each operation
+ * checks what it reads and removes what it created, so the contents of the database stay the same.
  */
 final class Deeds {
   static final int ACCOUNTS = 2_000;

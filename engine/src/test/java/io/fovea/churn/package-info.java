@@ -4,7 +4,7 @@
  * <pre>
  *   ChurnTest ──starts──► Churn ──threads──► Deed        one kind of work, with its own check
  *       ▲                   │ all stop, twice
- *       └──── lines ──── Vitals                          heap, memory, descriptors, files ...
+ *       └──── lines ──── ResourceUsage                   heap, memory, descriptors, files ...
  * </pre>
  */
 @NullMarked

@@ -13,7 +13,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
-/** Compares the table of copies with sorted maps: labels to offsets, by page. */
+/** Compares the table of copies with sorted maps from labels to offsets, one for each page. */
 class CopyTableTest {
   private static final int PAGES = 400;
 
@@ -97,7 +97,7 @@ class CopyTableTest {
     }
   }
 
-  /** Removes exactly what no open snapshot reads. */
+  /** Removes exactly the copies that no open snapshot reads. */
   private static void sweep(
       CopyTable table, Map<Long, TreeMap<Long, Long>> model, TreeSet<Long> open) {
     Set<Long> gone = new HashSet<>();

@@ -136,7 +136,7 @@ class PageCopiesTest {
     copies.end();
   }
 
-  /** The file cannot be created, or not be written: only memory is used. */
+  /** The file cannot be created or written: only memory is used. */
   @Test
   void withoutAFile() {
     copies.prepare(

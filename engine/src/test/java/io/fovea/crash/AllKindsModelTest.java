@@ -74,7 +74,7 @@ class AllKindsModelTest {
   }
 
   @Property(tries = 12, shrinking = ShrinkingMode.BOUNDED)
-  void whateverComes(@ForAll("deeds") List<Deed> deeds, @ForAll Random random) {
+  void matchesTheModel(@ForAll("deeds") List<Deed> deeds, @ForAll Random random) {
     long seed = random.nextLong();
     try {
       new Run(seed).all(deeds);

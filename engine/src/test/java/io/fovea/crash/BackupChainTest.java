@@ -59,7 +59,7 @@ class BackupChainTest {
 
   /** Restores the chain that ends with a backup, and compares it with that backup's state. */
   private void check(List<Taken> all, int last, Random r) {
-    // Each may be restored onto any backup from its base up to its predecessor.
+    // Each may be restored on top of any backup from its base up to its predecessor.
     List<Integer> chain = new ArrayList<>(List.of(last));
     for (int at = last; all.get(at).since >= 0; ) {
       int since = all.get(at).since;
@@ -134,8 +134,8 @@ class BackupChainTest {
   }
 
   /**
-   * Disk operation n fails during an incremental backup. The backup completes, or it fails and has
-   * no end marker. The database continues, or reports that its log failed.
+   * Disk operation n fails during an incremental backup. The backup either completes, or fails and
+   * has no end marker. The database either continues, or reports that its log failed.
    */
   @Test
   void everyFailedOperationFailsTheBackupOrNothing() {

@@ -121,7 +121,7 @@ public final class BeginErrors implements Supplier<String> {
     return hit[0] != null;
   }
 
-  /** Begins with an error on the way; returns where it was thrown, or null. */
+  /** Begins with an error injected on the way; returns where it was thrown, or null. */
   private static @Nullable String fail(TxEngine engine, Kind kind, Attempts attempts) {
     Tx tx = null;
     Throwable thrown = null;
@@ -183,7 +183,7 @@ public final class BeginErrors implements Supplier<String> {
     try {
       t.join();
     } catch (InterruptedException e) {
-      throw new AssertionError("a context is lost: " + t + " waits for it", e);
+      throw new AssertionError("a context is lost: " + t + " is waiting for it", e);
     }
   }
 }

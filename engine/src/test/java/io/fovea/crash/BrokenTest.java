@@ -45,7 +45,7 @@ class BrokenTest {
 
   /**
    * Pages are written before their log records are on disk. Commits that wait for the log leave
-   * hardly any time for that, so these don't wait.
+   * hardly any time for that, so commits do not wait here.
    */
   @Test
   void detectsPagesWrittenBeforeTheLog() {

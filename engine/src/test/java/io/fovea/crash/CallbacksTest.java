@@ -54,7 +54,7 @@ class CallbacksTest {
   private static final List<Supplier<Throwable>> KINDS =
       List.of(
           () -> new IllegalStateException("on purpose"),
-          () -> new IOException("on purpose"), // which no signature declares
+          () -> new IOException("on purpose"), // a checked exception that no signature declares
           () -> new AssertionError("on purpose"),
           () -> new StackOverflowError("on purpose"),
           () -> new OutOfMemoryError("on purpose"));

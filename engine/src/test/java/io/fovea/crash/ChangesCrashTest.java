@@ -29,7 +29,7 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A copy follows the changes of a database, while the power fails at any disk operation, including
+ * A copy follows the changes of a database while the power fails at any disk operation, including
  * those of recovery, and the database is closed and reopened. No change that the copy applied may
  * be undone by a crash, and whenever the copy has caught up it equals the database.
  *
@@ -128,7 +128,7 @@ class ChangesCrashTest {
     assertTrue(batches > CRASHES, batches + " batches");
   }
 
-  /** What the follower synced itself is durable, also when commits do not wait. */
+  /** What the follower itself has synced is durable, even if commits do not wait. */
   @Test
   void followsFilesOfAsynchronousCommits() {
     beside = true;
@@ -219,14 +219,17 @@ class ChangesCrashTest {
         });
   }
 
-  /** Follows between two disk operations: after the write of a group, before its sync. */
+  /**
+   * Follows the files between two disk operations, for example after the write of a group and
+   * before its sync.
+   */
   private boolean between(Session s, AtomicReference<ChangesCopy> copy, Random random) {
     if (following.tryLock()) {
       try {
         if (random.nextInt(OPERATIONS) == 0) {
           ChangesCopy next = copy.get().copy();
           long before = next.batches;
-          if (!next.followBeside(s.disk, 1 + random.nextInt(20))) {
+          if (!next.followFiles(s.disk, 1 + random.nextInt(20))) {
             copy.set(next); // otherwise a table must be read first
             return next.batches > before;
           }
@@ -261,7 +264,7 @@ class ChangesCrashTest {
     }
   }
 
-  /** Without waiting commits, those before a checkpoint are durable. */
+  /** If commits do not wait, those before a checkpoint are durable. */
   private void check(Session s, ChangesCopy copy) {
     if (s.options.durability() == Durability.ASYNC) {
       s.db().checkpoint();
@@ -280,7 +283,7 @@ class ChangesCrashTest {
 
   private void caughtUp(Session s, ChangesCopy copy) {
     if (beside) {
-      copy.checkBeside(s.db(), s.disk);
+      copy.checkFiles(s.db(), s.disk);
     } else {
       copy.check(s.db());
     }
@@ -289,7 +292,7 @@ class ChangesCrashTest {
   /** Takes some batches and leaves the rest for later, unless tables were loaded. */
   private void follow(Session s, ChangesCopy copy, int n) {
     if (beside) {
-      if (copy.followBeside(s.disk, n)) {
+      if (copy.followFiles(s.disk, n)) {
         copy.begin(s.db());
       }
       return;
@@ -309,13 +312,13 @@ class ChangesCrashTest {
   }
 
   /**
-   * Follows the files of a crash before they are opened. Recovery must not undo any of it.
+   * Follows the files left by a crash before they are opened. Recovery must not undo any of it.
    *
    * @return whether the copy must start over: a table was loaded, or changes are lost
    */
   private static boolean left(SimDisk disk, Options options, ChangesCopy copy, Random random) {
     try {
-      return copy.followBeside(disk, random.nextBoolean() ? Integer.MAX_VALUE : random.nextInt(4));
+      return copy.followFiles(disk, random.nextBoolean() ? Integer.MAX_VALUE : random.nextInt(4));
     } catch (ChangesLostException e) {
       if (options.log().changeRetentionBytes() > LITTLE) {
         throw e;

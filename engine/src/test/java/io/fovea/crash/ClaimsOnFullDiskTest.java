@@ -43,9 +43,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Transactions that log much after their commit, with a log limited to n segments. If the need is
- * known in advance, the transaction is refused, or there is space for all of it and for a
- * checkpoint, a close and the next opening. Otherwise it waits, and a close ends the wait.
+ * Transactions that write much log after their commit, with a log limited to n segments. If the
+ * space needed is known in advance, the transaction is refused unless there is space for all of it
+ * and for a checkpoint, a close and the next opening. Otherwise it waits, and a close ends the
+ * wait.
  */
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ClaimsOnFullDiskTest {
@@ -231,9 +232,9 @@ class ClaimsOnFullDiskTest {
               db.checkpoint();
               disk.capacity(name, disk.allocated(name) + (long) more * SEGMENT);
               attempt.start(db, t);
-              others.add(beside(i -> db.run(tx -> u.put(tx, key(i), new byte[100]))));
-              others.add(beside(i -> db.run(tx -> u.put(tx, key(-i), new byte[100]))));
-              others.add(beside(i -> db.table(TableSpec.bytes("made " + i, 8))));
+              others.add(inBackground(i -> db.run(tx -> u.put(tx, key(i), new byte[100]))));
+              others.add(inBackground(i -> db.run(tx -> u.put(tx, key(-i), new byte[100]))));
+              others.add(inBackground(i -> db.table(TableSpec.bytes("made " + i, 8))));
               attempt.join(200);
               tried(db::checkpoint);
             }
@@ -258,8 +259,8 @@ class ClaimsOnFullDiskTest {
   }
 
   /**
-   * A load holds back the redo point. The log fills up when some trees of a new table exist and the
-   * catalog does not know them. Their pages are freed, immediately or by the next opening.
+   * A load holds back the redo point. The log fills up when some trees of a new table exist but are
+   * not in the catalog yet. Their pages are freed, immediately or by the next opening.
    */
   @Test
   void failedTableCreationLeaksNoPage() {
@@ -300,7 +301,7 @@ class ClaimsOnFullDiskTest {
           tried(() -> db.run(tx -> u.put(tx, key(key), new byte[900])));
         }
         maker =
-            beside(
+            inBackground(
                 i -> {
                   TableSpec spec = TableSpec.of("made " + i, KeySpec.of(FieldType.INT64), layout);
                   for (int index = 0; index < 6; index++) {
@@ -370,7 +371,7 @@ class ClaimsOnFullDiskTest {
   }
 
   /** Starts a thread that repeats an action, refused or not, until the database is closed. */
-  private static Thread beside(IntConsumer what) {
+  private static Thread inBackground(IntConsumer what) {
     Thread thread =
         new Thread(
             () -> {

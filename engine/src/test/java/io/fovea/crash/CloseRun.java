@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * operations at the call sites of a close. Loaded by {@link ErrorWeaver}.
  *
  * <p>One thread stops at a call site and starts the other, which runs until it ends or waits; then
- * the first continues. So one of the two is always halfway, in states that a scheduler rarely
- * produces.
+ * the first continues. So one of the two is always in the middle of something, in states that a
+ * scheduler rarely produces.
  *
  * <p>In every case the close returns, the operation succeeds or throws an exception of {@code
  * io.fovea.error} that does not report damage, no resource remains, and the reopened database is
@@ -262,6 +262,6 @@ public final class CloseRun implements Supplier<String> {
     }
   }
 
-  /** For how long a run may make no progress; see {@link CloseAnywhereTest}. */
+  /** How long a run may make no progress; see {@link CloseAnywhereTest}. */
   static final long STANDSTILL_SECONDS = TimeUnit.MINUTES.toSeconds(2);
 }

@@ -120,7 +120,7 @@ final class CrashExplorer {
 
   private long enough = Long.MAX_VALUE;
 
-  /** What each crash state of the workload, by fingerprint, was recovered to. */
+  /** The state to which each crash state of the workload, by fingerprint, was recovered. */
   private Map<Long, State> seen = new HashMap<>();
 
   private final Set<Long> counted = new HashSet<>();
@@ -235,7 +235,7 @@ final class CrashExplorer {
   // --------------------------------------------------------------------------------------
   // exploring
 
-  /** Runs a workload, and cuts it at every operation. */
+  /** Runs a workload, and cuts the power at every operation. */
   void workload(int steps) {
     long mySeed = random.nextLong();
     SimDisk disk = new SimDisk(mySeed);
@@ -358,7 +358,7 @@ final class CrashExplorer {
     }
   }
 
-  /** Recovers; returns the index of the state that was found. */
+  /** Recovers the database; returns the index of the state that was found. */
   private int recover(SimDisk disk, List<State> before, int depth, String path) {
     // Rows expire while the power is off.
     long now = before.getLast().now + (timed ? random.nextInt(1 << 12) : 0);

@@ -104,7 +104,7 @@ class CrashTest {
     SoakReport.line("CrashTest.otherOptions", "seed " + (SEED + 3) + ": " + explorer);
   }
 
-  /** Tried in the short form: those that take pages' memory from elsewhere. */
+  /** The translations tried in the short form: those that get memory for pages in another way. */
   static final Set<Translation> OTHERS =
       EnumSet.of(Translation.VIRTUAL, Translation.SWIZZLED, Translation.DIRECT);
 
@@ -113,7 +113,7 @@ class CrashTest {
   @EnumSource(value = Translation.class, names = "PREDICTIVE", mode = EnumSource.Mode.EXCLUDE)
   void underEachTranslation(Translation kind) {
     assumeTrue(Session.possible(kind) == kind, "native access is denied");
-    assumeTrue(OTHERS.contains(kind) || STATES > STATES_SHORT, "the long form does it");
+    assumeTrue(OTHERS.contains(kind) || STATES > STATES_SHORT, "only in the long form");
     Options own = Session.under(kind, Session.small().bufferBytes(600_000));
     long seed = SEED + 11 + 100 * kind.ordinal();
     long enough = STATES > STATES_SHORT ? STATES / 4 : STATES / 8;
@@ -227,7 +227,7 @@ class CrashTest {
 
   /**
    * Rows expire while the power is on and off. No reader sees an expired row, and no sweep removes
-   * another one. The workloads also evolve tables, delete ranges, open snapshots, load tables,
+   * any other row. The workloads also evolve tables, delete ranges, open snapshots, load tables,
    * change the catalog, and move pages.
    */
   @Test

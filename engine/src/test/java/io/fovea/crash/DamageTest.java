@@ -26,7 +26,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  *
  * <p><b>Not distinguishable from a crash:</b> damage in the last group of the log looks like a torn
  * write: the log ends before it. So the newest commits may be missing, only after damage there, and
- * only from a database that was not closed. A later group vouches for everything before it.
+ * only from a database that was not closed. A later valid group proves that everything before it
+ * was written.
  *
  * <p><b>Not detectable:</b> an old version of a page, put back in its place, has a valid checksum,
  * page id and LSN. It goes unnoticed where it does not contradict its neighbors.

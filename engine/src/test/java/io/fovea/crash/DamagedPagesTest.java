@@ -53,7 +53,7 @@ class DamagedPagesTest {
 
   private static final boolean PAGES_MANY = Integer.getInteger("crash.pages", 0) > 0;
 
-  /** Yields a database with all the nodes that are damaged here. */
+  /** Returns a database that contains every kind of node that is damaged here. */
   private static final long SEED = 1;
 
   private static DeepBase.Base clean;
@@ -222,7 +222,8 @@ class DamagedPagesTest {
   @Test
   void recoveryReachesAChildOfTheSameLevel() {
     int noticed = 0;
-    // Pages with an image in the log are restored unnoticed, so some bases show no damage.
+    // Pages with an image in the log are restored without the damage being noticed, so some bases
+    // show none.
     for (long seed = SEED; noticed == 0 && seed < SEED + 8; seed++) {
       noticed = childrenOfTheSameLevel(DeepBase.make(false, seed));
     }
@@ -261,7 +262,7 @@ class DamagedPagesTest {
    */
   @Test
   void aLeafWithARecordCountOfOne() {
-    assumeTrue(kind == Translation.PREDICTIVE || PAGES_MANY, "the long form does it");
+    assumeTrue(kind == Translation.PREDICTIVE || PAGES_MANY, "only in the long form");
     int noticed = 0;
     Sample sample = Sample.oneOf(3);
     int leaf = 0;
@@ -305,7 +306,7 @@ class DamagedPagesTest {
 
   @Test
   void recoveryReachesALeafWithARecordCountOfOne() {
-    assumeTrue(kind == Translation.PREDICTIVE || PAGES_MANY, "the long form does it");
+    assumeTrue(kind == Translation.PREDICTIVE || PAGES_MANY, "only in the long form");
     int noticed = 0;
     // As in recoveryReachesAChildOfTheSameLevel.
     for (long seed = SEED; noticed == 0 && seed < SEED + 8; seed++) {
@@ -462,7 +463,7 @@ class DamagedPagesTest {
               () -> State.read(s.db(), clean.state(), clean.state().trees())),
           leaf);
       assertNoticed(s.db());
-      if (isMet(s.db())) {
+      if (isReached(s.db())) {
         assertLoadsName(s.db(), leaf);
         met++;
       }
@@ -472,7 +473,7 @@ class DamagedPagesTest {
     assertTrue(met > 0, "no leaf of the table was tried");
   }
 
-  private static boolean isMet(Database db) {
+  private static boolean isReached(Database db) {
     try {
       scan(db, ScanOrder.ASCENDING);
       return false;

@@ -50,11 +50,11 @@ final class DamagedUse {
 
   /** Returns the wrong answers if verify found nothing; otherwise null. */
   @Nullable String run() {
-    // The timeout is long, so that an endless retry shows as a round that does not end.
+    // The timeout is long, so that an endless retry shows up as a round that does not end.
     Session s =
         new Session(
             disk,
-            Session.small(Session.mostlyUsual(seed))
+            Session.small(Session.mostlyDefault(seed))
                 .transactions(txs -> txs.timeout(Duration.ofMinutes(10))),
             false,
             state);

@@ -21,13 +21,13 @@ final class DeepBase {
 
   record Base(SimDisk disk, State state) {}
 
-  /** Makes a database, closed cleanly or left as a kill leaves it. */
+  /** Creates a database that is either closed cleanly or left as after a kill. */
   static Base make(boolean clean, long seed) {
     SimDisk disk = new SimDisk(seed);
     Session s = new Session(disk, Session.small(), false, new State());
     s.open();
     s.first();
-    // First, so that what follows does not depend on the generator.
+    // First, so that the rest does not depend on the generator.
     s.steps(new Generator(seed, 64, false, true), 30);
     Random r = new Random(seed);
     List<Step.Op> ops = new ArrayList<>();

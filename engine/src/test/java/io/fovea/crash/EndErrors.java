@@ -20,9 +20,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rolls back transactions with no memory left: everything fails from one call site on, each time a
- * later one. The context's next transaction only reads, and must not commit any of their writes.
- * Loaded by {@link ErrorWeaver}.
+ * Rolls back transactions when no memory is left: everything fails from a given call site on, a
+ * later one each time. The context's next transaction only reads, and must not commit any of their
+ * writes. Loaded by {@link ErrorWeaver}.
  */
 public final class EndErrors implements Supplier<String> {
   private static final long WRITTEN = 1L << 40;
@@ -111,7 +111,7 @@ public final class EndErrors implements Supplier<String> {
     try {
       tx.rollback(generation);
     } catch (OutOfMemoryError e) {
-      // the caller sees this error, too
+      // the caller sees this error as well
     } finally {
       hit = ErrorProbe.disarm();
     }

@@ -55,7 +55,7 @@ class EntryCrashTest {
   @TempDir Path dir;
   private Path folder;
 
-  /** What a folder must hold after a power failure, by description. */
+  /** What a folder must hold after a power failure, with a description. */
   private Map<String, Check> expected = Map.of();
 
   private final List<Moment> moments = new ArrayList<>();
@@ -130,7 +130,7 @@ class EntryCrashTest {
       try {
         Database.open(path, options()).close();
       } catch (IncompatibleFormatException e) {
-        // The lock created the file, and the marker that identifies it as new is lost.
+        // The lock created the file, and the marker that identifies it as new was lost.
         says(e, "is an existing empty file");
         Files.delete(path);
         Database.open(path, options()).close();
@@ -175,7 +175,8 @@ class EntryCrashTest {
   }
 
   /**
-   * Returns a check for an unfinished backup: what bears its name is whole, and it can be repeated.
+   * Returns a check for an unfinished backup: whatever has its name is complete, and it can be
+   * repeated.
    */
   private static Check restoresOrNot(List<String> chain, String file, int n) {
     String directory = chain.getLast();
@@ -331,7 +332,7 @@ class EntryCrashTest {
         });
   }
 
-  /** The database files are elsewhere, reached through links to missing targets. */
+  /** The database files are elsewhere, reached through links whose targets do not exist yet. */
   @Test
   void links() throws IOException {
     explore(

@@ -59,7 +59,7 @@ public final class ErrorProbe {
    *
    * @param every one of this many call sites is tried
    * @param salt selects which one
-   * @param unlatched whether also sites without a latch or lock count
+   * @param unlatched whether sites without a latch or lock count, too
    */
   public static void arm(int every, int salt, boolean unlatched) {
     anywhere = unlatched;
@@ -74,8 +74,8 @@ public final class ErrorProbe {
   }
 
   /**
-   * Makes all call sites of the calling thread fail, except the first {@code after}: no memory is
-   * left.
+   * Makes all call sites of the calling thread fail, except the first {@code after}, as if no
+   * memory were left.
    */
   public static void armLasting(int after) {
     arm(1, 0, true);

@@ -103,7 +103,7 @@ public final class ErrorRun implements Supplier<String> {
     long next = seed;
     Generator g = new Generator(next, 48, true, true);
     int steps = 0;
-    // Few compactions move a page: continue until one did.
+    // Few compactions move a page: continue until one does.
     for (int quiet = 0; quiet < QUIET || moved() == 0 && steps < STEPS_MAX; steps++) {
       if (steps % 60 == 59) {
         g = new Generator(++next, 48, true, true);
@@ -271,7 +271,7 @@ public final class ErrorRun implements Supplier<String> {
     Database db = s.db();
     if (stopped(db)) {
       count(thrown == null ? "stopped later" : "stopped");
-      saysSo(db);
+      reportsTheStop(db);
       reopen();
       return;
     }
@@ -290,7 +290,7 @@ public final class ErrorRun implements Supplier<String> {
       live = State.read(db, before, before.trees());
       if (!before.equals(live)) {
         throw new AssertionError(
-            "it has neither the contents before the step nor those after it: "
+            "the database has neither the contents before the step nor those after it: "
                 + (live == null ? "" : State.difference(before, live)));
       }
     }
@@ -308,7 +308,7 @@ public final class ErrorRun implements Supplier<String> {
     return db.stats().health() != DatabaseStats.Health.OK;
   }
 
-  private static void saysSo(Database db) {
+  private static void reportsTheStop(Database db) {
     for (int i = 0; i < 2; i++) {
       try {
         db.run(tx -> {});

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Fails every call and allocation in one part of a transaction's life. */
+/** Fails every call and allocation in one phase of a transaction's life. */
 @ResourceLock(ErrorProbe.LOCK)
 @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ErrorsInTransactionsTest {
@@ -23,7 +23,7 @@ class ErrorsInTransactionsTest {
     assertTrue(report.matches("([A-Z]+ [1-9][0-9]* )+"), report);
   }
 
-  /** A transaction's writes end with it, also without memory. */
+  /** A transaction's writes are discarded when it ends, even if no memory is left. */
   @ParameterizedTest
   @EnumSource
   void inEnds(Protocol protocol) throws Exception {
@@ -36,7 +36,7 @@ class ErrorsInTransactionsTest {
     assertTrue(Integer.parseInt(run(EndErrors.class, Protocol.TICTOC + " 17000")) > 5);
   }
 
-  /** A failed statement has changed nothing, and its transaction may commit the others. */
+  /** A failed statement has no effect, and its transaction may commit the others. */
   @ParameterizedTest
   @EnumSource
   void inStatements(Protocol protocol) throws Exception {

@@ -61,7 +61,7 @@ class ErrorsUnderLatchTest {
     SoakReport.line("ErrorsUnderLatchTest.underEveryLatch " + protocol, report);
   }
 
-  /** A context is reusable, whatever error its last transaction had. */
+  /** A context remains usable, whatever error its last transaction had. */
   @ParameterizedTest
   @EnumSource
   @Execution(ExecutionMode.SAME_THREAD)
@@ -116,7 +116,7 @@ class ErrorsUnderLatchTest {
     return report.toString();
   }
 
-  /** Returns the last call, to have it in the report's one line. */
+  /** Returns the innermost call, so that it is in the report's single line. */
   private static String where(@Nullable Throwable thrown) {
     return thrown == null
         ? "nothing was thrown"

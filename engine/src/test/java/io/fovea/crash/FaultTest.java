@@ -113,7 +113,7 @@ class FaultTest {
     close(s);
     boolean hit = disk.faultsHit() > 0;
     disk.heal();
-    // Check both what programs see and what a power failure leaves.
+    // Check both what programs see and what a power failure would leave.
     reopened(s, disk.crash(SimCrash.RANDOM));
     reopened(s, disk);
     return hit;
@@ -161,7 +161,7 @@ class FaultTest {
     try {
       boolean hit = body.run(n);
       while (!hit && FROM == 0 && n > 1) {
-        n /= 2; // fewer operations of this kind: hit at least one
+        n /= 2; // there are fewer operations of this kind: hit at least one
         hit = body.run(n);
       }
       while (hit) {
@@ -196,7 +196,7 @@ class FaultTest {
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE", mode = EnumSource.Mode.EXCLUDE)
   void onceUnder(Translation kind) {
-    assumeTrue(CrashTest.OTHERS.contains(kind) || STRIDE == 1, "the long form does it");
+    assumeTrue(CrashTest.OTHERS.contains(kind) || STRIDE == 1, "only in the long form");
     loop(
         "once, " + kind,
         STRIDE == 1 ? 1 : 5 * STRIDE,
@@ -223,7 +223,7 @@ class FaultTest {
                     .log(log -> log.maxFlushDelay(java.time.Duration.ofHours(1), 16 << 10))));
   }
 
-  /** Returns a closed database with some records, for a step to be disturbed. */
+  /** Returns a closed database with some records, in which a step is then disturbed. */
   private static synchronized Session base() {
     Session s = base;
     if (s == null) {
@@ -266,10 +266,10 @@ class FaultTest {
         new Step.Evolve("narrow"),
         new Step.Migrate(
             List.of(
-                new Step.Make("extra0", Kind.NARROW, List.of("by_a")),
+                new Step.CreateInTransaction("extra0", Kind.NARROW, List.of("by_a")),
                 new Step.Insert("extra0", new Pk(1, "new"), rows(Kind.NARROW, 1).get(0).value()),
-                new Step.Gone("wide"),
-                new Step.Moved("narrow", "wide"),
+                new Step.DropInTransaction("wide"),
+                new Step.RenameInTransaction("narrow", "wide"),
                 new Step.DeleteRange("wide", null, new Pk(3, "")),
                 new Step.Put("bytes", new Pk(1, "new"), Step.bytes(5000, 5))),
             true),
@@ -444,7 +444,7 @@ class FaultTest {
   }
 
   /**
-   * Reads continue while the disk is full. After many refusals there is space again, because a
+   * Reads continue while the disk is full. After many refusals space becomes available, because a
    * commit whose record is in the log waits for it.
    */
   @Test
@@ -483,7 +483,7 @@ class FaultTest {
     assertTrue(full[0] > 0, "the disk was never full");
     SoakReport.line(
         "FaultTest.readsContinueOnAFullDisk",
-        full[0] + " commits refused, " + looks + " times all was read");
+        full[0] + " commits refused, " + looks + " full reads");
     disk.capacity(Long.MAX_VALUE);
     s.steps(g, STEPS);
     s.check();

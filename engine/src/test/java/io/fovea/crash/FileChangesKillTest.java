@@ -51,7 +51,7 @@ class FileChangesKillTest {
     Session.quiet();
   }
 
-  /** The log retains everything that the subscriber has yet to read. */
+  /** The log retains everything that the subscriber has not read yet. */
   @Test
   void resumesAfterKills() throws Exception {
     kills("resumesAfterKills", 256 << 20);
@@ -92,9 +92,9 @@ class FileChangesKillTest {
         }
         if (!goesOn) {
           lost++;
-          Followed.beginAnew(file, copy, changeRetentionBytes);
+          Followed.startOver(file, copy, changeRetentionBytes);
         } else if (writer == null && follower == null && random.nextBoolean()) {
-          Followed.compareFromBeside(file, copy, changeRetentionBytes);
+          Followed.compareFromFiles(file, copy, changeRetentionBytes);
         }
       }
       if (writer != null) {
@@ -105,7 +105,7 @@ class FileChangesKillTest {
       }
       writer = null;
       follower = null;
-      long records = Followed.compareFromBeside(file, copy, changeRetentionBytes);
+      long records = Followed.compareFromFiles(file, copy, changeRetentionBytes);
       SoakReport.line(
           "FileChangesKillTest." + name,
           "seed "

@@ -22,9 +22,9 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes into a database and follows it into a copy, or does one of these, until it is killed. The
- * copy stores each batch and its position in one transaction, so it holds exactly what was
- * followed. {@link ChangesKillTest} and {@link FileChangesKillTest} start and kill it.
+ * Writes into a database and follows it into a copy, or does only one of the two, until it is
+ * killed. The copy stores each batch and its position in one transaction, so it holds exactly what
+ * was followed. {@link ChangesKillTest} and {@link FileChangesKillTest} start and kill it.
  *
  * <p>Usage: {@code Followed FILE COPY SEED}, optionally with {@code write BYTES} or {@code follow
  * BYTES} to do only one of both and retain this many bytes of the log. {@code follow} alone reads
@@ -71,7 +71,7 @@ final class Followed {
   /** Returns the stored position, or begins with the present contents. */
   private ChangePosition begin(Database db) {
     ChangePosition known = known();
-    return known == null ? beginAnew(db) : known;
+    return known == null ? startOver(db) : known;
   }
 
   /** Returns the stored position; null if there is none. */
@@ -80,7 +80,7 @@ final class Followed {
     return known == null ? null : ChangePosition.parse(new String(known, StandardCharsets.UTF_8));
   }
 
-  private ChangePosition beginAnew(Database db) {
+  private ChangePosition startOver(Database db) {
     try (Database then = db.snapshot()) {
       ChangePosition at = then.changesPosition();
       TreeMap<String, byte[]> all = read(then);
@@ -161,7 +161,7 @@ final class Followed {
   }
 
   /** Follows the files that another process has open, until killed. */
-  private void followBeside(Path file) throws InterruptedException {
+  private void followFiles(Path file) throws InterruptedException {
     ChangePosition at = known();
     if (at == null) {
       throw new AssertionError("the copy has no position");
@@ -244,14 +244,14 @@ final class Followed {
 
   /** Creates a database without tables, and a copy that begins there. */
   static void makeBoth(Path file, Path copyFile, long changeRetentionBytes) {
-    beginAnew(file, copyFile, changeRetentionBytes);
+    startOver(file, copyFile, changeRetentionBytes);
   }
 
   /** Starts over with the present contents of the database. */
-  static void beginAnew(Path file, Path copyFile, long changeRetentionBytes) {
+  static void startOver(Path file, Path copyFile, long changeRetentionBytes) {
     try (Database db = Database.open(file, options(changeRetentionBytes));
         Database copy = Database.open(copyFile, Victim.options())) {
-      new Followed(copy).beginAnew(db);
+      new Followed(copy).startOver(db);
     }
   }
 
@@ -259,7 +259,7 @@ final class Followed {
    * Follows closed or killed files to their end, then opens the database, which must have the same
    * contents. Starts over if changes were lost.
    */
-  static long compareFromBeside(Path file, Path copyFile, long changeRetentionBytes) {
+  static long compareFromFiles(Path file, Path copyFile, long changeRetentionBytes) {
     try (Database copy = Database.open(copyFile, Victim.options())) {
       Followed f = new Followed(copy);
       boolean lost = false;
@@ -275,7 +275,7 @@ final class Followed {
       }
       try (Database db = Database.open(file, options(changeRetentionBytes))) {
         if (lost) {
-          f.beginAnew(db);
+          f.startOver(db);
         } else if (end.lsn() > db.changesPosition().lsn()) {
           throw new AssertionError(end + " was followed and then undone");
         }
@@ -318,7 +318,7 @@ final class Followed {
         Thread.ofPlatform().daemon().start(() -> write(db, seed * 2, true));
         write(db, seed * 2 + 1, true);
       } else {
-        new Followed(Database.open(copyFile, Victim.options())).followBeside(file);
+        new Followed(Database.open(copyFile, Victim.options())).followFiles(file);
       }
     } catch (ChangesLostException e) {
       Runtime.getRuntime().halt(LOST);

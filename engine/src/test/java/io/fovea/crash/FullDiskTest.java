@@ -54,7 +54,9 @@ class FullDiskTest {
   /** The number of long values, one of eight of which is kept. */
   private static final int HOLES = 60;
 
-  /** Each refused transaction, and the engine itself, asks a few times, for less each time. */
+  /**
+   * Each refused transaction, and the engine itself, tries a few times, asking for less each time.
+   */
   private static final long REFUSALS_MAX = 60L * THREADS * STEPS + 2_000;
 
   private static Options options(Durability durability) {
@@ -217,7 +219,7 @@ class FullDiskTest {
             clients[i].step(refused, logFull);
           }
         });
-    assertTrue(!waited.get(), "a thread asked for space endlessly");
+    assertTrue(!waited.get(), "a thread requested space endlessly");
     boolean hit = disk.refusals() > 0;
     limit(disk, file, Long.MAX_VALUE);
     assertEquals(DatabaseStats.Health.OK, db.stats().health());
@@ -400,7 +402,7 @@ class FullDiskTest {
     }
   }
 
-  /** Recovers from a crash now: the file has grown because its holes got no space. */
+  /** Recovers from a crash now: the file has grown because its holes could not get space. */
   private static void recovers(SimDisk disk, int records, Options options) {
     SimDisk after = disk.copy().crash(SimCrash.LOSE_ALL);
     limit(after, SimStorage.NAME, Long.MAX_VALUE);

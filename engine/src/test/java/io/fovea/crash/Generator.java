@@ -22,7 +22,7 @@ final class Generator {
 
   private static final String GOES = "goes";
 
-  /** A table that is created after these, so that its roots must move. */
+  /** A table that is created after these, so that moving pages must also move its roots. */
   private static final String LATE = "late";
 
   private static final String TIMED = "timed";
@@ -37,7 +37,7 @@ final class Generator {
 
   private final Random r;
 
-  /** How many names a group may have: few make for updates, many for splits. */
+  /** The number of names in a group: few lead to updates, many to splits. */
   private final int names;
 
   /** Whether to create and drop tables and indexes. */
@@ -204,8 +204,8 @@ final class Generator {
   /**
    * Returns steps that make pages move.
    *
-   * @param wide whether records occupy their own pages, between which space becomes holes or
-   *     targets
+   * @param wide whether records occupy their own pages, so that the space between them becomes
+   *     holes or targets of moves
    * @param moves whether compaction moves pages, rather than punching holes
    */
   Step next(State state, int i, int every, boolean wide, boolean moves) {
@@ -327,11 +327,11 @@ final class Generator {
       Step.Change change;
       if (!s.tables.containsKey(name)) {
         Kind kind = UNTIMED.get(r.nextInt(UNTIMED.size()));
-        change = new Step.Make(name, kind, indexes(kind).subList(0, r.nextInt(4)));
+        change = new Step.CreateInTransaction(name, kind, indexes(kind).subList(0, r.nextInt(4)));
       } else if (r.nextBoolean()) {
-        change = new Step.Gone(name);
+        change = new Step.DropInTransaction(name);
       } else {
-        change = new Step.Moved(name, extras.get(r.nextInt(3)));
+        change = new Step.RenameInTransaction(name, extras.get(r.nextInt(3)));
       }
       parts.add(change);
       change.apply(s);
@@ -365,7 +365,7 @@ final class Generator {
   }
 
   private Step.Op op(String table, Contents c, boolean bulk) {
-    // Each wide record occupies its own pages: use fewer.
+    // Each wide record occupies its own pages, so use fewer.
     int range = c.kind() == Kind.WIDE ? Math.min(names, 4) : names;
     Pk pk = new Pk(r.nextInt(GROUPS), (r.nextInt(3) == 0 ? "\0n" : "name") + r.nextInt(range));
     if (r.nextInt(3) == 0 && !c.records().isEmpty()) {

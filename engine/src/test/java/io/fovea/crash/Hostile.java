@@ -247,7 +247,7 @@ final class Hostile {
   // opening
 
   private static void use(SimDisk disk, State state, long seed) {
-    Session s = new Session(disk, Session.small(Session.mostlyUsual(seed)), false, state);
+    Session s = new Session(disk, Session.small(Session.mostlyDefault(seed)), false, state);
     try {
       s.open();
       Generator g = new Generator(seed, true, true);
@@ -284,7 +284,7 @@ final class Hostile {
     try {
       step.run();
     } catch (FoveaException | AssertionFailedError e) {
-      // as it should be
+      // as it should
     } catch (AssertionError e) {
       if (!e.getStackTrace()[0].getClassName().startsWith("io.fovea.crash.")) {
         throw e;
@@ -361,7 +361,7 @@ final class Hostile {
       String outcome = "used";
       try {
         if (pages) {
-          // twice as often the base without recovery, which would repair some damage
+          // twice as often the base that needs no recovery, which would repair some damage
           pages(deep.get(Math.max(0, h.r.nextInt(3) - 1)), h, i, seed, outcomes);
         } else {
           Base base = bases.get(h.r.nextInt(bases.size()));

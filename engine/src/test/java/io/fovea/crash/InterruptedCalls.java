@@ -111,7 +111,7 @@ public final class InterruptedCalls {
     open("backup", true, c -> c.db.backup(c.dir.resolve("b2")));
     open("backup to a stream", true, c -> c.db.backup(OutputStream.nullOutputStream()));
     open(
-        "backup what was changed",
+        "incremental backup",
         true,
         c -> c.db.backup(c.dir.resolve("b2"), BackupOptions.defaults().since(c.position())));
     open(
@@ -239,8 +239,8 @@ public final class InterruptedCalls {
   }
 
   /**
-   * Creates the files that calls find in an empty folder: closed ones in {@code closed}, those of
-   * an ended process in {@code killed}.
+   * Creates the files that the calls expect in an empty folder: closed ones in {@code closed},
+   * those of a killed process in {@code killed}.
    */
   public static void prepare(Path dir) throws IOException {
     Path closed = Files.createDirectory(dir.resolve("closed"));
@@ -351,7 +351,7 @@ public final class InterruptedCalls {
    * @param dir an empty folder
    * @param place the call site; -1: before the call begins; beyond the last site: none
    * @param each whether to interrupt at all later sites, too
-   * @return how many sites it passed; the problem or an empty string; the outcome
+   * @return the number of call sites passed; the problem, or an empty string; the outcome
    */
   public static Object[] run(String name, Path prepared, Path dir, int place, boolean each)
       throws Exception {

@@ -17,9 +17,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Interrupts each public entry point before it begins, at each I/O and wait, and at all of them.
- * The call completes, or throws OperationInterruptedException if so documented. The interrupt flag
- * is kept, no resource remains, nothing is reported as damaged, and the repeated call succeeds.
+ * Interrupts each public entry point before it begins, at each I/O operation and wait, and at all
+ * of them at once. The call completes, or throws OperationInterruptedException if so documented.
+ * The interrupt flag is kept, no resource remains, nothing is reported as damaged, and the repeated
+ * call succeeds.
  *
  * <p>Also runs without native access: see the execution {@code denied} in the module's POM. {@code
  * -Dcrash.interrupts=0} tries each call site; n tries n per call, chosen by {@code -Dcrash.seed}.
@@ -31,7 +32,7 @@ class InterruptsTest {
   private Path folder;
   private Path prepared;
 
-  /** Uses a folder in memory if possible: the test syncs often, and is about threads. */
+  /** Uses a folder in memory if possible: the test syncs often, and tests threads, not disks. */
   @BeforeEach
   void folders(@TempDir Path disk) throws IOException {
     Path memory = Path.of("/dev/shm");

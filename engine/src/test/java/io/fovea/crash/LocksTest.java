@@ -19,9 +19,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Processes with and without native access exclude each other, whatever a holder does meanwhile.
- * Its second openings, copies, dumps and followers close descriptors of the file, which releases
- * the record locks that its process has on it.
+ * Processes with and without native access exclude each other, whatever the holder does meanwhile.
+ * The holder's second openings, copies, dumps and followers close descriptors of the file, which
+ * releases the record locks that its process holds on it.
  */
 class LocksTest {
   private static final List<String> DEEDS =

@@ -11,7 +11,7 @@ import java.util.Random;
 
 /**
  * Changes pages by their layout (docs/reference/file-format.md) and makes their checksums valid, as
- * a defect, bad memory or a forger would. Not thread-safe.
+ * a bug, faulty memory or an attacker would. Not thread-safe.
  */
 final class PageForger {
   static final int PAGE = 4096;
@@ -233,7 +233,7 @@ final class PageForger {
     } else if (type() == PageHeader.OVERFLOW) {
       chain(r, pid);
     } else if (type() == PageHeader.FREE) {
-      set("next", FREE_NEXT, 8, pidBeside(r, pid));
+      set("next", FREE_NEXT, 8, pidKeepingThePage(r, pid));
     } else {
       node(r, pid);
     }
@@ -243,7 +243,7 @@ final class PageForger {
   }
 
   /** Calls {@link #pid}, and preserves the loaded page. */
-  private long pidBeside(Random r, long own) {
+  private long pidKeepingThePage(Random r, long own) {
     byte[] mine = new byte[PAGE];
     Mem.getBytes(page, 0, mine, 0, PAGE);
     long pid = pid(r, own);
@@ -255,7 +255,7 @@ final class PageForger {
     switch (r.nextInt(6)) {
       case 0 -> set("type", PageHeader.TYPE, 1, r.nextInt(7));
       case 1 -> {
-        // It says where values carry a frame number, which is not part of the file.
+        // It tells where values contain a frame number, which is not part of the file.
         contents = true;
         set("layout", PageHeader.LAYOUT, 1, r.nextInt(3));
       }
@@ -274,7 +274,7 @@ final class PageForger {
     switch (r.nextInt(4)) {
       case 0 -> set("bytes", CHAIN_BYTES, 4, near(Mem.getInt(page, CHAIN_BYTES), r));
       case 1 -> set("index", CHAIN_INDEX, 4, near(chainIndex(), r));
-      default -> set("next", CHAIN_NEXT, 8, pidBeside(r, pid));
+      default -> set("next", CHAIN_NEXT, 8, pidKeepingThePage(r, pid));
     }
   }
 
@@ -295,7 +295,7 @@ final class PageForger {
       }
       case 4 -> {
         if (leaf) {
-          set("sibling", NEXT + 8 * r.nextInt(2), 8, pidBeside(r, pid));
+          set("sibling", NEXT + 8 * r.nextInt(2), 8, pidKeepingThePage(r, pid));
         } else {
           set("sampled head", HEADS + 4 * r.nextInt(16), 4, r.nextInt());
         }
@@ -339,7 +339,7 @@ final class PageForger {
           value(r, i, pid);
         } else {
           int at = r.nextInt(n + 1);
-          long to = r.nextInt(4) == 0 ? child(r.nextInt(n + 1)) : pidBeside(r, pid);
+          long to = r.nextInt(4) == 0 ? child(r.nextInt(n + 1)) : pidKeepingThePage(r, pid);
           what.append(" child ").append(at).append('=').append(to);
           setChild(at, to);
         }
@@ -355,7 +355,7 @@ final class PageForger {
       contents = true;
       set("value length", recordAt(i), 2, r.nextInt(3) == 0 ? NONE : near(u16(recordAt(i)), r));
     } else if (r.nextBoolean()) {
-      set("first page", valueAt(i), 8, pidBeside(r, pid));
+      set("first page", valueAt(i), 8, pidKeepingThePage(r, pid));
     } else {
       long was = Mem.getLong(page, valueAt(i) + 8L);
       long is = r.nextInt(3) == 0 ? number(r) : near((int) was, r);

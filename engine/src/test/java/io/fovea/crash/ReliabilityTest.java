@@ -96,7 +96,7 @@ class ReliabilityTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  /** A thread is interrupted at every commit: nothing fails, and the flag is kept. */
+  /** A thread is interrupted at every commit: nothing fails, and the flag is preserved. */
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "ASYNC"})
   void interruptsDoNoHarm(Durability durability) throws Exception {
@@ -171,7 +171,7 @@ class ReliabilityTest {
     }
   }
 
-  /** All devices behave the same, and each opens files that another wrote. */
+  /** All devices behave alike, and each opens files that another has written. */
   @Test
   void everyDevice() throws Exception {
     Path file = dir.resolve("devices");

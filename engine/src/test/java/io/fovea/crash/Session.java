@@ -104,8 +104,11 @@ final class Session {
         .bufferBytes(options.bufferBytes() + (kind == Translation.DIRECT ? 32 << 20 : 0));
   }
 
-  /** Returns the default for even numbers, and one of all translations for the others. */
-  static Translation mostlyUsual(long n) {
+  /**
+   * Returns the default translation for even numbers, and each of the translations in turn for odd
+   * ones.
+   */
+  static Translation mostlyDefault(long n) {
     Translation[] kinds = Translation.values();
     return (n & 1) == 0
         ? Options.defaults().experiments().translation()
@@ -270,7 +273,7 @@ final class Session {
 
   /**
    * Does a step that may fail. After a failure the database must hold the state before the step or
-   * the one after it, and that determines the outcome.
+   * the one after it; which one it holds determines the outcome.
    *
    * @param carryOn gets the exception; returns whether the database should still be usable. If not,
    *     it is closed or abandoned, and the outcome of the step stays unknown

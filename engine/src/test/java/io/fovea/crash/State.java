@@ -52,7 +52,7 @@ final class State {
     /** Rows with fields of variable length, of up to half a page. */
     VARIABLE(600),
     /** Byte strings of any length. */
-    BYTES(4), // width unused
+    BYTES(4), // the width is not used
     /** Narrow rows that expire by {@link Value#unique}. */
     TIMED(60);
 
@@ -431,7 +431,7 @@ final class State {
         c.records.put(Pk.of(cursor.key()), Value.of(cursor.row(), c.shape()));
       }
     }
-    // The other access path to each record, which follows the index's hints.
+    // The other access path to each record, which uses the index's hints.
     for (String name : c.indexes) {
       RowIndex index = t.index(name);
       int n = 0;

@@ -126,7 +126,7 @@ sealed interface Step {
   }
 
   /** Creates a table that does not exist. */
-  record Make(String table, Kind kind, List<String> indexes) implements Change {
+  record CreateInTransaction(String table, Kind kind, List<String> indexes) implements Change {
     private Contents contents() {
       return new Contents(kind, new TreeSet<>(indexes));
     }
@@ -144,7 +144,7 @@ sealed interface Step {
   }
 
   /** Drops a table if it exists. */
-  record Gone(String table) implements Change {
+  record DropInTransaction(String table) implements Change {
     @Override
     public boolean apply(State state) {
       return state.remove(table) != null;
@@ -157,7 +157,7 @@ sealed interface Step {
   }
 
   /** Renames an existing table, or refuses because the name is taken. */
-  record Moved(String table, String to) implements Change {
+  record RenameInTransaction(String table, String to) implements Change {
     @Override
     public boolean apply(State state) {
       if (!state.tables.containsKey(to)) {
@@ -518,7 +518,7 @@ sealed interface Step {
       try {
         db.run(tx -> old.exists(tx, key));
       } catch (InvalidUseException e) {
-        return; // any other exception is a device fault in background work
+        return; // any other exception is a device error in background work
       }
       throw new AssertionError("a handle of the previous version was not refused");
     }
@@ -605,7 +605,7 @@ sealed interface Step {
 
   /**
    * Opens a snapshot that stays open during later steps, or compares the open one with its state.
-   * {@link Session} does it; {@link #run} does both at once.
+   * {@link Session} implements it; {@link #run} does both at once.
    */
   record Snap() implements Step {
     @Override
@@ -655,7 +655,7 @@ sealed interface Step {
 
   /** Removes what has expired, and nothing else. */
   record Sweep() implements Step {
-    /** The number of rows removed, in all tests. */
+    /** The number of rows removed in all tests. */
     static final AtomicLong SWEPT = new AtomicLong();
 
     @Override
@@ -683,18 +683,18 @@ sealed interface Step {
     }
   }
 
-  /** Moves pages towards the front of the file, or else punches holes in runs of free ones. */
+  /** Moves pages towards the front of the file, or punches holes in runs of free ones. */
   record Compact(boolean moves) implements Step {
-    /** Pages moved, in all tests. */
+    /** The number of pages moved in all tests. */
     static final AtomicLong MOVED = new AtomicLong();
 
-    /** Roots among them. */
+    /** The number of roots among them. */
     static final AtomicLong ROOTS = new AtomicLong();
 
-    /** Pages by which files became shorter. */
+    /** The number of pages by which files were shortened. */
     static final AtomicLong CUT = new AtomicLong();
 
-    /** Pages whose space was released. */
+    /** The number of pages whose space was released. */
     static final AtomicLong PUNCHED = new AtomicLong();
 
     @Override
@@ -715,7 +715,7 @@ sealed interface Step {
     }
   }
 
-  /** Closes the database and opens it again; {@link Session} does it. */
+  /** Closes the database and opens it again; {@link Session} implements it. */
   record Reopen() implements Step {
     @Override
     public void apply(State state) {}

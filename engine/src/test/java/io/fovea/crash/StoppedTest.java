@@ -38,9 +38,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A commit in the log lacks a resource at its k-th change of a tree, for every k. It waits without
- * a limit, until a close, for what may become available. Otherwise the database stops, and reads
- * continue.
+ * A commit whose record is in the log lacks a resource at its k-th change of a tree, for every k.
+ * If the resource may become available, the commit waits for it without a limit, until a close.
+ * Otherwise the database stops, and reads continue.
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -48,7 +48,7 @@ class StoppedTest {
   /** How many records the disturbed commit writes. */
   private static final int CHANGES = 4;
 
-  /** Enough to detect a commit that spins or fails. */
+  /** Often enough to detect a commit that spins or fails. */
   private static final int ATTEMPTS = 60;
 
   private static final int OTHERS = 200;
@@ -161,7 +161,7 @@ class StoppedTest {
     return new StorageException(IoOp.READ.word(), "db", 4096, 5, "EIO");
   }
 
-  /** A reader sees the waiting commit as a lock, and aborts. Other threads are not affected. */
+  /** A reader sees the waiting commit as a lock, and aborts. Other threads are unaffected. */
   @Test
   void waitsForTransientFailures() throws Exception {
     for (int k = 0; k < CHANGES; k++) {
@@ -194,7 +194,7 @@ class StoppedTest {
     }
   }
 
-  /** A close does not wait for the commit, which recovery finds in the log. */
+  /** A close does not wait for the commit, which recovery then finds in the log. */
   @Test
   void aCloseEndsTheWait() throws Exception {
     for (int k = 0; k < CHANGES; k++) {
@@ -215,7 +215,7 @@ class StoppedTest {
     }
   }
 
-  /** With OCC the dead commit keeps its critical section; with the others, its locks. */
+  /** With OCC the stopped commit keeps its critical section; with the others, its locks. */
   @ParameterizedTest
   @EnumSource
   void readsContinueAfterAFatalFailure(Protocol protocol) {
@@ -237,7 +237,7 @@ class StoppedTest {
             assertArrayEquals(value(n, 100), db.read(tx -> t.get(tx, key(name))), name);
             seen++;
           } catch (DurabilityLostException e) {
-            assertTrue(touched(name), name + " was not touched: " + e);
+            assertTrue(touched(name), name + " was not affected: " + e);
           }
         }
         assertTrue(seen >= OTHERS - 3 * CHANGES, seen + " of " + OTHERS);
@@ -247,7 +247,7 @@ class StoppedTest {
               DurabilityLostException.class, () -> db.read(tx -> t.get(tx, key(name))), name);
         }
       }
-      // A full scan reaches what is half done.
+      // A full scan reaches the partial changes.
       assertThrows(
           DurabilityLostException.class,
           () ->

@@ -18,7 +18,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
 
-/** The order of encoded values is the order of the values, and nothing is lost on the way. */
+/** The order of encoded values equals the order of the values, and encoding loses nothing. */
 class TupleTest {
   private static final int CAP = 600;
 
@@ -26,7 +26,7 @@ class TupleTest {
   private final MemorySegment b = Arena.ofAuto().allocate(CAP);
 
   @Property
-  void int32KeepsItsOrder(@ForAll int x, @ForAll int y) {
+  void int32OrderIsPreserved(@ForAll int x, @ForAll int y) {
     int n = Tuple.putInt32(a, 0, x);
     int m = Tuple.putInt32(b, 0, y);
     assertEquals(Integer.signum(Integer.compare(x, y)), order(n, m));
@@ -34,7 +34,7 @@ class TupleTest {
   }
 
   @Property
-  void int64KeepsItsOrder(@ForAll long x, @ForAll long y) {
+  void int64OrderIsPreserved(@ForAll long x, @ForAll long y) {
     int n = Tuple.putInt64(a, 0, x);
     int m = Tuple.putInt64(b, 0, y);
     assertEquals(Integer.signum(Long.compare(x, y)), order(n, m));
@@ -43,7 +43,7 @@ class TupleTest {
 
   @net.jqwik.api.Tag("slow")
   @Property(tries = 2000)
-  void bytesKeepTheirOrder(@ForAll("zeros") byte[] x, @ForAll("zeros") byte[] y) {
+  void byteOrderIsPreserved(@ForAll("zeros") byte[] x, @ForAll("zeros") byte[] y) {
     int n = Tuple.end(a, Tuple.escape(x, 0, x.length, a, 0));
     int m = Tuple.end(b, Tuple.escape(y, 0, y.length, b, 0));
     assertEquals(Integer.signum(Arrays.compareUnsigned(x, y)), order(n, m));
@@ -53,7 +53,7 @@ class TupleTest {
 
   @net.jqwik.api.Tag("slow")
   @Property(tries = 2000)
-  void textKeepsTheOrderOfItsCodePoints(@ForAll("texts") String x, @ForAll("texts") String y) {
+  void textIsOrderedByCodePoints(@ForAll("texts") String x, @ForAll("texts") String y) {
     int n = Tuple.end(a, Tuple.escapeText(x, 200, a, 0));
     int m = Tuple.end(b, Tuple.escapeText(y, 200, b, 0));
     int expected = Arrays.compare(x.codePoints().toArray(), y.codePoints().toArray());
@@ -61,10 +61,10 @@ class TupleTest {
     assertArrayEquals(x.getBytes(StandardCharsets.UTF_8), Tuple.getBytes(a, 0, n));
   }
 
-  /** Parts can't run into one another: (a, b) is ordered by a, then by b. */
+  /** Parts cannot run into one another: (a, b) is ordered by a, then by b. */
   @net.jqwik.api.Tag("slow")
   @Property(tries = 2000)
-  void tuplesKeepTheirOrder(
+  void tupleOrderIsPreserved(
       @ForAll("zeros") byte[] x1, @ForAll int x2, @ForAll("zeros") byte[] y1, @ForAll int y2) {
     int n = Tuple.putInt32(a, Tuple.end(a, Tuple.escape(x1, 0, x1.length, a, 0)), x2);
     int m = Tuple.putInt32(b, Tuple.end(b, Tuple.escape(y1, 0, y1.length, b, 0)), y2);
@@ -85,7 +85,7 @@ class TupleTest {
 
   @net.jqwik.api.Tag("slow")
   @Property(tries = 2000)
-  void theSuccessorOfAPrefixIsTheLeastAboveItsKeys(
+  void successorOfAPrefixIsTheLeastAboveItsKeys(
       @ForAll("zeros") byte[] prefix, @ForAll("zeros") byte[] other) {
     Mem.putBytes(a, 0, prefix, 0, prefix.length);
     Mem.putBytes(b, 0, other, 0, other.length);
@@ -98,7 +98,7 @@ class TupleTest {
   }
 
   @Test
-  void tooLongATextIsCountedNotCut() {
+  void oversizedTextIsCountedButNotTruncated() {
     assertEquals(-1 - 6, Tuple.escapeText("äöü", 5, a, 0));
     assertEquals(6, Tuple.escapeText("äöü", 6, a, 0));
     assertEquals(-1 - 4, Tuple.escapeText("abcd", 3, a, 0));
@@ -109,14 +109,14 @@ class TupleTest {
   }
 
   @Test
-  void halfASurrogatePairHasNoUtf8() {
+  void unpairedSurrogateHasNoUtf8() {
     assertThrows(InvalidUseException.class, () -> Tuple.escapeText("a\uD83D", 10, a, 0));
     assertThrows(InvalidUseException.class, () -> Utf8.put("\uDE00", a, 0, 10));
     assertThrows(InvalidUseException.class, () -> Utf8.length("\uDE00\uD83D"));
   }
 
   @Test
-  void anIncompletePartIsSeen() {
+  void incompletePartIsDetected() {
     assertEquals(-1, Tuple.skip(a, 0, 3, Tuple.INT32));
     Mem.putBytes(a, 0, new byte[] {'a', 0, (byte) 0xFF, 0}, 0, 4);
     assertEquals(-1, Tuple.skip(a, 0, 4, Tuple.TEXT));

@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Messages say what was found, what was expected, where, and what can be done. */
+/** Messages say what was found, what was expected, where, and what to do. */
 class ErrorTest {
   @Test
-  void abortsThatAreWorthARetryAreCheap() {
+  void retryableAbortsAreCheap() {
     for (AbortCause cause : AbortCause.values()) {
       TransactionAbortedException e = new TransactionAbortedException(cause);
       assertEquals(cause, e.abortCause());
@@ -22,7 +22,7 @@ class ErrorTest {
   }
 
   @Test
-  void corruptionNamesThePlace() {
+  void corruptionNamesTheLocation() {
     CorruptionException e = new CorruptionException("checksum", 12, 49152, 0xCAFEBABEL, 5);
     assertEquals(
         "Corrupt data: checksum, page 12, file offset 49152: expected 0xcafebabe, found 5. Check"
@@ -35,7 +35,7 @@ class ErrorTest {
   }
 
   @Test
-  void othersSayWhatToDo() {
+  void otherErrorsSayWhatToDo() {
     assertTrue(DuplicateKeyException.ofInsert("stock", new byte[1]).getMessage().contains("put"));
     assertTrue(
         new StorageException("read", "/x", 8192, 5, "EIO").getMessage().contains("at offset 8192"));

@@ -186,7 +186,7 @@ final class Bank {
     return table.index(name);
   }
 
-  // ------------------------------------------------------------------------------ another index
+  // ------------------------------------------------------------------------------ index builds
 
   /** Builds another index online, checks, renames and drops it; one at a time. */
   static void index(Life life, Hand hand) {

@@ -13,12 +13,13 @@ import org.jspecify.annotations.Nullable;
 public final class Delays {
   private static final int MAX = 1 << 15;
 
-  /** For how long a thread is stopped while the database ends. */
+  /** How long a thread is stopped while the database ends. */
   private static final long END_NANOS = 3_000_000_000L;
 
   /**
    * How often in a row the ending thread must be seen waiting before a stopped thread goes on. Some
-   * threads are so patient that a close gives up its limited waits and reaches its later steps.
+   * threads stay stopped for so long that a close times out in its bounded waits and reaches its
+   * later steps.
    */
   private static final int[] WAITS = {50, 100, 1_000, Integer.MAX_VALUE};
 
@@ -40,7 +41,7 @@ public final class Delays {
   /** The same for threads that end the database. */
   private static final int[] MET_BY_END = new int[MAX];
 
-  /** How threads are stopped now; null if they are not. */
+  /** How threads are currently stopped; null if they are not. */
   private static volatile @Nullable Stop stop;
 
   /** The last stop that has affected the thread. */
@@ -114,7 +115,7 @@ public final class Delays {
     stop = null;
   }
 
-  /** Selects sites about equally often, however often threads arrive there. */
+  /** Selects all sites about equally often, however often threads arrive there. */
   private static void stop(Stop now, int site) {
     if (LAST.get() == now) {
       return;

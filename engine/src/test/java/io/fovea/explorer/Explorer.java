@@ -17,7 +17,7 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * The program: runs rounds by seeds, until the time is over or a violation is found.
+ * The main program: runs rounds, one per seed, until the time is up or a violation is found.
  *
  * <pre>
  *   --seed=N          seed of the first round; incremented for each further round

@@ -25,7 +25,7 @@ final class Hand {
     this.random = new Random(seed * 0x9E37_79B9L + id);
   }
 
-  /** Pauses for up to 20 ms, once in {@code n} calls, so that other threads run meanwhile. */
+  /** Pauses for up to 20 ms, once in {@code n} calls, so that other threads run in the meantime. */
   void linger(int n) {
     if (oneIn(n)) {
       LockSupport.parkNanos(random.nextInt(20_000_000));

@@ -9,8 +9,8 @@ import java.util.List;
 
 /**
  * Takes all off-heap memory that the JVM grants, so that automatic arenas and direct buffers are
- * refused; malloc and mmap are not limited. Memory that is freed meanwhile is taken by the next
- * {@link #take}. Not thread-safe.
+ * refused; malloc and mmap are not limited. The next {@link #take} takes memory that was freed in
+ * the meantime. Not thread-safe.
  */
 final class Hoard implements AutoCloseable {
   private static final long MAX =

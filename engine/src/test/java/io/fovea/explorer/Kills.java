@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Kills processes that use one database, and has the next one check what was acknowledged.
- * Meanwhile this process follows the changes in the files, as another process than the writer.
+ * Meanwhile this process, which is not the writer, follows the changes in the files.
  */
 final class Kills {
   /** The number of kills of a database before the next setup. */

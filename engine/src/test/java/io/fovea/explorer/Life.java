@@ -51,7 +51,7 @@ final class Life {
   /** The state of the database as a whole. */
   enum State {
     RUNNING,
-    /** Users may find the database closed. */
+    /** Users may find that the database is closed. */
     CLOSING,
     /** The power is off: all that is durable is on the disk. */
     KILLED
@@ -62,7 +62,7 @@ final class Life {
     void run(Transaction tx) throws RuntimeException;
   }
 
-  /** No wait may take longer: what it waits for will never come. */
+  /** No wait may take longer: what it waits for would never happen. */
   private static final long LATE_TICKS = 300;
 
   final Setup setup;

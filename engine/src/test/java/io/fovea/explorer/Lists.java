@@ -172,7 +172,7 @@ final class Lists {
           keys.add(element(list, i));
         }
         for (byte[] v : t.getAll(tx, keys)) {
-          Violation.unless(v != null, "getAll misses an element of list " + list);
+          Violation.unless(v != null, "getAll did not return an element of list " + list);
           values.add(v);
         }
       }

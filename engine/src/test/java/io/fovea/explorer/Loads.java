@@ -24,7 +24,7 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Bulk loads. Each replaces the first records of a table by those of its generation. So generations
- * do not increase from record to record, and the newest has as many records as it states.
+ * never increase from one record to the next, and the newest one has as many records as it states.
  */
 final class Loads {
   private static final Layout.Definition D = Layout.define();
@@ -124,7 +124,7 @@ final class Loads {
 
   /** A source of records, which may be slow enough for others to fill the log. */
   private static final class Source {
-    /** Milliseconds without a step after which the log counts as full. */
+    /** The number of milliseconds without a step after which the log counts as full. */
     private static final int STILL = 200;
 
     private final Life life;
@@ -143,7 +143,7 @@ final class Loads {
       }
       long until = life.steps.get() + steps;
       long last = 0;
-      // Until enough steps were done, or none is done any more.
+      // Until enough steps were done, or until none makes progress.
       for (int still = 0; !life.stop && last < until && still < STILL; still++) {
         LockSupport.parkNanos(1_000_000);
         long now = life.steps.get();

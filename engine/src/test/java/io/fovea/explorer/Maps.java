@@ -67,7 +67,7 @@ final class Maps {
           last[0] = k;
           Violation.unless(
               v.value >= before.getOrDefault(k, 0L),
-              "counter " + k + " was " + before.get(k) + " and is " + v);
+              "counter " + k + " was " + before.get(k) + " but is " + v);
           before.remove(k);
         });
     before.values().removeIf(v -> v == 0);

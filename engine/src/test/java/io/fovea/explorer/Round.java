@@ -287,7 +287,7 @@ final class Round {
             && life.failure.get() == null;
     boolean beside = has(Feature.CLOSE) && random.nextInt(3) != 0;
     if (kill || beside) {
-      // In the end hands do only a few kinds of steps, during one of which the life ends.
+      // At the end threads do only a few kinds of steps, during one of which the life ends.
       Feature last = life.narrow(random, 4).getFirst();
       LockSupport.parkNanos(random.nextInt(100_000_000));
       life.await(last, 100_000_000);

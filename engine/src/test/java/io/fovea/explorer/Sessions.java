@@ -26,7 +26,7 @@ final class Sessions {
 
   private Sessions() {}
 
-  /** Rows of a hand's own table stay once its expiry is dropped. */
+  /** Rows of a hand's own table remain once its expiry is dropped. */
   static void drop(Life life, Hand hand) {
     String name = "brief" + hand.id;
     life.db.dropTable(name);
@@ -72,7 +72,7 @@ final class Sessions {
               while (c.next()) {
                 long end = c.row().getLong(END);
                 Violation.unless(
-                    end > before, "a row that ended " + end + " is present at " + before);
+                    end > before, "a row that ended " + end + " is still present at " + before);
               }
             }
             return null;

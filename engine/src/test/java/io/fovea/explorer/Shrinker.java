@@ -10,8 +10,9 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Searches for the fewest features that still fail: leaves out halves, quarters, and single ones,
- * and keeps a set that fails in one of a few tries, until its time is over. Each try is a process.
+ * Searches for the fewest features that still fail: leaves out halves, quarters and single
+ * features, and keeps a set that fails in one of a few attempts, until its time is up. Each attempt
+ * is a separate process.
  */
 final class Shrinker {
   private static final int TRIES = 3;

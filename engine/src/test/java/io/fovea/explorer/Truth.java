@@ -80,7 +80,7 @@ final class Truth {
     set(SEQUENCE, sequenceTop);
   }
 
-  /** Sets what a recovery found as the new state. */
+  /** Sets the state that a recovery found as the new state. */
   synchronized void found(int hand, long n) {
     set(COMMITTED + hand, n);
     set(DURABLE + hand, n);

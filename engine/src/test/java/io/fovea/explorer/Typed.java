@@ -33,7 +33,7 @@ final class Typed {
 
   private Typed() {}
 
-  /** Reads objects of an older class as those of a newer one, and stores them so. */
+  /** Reads objects of an older class as those of a newer one, and stores them as such. */
   static void evolve(Life life, Hand hand) {
     String name = "object" + hand.id;
     life.db.dropTable(name);

@@ -8,8 +8,8 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * Detects missing progress. It counts ticks instead of reading a clock: if the machine gives this
- * process no time, ticks stop as well.
+ * Detects missing progress. It counts ticks instead of reading a clock: if the machine does not
+ * schedule this process, ticks stop as well.
  */
 final class Watchdog {
   private static final long TICK_NANOS = 100_000_000;
@@ -53,7 +53,7 @@ final class Watchdog {
     marks.incrementAndGet();
   }
 
-  /** Returns the stacks taken after half a minute of a phase; empty if none took so long. */
+  /** Returns the stacks taken after half a minute of a phase; empty if no phase took so long. */
   String slow() {
     return slow;
   }

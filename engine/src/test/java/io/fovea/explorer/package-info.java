@@ -11,8 +11,8 @@
  * </pre>
  *
  * <p>With {@code --delays} the engine runs with delays at random sites ({@link
- * io.fovea.explorer.Delays}); while a database ends, threads are stopped amid their operations
- * until the end has overtaken them.
+ * io.fovea.explorer.Delays}); while a database ends, threads are stopped in the middle of their
+ * operations until the end has overtaken them.
  */
 @NullMarked
 package io.fovea.explorer;

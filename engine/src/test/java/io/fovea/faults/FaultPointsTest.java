@@ -14,17 +14,17 @@ class FaultPointsTest {
     return FaultPoints.types();
   }
 
-  /** The agent of this JVM has asked for its classes before: it weaves no trace. */
+  /** The agent of this JVM has already asked for its classes, and weaves no trace. */
   @Test
-  void theTraceIsThere() throws IOException {
+  void tracePointsAreFound() throws IOException {
     FaultPoints.trace();
-    everyPointIsThere(FaultPoints.TRACED);
+    everyPointIsFound(FaultPoints.TRACED);
   }
 
-  /** Every point is where the table says, once. */
+  /** Every point occurs where the table says, exactly once. */
   @ParameterizedTest
   @MethodSource("types")
-  void everyPointIsThere(String type) throws IOException {
+  void everyPointIsFound(String type) throws IOException {
     byte[] plain;
     try (InputStream in =
         Objects.requireNonNull(

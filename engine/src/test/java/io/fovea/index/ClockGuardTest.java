@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** Which jumps of the clock a sweep accepts. */
+/** Tests which clock jumps a sweep accepts. */
 class ClockGuardTest {
   private static final long YEARS = 10L * 365 * 86_400_000;
 
@@ -51,7 +51,7 @@ class ClockGuardTest {
     assertEquals(5, guard().trusted(5, newest, "t"));
   }
 
-  /** A jump shorter than the hold advances the time by at most a step. */
+  /** A jump shorter than the hold advances the time by at most one step. */
   @Test
   void limitsRandomJumps() {
     long seed = System.nanoTime();

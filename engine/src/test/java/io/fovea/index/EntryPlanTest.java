@@ -60,7 +60,7 @@ class EntryPlanTest {
   }
 
   @Test
-  void aTextLongerThanItsFieldIsDamage() {
+  void textLongerThanItsFieldIsDamage() {
     byte[] key = {0, 1, 0, 0, 0, 0, 0, 0, 0, 9};
     for (int length : new int[] {WIDTH + 1, 255, 0x7FFF, 0xFFFF}) {
       MemorySegment record = record(length);
@@ -70,7 +70,7 @@ class EntryPlanTest {
     }
   }
 
-  /** Arbitrary bytes give an entry that fits, or a damage report. */
+  /** Arbitrary bytes yield an entry that fits, or a report of damage. */
   @Test
   void arbitraryBytes() {
     Random r = new Random(11);

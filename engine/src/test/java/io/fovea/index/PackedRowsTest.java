@@ -59,7 +59,7 @@ class PackedRowsTest {
     return new RowHistory(once.size() + 1, 200, fields, layout.size() + 1 + once.size(), once);
   }
 
-  /** Fills random values, with garbage in the unused space behind each. */
+  /** Fills in random values, with garbage in the unused space after each. */
   private static void fill(Layout layout, MemorySegment row, Random r) {
     byte[] rubbish = new byte[(int) row.byteSize()];
     r.nextBytes(rubbish);
@@ -99,7 +99,7 @@ class PackedRowsTest {
   }
 
   @Property(tries = 3000)
-  void unpacksWhatWasPacked(@ForAll long seed) {
+  void packedRowsRoundTrip(@ForAll long seed) {
     Random r = new Random(seed);
     Layout layout = layout(r);
     RowHistory history = history(layout, r);
@@ -120,7 +120,7 @@ class PackedRowsTest {
       assertTrue(rows.unpack(stored, 0, n, apart, 0));
       assertSame(layout, row, apart, size);
 
-      // In place, as a whole and up to each field, with garbage behind what was read.
+      // In place, as a whole and up to each field, with garbage after what was read.
       for (int i = 0; i <= layout.fields().size(); i++) {
         int bytes = i == layout.fields().size() ? size : layout.fields().get(i).end();
         MemorySegment here = arena.allocate(size, 8);
@@ -135,7 +135,7 @@ class PackedRowsTest {
     }
   }
 
-  /** A damaged row is refused or read as another row; memory outside of it is never accessed. */
+  /** A damaged row is rejected or read as another row; memory outside of it is never accessed. */
   @Property(tries = 3000)
   void damage(@ForAll long seed) {
     Random r = new Random(seed);

@@ -27,7 +27,7 @@ class RepairPolicyTest {
   }
 
   @Test
-  void beginsOn() {
+  void isInitiallyEnabled() {
     RepairPolicy policy = new RepairPolicy();
     assertTrue(policy.isOn());
     assertTrue(policy.repairs(OTHER));
@@ -43,7 +43,7 @@ class RepairPolicyTest {
   }
 
   @Test
-  void churnDisablesAndQuietEnables() {
+  void changesDisableAndTheirAbsenceEnables() {
     Random r = new Random(1);
     RepairPolicy policy = new RepairPolicy();
     use(policy, 20_000, 10, r);
@@ -53,7 +53,7 @@ class RepairPolicyTest {
     use(policy, 20_000, 90, r);
     assertTrue(policy.isOn());
     use(policy, 20_000, 10, r);
-    assertFalse(policy.isOn(), "and off again");
+    assertFalse(policy.isOn(), "and disabled again");
   }
 
   @Test
@@ -81,7 +81,7 @@ class RepairPolicyTest {
   }
 
   @Test
-  void addsUpThreads() throws InterruptedException {
+  void sumsAllThreads() throws InterruptedException {
     RepairPolicy policy = new RepairPolicy();
     Thread[] threads = new Thread[4];
     for (int t = 0; t < threads.length; t++) {
@@ -98,7 +98,7 @@ class RepairPolicyTest {
     for (Thread t : threads) {
       t.join();
     }
-    // No thread alone has seen enough uses.
+    // No single thread has made enough uses.
     assertFalse(policy.isOn());
   }
 }

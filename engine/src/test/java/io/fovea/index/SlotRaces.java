@@ -25,7 +25,10 @@ final class SlotRaces {
   @State
   @Outcome(id = "true, true", expect = Expect.ACCEPTABLE, desc = "the close waits for it")
   @Outcome(id = "false, false", expect = Expect.ACCEPTABLE, desc = "refused")
-  @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "refused, and seen before")
+  @Outcome(
+      id = "false, true",
+      expect = Expect.ACCEPTABLE,
+      desc = "refused, and the close was seen before")
   @Outcome(expect = Expect.FORBIDDEN, desc = "an operation that the close does not wait for")
   public static class OperationAgainstClose extends OneSlot {
     @Actor

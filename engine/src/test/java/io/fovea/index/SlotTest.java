@@ -36,7 +36,7 @@ class SlotTest {
   }
 
   @Test
-  void itsMemoryIsReleasedOnceAndInTime() {
+  void memoryIsReleasedOnceAndInTime() {
     assertTrue(statementContext.claim());
     MemorySegment one = statementContext.take(600);
     MemorySegment other = statementContext.take(600);

@@ -44,7 +44,7 @@ class DeviceContractTest {
   private static final int BLOCK = 4096;
   private static final DeviceConfig OPTIONS = DeviceConfig.defaults();
 
-  /** The devices. Without io_uring, positioned reads and writes replace it. */
+  /** The devices. Without io_uring, positioned reads and writes are tested instead. */
   enum Kind {
     URING {
       @Override
@@ -154,7 +154,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void keepsWhatWasWritten(Kind kind) {
+  void readsBackWrites(Kind kind) {
     BlockDevice device = open(kind);
     int blocks = 64;
     byte[] model = new byte[blocks * BLOCK];
@@ -181,7 +181,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void readsZerosWhereNothingWasWritten(Kind kind) {
+  void unwrittenRangesReadAsZeros(Kind kind) {
     BlockDevice device = open(kind);
     MemorySegment seg = memory(4 * BLOCK);
     seg.fill((byte) 7);
@@ -264,7 +264,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void keepsManyBatchesApart(Kind kind) {
+  void concurrentBatchesAreIndependent(Kind kind) {
     BlockDevice device = open(kind);
     int batches = 16;
     int entries = 24;
@@ -296,7 +296,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void takesMemoryThatIsNotAligned(Kind kind) throws Exception {
+  void acceptsUnalignedMemory(Kind kind) throws Exception {
     BlockDevice device = open(kind);
     MemorySegment out = memory(4 * BLOCK);
     MemorySegment in = memory(4 * BLOCK);
@@ -330,7 +330,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void refusesContractViolations(Kind kind) {
+  void rejectsContractViolations(Kind kind) {
     BlockDevice device = open(kind);
     MemorySegment seg = memory(2 * BLOCK);
     assertEquals(BLOCK, device.blockSize());
@@ -374,7 +374,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void takesMemoryOfConfinedArenas(Kind kind) throws Exception {
+  void acceptsConfinedArenas(Kind kind) throws Exception {
     assumeTrue(Mem.isRaw(), "without native access other threads can't use it");
     BlockDevice device = open(kind);
     for (ThreadFactory factory :
@@ -404,7 +404,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void countsWhatItDoes(Kind kind) {
+  void countsOperations(Kind kind) {
     BlockDevice device = open(kind);
     MemorySegment seg = memory(4 * BLOCK);
     device.write(0, seg, 0, 2 * BLOCK);
@@ -428,7 +428,7 @@ class DeviceContractTest {
     assertTrue(stats.toString().startsWith("reads 2 (8192 bytes)"), stats.toString());
   }
 
-  /** A punched range reads as zeros; if punching is not possible, nothing has changed. */
+  /** A punched range reads as zeros; if punching is not supported, nothing has changed. */
   @ParameterizedTest
   @EnumSource
   void punches(Kind kind) throws Exception {
@@ -484,7 +484,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void findsItAgainAfterClosing(Kind kind) {
+  void contentsSurviveReopening(Kind kind) {
     BlockDevice device = open(kind);
     MemorySegment seg = memory(2 * BLOCK);
     fill(seg, 0, BLOCK, 3);
@@ -507,7 +507,7 @@ class DeviceContractTest {
     }
   }
 
-  /** A file that is no database may have any length. */
+  /** A file that is not a database may have any length. */
   @ParameterizedTest
   @EnumSource
   void readsAFileOfOddLength(Kind kind) throws Exception {
@@ -568,7 +568,7 @@ class DeviceContractTest {
     }
   }
 
-  /** Writes and reads back in the thread's own range, singly and in batches. */
+  /** Writes and reads back the thread's own range, one block at a time and in batches. */
   private static void work(BlockDevice device, int thread, int rounds) {
     int blocks = 8;
     long base = (long) thread * blocks * BLOCK;
@@ -678,7 +678,7 @@ class DeviceContractTest {
 
   @ParameterizedTest
   @EnumSource
-  void givesTypedErrorsWhenClosedWhileInUse(Kind kind) throws Exception {
+  void closeDuringUseCausesTypedErrors(Kind kind) throws Exception {
     for (int round = 0; round < 5; round++) {
       BlockDevice device = open(kind);
       CountDownLatch busy = new CountDownLatch(6);

@@ -16,12 +16,12 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
 
-/** Full transfers over a file that does everything that the manual pages allow. */
+/** Complete transfers over a file that does everything the manual pages allow. */
 class DeviceFileTest {
   private static final int BLOCK = DeviceFile.BLOCK;
 
-  /** Short transfers, signals, a partial last block, O_DIRECT that fails late. */
-  private static final class FickleFile implements RawFile {
+  /** Short transfers, signals, a partial last block, and O_DIRECT that fails late. */
+  private static final class UnreliableFile implements RawFile {
     final Random random;
     byte[] content = new byte[0];
     boolean direct;
@@ -35,7 +35,7 @@ class DeviceFileTest {
     int syncs;
     int failSyncs;
 
-    FickleFile(long seed, boolean direct) {
+    UnreliableFile(long seed, boolean direct) {
       this.random = new Random(seed);
       this.direct = direct;
     }
@@ -140,14 +140,14 @@ class DeviceFileTest {
     }
   }
 
-  private static DeviceFile over(FickleFile raw) {
+  private static DeviceFile over(UnreliableFile raw) {
     return new DeviceFile(Path.of("fickle"), raw, new IoStats());
   }
 
   @Property(tries = 200)
   void finishesShortTransfers(@ForAll long seed, @ForAll boolean direct) {
-    FickleFile raw = new FickleFile(seed, direct);
-    // A partial last block, which only files that are no database have.
+    UnreliableFile raw = new UnreliableFile(seed, direct);
+    // A partial last block, which only files that are not databases have.
     raw.content = new byte[raw.random.nextInt(3 * BLOCK)];
     raw.random.nextBytes(raw.content);
     DeviceFile file = over(raw);
@@ -177,7 +177,7 @@ class DeviceFileTest {
 
   @Test
   void usesThePageCacheIfDirectTransfersAreRefused() {
-    FickleFile raw = new FickleFile(1, true);
+    UnreliableFile raw = new UnreliableFile(1, true);
     raw.refusesDirect = true;
     DeviceFile file = over(raw);
     try (Arena arena = Arena.ofConfined()) {
@@ -192,7 +192,7 @@ class DeviceFileTest {
 
   @Test
   void endsWithoutProgress() {
-    FickleFile raw = new FickleFile(1, false);
+    UnreliableFile raw = new UnreliableFile(1, false);
     DeviceFile file = over(raw);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment seg = arena.allocate(BLOCK, BLOCK);
@@ -217,17 +217,17 @@ class DeviceFileTest {
     return batch;
   }
 
-  /** A durable write is no sync: it may replace one only if no earlier write needs it. */
+  /** A durable write is not a sync: it may replace one only if no earlier write needs the sync. */
   @Test
   void aDurableWriteReplacesASyncThatNoOtherWriteNeeds() {
-    FickleFile raw = new FickleFile(7, true);
+    UnreliableFile raw = new UnreliableFile(7, true);
     raw.durable = true;
     IoStats stats = new IoStats();
     try (PosixDevice device =
         new PosixDevice(
             DeviceConfig.defaults(), new DeviceFile(Path.of("fickle"), raw, stats), stats)) {
       MemorySegment memory = Arena.ofAuto().allocate(BLOCK, BLOCK);
-      group(device, memory).throwIfFailed(); // writes before the opening may need it
+      group(device, memory).throwIfFailed(); // writes from before the opening may need it
       assertEquals(1, raw.syncs);
       group(device, memory).throwIfFailed();
       group(device, memory).throwIfFailed();

@@ -18,8 +18,8 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Sync failures that are reported only once, as operating systems do. Pages and superblock are in
- * one file and synced by different threads: neither may rely on its own success after the other's
- * failure.
+ * one file and are synced by different threads, neither of which may rely on its own success after
+ * the other's failure.
  */
 class DeviceSyncTest {
   private final SimDisk disk = new SimDisk(1);
@@ -46,7 +46,7 @@ class DeviceSyncTest {
   }
 
   @Test
-  void noSyncSucceedsDuringOneThatFails() throws InterruptedException {
+  void noSyncSucceedsDuringAFailingOne() throws InterruptedException {
     Executor ownThread = task -> Thread.ofPlatform().daemon().start(task);
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
     disk.holdNext(IoOp.SYNC);

@@ -48,7 +48,7 @@ class DevicesTest {
     }
   }
 
-  /** Verification of a truncated file must see its length, on every device. */
+  /** Verifying a truncated file requires its true length, on every device. */
   @Test
   void reportsAnyFileLength() throws Exception {
     Path file = folder.resolve("cut");
@@ -75,7 +75,7 @@ class DevicesTest {
   @EnumSource(
       value = Io.class,
       names = {"URING", "POSIX"})
-  void reportsWhatCannotBeOpened(Io kind) {
+  void reportsFilesThatCannotBeOpened(Io kind) {
     DeviceConfig options = DeviceConfig.defaults().kind(kind).create(false);
     StorageException e =
         assertThrows(
@@ -91,7 +91,7 @@ class DevicesTest {
   @EnumSource(
       value = Io.class,
       names = {"URING", "POSIX"})
-  void distinguishesAFullDiskFromABrokenOne(Io kind) {
+  void distinguishesFullDisksFromFailedOnes(Io kind) {
     Path full = Path.of("/dev/full");
     assumeTrue(Files.exists(full));
     DeviceConfig options =

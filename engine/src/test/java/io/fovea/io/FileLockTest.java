@@ -26,8 +26,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A file has one opener, and the error names the holder. */
-@SuppressWarnings("try") // a lock is held, not used
+/** A file is opened by one process at a time, and the error names the holder. */
+@SuppressWarnings("try") // the lock is only held
 class FileLockTest {
   private static final long ME = ProcessHandle.current().pid();
 
@@ -40,7 +40,7 @@ class FileLockTest {
   }
 
   @Test
-  void keepsASecondOpenerOut() {
+  void excludesASecondOpener() {
     FileLock lock = FileLock.acquire(file);
     DatabaseLockedException e =
         assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
@@ -85,7 +85,7 @@ class FileLockTest {
   }
 
   @Test
-  void looksThroughLinks() throws Exception {
+  void followsLinks() throws Exception {
     Path symbolic = Files.createSymbolicLink(folder.resolve("symbolic"), file);
     try (FileLock lock = FileLock.acquire(file)) {
       DatabaseLockedException e =

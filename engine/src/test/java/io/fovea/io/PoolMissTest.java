@@ -21,7 +21,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Misses of virtual threads on a device with blocking reads use its threads, never carriers. */
+/**
+ * Misses of virtual threads on a device with blocking reads occupy the device's threads, never
+ * carriers.
+ */
 @Timeout(60)
 class PoolMissTest {
   private static final int PAGES = 64;
@@ -119,7 +122,7 @@ class PoolMissTest {
       BufferPool pool = new BufferPool(device, config, state);
       file.blocking = true;
       List<Thread> threads = new ArrayList<>();
-      // Half of the pages each by its own thread, the others by one thread.
+      // Half of the pages are read each by its own thread, the others by one thread.
       for (int i = 0; i < PAGES / 2; i++) {
         long pid = pids[i];
         threads.add(Thread.startVirtualThread(() -> pool.findSlow(pid)));

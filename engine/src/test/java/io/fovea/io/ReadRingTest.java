@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Failures of a read ring that is in use: each read ends, and the device can be closed. */
+/** Failures of a read ring in use: each read ends, and the device can be closed. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReadRingTest {
   private static final int BLOCK = DeviceFile.BLOCK;
@@ -136,7 +136,7 @@ class ReadRingTest {
     assertRead();
   }
 
-  /** A late completion for a reused slot is not taken for the new read. */
+  /** A late completion for a reused slot is not mistaken for that of the new read. */
   @Test
   void aSlotIsReused() {
     ReadRing ring = lend();
@@ -171,7 +171,7 @@ class ReadRingTest {
     int[] failed = new int[READS];
     Arrays.fill(failed, Errno.EIO);
     assertArrayEquals(failed, ends);
-    // later reads, too
+    // and so do later reads
     Arrays.fill(ends, NOT_ENDED);
     read(ring);
     device.reapReadRings();

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Failures of a ring that no healthy kernel or file causes. */
+/** Failures of a ring that no healthy kernel or file would cause. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RingPollerTest {
   private static final int BLOCK = DeviceFile.BLOCK;
@@ -32,11 +32,11 @@ class RingPollerTest {
   @TempDir Path folder;
 
   @BeforeEach
-  void onlyWhereThereIsARing() {
+  void requireRing() {
     assumeTrue(Uring.probe() instanceof Availability.Available);
   }
 
-  /** A file of libc with another descriptor or other properties. */
+  /** A libc file with a different descriptor or different properties. */
   abstract static class Wrapped implements RawFile {
     final RawFile real;
 
@@ -103,12 +103,12 @@ class RingPollerTest {
     return device;
   }
 
-  /** An eventfd refuses a value of all ones with EINVAL, as a file system without O_DIRECT. */
-  private static final class SaysItIsDirect extends Wrapped {
+  /** An eventfd rejects a value of all ones with EINVAL, like a file system without O_DIRECT. */
+  private static final class PretendsDirect extends Wrapped {
     final int refuses = EventFd.open(0, EventFd.EFD_CLOEXEC);
     volatile boolean direct = true;
 
-    SaysItIsDirect(Path path) {
+    PretendsDirect(Path path) {
       super(LibcFile.open(path, true, false));
     }
 
@@ -137,7 +137,7 @@ class RingPollerTest {
 
   @Test
   void fallsBackToThePageCache() {
-    SaysItIsDirect raw = new SaysItIsDirect(folder.resolve("file"));
+    PretendsDirect raw = new PretendsDirect(folder.resolve("file"));
     try (UringDevice device = open(raw);
         Arena arena = Arena.ofShared()) {
       assertEquals("uring, direct", device.kind());
@@ -176,7 +176,7 @@ class RingPollerTest {
   }
 
   @Test
-  void noThreadWaitsWhenThePollerDies() throws Exception {
+  void noThreadWaitsAfterThePollerFails() throws Exception {
     Breaks raw = new Breaks(folder.resolve("file"));
     try (UringDevice device = open(raw);
         Arena arena = Arena.ofShared()) {

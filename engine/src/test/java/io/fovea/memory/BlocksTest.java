@@ -54,7 +54,7 @@ class BlocksTest {
     assertThrows(AssertionError.class, () -> blocks.take(4096));
   }
 
-  /** A block has one owner, whatever sizes are taken and released by which threads. */
+  /** A block has one owner, whatever sizes are allocated and released by which threads. */
   @Test
   void blocksOfSeveralThreadsNeverOverlap() throws Exception {
     int threads = 4;
@@ -62,7 +62,7 @@ class BlocksTest {
       List<Future<?>> ends = new ArrayList<>();
       for (int t = 0; t < threads; t++) {
         long mark = t + 1;
-        ends.add(all.submit(() -> takeAndGive(mark)));
+        ends.add(all.submit(() -> allocateAndRelease(mark)));
       }
       for (Future<?> end : ends) {
         end.get();
@@ -71,7 +71,7 @@ class BlocksTest {
     assertEquals(0, blocks.bytesUsed());
   }
 
-  private void takeAndGive(long mark) {
+  private void allocateAndRelease(long mark) {
     Random random = new Random(mark);
     List<MemorySegment> mine = new ArrayList<>();
     Map<MemorySegment, Long> marks = new HashMap<>();
@@ -106,7 +106,7 @@ class BlocksTest {
     }
   }
 
-  /** Some unused memory is kept for reuse, and the rest returns to the operating system. */
+  /** Some unused memory is kept for reuse; the rest returns to the operating system. */
   @Test
   void memoryOfAPeakIsReturned() {
     List<MemorySegment> many = new ArrayList<>();
@@ -125,7 +125,7 @@ class BlocksTest {
   }
 
   @Test
-  void takesNothingAfterClose() {
+  void allocatesNothingAfterClose() {
     MemorySegment block = blocks.take(5000);
     block.fill((byte) 1);
     blocks.close();
@@ -136,7 +136,7 @@ class BlocksTest {
   }
 
   @Test
-  void noneHasNoMemory() {
+  void noneIsEmpty() {
     assertEquals(0, Blocks.NONE.byteSize());
     blocks.release(Blocks.NONE);
     MemorySegment block = blocks.exchange(Blocks.NONE, 10);

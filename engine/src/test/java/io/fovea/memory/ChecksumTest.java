@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 
-/** Compares with the published check value and with itself. */
+/** Compares the checksum with the published check value and with itself. */
 class ChecksumTest {
   private final MemorySegment seg = Arena.ofAuto().allocate(8192, 8);
 
@@ -44,7 +44,7 @@ class ChecksumTest {
   }
 
   @Test
-  void reusableSumsNumbersAndRange() {
+  void reusableSumCoversNumbersAndRange() {
     java.util.Random random = new java.util.Random(3);
     byte[] bytes = new byte[500];
     random.nextBytes(bytes);

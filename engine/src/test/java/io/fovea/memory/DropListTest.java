@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Dropping parts of a region together, however much each system call does. */
+/** Drops parts of a region together, however much each system call does. */
 class DropListTest {
   private static final int PAGE = 4096;
   private static final int PAGES = 64;
@@ -25,7 +25,7 @@ class DropListTest {
   private final NativeRegion region = NativeRegion.reserveInPieces((long) PAGES * PAGE, "test");
 
   @BeforeEach
-  void pagesComeAndGo() {
+  void pagesCanBeDropped() {
     assumeTrue(region.forgets(), "no native access to memory here");
   }
 
@@ -98,7 +98,7 @@ class DropListTest {
   }
 
   @Test
-  void neighboursAreOneRange() {
+  void adjacentPagesAreOneRange() {
     Scripted kernel = new Scripted();
     DropList list = new DropList(region, 3, kernel);
     add(list, 3, 4, 5, 9, 20, 21);
@@ -120,7 +120,10 @@ class DropListTest {
     assertEquals(set(7, 8), kernel.gone);
   }
 
-  /** After a partial call, further calls drop the rest of its range and the remaining ranges. */
+  /**
+   * After a partial call, further calls drop the rest of the interrupted range and the remaining
+   * ranges.
+   */
   @Test
   void aPartialCallIsRepeatedForTheRest() {
     Scripted kernel = new Scripted();
@@ -135,7 +138,7 @@ class DropListTest {
   }
 
   @Test
-  void aRefusedCallIsReplacedByOnePerRange() {
+  void refusedCallIsReplacedByOnePerRange() {
     Scripted kernel = new Scripted();
     DropList list = new DropList(region, 8, kernel);
     for (long errno : new long[] {Errno.EPERM, Errno.ENOSYS, Errno.ENOMEM}) {
@@ -153,7 +156,7 @@ class DropListTest {
   }
 
   @Test
-  void aCallRefusedMidwayIsReplacedByOnePerRemainingRange() {
+  void callRefusedMidwayIsReplacedByOnePerRemainingRange() {
     Scripted kernel = new Scripted();
     DropList list = new DropList(region, 8, kernel);
     add(list, 1, 5, 6, 9, 30);
@@ -165,7 +168,7 @@ class DropListTest {
     assertTrue(kernel.twice.isEmpty(), kernel.twice.toString());
   }
 
-  /** Random parts, and calls that do random parts of them: each page is dropped once. */
+  /** Random parts, and calls that process random portions of them: each page is dropped once. */
   @Test
   void eachPageIsDroppedOnce() {
     SplittableRandom random = new SplittableRandom(7);
@@ -189,7 +192,7 @@ class DropListTest {
     }
   }
 
-  private void reallyGoes(DropList list, int calls) {
+  private void isDropped(DropList list, int calls) {
     MemorySegment s = region.segment();
     s.fill((byte) 1);
     int n = 0;
@@ -212,11 +215,11 @@ class DropListTest {
   @Test
   void dropsRealMemoryByOneCallOrOnePerRange() {
     DropList list = new DropList(region, PAGES);
-    reallyGoes(list, list.together() ? 1 : PAGES);
-    reallyGoes(list, list.together() ? 1 : PAGES);
+    isDropped(list, list.together() ? 1 : PAGES);
+    isDropped(list, list.together() ? 1 : PAGES);
     DropList alone = new DropList(region, PAGES, false);
     assertFalse(alone.together());
-    reallyGoes(alone, PAGES);
+    isDropped(alone, PAGES);
     assertEquals(SelfAdvice.works(), list.together());
   }
 

@@ -11,7 +11,7 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** The distribution of hashes for typical keys. */
+/** The distribution of hashes of typical keys. */
 class HashTest {
   private final MemorySegment key = Arena.ofAuto().allocate(512, 8);
 
@@ -33,7 +33,7 @@ class HashTest {
 
   /** Every bit of every key changes about half of the hash's bits. */
   @Test
-  void everyBitCounts() {
+  void everyBitMatters() {
     Random random = new Random(2);
     int rounds = 200;
     for (int len : new int[] {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 48, 49, 64, 97}) {

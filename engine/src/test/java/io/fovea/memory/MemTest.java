@@ -19,7 +19,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 
-/** Native memory against byte arrays. */
+/** Compares native memory with byte arrays. */
 class MemTest {
   private static final int ROOM = 512;
 
@@ -72,7 +72,7 @@ class MemTest {
   }
 
   @Test
-  void copiesAnyLengthAlsoOntoItself() {
+  void copiesAnyLengthEvenOverlapping() {
     Random random = new Random(2);
     byte[] model = new byte[ROOM];
     for (int len = 0; len <= 100; len++) {
@@ -96,7 +96,7 @@ class MemTest {
   }
 
   @Test
-  void zeroesAnyLengthAndDetectsZeros() {
+  void zerosAnyLengthAndDetectsZeros() {
     for (int len = 0; len <= 100; len++) {
       for (int off = 0; off < 9; off++) {
         a.fill((byte) 1);
@@ -112,7 +112,7 @@ class MemTest {
   }
 
   @Test
-  void readsWhatItWrote() {
+  void readsBackWrites() {
     Mem.putLong(a, 1, 0x0102030405060708L);
     assertEquals(0x0102030405060708L, Mem.getLong(a, 1));
     Mem.putLongBE(a, 3, 0x8102030405060708L);

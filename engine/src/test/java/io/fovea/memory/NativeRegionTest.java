@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Regions are aligned, zero, bounded, and outlive their release. */
+/** Regions are aligned, zeroed and bounded, and can be read after their release. */
 @Isolated("counts mappings and their page tables")
 class NativeRegionTest {
   @Test
@@ -32,7 +32,7 @@ class NativeRegionTest {
   }
 
   @Test
-  void costsNothingUntilItIsTouched() {
+  void costsNothingUntilTouched() {
     // More than most machines have.
     long bytes = 1L << 40;
     NativeRegion region;
@@ -134,7 +134,7 @@ class NativeRegionTest {
       last = small.segment().address();
       small.release();
     }
-    assertTrue(jumps <= 1, jumps + " small regions are far from the one before");
+    assertTrue(jumps <= 1, jumps + " small regions are far from their predecessor");
     int more = count(maps) - before;
     assertTrue(more < 50, () -> more + " mappings more than before");
   }
@@ -163,7 +163,7 @@ class NativeRegionTest {
     assertThrows(IndexOutOfBoundsException.class, () -> region.populate(1, 1 << 20));
     seg.fill((byte) 1);
     assertTrue(region.populate(4000, 10000));
-    assertEquals(1, Mem.getByte(seg, 5000), "populating changes nothing");
+    assertEquals(1, Mem.getByte(seg, 5000), "populating has no effect");
     region.release();
     region.release();
     assertTrue(Mem.isZero(seg, 0, 1 << 20));
@@ -172,7 +172,7 @@ class NativeRegionTest {
   }
 
   @Test
-  void refusesSizesThatMakeNoSense() {
+  void rejectsInvalidSizes() {
     assertThrows(IllegalArgumentException.class, () -> NativeRegion.reserve(0, false, "none"));
     assertThrows(
         IllegalArgumentException.class, () -> NativeRegion.reserve(Long.MAX_VALUE, false, "all"));

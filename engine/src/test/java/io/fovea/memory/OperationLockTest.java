@@ -23,7 +23,7 @@ class OperationLockTest {
   private Thread holder = Thread.currentThread();
 
   @BeforeEach
-  void anotherThreadHasIt() throws InterruptedException {
+  void heldByAnotherThread() throws InterruptedException {
     CountDownLatch has = new CountDownLatch(1);
     holder =
         Thread.ofPlatform()
@@ -44,7 +44,7 @@ class OperationLockTest {
   }
 
   @AfterEach
-  void itGetsFree() throws InterruptedException {
+  void waitEndsOnRelease() throws InterruptedException {
     end.countDown();
     holder.join();
     lock.lock("go on", waitsFor -> {});

@@ -3,7 +3,7 @@ package io.fovea.memory;
 import io.fovea.bindings.Errno;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A kernel that refuses a call, from one call of that kind on. */
+/** A kernel that refuses every call of one kind, from a given one on. */
 public final class RefusingFiles implements MemoryFiles {
   /** The calls that may be refused. */
   public enum Call {
@@ -20,14 +20,14 @@ public final class RefusingFiles implements MemoryFiles {
   private final AtomicInteger open = new AtomicInteger();
   private volatile boolean forgiven;
 
-  /** Refuses a call, except for the first {@code after} times. */
+  /** Refuses a call except for the first {@code after} times. */
   public RefusingFiles(Call refused, int after) {
     this.refused = refused;
     this.after = after;
   }
 
   /** Refuses nothing from now on. */
-  public void forgive() {
+  public void stopRefusing() {
     forgiven = true;
   }
 

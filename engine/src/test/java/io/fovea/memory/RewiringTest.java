@@ -24,7 +24,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Granules have their own memory, and slots show the right granules. */
+/** Granules have their own memory, and each slot maps the right granule. */
 @Isolated("counts mappings")
 class RewiringTest {
   private static final int SIZE = 64 << 10;
@@ -80,7 +80,7 @@ class RewiringTest {
       assertEquals(slot % 4, area.shown(slot));
     }
     Mem.putLong(s, 6L * SIZE, 77);
-    assertEquals(77, Mem.getLong(granules.view(), 2L * SIZE), "one memory");
+    assertEquals(77, Mem.getLong(granules.view(), 2L * SIZE), "the same memory");
     assertEquals(77, Mem.getLong(s, 2L * SIZE));
     assertThrows(IndexOutOfBoundsException.class, () -> area.show(7, 0, 2));
     assertThrows(IndexOutOfBoundsException.class, () -> area.show(0, 7, 2));
@@ -131,7 +131,9 @@ class RewiringTest {
     assertFalse(area.show(0, 0, 1));
   }
 
-  /** While slots change, each access sees what the slot showed before or shows now. */
+  /**
+   * While slots change, each access sees either what the slot showed before or what it shows now.
+   */
   @Test
   void readersSeeOldOrNewContents() throws Exception {
     int slots = 64;
@@ -139,7 +141,7 @@ class RewiringTest {
     mark(granules, 0, slots);
     Rewiring area = area(granules, slots);
     assertTrue(area.show(0, 0, slots));
-    // old granule << 16 | new granule; equal when the change is done
+    // old granule << 16 | new granule; equal once the change is done
     AtomicIntegerArray states = new AtomicIntegerArray(slots);
     for (int i = 0; i < slots; i++) {
       states.set(i, i << 16 | i);
@@ -234,7 +236,7 @@ class RewiringTest {
     assertEquals(1, area.shown(1));
     assertEquals(1, area.mappings());
     assertEquals(1, budget.used());
-    files.forgive();
+    files.stopRefusing();
     assertTrue(area.show(1, 5, 1));
     assertEquals(3, budget.used());
   }
@@ -246,7 +248,7 @@ class RewiringTest {
     closing.add(granules::close);
     assertEquals(0, granules.populate(0, 2));
     assertEquals(-Errno.ENOSPC, granules.populate(2, 2));
-    files.forgive();
+    files.stopRefusing();
     assertEquals(0, granules.populate(2, 2));
     Mem.putLong(granules.view(), 3L * SIZE, 5);
     granules.punch(3, 1);

@@ -215,7 +215,7 @@ class ObjectCodecTest {
       try {
         reader.apply(new ObjectReader().of(bytes));
       } catch (IndexOutOfBoundsException | IllegalArgumentException e) {
-        continue; // refused by the reader
+        continue; // rejected by the reader
       }
     }
   }
@@ -243,7 +243,7 @@ class ObjectCodecTest {
   }
 
   @Test
-  void namesWhatCannotBeStored() {
+  void reportsUnsupportedTypes() {
     refused(Long.class, Self.class, "Self.more[]", "lies itself");
     refused(Long.class, Date.class, "Date.date", "java.util.Date", "Instant");
     refused(Integer.class, TwoIds.class, "two components with @Id");
@@ -273,7 +273,7 @@ class ObjectCodecTest {
   }
 
   @Test
-  void shapesDescribeWhatIsStored() {
+  void shapesDescribeStoredObjects() {
     assertEquals(
         "record(i INT32, boxed optional(INT64), text TEXT, kind enum(ONE, TWO, THREE), "
             + "list list(record(text TEXT, number FLOAT64)), "

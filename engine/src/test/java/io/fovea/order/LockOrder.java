@@ -21,11 +21,11 @@ import org.jspecify.annotations.Nullable;
  * The order of locks and waits, from the table of docs/internals/concurrency.md, and what each
  * thread holds. {@link LockOrderAgent} weaves calls of this class into the engine.
  *
- * <p>A thread that waits may hold only what precedes in the table. So one thread reveals an
- * inversion, without a deadlock. Attempts without a wait are not checked, but count as held
- * afterwards.
+ * <p>A waiting thread may hold only locks that precede the awaited one in the table. So a single
+ * thread reveals an inversion, without a deadlock. Attempts without a wait are not checked, but
+ * what they acquire counts as held.
  *
- * <p>Each kind of inversion is recorded once, and fails the test that runs ({@link #poll}).
+ * <p>Each kind of inversion is recorded once, and fails the running test ({@link #poll}).
  */
 public final class LockOrder {
   private static final Pattern ROW = Pattern.compile("\\| *(\\d+) *\\|([^|]*)\\|([^|]*)\\|.*");
@@ -224,7 +224,7 @@ public final class LockOrder {
                     + held
                     + " (rank "
                     + ranks.get(held)
-                    + ") is held, on thread "
+                    + ") is held on thread "
                     + Thread.currentThread().getName()
                     + ". docs/internals/concurrency.md has the order."));
       }

@@ -33,7 +33,7 @@ public final class LockOrderAgent {
           "io/fovea/memory/OperationLock", LOCKS + "Operation",
           "io/fovea/memory/SharedOperationLock", LOCKS + "Shared");
 
-  /** Methods that begin to wait, by class and method, and what for. */
+  /** Methods that begin a wait, by class and method, with the name of what they wait for. */
   private static final Map<String, String> WAITS =
       Map.of(
           "io/fovea/recovery/Checkpointer.awaitLogSpace", "Checkpointer.awaitLogSpace",
@@ -45,7 +45,7 @@ public final class LockOrderAgent {
           "io/fovea/wal/Log.awaitDurable", "Log.awaitDurable",
           "io/fovea/wal/Space.await", "Space.await");
 
-  /** Methods at whose end something is held. */
+  /** Methods after which something is held. */
   private static final Map<String, String> HOLDS =
       Map.of(
           "io/fovea/wal/LogSession.begin", "Checkpointer.awaitLogSpace",
@@ -235,7 +235,7 @@ public final class LockOrderAgent {
             Opcodes.F_FULL, frame.size(), frame.toArray(), 1, new Object[] {"java/lang/Throwable"});
         leave();
         super.visitInsn(Opcodes.ATHROW);
-        super.visitTryCatchBlock(begin, end, thrown, null); // the last one is the outermost
+        super.visitTryCatchBlock(begin, end, thrown, null); // the last inner class is the outermost
       }
       super.visitMaxs(stack, locals);
     }

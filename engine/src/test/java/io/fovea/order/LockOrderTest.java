@@ -33,10 +33,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** The order's table is complete, and its check finds inversions. */
+/** The table of the lock order is complete, and its check finds inversions. */
 @Isolated("clears the inversions that were found")
 class LockOrderTest {
-  /** Tools, classes of constants, and what is used before a database is open. */
+  /** Tools, classes of constants, and classes used before a database is open. */
   private static final Set<String> NOT_OF_AN_OPEN_DATABASE =
       Set.of("Replay.lock", "DatabaseBean", "LeakRegistry", "AddressSpace", "Log.FilePin");
 
@@ -136,7 +136,9 @@ class LockOrderTest {
     LockOrder.forget();
   }
 
-  /** Runs what locks most: catalog changes, a load, and operations that need quiescence. */
+  /**
+   * Runs what takes the most locks: catalog changes, a load, and operations that need quiescence.
+   */
   @Test
   void engineKeepsTheOrder() throws Exception {
     assumeTrue(LockOrderAgent.isWatching(), "the JVM does not allow self-attach");

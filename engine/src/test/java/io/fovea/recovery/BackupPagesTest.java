@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.HalfGivenOut;
 import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.UnenteredPage;
 import io.fovea.config.Translation;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.io.MemoryDevice;
@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** How a backup reads pages during their allocation. */
+/** How a backup reads pages while they are being allocated. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BackupPagesTest {
   private static final int PAGE = 4096;
@@ -31,17 +31,17 @@ class BackupPagesTest {
         .anyMatch(f -> f.getMethodName().equals("awaitEntered"));
   }
 
-  /** The page is allocated, in no frame, and zeros in the file; it is not a lost page. */
+  /** The page is allocated, is in no frame, and is zeros in the file; it is not a lost page. */
   @ParameterizedTest
   @EnumSource
-  void aPageBeforeItsFrameIsNotLost(Translation translation) throws Exception {
+  void pageWithoutAFrameIsNotLost(Translation translation) throws Exception {
     MemoryDevice device = new MemoryDevice();
     try (Arena arena = Arena.ofShared();
         BufferPool pool =
             new BufferPool(
                 device, PoolConfig.ofFrames(PAGE, 64, translation), AllocatorState.EMPTY)) {
       MemorySegment chunk = arena.allocate(PAGE, PAGE);
-      HalfGivenOut page = new HalfGivenOut(pool);
+      UnenteredPage page = new UnenteredPage(pool);
       long mark = pool.allocatorState().highWater();
       assertEquals(page.pid + 1, mark);
       FutureTask<Long> backup =
@@ -50,18 +50,18 @@ class BackupPagesTest {
                 BackupPages pages =
                     new BackupPages(device, pool, PAGE, mark, () -> Long.MAX_VALUE, chunk);
                 pages.read(page.pid, 1);
-                return Mem.getLong(chunk, HalfGivenOut.wordAt());
+                return Mem.getLong(chunk, UnenteredPage.wordAt());
               });
       Thread thread = Thread.ofPlatform().start(backup);
       while (!backup.isDone() && !isAwaiting(thread)) {
         Thread.onSpinWait();
       }
       page.enter();
-      assertEquals(HalfGivenOut.WORD, backup.get());
+      assertEquals(UnenteredPage.WORD, backup.get());
     }
   }
 
-  /** If the pool has stopped, the page may never come, and the wait ends. */
+  /** If the pool has stopped, the page may never arrive, and the wait ends. */
   @Test
   void aStoppedPoolEndsTheWait() throws Exception {
     MemoryDevice device = new MemoryDevice();
@@ -72,7 +72,7 @@ class BackupPagesTest {
                 PoolConfig.ofFrames(PAGE, 64, Translation.PREDICTIVE),
                 AllocatorState.EMPTY)) {
       MemorySegment chunk = arena.allocate(PAGE, PAGE);
-      HalfGivenOut page = new HalfGivenOut(pool);
+      UnenteredPage page = new UnenteredPage(pool);
       CompletableFuture<Throwable> thrown = new CompletableFuture<>();
       Thread.ofPlatform()
           .start(
@@ -84,7 +84,7 @@ class BackupPagesTest {
                   thrown.complete(t);
                 }
               });
-      page.stop(new StackOverflowError("of the test"));
+      page.stop(new StackOverflowError("thrown by the test"));
       assertTrue(thrown.get() instanceof DatabaseClosedException, () -> "thrown: " + thrown.join());
     }
   }

@@ -81,7 +81,7 @@ class CountsReplayTest {
   void usesTheLastCompleteCounts() {
     CountsReplay replay = new CountsReplay(superblock(REDO, 4096, 0));
     replay.counts(memory, 8, counts(REDO - 8, 1, 3, REDO), REDO + 100);
-    assertNull(replay.result().get(TREE), "the log does not go back so far");
+    assertNull(replay.result().get(TREE), "the log does not reach back that far");
     replay.counts(memory, 8, counts(REDO, 2, 3, REDO + 8), REDO + 200);
     assertCounts(2, replay);
     replay.counts(memory, 8, counts(REDO + 80, 7, 3, REDO + 160), REDO + 300);

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class PidMapTest {
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 4, 5})
-  void behavesAsAMap(long seed) {
+  void behavesLikeAMap(long seed) {
     Random random = new Random(seed);
     PidMap map = new PidMap();
     TreeMap<Long, Integer> model = new TreeMap<>();
@@ -44,7 +44,7 @@ class PidMapTest {
     assertEquals(List.copyOf(model.keySet()), pids);
   }
 
-  /** Computes lengths only, since the arrays would take gigabytes. */
+  /** Only computes lengths, since the arrays would take gigabytes. */
   @Test
   void growsToTheArrayLimitAndReportsIt() {
     int length = 64;

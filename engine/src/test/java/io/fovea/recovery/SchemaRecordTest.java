@@ -38,7 +38,7 @@ class SchemaRecordTest {
   }
 
   @Test
-  void readsWhatWasWritten() {
+  void recordsRoundTrip() {
     int bytes = write();
     SchemaRecord r = new SchemaRecord();
     r.open(memory, 8, bytes, 4096);

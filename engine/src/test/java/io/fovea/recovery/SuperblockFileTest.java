@@ -50,7 +50,7 @@ class SuperblockFileTest {
 
   @ParameterizedTest
   @ValueSource(ints = {4096, 16384, 65536})
-  void theNewerSuperblockCounts(int pageSize) {
+  void theNewerSuperblockIsUsed(int pageSize) {
     SuperblockFile f = file();
     Superblock first = f.write(Superblock.ofNew(pageSize));
     assertFalse(read().clean());
@@ -98,7 +98,7 @@ class SuperblockFileTest {
     assertEquals(closed, read());
     assertEquals(7000, read().endLsn());
     assertEquals(new Watermark(7000, 4), read().durable());
-    // Without a log for a while: its position is kept.
+    // Without a log for a while; the log's position is kept.
     f.write(closed.with(false, 35, AllocatorState.EMPTY));
     assertEquals(Superblock.IN_USE, read().state());
     assertEquals(7000, read().endLsn());
@@ -127,7 +127,10 @@ class SuperblockFileTest {
     assertEquals(0, read().incarnation());
   }
 
-  /** A concurrent reader saw one copy while it was written, and the other during the next write. */
+  /**
+   * A concurrent reader saw one copy while it was being written, and the other during the next
+   * write.
+   */
   @Test
   void concurrentReadsAreRepeated() {
     SimDisk disk = new SimDisk(1);
@@ -167,7 +170,7 @@ class SuperblockFileTest {
   }
 
   @Test
-  void anotherFileIsNoDatabase() {
+  void otherFilesAreNotDatabases() {
     Mem.putLong(block, 0, 0x1234_5678_9ABCL);
     device.write(0, block, 0, 4096);
     device.write(4096, block, 0, 4096);
@@ -192,7 +195,7 @@ class SuperblockFileTest {
     assertTrue(e.getMessage().contains("newer"), e.getMessage());
   }
 
-  /** Whatever bit of one copy is flipped, the other copy is read. */
+  /** Whichever bit of one copy is flipped, the other copy is read. */
   @Test
   void readsTheOtherCopyIfOneIsDamaged() {
     SuperblockFile f = file();

@@ -15,13 +15,15 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Forgotten objects are reported once, closed ones never; neither stays held afterwards. */
+/** Leaked objects are reported once, closed ones never; neither is retained afterwards. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LeakRegistryTest {
   private static final int THREADS = 4;
   private static final int ROUNDS = 5_000;
 
-  /** More than a row has slots, so that threads meet in shared rows and use the overflow set. */
+  /**
+   * More than the number of slots in a row, so that threads share rows and use the overflow set.
+   */
   private static final int OPEN_MAX = 80;
 
   private static final class Counted extends LeakRegistry.Watch {
@@ -42,7 +44,7 @@ class LeakRegistryTest {
     }
   }
 
-  /** The object of a user; the watch must not keep it reachable. */
+  /** The user's object; the registry must not keep it reachable. */
   private record Open(Object thing, Counted watch) {
     static Open one() {
       Object thing = new Object();
@@ -63,7 +65,7 @@ class LeakRegistryTest {
   @Test
   void eachIsClosedOrReportedOnceByManyThreads() throws InterruptedException {
     ConcurrentLinkedQueue<Counted> closed = new ConcurrentLinkedQueue<>();
-    ConcurrentLinkedQueue<Counted> forgotten = new ConcurrentLinkedQueue<>();
+    ConcurrentLinkedQueue<Counted> leaked = new ConcurrentLinkedQueue<>();
     ConcurrentLinkedQueue<Open> left = new ConcurrentLinkedQueue<>();
     List<Thread> threads = new ArrayList<>();
     for (int t = 0; t < THREADS; t++) {
@@ -80,10 +82,10 @@ class LeakRegistryTest {
                       } else if (!open.isEmpty()) {
                         Open one = open.remove(random.nextInt(open.size()));
                         if (random.nextInt(20) == 0) {
-                          forgotten.add(one.watch);
+                          leaked.add(one.watch);
                         } else {
                           one.watch.run();
-                          one.watch.run(); // harmless
+                          one.watch.run(); // no effect
                           closed.add(one.watch);
                         }
                       }
@@ -94,10 +96,10 @@ class LeakRegistryTest {
     for (Thread t : threads) {
       t.join();
     }
-    assertTrue(forgotten.size() > THREADS * ROUNDS / 100, forgotten.size() + " forgotten");
-    await(() -> forgotten.stream().allMatch(w -> w.told.get() > 0));
+    assertTrue(leaked.size() > THREADS * ROUNDS / 100, leaked.size() + " reported as leaked");
+    await(() -> leaked.stream().allMatch(w -> w.told.get() > 0));
     System.gc();
-    for (Counted w : forgotten) {
+    for (Counted w : leaked) {
       assertEquals(1, w.told.get());
       assertFalse(LeakRegistry.holds(w));
     }
@@ -112,19 +114,19 @@ class LeakRegistryTest {
     }
   }
 
-  /** A watch without a slot in its row is held elsewhere, and released there. */
+  /** An entry that finds no slot in its row is held elsewhere, and removed there. */
   @Test
-  void moreWatchesThanARowHolds() {
+  void moreEntriesThanARowHolds() {
     List<Open> open = new ArrayList<>();
     for (int i = 0; i < 5 * OPEN_MAX; i++) {
       open.add(Open.one());
     }
     open.forEach(one -> assertTrue(LeakRegistry.holds(one.watch)));
-    List<Counted> forgotten = new ArrayList<>();
+    List<Counted> leaked = new ArrayList<>();
     for (int i = 0; i < OPEN_MAX; i++) {
-      forgotten.add(open.remove(i * 3).watch);
+      leaked.add(open.remove(i * 3).watch);
     }
-    await(() -> forgotten.stream().allMatch(w -> w.told.get() == 1));
+    await(() -> leaked.stream().allMatch(w -> w.told.get() == 1));
     for (Open one : open) {
       assertTrue(LeakRegistry.holds(one.watch));
       one.watch.run();

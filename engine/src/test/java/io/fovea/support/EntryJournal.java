@@ -23,8 +23,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Directory entries on a disk that loses power. The engine works on real files below a folder. Its
- * operations on entries ({@link Directories}) are executed and recorded here.
+ * Models directory entries on a disk that loses power. The engine works on real files below a
+ * folder. Its operations on entries ({@link Directories}) are executed and recorded here.
  *
  * <pre>
  *   at the start   all entries are durable
@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>There are cuts after each operation, before each sync (a cut after it adds no state), and
- * where the test asks for one.
+ * wherever the test requests one.
  *
  * <p><b>Not modeled:</b> file contents. A surviving file has its contents at the cut, or at its
  * deletion; {@link SimDisk} models contents. File systems that order their operations (ext4, XFS)
@@ -45,8 +45,8 @@ import org.jspecify.annotations.Nullable;
  * bypasses {@link Directories} fails. Lock files ({@code *.lock}) are ignored: nothing depends on
  * them after a power failure.
  *
- * <p>There may be one instance per process, since it observes the whole engine; operations outside
- * of the folder are ignored. Thread-safe: operations in the folder are serialized.
+ * <p>There may be only one instance per process, since it observes the whole engine; operations
+ * outside of the folder are ignored. Thread-safe: operations in the folder are serialized.
  */
 public final class EntryJournal implements Directories.Observer, AutoCloseable {
   private static final String LOCK = ".lock";
@@ -58,7 +58,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     /** The target of a link. */
     final @Nullable Path link;
 
-    /** The contents of a file that has no name any more. */
+    /** The contents of a file that no longer has a name. */
     byte @Nullable [] last;
 
     Node(boolean directory, @Nullable Path link) {
@@ -214,7 +214,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
   private Map<Node, byte[]> contents = new HashMap<>();
   private @Nullable AssertionError failure;
 
-  /** Observes the engine from now on; all entries of the folder are durable now. */
+  /** Observes the engine from now on; all existing entries of the folder are durable. */
   public EntryJournal(Path folder, Listener listener) throws IOException {
     this.folder = folder.toRealPath();
     this.listener = listener;
@@ -278,7 +278,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     }
   }
 
-  /** Records an operation that may have failed; returns false if it changed nothing. */
+  /** Records an operation that may have failed; returns false if it had no effect. */
   private boolean note(Directories.Entry what, Path from, Path to, String text) throws IOException {
     Path entry =
         what == Directories.Entry.FILE && Files.isSymbolicLink(to) && Files.exists(to)

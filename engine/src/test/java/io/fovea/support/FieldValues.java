@@ -17,7 +17,7 @@ import java.util.Random;
 import java.util.UUID;
 
 /**
- * Random fields of every type, their values, and the order of these.
+ * Random fields of every type, their values, and the order of the values.
  *
  * <p>Integers are Longs, texts and byte strings are Strings, and decimals have no trailing zeros.
  * So a value stays equal when its field is widened.

@@ -35,7 +35,7 @@ public final class HeldDevice extends AbstractBlockDevice {
   /** Reads by offset. */
   public final ConcurrentHashMap<Long, AtomicInteger> readsAt = new ConcurrentHashMap<>();
 
-  /** The number of reads held now. */
+  /** The number of reads that are currently held. */
   public final AtomicInteger held = new AtomicInteger();
 
   /** Returns whether the read at an offset fails. */
@@ -64,7 +64,7 @@ public final class HeldDevice extends AbstractBlockDevice {
     this.random = new Random(seed);
   }
 
-  /** Returns the device with the bytes. */
+  /** Returns the underlying device with the bytes. */
   public MemoryDevice below() {
     return below;
   }
@@ -75,7 +75,7 @@ public final class HeldDevice extends AbstractBlockDevice {
     gate = new CountDownLatch(1);
   }
 
-  /** Releases held reads, and holds no more. */
+  /** Releases held reads, and stops holding reads. */
   public void release() {
     CountDownLatch g = gate;
     gate = null;
@@ -159,7 +159,7 @@ public final class HeldDevice extends AbstractBlockDevice {
 
   @Override
   protected void closeNow() {
-    // The memory stays, for a device that reopens the file.
+    // The memory remains, for a device that reopens the file.
   }
 
   @Override

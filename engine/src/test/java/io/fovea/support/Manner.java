@@ -9,7 +9,7 @@ package io.fovea.support;
  * @param writeFails the fraction of writes that fail, every second one with ENOSPC
  */
 public record Manner(int delayMicrosMin, int delayMicrosMax, double readFails, double writeFails) {
-  /** Like the device below. */
+  /** Like the underlying device. */
   public static final Manner SMOOTH = new Manner(0, 0, 0, 0);
 
   /** Slow operations. */

@@ -6,7 +6,7 @@ import java.util.function.LongConsumer;
 
 /**
  * Pauses before operations of a {@link SimDisk}, as a real device has. Concurrent operations then
- * meet in more orders than on a disk that answers immediately.
+ * interleave in more ways than on a disk that answers immediately.
  *
  * <pre>
  *   disk.onOperation(new Pauses(16));   one operation of 16 waits for up to 3 ms, and some yield
@@ -17,7 +17,7 @@ public final class Pauses implements LongConsumer {
 
   private final int one;
 
-  /** Pauses before one of {@code one} operations. */
+  /** Pauses before one in {@code one} operations. */
   public Pauses(int one) {
     this.one = one;
   }

@@ -40,14 +40,14 @@ public final class PowerCuts<S> {
   }
 
   /**
-   * Tries a sample of cuts: with all unsynced writes kept or lost, alternately, and with random
-   * ones. Includes the first cut of each stage, that is of each distinct progress.
+   * Tries a sample of cuts: with all unsynced writes kept or lost, alternately, and with a random
+   * subset of them. Includes the first cut of each stage, that is, of each distinct progress.
    */
   public void forEach(BiConsumer<SimDisk, S> look) {
     forEach(look, true);
   }
 
-  /** Tries a sample without the first cuts of stages, for work of many small ones. */
+  /** Tries a sample without the first cuts of stages, for work with many short stages. */
   public void forEachOfSample(BiConsumer<SimDisk, S> look) {
     forEach(look, false);
   }

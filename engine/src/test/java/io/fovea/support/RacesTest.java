@@ -25,7 +25,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Runs the jcstress tests (classes {@code *Races}) in separate JVMs, briefly: every other test, and
- * the rest in another run. A broken word protocol so fails the build.
+ * the rest in another run. So a broken protocol on a shared word fails the build.
  *
  * <p>To run all, in all of jcstress's compilation modes:
  *

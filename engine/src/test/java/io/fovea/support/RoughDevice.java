@@ -16,8 +16,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.IntSupplier;
 
 /**
- * A device that fulfills the contract minimally. It wraps another one, is slow, completes
- * operations in any order, concurrently, on its own threads, and fails some.
+ * A device that fulfills only the minimum of the contract. It wraps another device, is slow,
+ * completes operations in any order, concurrently, on its own threads, and fails some of them.
  *
  * <pre>
  *   read, write, submit ──► random delay       ──► the device below ──► done
@@ -122,7 +122,7 @@ public final class RoughDevice extends AbstractBlockDevice {
       return;
     }
     accept(batch);
-    // Read before the last entry completes: then the owner may reuse the batch.
+    // Read before the last entry completes, after which the owner may reuse the batch.
     int size = batch.size();
     boolean sync = batch.endsWithSync();
     int entries = sync && size > 1 ? size - 1 : size;
@@ -138,7 +138,8 @@ public final class RoughDevice extends AbstractBlockDevice {
   }
 
   /**
-   * Returns memory that any thread may access, also of a confined arena; the waiter keeps it alive.
+   * Returns memory that any thread may access, even for a confined arena; the waiter keeps it
+   * alive.
    */
   private static MemorySegment memory(MemorySegment seg, long segOff, int len) {
     return Mem.isRaw()
@@ -157,7 +158,7 @@ public final class RoughDevice extends AbstractBlockDevice {
     }
     CompletableFuture<Integer> done = new CompletableFuture<>();
     roughness.later(() -> done.complete(errno(operation)));
-    return done.join(); // does not end by an interrupt, which is kept
+    return done.join(); // an interrupt does not end the wait; its flag is preserved
   }
 
   private static int errno(IntSupplier operation) {
@@ -168,13 +169,13 @@ public final class RoughDevice extends AbstractBlockDevice {
     } catch (StorageException e) {
       return e.errno() == 0 ? Errno.EIO : e.errno();
     } catch (RuntimeException | Error e) {
-      // A waiter must not hang.
-      System.getLogger("io.fovea.io").log(System.Logger.Level.ERROR, "A device of a test", e);
+      // A waiter must never hang.
+      System.getLogger("io.fovea.io").log(System.Logger.Level.ERROR, "A device used by a test", e);
       return Errno.EIO;
     }
   }
 
-  /** Writes every second sector, and garbage between. */
+  /** Writes every other sector, and garbage in between. */
   private void tear(long offset, MemorySegment memory) {
     byte[] torn = memory.toArray(ValueLayout.JAVA_BYTE);
     for (int at = 0; at < torn.length; at += 2 * SECTOR) {

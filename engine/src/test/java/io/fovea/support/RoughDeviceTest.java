@@ -47,7 +47,7 @@ class RoughDeviceTest {
   }
 
   @Test
-  void failsAsTheSeedSays() {
+  void failuresFollowFromTheSeed() {
     Manner manner = Manner.SMOOTH.failingReads(0.1).failingWrites(0.2);
     String reads = fates(1, manner, false);
     assertEquals(reads, fates(1, manner, false));
@@ -83,9 +83,9 @@ class RoughDeviceTest {
     }
   }
 
-  /** Of two transfers of a batch, either may complete last. */
+  /** Either of two transfers in a batch may complete last. */
   @Test
-  void mixesTheEntriesOfABatch() {
+  void reordersTheEntriesOfABatch() {
     SimDevice below = new SimDevice(1);
     IoBatch batch = new IoBatch(3);
     seg.asSlice(0, BLOCK).fill((byte) 1);
@@ -101,7 +101,7 @@ class RoughDeviceTest {
         batch.throwIfFailed();
         last.add(below.disk().peek("device", 0, 1)[0]);
         assertEquals(0, below.disk().unsyncedChanges(), "the sync completed last");
-        assertTrue(last.size() < 10_000, "always the same order");
+        assertTrue(last.size() < 10_000, "the order never varied");
       }
     }
   }

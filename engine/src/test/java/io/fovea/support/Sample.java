@@ -30,12 +30,12 @@ public final class Sample {
     return ALL;
   }
 
-  /** Returns the number of rounds: {@code few}, or {@code many} where every case is taken. */
+  /** Returns the number of rounds: {@code few}, or {@code many} if every case is taken. */
   public static int rounds(int few, int many) {
     return ALL ? many : few;
   }
 
-  /** Returns a number that differs from run to run, to begin a test's own numbering at. */
+  /** Returns a number that differs from run to run, at which a test can begin its own numbering. */
   public static int seed() {
     return (int) SEED;
   }
@@ -70,7 +70,7 @@ public final class Sample {
     }
   }
 
-  /** Tests the sampled cases from 0 up to, and without, a number. */
+  /** Tests the sampled cases from 0 up to a number, exclusive. */
   public void forEach(int to, Body body) {
     for (int i = first; i < to; i += stride) {
       run(i, body);
@@ -78,8 +78,8 @@ public final class Sample {
   }
 
   /**
-   * Asserts that the cases have met what they are for: more than {@code least} times where all are
-   * taken, at least once in a sample, whose yield differs from run to run.
+   * Asserts that the cases reached what they are meant to test: more than {@code least} times if
+   * all cases are taken, and at least once in a sample, whose yield differs from run to run.
    */
   public static void requireMet(int met, int least, String what) {
     if (met <= (ALL ? least : 0)) {

@@ -31,8 +31,8 @@ public final class SimChoice {
 
   /**
    * Returns choices for some changes: every set of survivors if there are few. Otherwise none, all,
-   * and each change as the first that is lost, the only survivor, and the only one that is lost.
-   * Also each write torn, with and without all others.
+   * and each change as the first one lost, as the only survivor, and as the only one lost. Also
+   * each write torn, with and without all others.
    *
    * @param few up to this many changes every set is tried
    */

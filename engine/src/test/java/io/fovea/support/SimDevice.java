@@ -51,8 +51,8 @@ public final class SimDevice extends AbstractBlockDevice {
 
   @Override
   protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
-    // Copies the bytes now, even if the write is delayed: a caller that changes them meanwhile
-    // breaks the contract, and a copy makes this repeatable.
+    // Copies the bytes now, even if the write is delayed. A caller that changes them in the
+    // meantime breaks the contract, and the copy makes the result repeatable.
     byte[] bytes = seg.asSlice(segOff, len).toArray(ValueLayout.JAVA_BYTE);
     return disk.perform(IoOp.WRITE, () -> disk.write(file, offset, bytes));
   }
@@ -79,7 +79,7 @@ public final class SimDevice extends AbstractBlockDevice {
 
   @Override
   protected void closeNow() {
-    // Closing a file neither loses anything nor makes it durable.
+    // Closing a file neither loses data nor makes it durable.
   }
 
   @Override

@@ -30,7 +30,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A disk that loses power, fails, fills up and delays, all by one seed.
+ * A disk that loses power, fails, fills up and delays operations, all from one seed.
  *
  * <pre>
  *   device("data") device("log") ...      handles; the engine may close and reopen them
@@ -98,7 +98,7 @@ public final class SimDisk {
 
   private volatile LongConsumer hook = n -> {};
 
-  /** A fault, and how many operations it has counted. */
+  /** A fault, and the number of operations it has counted. */
   private static final class Armed {
     final SimFault fault;
     long count;
@@ -166,7 +166,7 @@ public final class SimDisk {
     return crashEach(name -> how);
   }
 
-  /** Crashes with everything kept of one file, and only synced changes of the others. */
+  /** Crashes, keeping everything of one file and only the synced changes of the others. */
   public SimDisk crashBut(String kept) {
     return crashEach(name -> name.equals(kept) ? SimCrash.KEEP_ALL : SimCrash.LOSE_ALL);
   }
@@ -229,7 +229,7 @@ public final class SimDisk {
     }
   }
 
-  /** Removes all faults, and switches the power on. */
+  /** Removes all faults, and restores power. */
   public void heal() {
     lock.lock();
     try {
@@ -268,7 +268,7 @@ public final class SimDisk {
     }
   }
 
-  /** Limits the bytes of one file; {@link Long#MAX_VALUE}: no own limit. */
+  /** Limits the bytes of one file; {@link Long#MAX_VALUE}: no separate limit. */
   public void capacity(String name, long bytes) {
     lock.lock();
     try {
@@ -303,7 +303,7 @@ public final class SimDisk {
     return locked(() -> operations);
   }
 
-  /** Returns how many changes could be lost if the power failed now. */
+  /** Returns how many changes would be at risk if the power failed now. */
   public int unsyncedChanges() {
     return (int) locked(() -> files.values().stream().mapToInt(SimFile::unsyncedChanges).sum());
   }
@@ -344,7 +344,7 @@ public final class SimDisk {
     }
   }
 
-  /** Releases held operations, and holds no more. */
+  /** Releases held operations, and stops holding them. */
   public void letGo() {
     lock.lock();
     try {
@@ -716,7 +716,7 @@ public final class SimDisk {
       } finally {
         lock.unlock();
       }
-      // Let others submit more, so that there are batches to interleave.
+      // Lets others submit more, so that there are batches to interleave.
       Thread.yield();
       task.run();
     }

@@ -73,7 +73,7 @@ class SimDiskTest {
     assertTrue(left.contains("xxl 21-1"), left::toString);
   }
 
-  /** A failed sync leaves doubt; it does not undo a later sync that succeeds. */
+  /** A failed sync leaves changes in doubt; it does not undo a later sync that succeeds. */
   @Test
   void laterSyncsAreNotUndoneByDoubtfulWrites() {
     SimDisk disk = new SimDisk(1);
@@ -104,7 +104,7 @@ class SimDiskTest {
   }
 
   @Test
-  void keepsWhatWasSyncedAndLosesTheRest() {
+  void keepsSyncedChangesAndLosesTheRest() {
     SimDisk disk = new SimDisk(1);
     SimDevice a = disk.device("a");
     SimDevice b = disk.device("b");
@@ -119,7 +119,7 @@ class SimDiskTest {
     assertEquals(0, value(after, "a", 1));
     assertEquals(BLOCK, after.device("a").size());
     assertEquals(0, after.device("b").size());
-    assertEquals(2, value(disk, "a", 0), "the disk itself continues");
+    assertEquals(2, value(disk, "a", 0), "the original disk continues to work");
     SimDisk killed = disk.crash(SimCrash.KEEP_ALL);
     assertEquals(2, value(killed, "a", 0));
     assertEquals(2, value(killed, "a", 1));
@@ -268,7 +268,7 @@ class SimDiskTest {
       SimDevice again = disk.device("a"); // the first device no longer syncs
       write(again, 1, 2);
       again.sync();
-      assertEquals(1, value(disk, "a", 0), "reads still see it");
+      assertEquals(1, value(disk, "a", 0), "reads still see the write");
       SimDisk after = disk.crash(new SimCrash(0.5, false, false));
       assertEquals(2, value(after, "a", 1));
       lost |= value(after, "a", 0) == 0;

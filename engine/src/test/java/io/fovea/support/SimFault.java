@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * nth} 1 hits the next one that matches.
  *
  * @param op the kind of operation; null: any
- * @param nth which of them, from 1
+ * @param nth the number of the first affected operation, from 1
  * @param forever whether it hits all later ones as well
  * @param errno the error number of {@link Effect#ERROR}
  */
@@ -23,9 +23,9 @@ public record SimFault(@Nullable IoOp op, long nth, boolean forever, Effect effe
     ERROR,
     /** A resize that shortens a file fails. */
     REFUSE_CUT,
-    /** A write is acknowledged and never happens. */
+    /** A write is acknowledged but never happens. */
     LOSE,
-    /** A write is acknowledged and lands one block after or before its offset. */
+    /** A write is acknowledged but lands one block after or before its offset. */
     MISDIRECT,
     /** One random bit of the data is flipped. */
     FLIP,

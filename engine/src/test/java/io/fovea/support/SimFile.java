@@ -13,7 +13,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The bytes of one file on a {@link SimDisk}: as programs see them, and as the medium has them.
+ * The bytes of one file on a {@link SimDisk}: as programs see them, and as they are on the medium.
  *
  * <pre>
  *   write ──► seen                      what reads return
@@ -33,7 +33,7 @@ final class SimFile {
   private static final int CHUNK = 4096;
   private static final byte[] ZEROS = new byte[CHUNK];
 
-  /** A change that the medium may not have. */
+  /** A change that may not be on the medium. */
   private sealed interface Change {
     record Write(long offset, byte[] bytes) implements Change {}
 
@@ -122,7 +122,7 @@ final class SimFile {
     return seen.size;
   }
 
-  /** Returns the space that it takes. */
+  /** Returns the space that the file takes. */
   long allocated() {
     return seen.size - (long) holes.cardinality() * CHUNK;
   }

@@ -27,7 +27,7 @@ public final class SoakReport {
   /**
    * Reports what a test has tried.
    *
-   * @param test its class and method, and whatever distinguishes its lines
+   * @param test its class and method, and whatever else distinguishes its lines
    * @param text what it tried and found, with numbers
    */
   public static synchronized void line(String test, String text) {

@@ -66,7 +66,7 @@ public enum Surroundings {
     /**
      * Runs the test.
      *
-     * @param seed of everything except the devices
+     * @param seed the seed of everything except the devices
      */
     void run(Roughness roughness, long seed) throws Exception;
   }
@@ -74,7 +74,7 @@ public enum Surroundings {
   /**
    * Runs a test with successive seeds; a failure reports its seed.
    *
-   * @param seeds how many; a single one if operations are slow
+   * @param seeds the number of seeds; only one is used if operations are slow
    */
   public void each(int seeds, Body body) {
     String test = CALLER.getCallerClass().getSimpleName();
@@ -101,7 +101,9 @@ public enum Surroundings {
     return new Roughness(manner, seed);
   }
 
-  /** Repeats an action until it succeeds, if its exceptions are such as devices may cause. */
+  /**
+   * Repeats an action until it succeeds, as long as its exceptions are ones that devices may cause.
+   */
   public void patiently(Runnable what) {
     for (int i = 0; ; i++) {
       try {
@@ -135,7 +137,7 @@ public enum Surroundings {
     return wrongHints;
   }
 
-  /** Creates a pool, or what has one, with the hints of this environment. */
+  /** Creates a pool, or an object that has one, with the hints of this environment. */
   public <R> R making(Supplier<R> what) {
     return wrongHints ? FaultInjection.wrongFrameHints(what) : what.get();
   }

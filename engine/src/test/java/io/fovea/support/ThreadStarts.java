@@ -8,7 +8,7 @@ import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 
 /**
- * Fails starts of threads, as when the system has no resources for another one, and turns of
+ * Fails thread starts, as when the system has no resources for another thread, and iterations of
  * service threads. Several tests may use it concurrently, for different threads.
  */
 public final class ThreadStarts implements AutoCloseable {
@@ -40,10 +40,10 @@ public final class ThreadStarts implements AutoCloseable {
   }
 
   /**
-   * Fails turns of service threads until this is closed.
+   * Fails iterations of service threads until this is closed.
    *
    * @param which selects threads by name; called on the thread itself
-   * @param fails selects their turns, from 1
+   * @param fails selects their iterations, from 1
    */
   public static ThreadStarts failingTurns(Predicate<String> which, IntPredicate fails) {
     return new ThreadStarts(true, which, fails);
@@ -53,12 +53,12 @@ public final class ThreadStarts implements AutoCloseable {
     for (ThreadStarts s : ALL) {
       if (s.turns == turn && s.which.test(name) && s.fails.test(s.begun.incrementAndGet())) {
         s.failed.incrementAndGet();
-        throw new OutOfMemoryError((turn ? "in a turn of " : "cannot start thread: ") + name);
+        throw new OutOfMemoryError((turn ? "in an iteration of " : "cannot start thread: ") + name);
       }
     }
   }
 
-  /** Returns how many starts or turns have begun, including failed ones. */
+  /** Returns how many starts or iterations have begun, including failed ones. */
   public int begun() {
     return begun.get();
   }

@@ -8,9 +8,9 @@ import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Fails a test if a thread ends with an uncaught error: one of the engine would show only in the
- * output, and one of a test would void its checks. Waits out of order ({@link LockOrder}) fail,
- * too.
+ * Fails a test if a thread ends with an uncaught error: an engine error would show only in the
+ * output, and an error in a test's thread would void its checks. Waits that violate the {@link
+ * LockOrder} fail the test, too.
  *
  * <p>Registered for all tests in {@code META-INF/services}. Two classes run at a time, so the
  * failing test may not be the cause; thread name and trace identify it. Threads with their own

@@ -20,7 +20,7 @@ public abstract class WeavingLoader extends ClassLoader {
     this.probe = probe.getName();
   }
 
-  /** Returns whether a class is woven, or only loaded. */
+  /** Returns whether a class is woven; otherwise it is only loaded. */
   protected abstract boolean weaves(String name);
 
   /** Returns the visitor that adds the calls. */

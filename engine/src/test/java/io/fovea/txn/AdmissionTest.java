@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Admission of more transactions than there are contexts. */
+/** Admits more transactions than there are contexts. */
 class AdmissionTest {
   private static void untilWaiting(TxFixture f, int n) {
     while (f.engine.waiting() != n) {
@@ -67,7 +67,7 @@ class AdmissionTest {
   }
 
   @Test
-  void aNewcomerDoesNotPassWaiters() throws Exception {
+  void newcomersDoNotOvertakeWaiters() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
       Tx held = f.begin();
       AtomicInteger turns = new AtomicInteger();
@@ -81,7 +81,7 @@ class AdmissionTest {
                   });
       untilWaiting(f, 1);
       end(held);
-      // Begins at once, with a context that is warm for it, but queues behind the other.
+      // Would begin immediately, with a context that is warm for it, but queues behind the other.
       Tx again = f.begin();
       assertEquals(1, turns.get());
       end(again);
@@ -165,7 +165,7 @@ class AdmissionTest {
     f.close();
   }
 
-  /** Only the guard checks the time; if it leaves in any way, other waiters still time out. */
+  /** Only the guard checks the time; however it leaves, other waiters still time out. */
   @Test
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void waitersTimeOutWhoeverIsTheGuard() throws Exception {
@@ -196,7 +196,7 @@ class AdmissionTest {
           }
         }
         if (round == 1) {
-          while (refused.get() != 40) { // all waiters with a limit, while none is served
+          while (refused.get() != 40) { // all waiters with a limit, although none is served
             Thread.yield();
           }
           untilWaiting(f, 20);
@@ -233,7 +233,7 @@ class AdmissionTest {
     }
   }
 
-  /** No context is lost, and no thread sleeps while one is free. */
+  /** No context is lost, and no thread sleeps while a context is free. */
   @Test
   void manyThreads() throws Exception {
     int threads = 300;
@@ -267,7 +267,7 @@ class AdmissionTest {
         t.join();
       }
       assertEquals(threads * times, done.get());
-      assertTrue(most.get() <= 3, "at a time: " + most);
+      assertTrue(most.get() <= 3, "concurrent transactions: " + most);
       assertEquals(0, f.engine.active());
       assertEquals(0, f.engine.waiting());
     }

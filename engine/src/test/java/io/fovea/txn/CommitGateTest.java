@@ -15,7 +15,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
-/** Quiescent points, at which no commit is inside. */
+/** Quiescent points, at which no commit is inside the gate. */
 class CommitGateTest {
   private static final int THREADS = 4;
   private static final int MOMENTS = 60;
@@ -59,14 +59,14 @@ class CommitGateTest {
         gate.atQuiescentPoint(
             () -> {
               for (int i = 0; i < THREADS; i++) {
-                assertEquals(pairs[i].first, pairs[i].second, "half a commit");
-                assertTrue(pairs[i].first >= seen[i], "a commit that was there has gone");
+                assertEquals(pairs[i].first, pairs[i].second, "part of a commit");
+                assertTrue(pairs[i].first >= seen[i], "a commit that was visible has disappeared");
                 seen[i] = pairs[i].first;
               }
             },
             LONG,
             () -> {});
-        assertEquals(before + 2, gate.pointCounter()); // odd meanwhile
+        assertEquals(before + 2, gate.pointCounter()); // odd while a commit is in progress
       }
     } finally {
       stop = true;
@@ -126,7 +126,7 @@ class CommitGateTest {
     Thread.currentThread().interrupt();
     assertThrows(
         OperationInterruptedException.class, () -> gate.atQuiescentPoint(() -> {}, LONG, () -> {}));
-    assertTrue(Thread.interrupted(), "the flag is kept");
+    assertTrue(Thread.interrupted(), "the interrupt flag is preserved");
     gate.passed(gate.pass(0));
     gate.atQuiescentPoint(() -> {}, LONG, () -> {});
   }

@@ -30,11 +30,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Changes of a commit that are made together, and the second check of a successor. */
+/** Changes of a commit that are installed together, and the second check of a successor. */
 class CommitInstallerTest {
   private static final long SEED = Long.getLong("models.seed", 20261126L);
 
-  /** The change of a version by one change under a latch. */
+  /** How much one change under a latch advances a version. */
   private static final long STEP = 1L << 9;
 
   private static final int LINES = 10;
@@ -87,7 +87,7 @@ class CommitInstallerTest {
     }
   }
 
-  /** Patches as in a delivery, each record with two. */
+  /** Patches as in a TPC-C delivery, two for each record. */
   @Test
   void neighborsArePatchedUnderOneLatch() {
     try (TxFixture f = new TxFixture()) {
@@ -125,7 +125,7 @@ class CommitInstallerTest {
     }
   }
 
-  /** A missing frame is waited for, and every change is installed exactly once. */
+  /** The commit waits for a missing frame, and every change is installed exactly once. */
   @Test
   void missingResourcesAreRetried() {
     AtomicInteger failures = new AtomicInteger();
@@ -246,7 +246,7 @@ class CommitInstallerTest {
   }
 
   /** The last key of its leaf, with the whole gap above, and the first key of the next leaf. */
-  private static String[] neighboursInTwoLeaves(TxFixture f, BTree t, int keys) {
+  private static String[] adjacentKeysInTwoLeaves(TxFixture f, BTree t, int keys) {
     for (int i = 3; i < keys; i++) {
       long pid = at(t, key(i - 1)).pid;
       if (at(t, key(i)).pid != pid && at(t, key(i - 1) + "z").pid == pid) {
@@ -268,7 +268,7 @@ class CommitInstallerTest {
       KeyBuffer out = new KeyBuffer(t.maxKeySize());
       Position p = new Position();
 
-      String[] two = neighboursInTwoLeaves(f, t, keys);
+      String[] two = adjacentKeysInTwoLeaves(f, t, keys);
       assertTrue(successor(t, two[0], p, out));
       assertEquals(two[1], TxFixture.string(out.segment(), 0, out.length()));
       assertNotEquals(p.frame, p.gapFrame);
@@ -278,7 +278,8 @@ class CommitInstallerTest {
             c.insert(t, two[0] + "a", "between");
             return null;
           });
-      assertTrue(t.valid(p), "the leaf of the successor knows nothing of a key before it");
+      assertTrue(
+          t.valid(p), "the successor's leaf does not change when a key is inserted before it");
       assertFalse(stays(t, p));
 
       assertTrue(successor(t, key(3), p, out));
@@ -323,7 +324,7 @@ class CommitInstallerTest {
         assertEquals(key(i + 500), TxFixture.string(out.segment(), 0, out.length()));
         seen += p.gapFrame == -1 ? 1 : 0;
       }
-      assertTrue(seen > 0, "no gap reaches over a leaf");
+      assertTrue(seen > 0, "no gap spans a leaf");
     }
   }
 
@@ -338,8 +339,8 @@ class CommitInstallerTest {
 
   /**
    * U finds the successor of its new key. Before U has locked it, V inserts a key between, and T
-   * scans the rest of the gap. Returns whether T committed, although it has seen another write of
-   * U.
+   * scans the rest of the gap. Returns whether T committed, although it has seen one of U's other
+   * writes.
    */
   private static boolean aGapIsSplit(FaultInjection faults, boolean inOneLeaf) {
     AtomicReference<Runnable> then = new AtomicReference<>();
@@ -358,7 +359,7 @@ class CommitInstallerTest {
       int keys = 1000;
       fill(f, t, keys);
       fill(f, other, 1);
-      String low = inOneLeaf ? key(3) : neighboursInTwoLeaves(f, t, keys)[0];
+      String low = inOneLeaf ? key(3) : adjacentKeysInTwoLeaves(f, t, keys)[0];
       Client u = new Client(f.begin());
       u.insert(t, low + "b", "U");
       u.patch(other, key(0), 0, "U");
@@ -374,7 +375,7 @@ class CommitInstallerTest {
             assertEquals(List.of(), scanner[0].scan(t, low + "a", true, low + "c", true, false));
           });
       u.commit();
-      assertNull(then.get(), "the successor was looked for");
+      assertNull(then.get(), "the successor was searched");
       try {
         String seen = scanner[0].get(other, key(0));
         assertNotEquals("value 0", seen);
@@ -390,15 +391,15 @@ class CommitInstallerTest {
   @ValueSource(booleans = {true, false})
   void theSecondCheckDetectsASplitGap(boolean inOneLeaf) {
     assertFalse(aGapIsSplit(FaultInjection.NONE, inOneLeaf));
-    // The test can fail.
+    // Proves that the test can fail.
     assertTrue(aGapIsSplit(FaultInjection.without(Step.SUCCESSOR_RECHECK), inOneLeaf));
   }
 
   @Test
-  void theVersionOfAnotherLeafIsNoSecondCheck() {
+  void theVersionOfAnotherLeafIsNotASecondCheck() {
     FaultInjection skipsLockCheck = FaultInjection.without(Step.GAP_LEAF);
     assertTrue(aGapIsSplit(skipsLockCheck, false));
-    assertFalse(aGapIsSplit(skipsLockCheck, true), "within a leaf the version is enough");
+    assertFalse(aGapIsSplit(skipsLockCheck, true), "within a leaf the version suffices");
   }
 
   /** One search is saved: the leaf is unchanged. */

@@ -21,7 +21,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** Records are read as written, and nothing read is trusted. */
+/** Records are read as they were written, and nothing read is trusted. */
 class CommitRecordTest {
   private static final int OFFSET = 13; // nothing in a record is aligned
 
@@ -40,7 +40,7 @@ class CommitRecordTest {
     return operation(random).in(leaf(random));
   }
 
-  /** No leaf, leaves near each other, or any number. */
+  /** No leaf, leaves close to each other, or any number. */
   private static long leaf(SplittableRandom random) {
     return switch (random.nextInt(4)) {
       case 0 -> 0;
@@ -233,7 +233,7 @@ class CommitRecordTest {
     return sum;
   }
 
-  /** Arbitrary bytes are read without harm, or refused with CorruptionException. */
+  /** Arbitrary bytes are read without harm, or rejected with CorruptionException. */
   @Property(tries = 400)
   void hostileBytesAreRefused(@ForAll long seed, @ForAll @IntRange(max = 12) int count) {
     SplittableRandom random = new SplittableRandom(seed);

@@ -15,7 +15,7 @@ final class Configs {
         TxConfig.DEFAULT, "contexts", contexts, "scratchBytesMax", scratchBytes, "itemsMax", items);
   }
 
-  /** A small exact table, so that entries are made and released all the time. */
+  /** A small exact table, so that entries are created and released all the time. */
   static TxConfig of(
       int contexts, int rows, int columns, TimestampConfig.Release release, boolean revalidateAll) {
     TxConfig d = TxConfig.DEFAULT;

@@ -36,7 +36,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Commits over a real log on a simulated disk: log content and waits. */
+/** Commits over a real log on a simulated disk: log contents and waits. */
 @Timeout(120)
 class DurableCommitTest {
   private static final String LONG = TxFixture.repeat('L', 20_000);
@@ -107,7 +107,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void aDeleteOfAnAbsentKeyMakesNoRecord() {
+  void deleteOfAnAbsentKeyLogsNothing() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.tx.run(
@@ -270,7 +270,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void aReaderWaitsOnlyForWhatItHasRead() throws InterruptedException {
+  void readerWaitsOnlyForWhatItHasRead() throws InterruptedException {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree fresh = f.tx.trees.get(0);
       BTree old = f.tx.trees.get(1);
@@ -320,7 +320,7 @@ class DurableCommitTest {
     return c.commit();
   }
 
-  /** The absence of a key, of a range, and of all keys in a leaf is a change, too. */
+  /** The absence of a key, of a range, or of all keys in a leaf is also a change. */
   @Test
   void aReaderOfAnAbsentKeyWaitsForItsDelete() {
     try (LoggedFixture f = LoggedFixture.sync()) {
@@ -349,13 +349,13 @@ class DurableCommitTest {
           assertTrue(seen >= written, "scan " + k + ", descending: " + descending);
         }
         long over = lastLsn(f, r -> r.scan(t, "k1050", true, "k1350", true, false));
-        assertTrue(over >= written, "scan over the hole, " + k);
+        assertTrue(over >= written, "scan over the gap, " + k);
       }
       assertTrue(lastLsn(f, r -> r.get(t, "k1000")) > 0);
     }
   }
 
-  /** An empty leaf is skipped, but that it is empty may be new. */
+  /** An empty leaf is skipped, but its emptiness may be a recent change. */
   @Test
   void aScanOfAnEmptyLeafWaitsForItsDeletes() {
     try (LoggedFixture f = LoggedFixture.sync()) {
@@ -400,7 +400,7 @@ class DurableCommitTest {
     }
   }
 
-  /** The gap above the last key of a tree, too. */
+  /** The same holds for the gap above the last key of a tree. */
   @Test
   void aScanToTheEndWaitsForDeletesThere() {
     try (LoggedFixture f = LoggedFixture.sync()) {
@@ -532,7 +532,7 @@ class DurableCommitTest {
     }
   }
 
-  /** After the chains were written, before the append: no effect. */
+  /** A failure after the chains were written and before the append has no effect. */
   @Test
   void aFailureBeforeTheAppendReleasesEverything() {
     // Parts of 1 KiB: the counts of a commit may take 256 bytes.
@@ -578,7 +578,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void anAbortLeavesNothingInTheLog() {
+  void abortLogsNothing() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.tx.run(
@@ -602,7 +602,7 @@ class DurableCommitTest {
     }
   }
 
-  /** The record is in the log, but can't be installed: others would see half of it. */
+  /** The record is in the log but cannot be installed: others would see half of it. */
   @Test
   void aFailureAfterTheAppendStopsTheDatabase() {
     LoggedFixture f = LoggedFixture.sync();
@@ -616,7 +616,7 @@ class DurableCommitTest {
             return null;
           });
       Client reader = new Client(f.tx.begin());
-      // The dead bytes in the leaf's header matter only if space is needed.
+      // Dead bytes in the leaf's header matter only if space is needed.
       Position p = new Position();
       t.find(TxFixture.bytes("k"), 0, 1, p);
       Mem.putShort(f.tx.pool.pages(), f.tx.pool.base(p.frame) + 42, Short.MAX_VALUE);
@@ -629,7 +629,7 @@ class DurableCommitTest {
       assertTrue(lost.getCause() instanceof CorruptionException, "" + lost.getCause());
       assertNotNull(f.tx.engine.poison());
       assertThrows(DurabilityLostException.class, () -> f.tx.begin());
-      // An active transaction does not see the installed half.
+      // A running transaction does not see the part that is installed.
       assertThrows(RuntimeException.class, () -> reader.get(other, "k"));
       assertEquals(tail, f.log.minActive(), "the redo point stays before the record");
       assertEquals(2, f.commits().size());
@@ -672,7 +672,7 @@ class DurableCommitTest {
       while (f.log.tail() == tail) {
         Thread.onSpinWait();
       }
-      f.log.fail(new IllegalStateException("the device is gone"));
+      f.log.fail(new IllegalStateException("the device has failed"));
       t.releaseShared(p);
       w.join();
       var lost = (DurabilityLostException) thrown.get();
@@ -716,7 +716,7 @@ class DurableCommitTest {
         try {
           f.tx.run(
               c -> {
-                c.put(t, "k1", "there is room again");
+                c.put(t, "k1", "there is space again");
                 return null;
               });
           again = true;
@@ -724,7 +724,7 @@ class DurableCommitTest {
           Thread.onSpinWait();
         }
       }
-      assertEquals("there is room again", f.tx.run(c -> c.get(t, "k1")));
+      assertEquals("there is space again", f.tx.run(c -> c.get(t, "k1")));
       assertEquals(done + 1, f.commits().size());
     }
   }
@@ -751,12 +751,12 @@ class DurableCommitTest {
       assertTrue(e.mayHaveCommitted());
       // A reader of durable data has a valid result.
       f.tx.engine.await(early.commit(), false);
-      // A later commit has no effect, and reports that.
+      // A later commit has no effect, and reports this.
       var refused = assertThrows(DurabilityLostException.class, late::commit);
       assertFalse(refused.mayHaveCommitted());
       assertThrows(DurabilityLostException.class, f.tx::begin);
       assertThrows(
-          DurabilityLostException.class, () -> f.tx.engine.await(lsn, false), "who has read it");
+          DurabilityLostException.class, () -> f.tx.engine.await(lsn, false), "a reader of it");
     } finally {
       f.crash();
     }
@@ -771,7 +771,7 @@ class DurableCommitTest {
       c.put(t, "k", "v");
       f.disk.hold(IoOp.SYNC);
       long lsn = c.commit();
-      f.log.fail(new IllegalStateException("the device is gone"));
+      f.log.fail(new IllegalStateException("the device has failed"));
       var e = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
       assertTrue(e.mayHaveCommitted());
       assertThrows(DurabilityLostException.class, f.tx::begin);
@@ -780,7 +780,7 @@ class DurableCommitTest {
     }
   }
 
-  /** A close that can't make the log durable abandons it, with the commit's record. */
+  /** A close that cannot make the log durable abandons it, including the commit's record. */
   @Test
   void aCommitWhoseLogIsAbandonedIsInDoubt() {
     LoggedFixture f = LoggedFixture.sync();
@@ -793,7 +793,7 @@ class DurableCommitTest {
       var lost = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
       assertTrue(lost.mayHaveCommitted());
       assertThrows(
-          DatabaseClosedException.class, () -> f.tx.engine.await(lsn, false), "who has read it");
+          DatabaseClosedException.class, () -> f.tx.engine.await(lsn, false), "a reader of it");
     } finally {
       f.crash();
     }

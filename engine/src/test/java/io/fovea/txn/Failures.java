@@ -2,7 +2,7 @@ package io.fovea.txn;
 
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Runs threads to their end and throws what one of them threw. */
+/** Runs threads to completion and rethrows what one of them threw. */
 final class Failures {
   private Failures() {}
 

@@ -18,9 +18,12 @@ final class GateRaces {
 
   @JCStressTest
   @State
-  @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "the commit comes behind the moment")
-  @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "the commit comes before the moment")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "a commit was inside at the moment")
+  @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "the commit follows the quiescent point")
+  @Outcome(
+      id = "1, 1",
+      expect = Expect.ACCEPTABLE,
+      desc = "the commit precedes the quiescent point")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "a commit was inside at the quiescent point")
   public static class CommitAgainstMoment {
     private final CommitGate gate = new CommitGate(1);
     private long first;
@@ -47,13 +50,18 @@ final class GateRaces {
     }
   }
 
-  /** A commit that reads an older scan timestamp is seen inside, even if it is the first reader. */
+  /**
+   * A commit that reads an older scan timestamp is seen inside the gate, even by the first reader.
+   */
   @JCStressTest
   @State
   @Outcome(id = "-1, false", expect = Expect.ACCEPTABLE, desc = "seen inside: not watched yet")
   @Outcome(id = "0, false", expect = Expect.ACCEPTABLE, desc = "seen inside: not raised yet")
   @Outcome(id = "7, false", expect = Expect.ACCEPTABLE, desc = "both see each other")
-  @Outcome(id = "7, true", expect = Expect.ACCEPTABLE, desc = "the commit comes above the mark")
+  @Outcome(
+      id = "7, true",
+      expect = Expect.ACCEPTABLE,
+      desc = "the commit is above the scan timestamp")
   @Outcome(expect = Expect.FORBIDDEN, desc = "both miss each other")
   public static class CommitAgainstScan {
     private final CommitGate gate = new CommitGate(1);
@@ -74,10 +82,13 @@ final class GateRaces {
     }
   }
 
-  /** A scan that finds its scan timestamp raised by another stores nothing. */
+  /** A scan that finds its scan timestamp already raised by another stores nothing. */
   @JCStressTest
   @State
-  @Outcome(id = "true, true", expect = Expect.ACCEPTABLE, desc = "the commit is above the mark")
+  @Outcome(
+      id = "true, true",
+      expect = Expect.ACCEPTABLE,
+      desc = "the commit is above the scan timestamp")
   @Outcome(id = "false, false", expect = Expect.ACCEPTABLE, desc = "seen inside")
   @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "both see each other")
   @Outcome(expect = Expect.FORBIDDEN, desc = "both miss each other")

@@ -9,9 +9,9 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZZ_Result;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** jcstress: failures of two threads at once. Run by {@code RacesTest}. */
+/** jcstress: two threads fail at once. Run by {@code RacesTest}. */
 public final class HealthRaces {
-  private static final Throwable HALF_A_COMMIT = new RuntimeException("half a commit");
+  private static final Throwable HALF_A_COMMIT = new RuntimeException("part of a commit");
   private static final Throwable HALF_A_PAGE = new Error("half a page");
 
   private HealthRaces() {}

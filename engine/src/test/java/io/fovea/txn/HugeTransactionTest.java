@@ -15,7 +15,7 @@ class HugeTransactionTest {
   private static final int EXACT = 1 << 10;
   private static final int BUDGET = 8 << 20;
 
-  /** The mean number of buckets that a miss may search behind its own. */
+  /** The mean number of buckets that a miss may search beyond its own. */
   private static final int WALK_MAX = 4;
 
   private static final int MISSES = 5_000;
@@ -57,7 +57,8 @@ class HugeTransactionTest {
       int slot = t.pin(0, items[i]);
       assertEquals(items[i], t.table().item(slot));
     }
-    assertTrue(t.walked() > 0, "the table was not full enough for anything to lie behind");
+    assertTrue(
+        t.walked() > 0, "the table was not full enough for entries to overflow into later buckets");
     t.exit(0);
     t.epochs().advance(t.epochs().now());
     long before = t.walked();
@@ -67,8 +68,8 @@ class HugeTransactionTest {
     long first = t.walked() - before;
     assertTrue(
         first <= (long) WALK_MAX * MISSES,
-        () -> MISSES + " misses have looked at " + first + " buckets behind their own");
-    // Misses have released the entries behind, so the search gets shorter.
+        () -> MISSES + " misses have searched " + first + " buckets beyond their own");
+    // Misses have released the overflowed entries, so the search gets shorter.
     before = t.walked();
     for (int i = 0; i < MISSES; i++) {
       touch(t, r.nextLong() | 1);
@@ -76,6 +77,6 @@ class HugeTransactionTest {
     long second = t.walked() - before;
     assertTrue(
         second <= Math.max(first, MISSES / 10),
-        () -> MISSES + " more misses have looked at " + second + " buckets, after " + first);
+        () -> MISSES + " more misses have searched " + second + " buckets, after " + first);
   }
 }

@@ -72,7 +72,7 @@ class LateEndTest {
         try {
           late.commit();
         } catch (RuntimeException e) {
-          // Any exception is right; an Error is not.
+          // Any exception is acceptable; an Error is not.
         }
       } else {
         late.rollback();

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Scans by leaves find what scans by items find, read no items, notice every change, and switch to
+ * Scans by leaves find what scans by items find, read no items, detect every change, and switch to
  * items if there are too many leaves.
  */
 class LeafReadsTest {
@@ -62,7 +62,7 @@ class LeafReadsTest {
     try (TxFixture f = fixture(512)) {
       TreeMap<String, String> model = new TreeMap<>();
       for (int round = 0; round < 3; round++) {
-        boolean longValues = round == 2; // outside of the leaves, read by items
+        boolean longValues = round == 2; // outside of the leaves, so read by items
         f.run(c -> change(c, f.tree(), model, new SplittableRandom(seed), longValues));
         long before = made(f);
         for (int i = 0; i < 60; i++) {
@@ -153,7 +153,7 @@ class LeafReadsTest {
     }
   }
 
-  /** The aborted context uses items once, and then leaves again. */
+  /** After an abort the context uses items once, and then leaves again. */
   private static void again(TxFixture f) {
     for (int i = 0; i < 64; i++) {
       TxFixture.Client c = reader(f);
@@ -184,11 +184,11 @@ class LeafReadsTest {
         c.commit();
         byItems = same && made(f) > before;
       }
-      assertTrue(byItems, "one was to go by items");
+      assertTrue(byItems, "one scan was to use items");
       again(f);
       long before = made(f);
       again(f);
-      assertEquals(before, made(f), "no more of them");
+      assertEquals(before, made(f), "no further scan was to");
     }
   }
 
@@ -239,7 +239,7 @@ class LeafReadsTest {
               c.put(f.trees.get(1), "seen", "yes");
               return null;
             });
-        // Read together with later data, so the scan may not precede it.
+        // Read together with later data, so the scan cannot precede it.
         assertThrows(
             TransactionAbortedException.class,
             () -> {
@@ -253,7 +253,7 @@ class LeafReadsTest {
     }
   }
 
-  /** Money moves between accounts that appear and disappear; each scan finds all of it. */
+  /** Money moves between accounts that are created and deleted; each scan finds all of it. */
   @ParameterizedTest
   @ValueSource(ints = {96, 512})
   void scansSeeWholeCommits(int frames) throws InterruptedException {
@@ -277,7 +277,8 @@ class LeafReadsTest {
             thread(
                 failed,
                 () -> {
-                  // Until each reader has run: two processors may be busy with these two.
+                  // Until each reader has run, because these two threads may occupy both
+                  // processors.
                   for (int i = 0;
                       (i < 1_000 || up.get() < 2 || down.get() < 2) && failed.get() == null;
                       i++) {

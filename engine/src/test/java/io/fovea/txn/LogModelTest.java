@@ -20,7 +20,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The log of random threads, applied to a sorted map, gives the content of the trees. */
+/** The log of random threads, applied to a sorted map, yields the contents of the trees. */
 class LogModelTest {
   @Property(tries = 12)
   void theLogDescribesTheTrees(
@@ -42,7 +42,7 @@ class LogModelTest {
 
   @ParameterizedTest
   @EnumSource
-  void wherever(Surroundings surroundings) {
+  void inSurroundings(Surroundings surroundings) {
     surroundings.each(
         3,
         (roughness, seed) -> {

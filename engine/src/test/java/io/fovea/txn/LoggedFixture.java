@@ -36,7 +36,7 @@ final class LoggedFixture implements AutoCloseable {
     this(config, pool(4096, frames), logConfig, Surroundings.PLAIN.roughness(0));
   }
 
-  /** On the pool and devices of some surroundings; the log's device is rough, too. */
+  /** Uses the pool and devices of given surroundings; the log's device is rough, too. */
   LoggedFixture(TxConfig config, Surroundings surroundings, Roughness roughness) {
     this(
         config,
@@ -142,7 +142,7 @@ final class LoggedFixture implements AutoCloseable {
     return state.highWater() - state.freePages();
   }
 
-  /** Simulates a crash: nothing is written any more. */
+  /** Simulates a crash: nothing is written from now on. */
   void crash() {
     closed = true;
     disk.letGo();

@@ -88,7 +88,7 @@ class PessimisticTest {
           assertTrue(
               refused == AbortCause.PHANTOM || refused == AbortCause.LOCK, gap + ": " + refused);
         }
-        assertNull(attempt(f, c -> c.put(t, "z", "2")), "what has nothing to do with it");
+        assertNull(attempt(f, c -> c.put(t, "z", "2")), "an unrelated key");
         assertNull(attempt(f, c -> c.all(f.trees.get(1))), "another tree");
         assertNull(attempt(f, c -> c.scan(t, "a", true, "l", true, false)), "a reader");
         assertNull(attempt(f, c -> assertEquals("1", c.get(t, "b"))), "a reader");
@@ -145,7 +145,7 @@ class PessimisticTest {
       try (Attempts attempts = f.engine.attempts(0)) {
         Client p = begin(f, attempts);
         assertEquals("1", p.get(t, "a"));
-        // Readers of a with later and later timestamps: its distance overflows.
+        // Readers of a with ever later timestamps: its distance overflows.
         for (int i = 0; i < 40_000; i++) {
           int n = i;
           assertNull(
@@ -209,7 +209,7 @@ class PessimisticTest {
               PessimisticTest::start);
       await(asks);
       for (int i = 0; i < 2_000 && !slower.isDone(); i++) {
-        Thread.yield(); // lets the transaction ahead pass
+        Thread.yield(); // lets the transaction ahead of it pass
       }
       goOn.countDown();
       assertNull(faster.get(60, TimeUnit.SECONDS));
@@ -281,7 +281,7 @@ class PessimisticTest {
         }
         AbortCause refused = attempt(f, c -> c.put(t, "a", "2"));
         if (kind == Protocol.TWO_PHASE_LOCKING) {
-          assertEquals(AbortCause.LOCK, refused, "a lock is a lock");
+          assertEquals(AbortCause.LOCK, refused, "its lock still blocks");
         } else {
           assertNull(refused);
           assertFalse(p.tx.readsValid());
@@ -310,7 +310,7 @@ class PessimisticTest {
         while (System.nanoTime() - began <= 2 * limit) {
           Thread.onSpinWait();
         }
-        assertTrue(next.awaitTicket(1_000_000_000), "it ends what has lasted too long");
+        assertTrue(next.awaitTicket(1_000_000_000), "it ends a transaction that has lasted too long");
         p.rollback();
         next.close();
         attempts.backOff();
@@ -329,7 +329,7 @@ class PessimisticTest {
       Attempts third = f.engine.attempts(0);
       Client p = begin(f, first);
       Client q = new Client(f.engine.begin(false, NO_LIMIT, second));
-      assertFalse(q.tx.pessimistic(), "goes on optimistically");
+      assertFalse(q.tx.pessimistic(), "continues optimistically");
       q.rollback();
       p.rollback();
       second.close(); // leaves before its ticket is granted
@@ -393,7 +393,7 @@ class PessimisticTest {
     try (Attempts attempts = f.engine.attempts(k % 3)) {
       for (int attempt = 1; ; attempt++) {
         Tx tx = f.engine.begin(false, NO_LIMIT, attempts);
-        boolean over = false; // then the context may be another thread's
+        boolean over = false; // after which the context may belong to another thread
         try {
           if (tx.pessimistic()) {
             pessimistic.incrementAndGet();

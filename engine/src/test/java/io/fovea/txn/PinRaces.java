@@ -69,7 +69,7 @@ final class PinRaces {
   }
 
   private static class OneColumn {
-    /** With the item as many as there are slots, so that no pin waits. */
+    /** Together with the item, as many as there are slots, so that no pin waits. */
     private static final int ROUNDS = 3;
 
     final Columns columns;
@@ -87,7 +87,7 @@ final class PinRaces {
       this.item = Columns.item(state, 0);
     }
 
-    /** Uses the item several times: its slot must stay, and its bound must hold. */
+    /** Uses the item several times: its slot must stay its own, and its bound must hold. */
     final void use(int ctx, JJJ_Result r) {
       boolean own = true;
       boolean bound = true;
@@ -98,7 +98,7 @@ final class PinRaces {
         boolean kept = TidWord.wts(timestamps.word(slot)) >= 1000 + published;
         boolean locked = timestamps.tryLock(slot);
         boolean after = timestamps.item(slot) == item;
-        // A descheduled thread may be expelled; then its results do not count.
+        // A descheduled thread may be expelled, in which case its results do not count.
         if (timestamps.holds(ctx)) {
           own &= before && locked && after;
           bound &= kept;
@@ -123,7 +123,7 @@ final class PinRaces {
       }
     }
 
-    /** Pins the item again and again. */
+    /** Pins the item repeatedly. */
     final void visit(int ctx) {
       for (int round = 0; round < ROUNDS; round++) {
         timestamps.enter(ctx);
@@ -224,7 +224,7 @@ final class PinRaces {
     }
   }
 
-  /** Two concurrent pins make one entry. */
+  /** Two concurrent pins create one entry. */
   @JCStressTest
   @State
   @Outcome(id = "1, 1, 1", expect = Expect.ACCEPTABLE, desc = "one entry")
@@ -265,7 +265,7 @@ final class PinRaces {
     }
   }
 
-  /** No epoch that a running transaction pins with is ever below the oldest. */
+  /** No epoch with which a running transaction pins is ever below the oldest. */
   @JCStressTest
   @State
   @Outcome(id = "true", expect = Expect.ACCEPTABLE, desc = "not older than the oldest")
@@ -292,7 +292,7 @@ final class PinRaces {
     }
   }
 
-  /** A context that gave up its epoch was not expelled, and vice versa. */
+  /** A context that gave up its epoch is not also expelled, and vice versa. */
   @JCStressTest
   @State
   @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "left")

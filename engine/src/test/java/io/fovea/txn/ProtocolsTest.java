@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Interleavings under every protocol, in one thread. A refused step ends its transaction; a serial
- * order must explain the commits and the final state.
+ * Interleavings under every protocol, in one thread. A refused step ends its transaction; some
+ * serial order must explain the commits and the final state.
  */
 class ProtocolsTest {
 
@@ -102,7 +102,7 @@ class ProtocolsTest {
         });
   }
 
-  /** Checks that everything can be used: no lock is left. */
+  /** Checks that everything can be used, so no lock is left. */
   static void atRest(TxFixture f, String... more) {
     assertEquals(0, f.engine.active());
     ProtocolMemory memory = f.engine.protocolMemory();
@@ -243,14 +243,14 @@ class ProtocolsTest {
       String b = reader.get(t, "b");
       assertTrue(
           reader.refused != null || a.equals(b) || !reader.client.tx.readsValid(),
-          "both reads are of one state");
+          "both reads see the same state");
       reader.commit();
       assertTrue(!reader.committed || a.equals(b));
       atRest(f);
     }
   }
 
-  /** The read-only anomaly: the report sees a state that no order of the other two has. */
+  /** The read-only anomaly: the report sees a state that no order of the other two can produce. */
   @ParameterizedTest
   @EnumSource
   void readOnlyAnomaly(Protocol kind) {
@@ -294,7 +294,7 @@ class ProtocolsTest {
     }
   }
 
-  /** A rollback, a refusal and a delete of an absent key leave nothing. */
+  /** A rollback, a refusal and a delete of an absent key leave nothing locked. */
   @ParameterizedTest
   @EnumSource
   void nothingStaysLocked(Protocol kind) {
@@ -326,7 +326,7 @@ class ProtocolsTest {
     }
   }
 
-  /** Blind writes, writes of read keys, several of one item, and a scan over own writes. */
+  /** Blind writes, writes of read keys, several writes of one item, and a scan over own writes. */
   @ParameterizedTest
   @EnumSource
   void aTransactionDoesNotConflictWithItself(Protocol kind) {
@@ -383,7 +383,7 @@ class ProtocolsTest {
     }
   }
 
-  /** Two share; neither can write until the other has ended. */
+  /** Two transactions share a lock; neither can write until the other has ended. */
   @Test
   void anUpgradeNeedsTheOnlySharedLock() {
     try (TxFixture f = fixture(Protocol.TWO_PHASE_LOCKING, "a=1")) {
@@ -416,7 +416,7 @@ class ProtocolsTest {
       second.get(t, "b");
       assertEquals(AbortCause.ORDER, second.refused);
 
-      // Written, uncommitted: not readable, and scans do not pass it.
+      // Written but uncommitted: not readable, and scans do not pass it.
       Party writer = new Party(f);
       writer.put(t, "a", "3");
       Party reader = new Party(f);
@@ -464,7 +464,7 @@ class ProtocolsTest {
     }
   }
 
-  /** A transaction that read a key before a write must see what was written with it. */
+  /** A transaction that read a key before a write must see what was written together with it. */
   @ParameterizedTest
   @EnumSource
   void aKeyIsDeletedBetweenTwoBatches(Protocol kind) {
@@ -485,7 +485,7 @@ class ProtocolsTest {
             all.chars()
                 .forEach(k -> c.put(t, "" + (char) k, TxFixture.repeat('x', 900))); // 4 to a leaf
           });
-      // Everything is valid for long, so an early commit needs no validation.
+      // All timestamps are valid for long, so an early commit needs no validation.
       for (int i = 0; i < 20; i++) {
         change(f, c -> c.put(log, "z", "1"));
       }
@@ -522,7 +522,7 @@ class ProtocolsTest {
     return true;
   }
 
-  /** Updates, deletes, inserts and neighbors of deleted keys: none is seen. */
+  /** Updates, deletes, inserts and neighbors of deleted keys: none is visible. */
   @Test
   void oldTransactionsSeeOldVersions() {
     for (boolean descending : new boolean[] {false, true}) {
@@ -599,7 +599,9 @@ class ProtocolsTest {
     }
   }
 
-  /** A scan of many records, all changed, moved or deleted later, sees the old state. */
+  /**
+   * A scan of many records, all of which are later changed, moved or deleted, sees the old state.
+   */
   @Test
   void manyOldRecords() {
     for (boolean descending : new boolean[] {false, true}) {

@@ -14,7 +14,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** The reused tables of a transaction's sets, of any former size, have exactly its own entries. */
+/**
+ * The reused tables of a transaction's sets, whatever their former size, contain exactly its own
+ * entries.
+ */
 class SetTablesTest {
   private static final int TRANSACTIONS = 8;
   private static final int[] SIZES = {1, 3, 20, 300, 5_000};
@@ -35,7 +38,7 @@ class SetTablesTest {
         assertEquals(locked.contains(slot), set.contains(slot));
         if (!locked.contains(slot)) {
           set.stage(slot);
-          assertFalse(set.contains(slot), "what is staged is not locked");
+          assertFalse(set.contains(slot), "a staged slot is not locked");
           if (random.nextInt(4) > 0) {
             set.size++;
             locked.add(slot);

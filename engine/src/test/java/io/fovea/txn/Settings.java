@@ -6,7 +6,7 @@ import io.fovea.support.Records;
 public final class Settings {
   private Settings() {}
 
-  /** A small exact table over a sketch, so that entries are made and released all the time. */
+  /** A small exact table over a sketch, so that entries are created and released all the time. */
   public static TxConfig sketch(TxConfig c, int rows, int columns) {
     TimestampConfig t = c.timestamps();
     return Records.with(
@@ -15,7 +15,7 @@ public final class Settings {
         TimestampConfig.sketch(16 << 10, t.budgetBytes(), rows, columns, t.release()));
   }
 
-  /** A small exact table over any store, so that entries are made and released all the time. */
+  /** A small exact table over any store, so that entries are created and released all the time. */
   public static TxConfig exact(TxConfig c, long bytes) {
     TimestampConfig t = c.timestamps();
     return Records.with(

@@ -36,8 +36,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The only read of a transaction takes no timestamps, sees no half commit, and becomes an ordinary
- * read when another operation follows.
+ * The only read of a transaction takes no timestamps, never sees part of a commit, and becomes an
+ * ordinary read when another operation follows.
  */
 class SingleReadFastPathTest {
   private static TxFixture fixture(FaultInjection faults) {
@@ -82,7 +82,7 @@ class SingleReadFastPathTest {
   }
 
   @Test
-  void itMakesNoEntry() {
+  void createsNoEntry() {
     try (TxFixture f = fixture()) {
       fill(f, 100);
       long before = made(f);
@@ -139,14 +139,14 @@ class SingleReadFastPathTest {
   }
 
   @Test
-  void everyOtherOperationEntersItFirst() {
+  void everyOtherOperationRegistersItFirst() {
     for (boolean changes : new boolean[] {false, true}) {
       List<String> names;
       try (TxFixture f = fixture()) {
         names = List.copyOf(operations(f).keySet());
       }
       for (String name : names) {
-        // A new fixture for each: an interrupted context uses items for a while.
+        // A new fixture for each, since an aborted context uses items for a while.
         try (TxFixture f = fixture()) {
           fill(f, 100);
           Client c = reader(f);
@@ -168,7 +168,7 @@ class SingleReadFastPathTest {
   }
 
   @Test
-  void anEnteredReadIsValidated() {
+  void registeredReadIsValidated() {
     try (TxFixture f = fixture()) {
       fill(f, 100);
       Client c = reader(f);
@@ -180,7 +180,10 @@ class SingleReadFastPathTest {
     }
   }
 
-  /** A change of the leaf, not of the record, suffices: therefore only for retried transactions. */
+  /**
+   * A change of the leaf, even if not of the record, causes an abort; hence this is only for
+   * retried transactions.
+   */
   @Test
   void aChangedNeighborMakesTheRetryUseItems() {
     try (TxFixture f = fixture()) {
@@ -204,9 +207,11 @@ class SingleReadFastPathTest {
     }
   }
 
-  /** The record stays locked, because a commit stopped the engine: only alone is the read valid. */
+  /**
+   * The record stays locked because a commit stopped the engine: the read is valid only on its own.
+   */
   @Test
-  void aReadThatCanNotBeEnteredStaysAlone() {
+  void unregistrableReadRemainsASingleRead() {
     AtomicBoolean armed = new AtomicBoolean();
     FaultInjection breaking =
         FaultInjection.NONE.with(
@@ -229,9 +234,9 @@ class SingleReadFastPathTest {
     }
   }
 
-  /** The 257th operation, before which the age was checked, is not the first. */
+  /** The 257th operation, before which the age is checked, is not the first one. */
   @Test
-  void itIsTheFirstOperation() {
+  void onlyForTheFirstOperation() {
     try (TxFixture f = fixture()) {
       fill(f, 400);
       Client c = reader(f);
@@ -245,9 +250,9 @@ class SingleReadFastPathTest {
     }
   }
 
-  /** Both changes are in the pages, but not published. */
+  /** Both changes are in the pages, but not yet published. */
   @Test
-  void itDoesNotReturnWhatIsBeingInstalled() {
+  void doesNotReturnARecordBeingInstalled() {
     assertEquals("locked locked ", duringAnInstall(FaultInjection.NONE));
     assertEquals("1 1 ", duringAnInstall(FaultInjection.without(Step.FOREIGN_LOCKS)));
   }
@@ -287,7 +292,7 @@ class SingleReadFastPathTest {
     return seen.toString();
   }
 
-  /** Under TicToc with each store; the others with their own. */
+  /** TicToc with each store; the other protocols with their own. */
   static Stream<Arguments> protocolsAndStores() {
     return Stream.of(Protocol.values())
         .flatMap(
@@ -306,7 +311,9 @@ class SingleReadFastPathTest {
         protocol);
   }
 
-  /** Two numbers are raised together. A reader of the first sees no smaller second one later. */
+  /**
+   * Two numbers are raised together. A reader of the first must not see a smaller second one later.
+   */
   @ParameterizedTest
   @MethodSource("protocolsAndStores")
   void laterReadsSeeNoOlderState(Protocol protocol, TimestampStore store)

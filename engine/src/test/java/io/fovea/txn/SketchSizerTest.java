@@ -31,12 +31,12 @@ class SketchSizerTest {
   @Test
   void itGrowsWhileThatHelps() {
     assertEquals(2 * MIN, window(4));
-    assertEquals(2 * MIN, window(8), "judged: it helped");
+    assertEquals(2 * MIN, window(8), "the growth is judged useful");
     assertEquals(4 * MIN, window(8));
     assertEquals(4 * MIN, window(16));
     assertEquals(8 * MIN, window(16));
     assertEquals(8 * MIN, window(500));
-    assertEquals(8 * MIN, window(500), "few enough");
+    assertEquals(8 * MIN, window(500), "few enough conflicts");
   }
 
   @Test

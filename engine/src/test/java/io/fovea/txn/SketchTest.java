@@ -26,7 +26,7 @@ class SketchTest {
     }
   }
 
-  /** Properties 1 and 2 of the dissertation, and the sketch's part of lemma 3. */
+  /** Properties 1 and 2 of the dissertation, and lemma 3 as far as it concerns the sketch. */
   @Property(tries = 300)
   void getBoundsEveryPutAndNeverFalls(
       @ForAll("puts") List<Put> puts, @ForAll("rows") int rows, @ForAll("columns") int columns) {
@@ -60,7 +60,7 @@ class SketchTest {
     }
   }
 
-  /** A word at or below the floor needs no cell, one above has one; the floor never falls. */
+  /** A word at or below the floor needs no cell, one above it has one; the floor never falls. */
   @Test
   void theFloorBoundsAllItems() {
     Sketch sketch = new Sketch(2, 1);
@@ -73,7 +73,7 @@ class SketchTest {
       sketch.settle(101);
       assertEquals(TidWord.pack(101, 101), sketch.get(1));
       sketch.put(2, TidWord.pack(60, 103));
-      assertEquals(TidWord.pack(101, 103), sketch.get(1), "of the cell that it shares");
+      assertEquals(TidWord.pack(101, 103), sketch.get(1), "the bound of the shared cell");
     } finally {
       sketch.close();
     }
@@ -109,7 +109,7 @@ class SketchTest {
     }
   }
 
-  /** Twice the columns take over the old bounds and separate new ones. */
+  /** Twice the columns take over the old bounds and keep new ones apart. */
   @Test
   void growingSeparatesItemsAndShrinkingMergesThem() {
     Sketch sketch = new Sketch(1, 1);
@@ -122,13 +122,13 @@ class SketchTest {
     sketch.resize(1, () -> {});
     assertEquals(TidWord.pack(7, 9), sketch.get(2));
     sketch.resize(1024, () -> {});
-    assertEquals(TidWord.pack(7, 9), sketch.get(2), "cells are used again, their contents are not");
+    assertEquals(TidWord.pack(7, 9), sketch.get(2), "cells are reused, their contents are not");
     sketch.close();
   }
 
   /**
    * The interleavings that the wait excludes: a put and a get that have read the cells before a
-   * resize, and continue when it is about to wait for them.
+   * resize, and continue when the resize is about to wait for them.
    */
   @Test
   void aPutThatBeganBeforeAResizeIsKept() {
@@ -145,7 +145,8 @@ class SketchTest {
             assertTrue(TidWord.rts(sketch.get(3)) >= 8, "a get of what was put during the change");
           } else {
             assertEquals(8, sketch.columns());
-            assertTrue(TidWord.rts(sketch.get(before, 1)) >= 4, "who began before reads on");
+            assertTrue(
+                TidWord.rts(sketch.get(before, 1)) >= 4, "a get that began before it continues");
           }
         });
     assertEquals(2, waits.get(), "before the copy, and before the former cells are freed");
@@ -155,7 +156,7 @@ class SketchTest {
     sketch.close();
   }
 
-  /** Threads put and get under locks of items, while another resizes all the time. */
+  /** Threads put and get under the locks of items, while another thread resizes continually. */
   @Test
   void aResizeLosesNoPut() throws InterruptedException {
     Sketch sketch = new Sketch(2, 1);

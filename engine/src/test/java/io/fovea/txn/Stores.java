@@ -10,7 +10,7 @@ import io.fovea.txn.TimestampConfig.Release;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** Makes timestamp stores of every kind and closes them. */
+/** Creates timestamp stores of every kind and closes them. */
 final class Stores implements AutoCloseable {
   private final Deque<Runnable> made = new ArrayDeque<>();
 

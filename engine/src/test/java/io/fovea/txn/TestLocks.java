@@ -4,7 +4,7 @@ package io.fovea.txn;
 public final class TestLocks {
   private TestLocks() {}
 
-  /** Describes what stays locked or claimed; empty if nothing does. */
+  /** Describes what is still locked or claimed; empty if nothing is. */
   public static String held(TxEngine engine) {
     StringBuilder held = new StringBuilder();
     if (engine.active() > 0) {
@@ -24,10 +24,10 @@ public final class TestLocks {
     }
     ProtocolMemory memory = engine.protocolMemory();
     if (memory.locks != null && memory.locks.held() > 0) {
-      held.append(" places of locks: ").append(memory.locks.held());
+      held.append(" locked slots: ").append(memory.locks.held());
     }
     if (memory.history != null && memory.history.locked()) {
-      held.append(" the section");
+      held.append(" the critical section");
     }
     return held.toString();
   }

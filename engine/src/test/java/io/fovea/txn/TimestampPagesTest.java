@@ -49,7 +49,8 @@ class TimestampPagesTest {
       }
       // Pages that were dirty may still be written; later ones are clean.
       assertTrue(pages.writes() - writes <= 64, (pages.writes() - writes) + " pages written");
-      // More than the 64 frames of the pool. How many more depends on the policy and the writer.
+      // More than the 64 frames of the pool. How many more depends on the replacement policy and
+      // the writer.
       assertTrue(pages.reads() - reads > 64, (pages.reads() - reads) + " pages read");
     }
   }

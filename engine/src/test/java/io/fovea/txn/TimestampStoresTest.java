@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The differences between the kinds of store. */
+/** How the kinds of store differ. */
 class TimestampStoresTest {
   private static final int SMALL = 1 << 10;
   private static final int LARGE = 1 << 20;
@@ -50,10 +50,10 @@ class TimestampStoresTest {
     return word;
   }
 
-  /** Timestamps come back from a release exact or higher, never lower. */
+  /** After a release timestamps are exact or higher, never lower. */
   @ParameterizedTest
   @EnumSource
-  void releasedTimestampsComeBack(TimestampStore kind) {
+  void releasedTimestampsAreBounds(TimestampStore kind) {
     Timestamps t = make(kind, Release.EPOCH, SMALL);
     long[] last = new long[2001];
     for (int round = 0; round < 3; round++) {
@@ -70,7 +70,7 @@ class TimestampStoresTest {
     }
   }
 
-  /** A cache has the requested size, and a sketch does not reduce the exact entries. */
+  /** A cache has the requested size, and a sketch does not reduce the number of exact entries. */
   @ParameterizedTest
   @CsvSource({
     "FOCUS_COUNTER,32,256", "DISK_CACHE,128,256", "DISK_CACHE,129,512",
@@ -82,7 +82,7 @@ class TimestampStoresTest {
     assertEquals(exactKiB << 10, config.activeTimestampBytes());
   }
 
-  /** The dissertation's Disk keeps only used entries in memory. */
+  /** The dissertation's Disk store keeps only entries in use in memory. */
   @Test
   void onDiskNoUnusedEntryStays() {
     Timestamps t = make(TimestampStore.DISK, Release.EPOCH, SMALL);
@@ -138,7 +138,10 @@ class TimestampStoresTest {
     assertTrue(t.holds(0));
   }
 
-  /** A working set stays in a cache while others pass through: CLOCK, unlike the nearest slot. */
+  /**
+   * A working set stays in a cache while other items pass through: thanks to CLOCK, unlike with the
+   * nearest slot.
+   */
   @ParameterizedTest
   @CsvSource({
     "DISK_CACHE, EPOCH",
@@ -170,7 +173,7 @@ class TimestampStoresTest {
     return hits;
   }
 
-  /** Only a conflict after a bound that may be another item's is suspected. */
+  /** A conflict is suspected to be false only after a bound that may be another item's. */
   @Test
   void conflictsAfterABoundAreSuspected() {
     Timestamps t = make(TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
@@ -188,7 +191,8 @@ class TimestampStoresTest {
     t.enter(0);
     t.conflict(0);
     t.exit(0);
-    assertEquals(1, t.stats().suspectedFalseConflicts(), "what a context did before is forgotten");
+    assertEquals(
+        1, t.stats().suspectedFalseConflicts(), "a context's earlier conflicts are forgotten");
   }
 
   /** The whole loop: conflicts caused by bounds make the sketch grow, and it shrinks again. */
@@ -197,7 +201,7 @@ class TimestampStoresTest {
     Timestamps t =
         stores.make(1, TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL, LARGE, 8, 64);
     assertEquals(2 * 8 * 8, t.stats().sketchBytes());
-    // A conflict in each transaction whose bound is not that of its last write.
+    // A conflict in each transaction, caused by a bound that is not that of its last write.
     long[] last = new long[33];
     for (int i = 0; i < 6 * SketchSizer.WINDOW; i++) {
       int item = 1 + i * 7 % 32;
@@ -247,7 +251,7 @@ class TimestampStoresTest {
   }
 
   @Test
-  void pagesAndKindBelongTogether() {
+  void pagesRequireADiskKind() {
     TimestampConfig sketch = TimestampConfig.sketch(SMALL, LARGE, 2, 64, Release.EPOCH);
     assertThrows(IllegalArgumentException.class, () -> new Timestamps(1, sketch, stores.pages(1)));
     TimestampConfig disk =

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.DatabaseClosedException;
-import io.fovea.support.Comeback;
+import io.fovea.support.LockHolderProgress;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -33,7 +33,8 @@ class TimestampTableTest {
   @Test
   void waitersYieldToTheHolder() throws InterruptedException {
     ThreadLocal<TimestampContext> mine = ThreadLocal.withInitial(() -> new TimestampContext(0));
-    Comeback.check(() -> table.lock(mine.get(), COLUMN), () -> table.unlock(mine.get(), COLUMN));
+    LockHolderProgress.check(
+        () -> table.lock(mine.get(), COLUMN), () -> table.unlock(mine.get(), COLUMN));
   }
 
   @Test
@@ -49,9 +50,9 @@ class TimestampTableTest {
     assertFalse(isLocked(COLUMN + 1));
   }
 
-  /** The error came after the unlock, before the context recorded it. */
+  /** The error occurred after the unlock, before the context recorded it. */
   @Test
-  void anothersLockStays() {
+  void lockOfAnotherContextIsKept() {
     table.lock(one, COLUMN);
     table.unlock(one, COLUMN);
     one.column = COLUMN;
@@ -80,7 +81,7 @@ class TimestampTableTest {
   }
 
   @Test
-  void waitersNoticeThatTheEngineHasStopped() {
+  void waitersDetectThatTheEngineHasStopped() {
     table.lock(one, COLUMN);
     table.whileWaiting(
         () -> {

@@ -80,7 +80,7 @@ class TimestampsPropertiesTest {
         assertEquals(inUse, slot, "one item, one entry");
         assertEquals(known, word, "Property 1");
       } else if (exact) {
-        assertEquals(known, word, "every item has its own place");
+        assertEquals(known, word, "every item has its own slot");
         words.put(item, word);
       } else {
         assertTrue(TidWord.wts(word) >= TidWord.wts(known), "lemma 3: wts");
@@ -109,8 +109,8 @@ class TimestampsPropertiesTest {
       long after = timestamps.word(slot);
       assertEquals(commitTs, TidWord.rts(after));
       if (TidWord.wts(after) != TidWord.wts(before)) {
-        assertTrue(commitTs - TidWord.wts(before) > TidWord.DELTA_MAX, "raised without need");
-        assertTrue(TidWord.wts(after) > TidWord.rts(before), "a dummy write is after all reads");
+        assertTrue(commitTs - TidWord.wts(before) > TidWord.DELTA_MAX, "raised unnecessarily");
+        assertTrue(TidWord.wts(after) > TidWord.rts(before), "a dummy write follows all reads");
       }
       words.put(item, after);
     }
@@ -128,7 +128,7 @@ class TimestampsPropertiesTest {
       for (Map<Long, Integer> of : pinned) {
         of.forEach(
             (item, slot) -> {
-              assertEquals(item, timestamps.item(slot), "a slot stays its item's");
+              assertEquals(item, timestamps.item(slot), "a slot keeps its item");
               assertEquals(words.get(item), timestamps.word(slot), "Property 1");
             });
       }

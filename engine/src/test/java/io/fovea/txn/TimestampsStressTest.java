@@ -17,10 +17,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * Attacks {@link Timestamps} with threads that run TicToc over an array, on tables so small that
- * entries are made and released all the time.
+ * entries are created and released all the time.
  *
  * <p>Checked during the run: under an item's lock its timestamps are never below the last published
- * ones (lemma 3), a slot stays its item's, and a value's timestamp is never above the wts read with
+ * ones (lemma 3), a slot keeps its item, and a value's timestamp is never above the wts read with
  * it. Checked afterwards: each transaction read, at its commit timestamp, the latest version at or
  * before it. That is serializability in the order of commit timestamps.
  *
@@ -150,7 +150,7 @@ class TimestampsStressTest {
 
     private boolean commit(int n) {
       Timestamps t = run.timestamps;
-      // Only try-locks, so the order does not matter.
+      // Uses try-locks only, so the order does not matter.
       int locked = 0;
       boolean valid = true;
       long commitTs = random.nextInt(64) == 0 ? TidWord.wts(seen[0]) + random.nextInt(jump) : 0;
@@ -249,7 +249,7 @@ class TimestampsStressTest {
         }
       }
       for (int item = 0; item <= items && pass == 0; item++) {
-        versions[item] = new long[count[item] + 1]; // one more: version 0
+        versions[item] = new long[count[item] + 1]; // one more, for version 0
         count[item] = 1;
       }
     }
@@ -378,7 +378,7 @@ class TimestampsStressTest {
     }
   }
 
-  /** Pins alone, on one bucket: a pinned slot must stay its item's. */
+  /** Pins alone, in one bucket: a pinned slot must keep its item. */
   @ParameterizedTest
   @CsvSource({"EPOCH", "REFERENCE_COUNT"})
   void aPinnedSlotIsNeverReused(Release kind) throws InterruptedException {

@@ -37,7 +37,7 @@ class TimestampsTest {
 
   @ParameterizedTest
   @EnumSource
-  void anItemIsNewThenWrittenThenRead(Release kind) {
+  void newItemIsWrittenThenRead(Release kind) {
     Timestamps t = make(4096, 1 << 20, kind);
     t.enter(0);
     int slot = t.pin(0, 77);
@@ -74,13 +74,13 @@ class TimestampsTest {
     assertEquals(TidWord.pack(10, 20), t.word(slot));
 
     t.tryLock(slot);
-    assertFalse(t.extend(slot, seen, 21, false), "another has locked it");
-    assertTrue(t.extend(slot, seen, 20, false), "who has locked it writes at 21 or later");
-    assertTrue(t.extend(slot, seen, 21, true), "the own lock is no conflict");
+    assertFalse(t.extend(slot, seen, 21, false), "another transaction has locked it");
+    assertTrue(t.extend(slot, seen, 20, false), "the lock holder writes at 21 or later");
+    assertTrue(t.extend(slot, seen, 21, true), "its own lock is not a conflict");
     assertEquals(20, TidWord.rts(t.word(slot)), "publish will raise it");
     t.publish(slot, 21);
     assertFalse(t.extend(slot, seen, 21, false), "another version");
-    assertFalse(t.extend(slot, seen, 20, false), "seen up to 10 only");
+    assertFalse(t.extend(slot, seen, 20, false), "known to be valid only up to 10");
     assertTrue(t.extend(slot, seen, 10, false), "it was valid at 10");
     assertTrue(t.extend(slot, TidWord.pack(10, 20), 20, false), "it was known to be valid at 20");
     t.exit(0);
@@ -105,14 +105,14 @@ class TimestampsTest {
     t.tryLock(slot);
     long before = t.word(slot);
     assertFalse(t.extend(slot, word, 90_000, false));
-    assertEquals(before, t.word(slot), "a locked word is left alone");
+    assertEquals(before, t.word(slot), "a locked word is unchanged");
     t.unlock(slot);
     t.exit(0);
   }
 
   @ParameterizedTest
   @EnumSource
-  void releasedTimestampsComeBackAsABound(Release kind) {
+  void releasedTimestampsBecomeBounds(Release kind) {
     Timestamps t = make(SMALLEST, SMALLEST * 2, kind);
     for (long item = 1; item <= 200; item++) {
       t.enter(0);
@@ -157,13 +157,13 @@ class TimestampsTest {
       assertEquals(1, t.item(slot));
       assertEquals(1000, TidWord.rts(t.word(slot)));
     }
-    // With references only used entries stay; an idle transaction's epoch keeps all.
+    // With reference counts only used entries stay; an idle transaction's epoch keeps all of them.
     assertEquals(kind != Release.EPOCH, t.holds(0));
     t.exit(0);
   }
 
   @Test
-  void aLongTransactionCountsReferencesAndHoldsNothingBack() {
+  void longTransactionCountsReferencesAndRetainsNothing() {
     Timestamps t = make(4096, 1 << 20, Release.EPOCH);
     t.enter(0);
     for (int i = 0; i < 20_000; i++) {
@@ -206,7 +206,7 @@ class TimestampsTest {
     SplittableRandom random = new SplittableRandom(3);
     while (refused == null) {
       try {
-        assertTrue(slots.add(t.pin(2, random.nextLong() | 1)), "a slot was given away twice");
+        assertTrue(slots.add(t.pin(2, random.nextLong() | 1)), "a slot was assigned twice");
         pinned++;
       } catch (TransactionAbortedException e) {
         refused = e;
@@ -235,7 +235,7 @@ class TimestampsTest {
       t.exit(0);
     }
     assertFalse(t.holds(3));
-    // What it still may do is harmless; its next new item or its commit fails.
+    // What it may still do is harmless; its next new item or its commit fails.
     t.extend(slot, seen, 3, false);
     if (t.tryLock(slot)) {
       t.unlock(slot);
@@ -263,7 +263,7 @@ class TimestampsTest {
     t.enter(0);
     int slot = t.pin(0, 5);
     t.tryLock(slot);
-    t.exit(0); // as a stopped engine does
+    t.exit(0); // like a stopped engine
     for (int i = 0; i < 1000; i++) {
       t.enter(0);
       t.pin(0, 100 + i);
@@ -283,18 +283,18 @@ class TimestampsTest {
         IllegalArgumentException.class, () -> new Timestamps(1, 4096, 2048, 2, 64, Release.EPOCH));
   }
 
-  /** If the stack is full, releasing a lock fails as well; others continue. */
+  /** If the stack is exhausted, releasing a lock fails as well; other threads continue. */
   @ParameterizedTest
   @EnumSource
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void aFullStackKeepsNoLock(Release kind) throws InterruptedException {
+  void stackOverflowLeavesNoLock(Release kind) throws InterruptedException {
     Timestamps t = make(4096, 1 << 20, kind);
     for (int round = 0; round < 60; round++) {
       Deep deep = new Deep(t, round);
       Thread thread = new Thread(null, deep, "deep", 256 << 10);
       thread.start();
       thread.join();
-      assertTrue(deep.full > 0, "no pin met a full stack");
+      assertTrue(deep.full > 0, "no pin exhausted the stack");
       t.enter(1);
       for (int i = 0; i < 200; i++) {
         t.pin(1, item(i));
@@ -307,7 +307,7 @@ class TimestampsTest {
     return (i + 1) * 0x9E3779B97F4A7C15L;
   }
 
-  /** Pins items on the way back from a full stack. */
+  /** Pins items on the way back from a stack overflow. */
   private static final class Deep implements Runnable {
     private final Timestamps timestamps;
     private final int round;
@@ -328,7 +328,7 @@ class TimestampsTest {
       timestamps.exit(0);
     }
 
-    /** Runs the rest a little deeper. */
+    /** Runs the rest slightly deeper in the stack. */
     private void shift(int n) {
       if (n > 0) {
         shift(n - 1);

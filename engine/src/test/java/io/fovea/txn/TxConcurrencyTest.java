@@ -95,7 +95,7 @@ class TxConcurrencyTest {
 
   @ParameterizedTest
   @MethodSource("settings")
-  void moneyIsNeitherMadeNorLost(Setting setting) throws Exception {
+  void moneyIsConserved(Setting setting) throws Exception {
     int accounts = 60;
     try (TxFixture f = new TxFixture(setting.config, setting.frames, 1)) {
       BTree t = f.tree();
@@ -184,7 +184,7 @@ class TxConcurrencyTest {
     }
   }
 
-  /** Tokens move between two trees; a scan of both, in either order, finds each once. */
+  /** Tokens move between two trees; a scan of both, in either order, finds each exactly once. */
   @ParameterizedTest
   @MethodSource("settings")
   void movingKeysAreSeenOnce(Setting setting) throws Exception {
@@ -238,7 +238,7 @@ class TxConcurrencyTest {
     }
   }
 
-  /** Each transaction keeps a range below eleven keys: a phantom shows as an eleventh. */
+  /** Each transaction keeps a range below eleven keys: a phantom shows up as an eleventh. */
   @ParameterizedTest
   @MethodSource("settings")
   void aRangeNeverOverflows(Setting setting) throws Exception {

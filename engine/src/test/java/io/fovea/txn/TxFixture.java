@@ -25,7 +25,7 @@ final class TxFixture implements AutoCloseable {
   final TxEngine engine;
   final List<BTree> trees = new ArrayList<>();
 
-  /** Timestamps that are not in memory, if configured. */
+  /** The store of timestamps that are not in memory, if configured. */
   private final Stores stores = new Stores();
 
   TxFixture(TxConfig config, int frames, int treeCount) {
@@ -101,7 +101,7 @@ final class TxFixture implements AutoCloseable {
       while (true) {
         Tx tx = engine.begin(false, 0, attempts);
         long generation = tx.epoch();
-        // After the commit the context may be another thread's and must not be used.
+        // After the commit the context may belong to another thread and must not be used.
         boolean over = false;
         try {
           R r = body.run(new Client(tx));
@@ -149,7 +149,7 @@ final class TxFixture implements AutoCloseable {
     return new String(b, StandardCharsets.UTF_8);
   }
 
-  /** A transaction as strings. */
+  /** A transaction with strings as keys and values. */
   static final class Client {
     final Tx tx;
     private final long generation;

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Random transactions in sequence, against a TreeMap per tree. */
+/** Random transactions in sequence, compared with a TreeMap per tree. */
 class TxModelTest {
   private static final int MANY = 1000;
 
@@ -52,7 +52,7 @@ class TxModelTest {
   @Tag("slow")
   @ParameterizedTest
   @EnumSource
-  void wherever(Surroundings surroundings) {
+  void inSurroundings(Surroundings surroundings) {
     surroundings.each(
         2,
         (roughness, seed) -> {
@@ -98,7 +98,7 @@ class TxModelTest {
     }
     for (int n = 0; n < transactions; n++) {
       long once = random.nextLong();
-      // A failing device leaves the trees unchanged, and the next attempt is like the first.
+      // A failing device leaves the trees unchanged, and the next attempt behaves like the first.
       surroundings.patiently(
           () -> transaction(f, new SplittableRandom(once), keys, committed, surroundings));
     }

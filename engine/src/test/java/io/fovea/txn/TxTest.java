@@ -73,7 +73,7 @@ class TxTest {
   }
 
   @Test
-  void rollbackLeavesNothing() {
+  void rollbackHasNoEffect() {
     seed("a=1");
     Client c = begin();
     c.put(t, "a", "2");
@@ -224,7 +224,7 @@ class TxTest {
   }
 
   @Test
-  void aKeyOutsideOfTheRangeIsNoPhantom() {
+  void keyOutsideTheRangeIsNotAPhantom() {
     seed("a=1", "c=1", "e=1", "g=1", "out=0");
     Client scanner = begin();
     scanner.scan(t, "b", true, "d", true, false);
@@ -298,7 +298,7 @@ class TxTest {
   }
 
   @Test
-  void aDoomedTransactionStaysDoomed() {
+  void doomedTransactionStaysDoomed() {
     seed("a=1");
     Client one = begin();
     one.get(t, "a");
@@ -322,7 +322,7 @@ class TxTest {
 
     Client reader = new Client(f.engine.begin(false, 1, false));
     reader.get(t, "a");
-    reader.commit(); // it blocks no other
+    reader.commit(); // it blocks no other transaction
 
     TxStats before = f.engine.stats();
     for (int i = 0; i < 100; i++) {
@@ -389,7 +389,7 @@ class TxTest {
 
   /** A thread that uses a context after the end fails an assertion if another has it. */
   @Test
-  void operationsOfOtherThreadsAreNoticed() throws Exception {
+  void operationsOfOtherThreadsAreDetected() throws Exception {
     seed("a=1");
     Client c = begin();
     AtomicReference<Throwable> thrown = new AtomicReference<>();
@@ -427,7 +427,7 @@ class TxTest {
   }
 
   @Test
-  void scansSeeWritesMadeAheadOfThem() {
+  void scansSeeWritesAheadOfTheirPosition() {
     seed("a=1", "c=1", "e=1");
     Client c = begin();
     TxScan s = c.open(t, null, true, null, true, false);

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Transactions that read a record in order to change it run one after the other. */
 @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class UpdateLocksTest {
-  /** Waits are unlimited, so that no test depends on time. */
+  /** Waits are unbounded, so that no test depends on time. */
   private static TxFixture fixture(Protocol kind) {
     TxFixture f = new TxFixture(Records.with(Configs.contexts(32), "protocol", kind), 512, 2);
     f.engine.updateLocks().timeoutNanos = Long.MAX_VALUE;
@@ -192,7 +192,7 @@ class UpdateLocksTest {
     }
   }
 
-  /** An idle holder blocks others only for a while. */
+  /** An idle holder blocks others only for a limited time. */
   @ParameterizedTest
   @EnumSource
   void waitersContinueWithoutAnIdleHolder(Protocol kind) {
@@ -221,7 +221,7 @@ class UpdateLocksTest {
     }
   }
 
-  /** It has reserved what it reads, and does not wait for idle holders. */
+  /** A pessimistic transaction has reserved what it reads, and does not wait for idle holders. */
   @ParameterizedTest
   @EnumSource
   void thePessimisticTransactionTakesNoLock(Protocol kind) {

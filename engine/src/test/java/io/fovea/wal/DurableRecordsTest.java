@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Reads a log while it is written, and compares with {@link LogReader}. */
+/** Reads a log while it is being written, and compares the result with {@link LogReader}. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DurableRecordsTest {
   private static final LogConfig CONFIG =
@@ -138,7 +138,7 @@ class DurableRecordsTest {
     }
   }
 
-  /** Held records stay until they are released; trimmed ones are reported as gone. */
+  /** Retained records stay until they are released; trimmed ones are reported as gone. */
   @Test
   void retainedRecordsStay() {
     MemoryDevice device = new MemoryDevice();

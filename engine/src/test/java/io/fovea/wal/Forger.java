@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 
-/** Damages a log with valid checksums, for tests of other packages. */
+/** Damages a log while keeping its checksums valid, for tests of other packages. */
 public final class Forger {
   /** A part of a log with a checksum. */
   public sealed interface Part {
@@ -19,7 +19,7 @@ public final class Forger {
     /** Returns its length in bytes. */
     int length();
 
-    /** Makes the checksum valid; the memory has exactly this part. */
+    /** Makes the checksum valid; the memory contains exactly this part. */
     void seal(MemorySegment bytes);
   }
 
@@ -81,7 +81,7 @@ public final class Forger {
           while (record < end) {
             int length = Record.length(Mem.getLong(block, record));
             if (length < Record.WORD || length > end - record) {
-              break; // left by an earlier forgery, or by the slot's previous use
+              break; // left over from an earlier forgery, or from the slot's previous use
             }
             if (length >= Record.HEADER) {
               parts.add(new Rec(found.offset() + record, length, start, h.incarnation()));

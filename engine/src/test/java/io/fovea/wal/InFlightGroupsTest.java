@@ -43,7 +43,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Several groups in flight: none is acknowledged before all earlier ones are durable, and after a
- * crash nothing beyond a gap is recovered, then or later.
+ * crash nothing beyond a gap is recovered, neither immediately nor later.
  */
 @Timeout(120)
 class InFlightGroupsTest {
@@ -51,8 +51,8 @@ class InFlightGroupsTest {
   private static final int LENGTH = 100;
 
   /**
-   * A window of a minute, so that age triggers no write. Segments are large enough that none is
-   * created meanwhile, since the creator of segments and the writers wait for each other.
+   * A window of a minute, so that age triggers no write. Segments are so large that none is created
+   * in the meantime, since the creator of segments and the writers wait for each other.
    */
   private static final LogConfig CONFIG =
       new LogConfig(512 << 10, 64 << 10, TimeUnit.MINUTES.toNanos(1), 16 << 10);
@@ -63,7 +63,7 @@ class InFlightGroupsTest {
   private Log log = Log.open(device, CONFIG, Logs.start(1, Log.FIRST_LSN, Log.FIRST_LSN));
   private LogSession session = log.session();
 
-  /** The end of each record, by its number from 0. */
+  /** The end of each record, by its number, from 0. */
   private final List<Long> ends = new ArrayList<>();
 
   /** A thread that waits for one commit, and whose disk operations are released one by one. */
@@ -114,13 +114,13 @@ class InFlightGroupsTest {
       }
     }
 
-    /** Returns when its group is written and an earlier one is not, so that it sleeps. */
+    /** Returns when its group is written but an earlier one is not, so that it sleeps. */
     void awaitAsleep() {
       awaitIn(DurabilityWaiters.class);
     }
 
     /** Returns when it waits for other groups to complete. */
-    void awaitOnGround() {
+    void awaitWaitingForGroups() {
       awaitIn(InFlightGroups.class);
       assertEquals(0, arrived.availablePermits());
     }
@@ -152,10 +152,9 @@ class InFlightGroupsTest {
   }
 
   @BeforeEach
-  void takeOff() throws InterruptedException {
+  void startNext() throws InterruptedException {
     // The second group of a segment has a watermark, and is therefore alone. The log's own thread
-    // writes
-    // the first, and knows the age of records from then on.
+    // writes the first, and tracks the age of records from then on.
     long first = append();
     Thread.ofVirtual().start(() -> log.awaitDurable(first)).join();
     log.awaitDurable(append());
@@ -231,7 +230,7 @@ class InFlightGroupsTest {
   void limitsGroupsInFlight() {
     List<Client> all = clients(InFlightGroups.MOST);
     Client waits = new Client(append());
-    waits.awaitOnGround();
+    waits.awaitWaitingForGroups();
     all.get(0).letGo();
     waits.awaitOperation();
     all.forEach(Client::letGo);
@@ -247,11 +246,11 @@ class InFlightGroupsTest {
     // Together they exceed one group, so recovery could not rewrite them as one.
     long large = Logs.append(session, Logs.body(99, log.recordMax()));
     Client second = new Client(large);
-    second.awaitOnGround();
+    second.awaitWaitingForGroups();
     first.letGo();
     second.awaitOperation();
     Client third = new Client(Logs.append(session, Logs.body(100, LENGTH)));
-    awaitTurn(third);
+    awaitWriterLock(third);
     second.letGo();
     third.letGo();
     third.join();
@@ -259,7 +258,7 @@ class InFlightGroupsTest {
   }
 
   /** Returns when a client waits for the writer's lock. */
-  private static void awaitTurn(Client client) {
+  private static void awaitWriterLock(Client client) {
     while (client.thread.getState() != Thread.State.WAITING) {
       Thread.onSpinWait();
     }
@@ -272,7 +271,7 @@ class InFlightGroupsTest {
     disk.writesApart(false);
     Client first = clients(1).getFirst();
     Client second = new Client(append());
-    awaitTurn(second);
+    awaitWriterLock(second);
     first.letGo();
     second.awaitOperation().letGo();
     second.join();
@@ -323,7 +322,9 @@ class InFlightGroupsTest {
     }
   }
 
-  /** The next opening rewrites all groups that were in flight: they may be in a cache only. */
+  /**
+   * The next opening rewrites all groups that were in flight, since they may be only in a cache.
+   */
   @Test
   void groupsInFlightBecomeDurableAtTheNextOpening() {
     List<Client> all = clients(3);
@@ -435,7 +436,7 @@ class InFlightGroupsTest {
    * Clients commit one after the other, with their operations in any order. The machine crashes
    * before each operation.
    *
-   * @return how many states had whole groups beyond a gap
+   * @return the number of states with complete groups beyond a gap
    */
   private int explore(long seed) {
     Random random = new Random(seed);
@@ -472,16 +473,17 @@ class InFlightGroupsTest {
     return gaps;
   }
 
-  /** Returns 1 if there were whole groups beyond a gap. */
+  /** Returns 1 if there were complete groups beyond a gap. */
   private int check(SimDisk after, long durable, Random random) {
     List<Logs.Read> found = Logs.readAll(after.device(LOG), Log.FIRST_LSN);
     long end = found.getLast().end();
     int n = found.size() - 1;
     assertTrue(
-        end >= durable, () -> "lost: the log ends at " + end + ", was durable to " + durable);
+        end >= durable,
+        () -> "records lost: the log ends at " + end + ", but was durable to " + durable);
     assertRecords(n, after);
     int gap = jumping(after).size() > n ? 1 : 0;
-    // Where the log continues, no old group follows, now or after the next crash.
+    // Where the log continues, no old group follows, neither now nor after the next crash.
     long at = end;
     int records = n;
     for (int incarnation = 2; incarnation < 4; incarnation++) {
@@ -514,13 +516,13 @@ class InFlightGroupsTest {
         FaultInjection.without(FaultInjection.Step.GROUPS_IN_ORDER)
             .during(() -> Log.open(device, CONFIG, Logs.start(2, ends.getLast(), Log.FIRST_LSN)));
     session = log.session();
-    takeOff();
+    startNext();
     Throwable found = assertThrows(Throwable.class, () -> explore(1));
     boolean lost = found instanceof AssertionError && found.getMessage().startsWith("lost");
     assertTrue(lost || found instanceof CorruptionException, found::toString);
   }
 
-  /** Returns what a reader would find that skips a gap to the next valid group. */
+  /** Returns what a reader would find if it skipped a gap to the next valid group. */
   private static List<Long> jumping(SimDisk disk) {
     SimDevice device = disk.device(LOG);
     List<Long> starts = new ArrayList<>();
@@ -540,7 +542,7 @@ class InFlightGroupsTest {
     return starts;
   }
 
-  /** Detects a group that states unproven durability of all earlier ones. */
+  /** Detects a group that claims durability of all earlier ones without proof. */
   @Test
   void detectsAGroupThatOverstatesDurability() {
     List<Client> all = clients(2);

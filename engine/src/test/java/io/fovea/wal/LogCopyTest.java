@@ -122,8 +122,8 @@ class LogCopyTest {
   }
 
   /**
-   * The copy needs only the log's end, and new segments begin there after it has read the headers.
-   * The segment that it found must stay.
+   * The copy needs only the log's end, and new segments begin there after the copy has read the
+   * headers. The segment that it found must stay.
    */
   @Test
   void segmentsThatBeginAtTheCopyStart() throws IOException {

@@ -17,7 +17,9 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/** Distinguishes damage from the log's end, and a slot's previous contents from its own. */
+/**
+ * Distinguishes damage from the log's end, and a slot's previous contents from its current ones.
+ */
 class LogDamageTest {
   private static final String LOG = "log";
   private static final int BLOCK = 4096;
@@ -58,7 +60,7 @@ class LogDamageTest {
       try {
         List<Logs.Read> read = Logs.readAll(copy.device(LOG), Log.FIRST_LSN);
         // Only the last group may look torn: nothing proves that it was durable.
-        assertEquals(29, group, "a flipped bit at " + offset + " was not found");
+        assertEquals(29, group, "a flipped bit at " + offset + " was not detected");
         assertEquals(30, read.size());
         assertEquals(whole.get(29).start(), read.getLast().end());
       } catch (CorruptionException e) {
@@ -101,7 +103,8 @@ class LogDamageTest {
   }
 
   /**
-   * The write must be a group's, so the segment creator, which also writes, waits until it is lost.
+   * The lost write must be a group's, so the segment creator, which also writes, waits until it is
+   * lost.
    */
   @Test
   void aLostWriteIsDamage() {
@@ -131,7 +134,7 @@ class LogDamageTest {
     LogSession session = log.session();
     disk.hold(IoOp.SYNC);
     List<Long> ends = new ArrayList<>();
-    // Nothing beyond it is written until it is complete, so all of it is one group.
+    // Nothing after it is written until it is complete, so all of it is one group.
     LogSession first = log.session();
     first.begin(100);
     first.reserve(RecordType.STRUCTURE, 8);
@@ -166,7 +169,7 @@ class LogDamageTest {
   }
 
   @Test
-  void ghostsOfAnEarlierIncarnationDoNotCount() {
+  void groupsOfAnEarlierIncarnationAreIgnored() {
     Log log = Logs.create(device);
     long end = appendGroups(log, 0, 3, 100);
     appendGroups(log, 3, 8, 100);
@@ -185,7 +188,7 @@ class LogDamageTest {
   }
 
   @Test
-  void recycledSegmentsHoldGarbageThatIsNotRead() {
+  void garbageInRecycledSegmentsIsNotRead() {
     Log log = Logs.create(device);
     LogSession session = log.session();
     long redo = Log.FIRST_LSN;
@@ -224,7 +227,7 @@ class LogDamageTest {
   }
 
   @Test
-  void randomGarbageNeverHangsNorAllocatesAll() {
+  void randomGarbageCausesNoHangAndNoHugeAllocation() {
     try (Log log = Logs.create(device)) {
       appendGroups(log, 0, 20, 900);
     }

@@ -49,7 +49,7 @@ class LogFailureTest {
     assertTrue(full != null, "the disk was never full");
     assertEquals(Long.MAX_VALUE, log.minActive());
     assertThrows(StorageFullException.class, () -> session.begin(100));
-    session.begin(0); // only holds back the redo point
+    session.begin(0); // only to hold back the redo point
     session.end();
 
     disk.capacity(device.size() + 2 * SEGMENT); // a larger disk
@@ -97,8 +97,8 @@ class LogFailureTest {
 
   /**
    * An operation that appends more after a commit record than there is space for fills the file and
-   * the ring. A checkpoint, a close and a recovery get an error, since it waits for a checkpoint
-   * itself. When there is space, all continue.
+   * the ring. A checkpoint, a close and a recovery fail, since the operation itself waits for a
+   * checkpoint. Once there is space, all continue.
    */
   @Test
   @Timeout(60)
@@ -152,7 +152,7 @@ class LogFailureTest {
     assertEquals(Long.MAX_VALUE, log.minActive());
     log.close();
 
-    // The record is readable from the system's cache; it must be durable then.
+    // The record is readable from the page cache; after recovery it must be durable.
     long end = Logs.end(device, Log.FIRST_LSN);
     assertEquals(lost, end);
     Log.open(device, Logs.TINY, Logs.start(2, end, Log.FIRST_LSN)).abandon();
@@ -188,8 +188,7 @@ class LogFailureTest {
     Log log = Logs.create(device);
     LogSession session = log.session();
     // All in one operation, which has its space when it begins, so it never waits for a new
-    // segment.
-    // The failure comes after a segment's 14 blocks.
+    // segment. The failure comes after a segment's 14 blocks.
     session.begin(14 * LogSession.space(2000));
     long acknowledged = Log.FIRST_LSN;
     for (int i = 0; i < 12; i++) {
@@ -275,11 +274,11 @@ class LogFailureTest {
                   try {
                     log.awaitDurable(second);
                   } catch (DatabaseClosedException e) {
-                    // running when the log ended: may or may not become durable
+                    // in progress when the log ended, so it may or may not become durable
                   }
                 });
     Logs.awaitGroup(disk, "log", 2L * Group.BLOCK);
-    long third = Logs.append(session, Logs.body(3, 100)); // behind the group in progress
+    long third = Logs.append(session, Logs.body(3, 100)); // after the group in progress
     AtomicReference<Throwable> told = new AtomicReference<>();
     Thread waiter =
         Thread.ofPlatform()
@@ -312,7 +311,7 @@ class LogFailureTest {
   }
 
   @Test
-  void interruptNeitherEndsAWaitNorGetsLost() throws InterruptedException {
+  void interruptDoesNotEndAWaitAndIsPreserved() throws InterruptedException {
     Log log = Logs.create(device);
     disk.hold(IoOp.SYNC);
     CountDownLatch interrupted = new CountDownLatch(2);
@@ -336,7 +335,7 @@ class LogFailureTest {
   }
 
   @Test
-  void pinsHoldSegmentsBack() {
+  void pinsRetainSegments() {
     Log log = Logs.create(device);
     LogSession session = log.session();
     long first = Logs.append(session, Logs.body(0, 100));
@@ -376,7 +375,7 @@ class LogFailureTest {
       session.grant(2000 + i % 900);
       session.end();
     }
-    // All of it can be granted at once, so nothing has leaked; and not one byte more.
+    // All of it can be granted at once, so nothing has leaked; and not one byte more can.
     session.begin(64 << 10);
     session.end();
     assertThrows(IllegalArgumentException.class, () -> session.begin((64 << 10) + 1));

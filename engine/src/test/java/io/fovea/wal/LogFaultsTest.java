@@ -89,7 +89,7 @@ class LogFaultsTest {
     try {
       script(disk);
     } catch (FoveaException expected) {
-      // expected; what was acknowledged before counts
+      // expected; only what was acknowledged before counts
     }
     SimDisk lost = disk.crash(SimCrash.LOSE_ALL);
     SimDisk some = disk.crash(SimCrash.RANDOM);

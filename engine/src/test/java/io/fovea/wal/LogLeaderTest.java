@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Groups are written by a waiting thread, or by the log's own. */
+/** Groups are written by a waiting thread, or by the log's own thread. */
 @Timeout(60)
 class LogLeaderTest {
   private final HeldLog device = new HeldLog();
@@ -136,7 +136,7 @@ class LogLeaderTest {
   }
 
   @Test
-  void aLoneWaiterWritesItsOwnGroup() {
+  void singleWaiterWritesItsOwnGroup() {
     long lsn = append(1);
     log.awaitDurable(lsn);
     assertEquals(List.of(Thread.currentThread()), device.writers);
@@ -209,7 +209,7 @@ class LogLeaderTest {
     join(leader);
     assertNull(failure.get());
     assertEquals(lsn, log.durableLsn());
-    // A late thread touches nothing.
+    // A late thread changes nothing.
     assertFalse(log.isAlive());
   }
 

@@ -54,28 +54,29 @@ public record LogNumbers(List<Numbered> headers, List<Numbered> groups) {
   }
 
   /**
-   * Describes what is wrong with the numbers assigned since an earlier state; empty if nothing is.
+   * Describes what is wrong with the numbers assigned since an earlier state; empty if they are
+   * right.
    */
   public String faultSince(LogNumbers before) {
     Numbered last = headers.getLast();
     for (Numbered h : before.headers) {
       if (h.segment >= last.segment) {
-        return "segment " + last + " was begun where there was " + h;
+        return "segment " + last + " was begun in place of " + h;
       }
     }
     for (Numbered g : before.groups) {
       if (g.segment == last.segment && g.incarnation == last.incarnation) {
-        return "segment " + last + " was begun where there was group " + g;
+        return "segment " + last + " was begun in place of group " + g;
       }
     }
     for (int i = 1; i < headers.size(); i++) {
       Numbered one = headers.get(i - 1);
       Numbered two = headers.get(i);
       if (one.segment == two.segment) {
-        return "two segments of one number: " + one + ", " + two;
+        return "two segments with the same number: " + one + ", " + two;
       }
       if (one.incarnation > two.incarnation) {
-        return "an incarnation that goes back: " + one + ", " + two;
+        return "an incarnation number that decreases: " + one + ", " + two;
       }
     }
     return "";

@@ -113,7 +113,7 @@ final class LogRaces {
 
   /**
    * One range is free, another becomes free. Both appenders take space, and the one that saw only
-   * the old limit may reserve the new range, which must also follow the zeros.
+   * the old limit may reserve the new range; it must also see the zeros there.
    */
   @JCStressTest
   @State
@@ -151,7 +151,7 @@ final class LogRaces {
     }
   }
 
-  /** The promised space is exact, whichever thread returns it. */
+  /** The accounted space is exact, whichever thread returns it. */
   @JCStressTest
   @State
   @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "exact")
@@ -181,7 +181,8 @@ final class LogRaces {
   }
 
   /**
-   * The redo point: tail, then slots, against slot, then reservation. Uses the session's own code.
+   * The redo point: the checkpoint reads the tail, then the slots; the session writes its slot,
+   * then reserves. Uses the session's own code.
    */
   @JCStressTest
   @State
@@ -212,7 +213,7 @@ final class LogRaces {
     }
   }
 
-  /** Durable wait: register, then read, against publish, then check for waiters. */
+  /** A durable wait: register, then read; against publish, then check for waiters. */
   @JCStressTest
   @State
   @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "the writer sees the waiter")

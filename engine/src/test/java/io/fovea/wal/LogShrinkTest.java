@@ -17,7 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A log file that was held back shrinks again, safely under crashes. */
+/** A log file whose segments were retained shrinks again, safely across crashes. */
 class LogShrinkTest {
   private static final String FILE = "log";
   private static final int SLOT = 64 << 10;
@@ -52,9 +52,10 @@ class LogShrinkTest {
   }
 
   /**
-   * Continues as a database would until the file is small; timing depends on the segment creator.
+   * Continues as a database would until the file is small; the timing depends on the segment
+   * creator.
    */
-  private void goOnUntilSmall(Log log, LogSession session) {
+  private void continueUntilSmall(Log log, LogSession session) {
     long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
     while (device.size() > SMALL && System.nanoTime() < deadline) {
       append(log, session, 3);
@@ -89,7 +90,7 @@ class LogShrinkTest {
     assertEquals(41, Logs.readAll(device, redo).size());
   }
 
-  /** What a crash needs stays as long as its replacement may be lost. */
+  /** What a crash needs is kept as long as its replacement may be lost. */
   @Test
   void aSegmentStaysUntilTheNextIsDurable() throws InterruptedException {
     try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
@@ -106,12 +107,12 @@ class LogShrinkTest {
       BlockDevice after = disk.crash(SimCrash.LOSE_ALL).device(FILE);
       disk.letGo();
       assertEquals(acked, Logs.end(after, redo));
-      goOnUntilSmall(log, log.session());
+      continueUntilSmall(log, log.session());
     }
   }
 
   @Test
-  void whatHeldItBackIsForgotten() {
+  void formerRetentionHasNoEffect() {
     try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
       LogSession session = log.session();
       for (int round = 0; round < 3; round++) {
@@ -121,7 +122,7 @@ class LogShrinkTest {
         assertTrue(device.size() > 25 * SLOT, "the log is held back");
         assertEquals(401, Logs.readAll(device, pin.lsn()).size());
         pin.close();
-        goOnUntilSmall(log, session);
+        continueUntilSmall(log, session);
       }
     }
     assertEquals(acked, Logs.end(device, redo));
@@ -145,7 +146,7 @@ class LogShrinkTest {
           if (n % 3 == 0) {
             SimDisk left = disk.crash(hows[(int) (n / 3 % hows.length)]);
             synchronized (moments) {
-              // A concurrent checkpoint leaves open which one the superblock would name.
+              // Because of concurrency it is not known which superblock a checkpoint would name.
               if (redo == needed) {
                 moments.add(new Moment(left, needed, promised));
               }
@@ -157,7 +158,7 @@ class LogShrinkTest {
       append(log, session, 150);
       checkpoint(log);
       pin.close();
-      goOnUntilSmall(log, session);
+      continueUntilSmall(log, session);
       append(log, session, 60);
       checkpoint(log);
     }
@@ -180,7 +181,7 @@ class LogShrinkTest {
     }
   }
 
-  /** If the file cannot be truncated it stays as it is, and the log continues. */
+  /** If the file cannot be truncated it keeps its size, and the log continues. */
   @Test
   void failedTruncationIsHarmless() {
     try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {

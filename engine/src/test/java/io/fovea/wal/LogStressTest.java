@@ -20,7 +20,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * Many appenders on a ring and segments of 64 KiB, while the power fails. Everything up to the
- * durable position must be found in order, and what is found beyond must have been appended there.
+ * durable position must be found in order, and anything found after it must have been appended
+ * there.
  */
 @Tag("slow")
 class LogStressTest {
@@ -69,7 +70,7 @@ class LogStressTest {
       assertEquals(Long.MAX_VALUE, log.minActive());
     }
     for (SimDisk survivor : survivors) {
-      goOn(survivor);
+      continueOn(survivor);
     }
   }
 
@@ -105,7 +106,7 @@ class LogStressTest {
     }
   }
 
-  /** Cuts the power and checks what is left. */
+  /** Cuts the power and checks what remains. */
   private SimDisk crash(Log log, SimDisk disk) {
     try (Log.Pin pin = log.pin()) {
       long durable = log.durableLsn();
@@ -139,7 +140,7 @@ class LogStressTest {
   private List<Logs.Read> check(SimDisk disk, long from, long durable) {
     List<Logs.Read> all = Logs.readAll(disk.device("log"), from);
     long end = all.removeLast().end();
-    assertTrue(end >= durable, () -> "the log ends at " + end + ", durable was " + durable);
+    assertTrue(end >= durable, () -> "the log ends at " + end + ", but was durable to " + durable);
     long at = from;
     for (Logs.Read read : all) {
       assertTrue(read.start() >= at);
@@ -159,7 +160,7 @@ class LogStressTest {
   }
 
   /** Continues in further incarnations, each from the end of the last, and crashes again. */
-  private void goOn(SimDisk disk) {
+  private void continueOn(SimDisk disk) {
     long redo = Logs.number(disk.peek("redo", 0, 8));
     List<Logs.Read> before = Logs.readAll(disk.device("log"), redo);
     for (int incarnation = 2; incarnation < 5; incarnation++) {

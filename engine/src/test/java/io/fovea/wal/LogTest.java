@@ -22,7 +22,7 @@ class LogTest {
   private final SimDisk disk = new SimDisk(1);
   private final BlockDevice device = disk.device("log");
 
-  /** A session that was passed on belongs to the thread that begins it next. */
+  /** A session that was passed on belongs to the next thread that begins it. */
   @Test
   void aSessionServesTheThreadThatBeganIt() throws InterruptedException {
     try (Log log = Logs.create(device)) {
@@ -49,7 +49,7 @@ class LogTest {
   }
 
   @Test
-  void readsBackWhatWasAppended() {
+  void readsBackAppendedRecords() {
     try (Log log = Logs.create(device)) {
       LogSession session = log.session();
       for (int i = 0; i < 2000; i++) {
@@ -144,13 +144,13 @@ class LogTest {
       for (int lap = 0; lap < 2; lap++) {
         LogSession first = log.session();
         first.begin(quarter);
-        first.reserve(RecordType.COMMIT, body); // held, so nothing beyond it is written
+        first.reserve(RecordType.COMMIT, body); // held, so nothing after it is written
         LogSession rest = log.session();
         rest.begin(3L * quarter);
         for (int i = 0; i < 3; i++) {
           Logs.put(rest, RecordType.COMMIT, Logs.body(lap * 3 + i, body));
         }
-        assertEquals(log.durableLsn() + 4L * quarter, log.tail(), "not a byte is free");
+        assertEquals(log.durableLsn() + 4L * quarter, log.tail(), "no byte is free");
         first.complete();
         log.awaitDurable(log.tail());
         first.end();

@@ -53,7 +53,7 @@ final class Logs {
     return readAll(device, fromLsn).getLast().end();
   }
 
-  /** Returns a body that follows from its number and length; bytes 0..8 are the number. */
+  /** Returns a body derived from its number and length; bytes 0..8 are the number. */
   static byte[] body(long number, int length) {
     byte[] body = new byte[length];
     new Random(number).nextBytes(body);
@@ -73,7 +73,7 @@ final class Logs {
 
   /**
    * Waits until a group begins at an offset of a file that had zeros there. A held sync would not
-   * prove it, since the segment creator syncs, too.
+   * prove this, since the segment creator syncs, too.
    */
   static void awaitGroup(SimDisk disk, String file, long offset) {
     while (Arrays.equals(disk.peek(file, offset, Group.BLOCK), new byte[Group.BLOCK])) {

@@ -56,7 +56,7 @@ public final class Bank {
     }
   }
 
-  /** Creates all accounts in one transaction: after a crash all are there, or none. */
+  /** Creates all accounts in one transaction: after a crash all of them exist, or none. */
   private void openAccounts() {
     db.run(
         tx -> {
@@ -75,7 +75,7 @@ public final class Bank {
       }
       while (!refused.stream().allMatch(Future::isDone)) {
         if (sum() != ACCOUNTS * FIRST_BALANCE) {
-          throw new AssertionError("Money was lost or made.");
+          throw new AssertionError("Money was lost or created.");
         }
       }
     }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /** Runs each program as a user does, and checks its output and files. */
-@Isolated("it takes the standard output")
+@Isolated("captures standard output")
 class ExamplesTest {
   private interface Program {
     void main(String[] args) throws Exception;

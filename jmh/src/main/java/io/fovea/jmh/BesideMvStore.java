@@ -59,7 +59,7 @@ final class BesideMvStore implements BesideStore {
 
   @Override
   public String isolation() {
-    return "TransactionStore: committed reads, writers one at a time by a lock of ours, so serializable";
+    return "TransactionStore: committed reads, one writer at a time by a lock, so serializable";
   }
 
   @Override

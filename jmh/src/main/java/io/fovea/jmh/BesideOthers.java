@@ -239,7 +239,7 @@ public final class BesideOthers implements Callable<Integer> {
   @Override
   public Integer call() throws Exception {
     if (records < 1 || rounds < 1 || warmUp < 0 || slice <= 0) {
-      throw new IllegalArgumentException("records, rounds and slice are positive");
+      throw new IllegalArgumentException("records, rounds and slice must be positive");
     }
     if (rivals && engines == Engine.USUAL) {
       engines = List.of(Engine.values());
@@ -356,8 +356,8 @@ public final class BesideOthers implements Callable<Integer> {
       } finally {
         process.destroyForcibly().waitFor();
       }
-      // Cached pages of the loader would be available to the measured process, but not count as its
-      // memory.
+      // Pages cached for the loader would be available to the measured process without counting as
+      // its memory.
       group.limit(AFTER_LOAD);
       return true;
     }
@@ -496,7 +496,7 @@ public final class BesideOthers implements Callable<Integer> {
     }
     System.out.printf(
         Locale.ROOT,
-        "%nMedians of %d slices of %s s in turn, ± half of the distance from the least to the most; after ·, the"
+        "%nMedians of %d slices of %s s in turn, ± half of the range; after ·, the"
             + " median of the ratio to %s in the same round. %,d records, %d MiB for each cache, a heap of"
             + " %d MiB for each JVM, JDK %s, %d processors.%n%n",
         rounds,

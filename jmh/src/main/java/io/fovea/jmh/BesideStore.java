@@ -72,7 +72,7 @@ interface BesideStore extends AutoCloseable {
     /** Receives one record. The arrays belong to the store again when this returns. */
     void record(byte[] key, byte[] value);
 
-    /** The scan's transaction was aborted and restarts; discard the records so far. */
+    /** The scan's transaction was aborted and restarts; discard the records received so far. */
     default void again() {}
   }
 

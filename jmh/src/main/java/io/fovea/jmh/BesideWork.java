@@ -21,10 +21,12 @@ import java.util.concurrent.atomic.AtomicLong;
  * begin with {@value #PREFIX} are those of libraries.
  *
  * <pre>
- *   answer to the start         ready RECORDS-LOADED-PER-SECOND ISOLATION, 0 if they were not loaded now; or
- *                              missing REASON: its native library does not load, or it was not built
+ * answer to the start         ready RECORDS-LOADED-PER-SECOND ISOLATION, 0 if they were not loaded
+ * now; or
+ * missing REASON: its native library does not load, or it was not built
  *   WORKLOAD THREADS NANOS      done OPERATIONS-PER-SECOND
- *   check                       done LOST-UPDATES: all records are read, and their versions count the updates
+ * check                       done LOST-UPDATES: all records are read, and their versions count the
+ * updates
  *   end                         no answer
  * </pre>
  *
@@ -207,7 +209,7 @@ final class BesideWork {
       long number = BesideRecords.number(key);
       if (Long.compareUnsigned(number, from) < 0
           || count > 0 && Long.compareUnsigned(number, last) <= 0) {
-        throw new WrongValueException("a scan went back to key " + Long.toHexString(number));
+        throw new WrongValueException("a scan returned to key " + Long.toHexString(number));
       }
       versions += BesideRecords.check(key, value);
       last = number;

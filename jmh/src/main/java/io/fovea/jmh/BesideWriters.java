@@ -115,7 +115,7 @@ public final class BesideWriters implements Callable<Integer> {
     }
   }
 
-  /** The combined counts of all writers in a time. */
+  /** The combined counts of all writers in a period. */
   private record Phase(double perSecond, double slowestMillis) {}
 
   private NumberedRecords of = new NumberedRecords("records", pad);

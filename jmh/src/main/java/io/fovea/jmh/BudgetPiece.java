@@ -46,7 +46,7 @@ public final class BudgetPiece implements DoubleUnaryOperator, Closeable {
     ONE_UPDATE
   }
 
-  /** A transaction, or its measured part, and the number of operations in it. */
+  /** A transaction, or its measured part, and its number of operations. */
   private record Work(Runnable before, Runnable measured, Runnable after, int operations) {
     boolean isAlone() {
       return before == NOTHING && after == NOTHING;

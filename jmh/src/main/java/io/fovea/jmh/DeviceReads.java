@@ -68,9 +68,9 @@ public final class DeviceReads {
   }
 
   /** A backend, with name and depth. */
-  private record Way(String name, int depth, Door door) {}
+  private record Backend(String name, int depth, Door door) {}
 
-  /** Reads until the clock says stop. */
+  /** Reads until the clock says to stop. */
   @FunctionalInterface
   private interface Door {
     void read(int depth, Clock clock) throws Exception;
@@ -111,7 +111,7 @@ public final class DeviceReads {
   }
 
   private void run(int rounds) throws Exception {
-    List<Way> ways = ways();
+    List<Backend> ways = ways();
     List<List<Result>> results = new ArrayList<>();
     ways.forEach(w -> results.add(new ArrayList<>()));
     for (int round = 0; round < rounds; round++) {
@@ -147,7 +147,7 @@ public final class DeviceReads {
     }
   }
 
-  private List<Way> ways() {
+  private List<Backend> ways() {
     DeviceConfig defaults = DeviceConfig.defaults().create(false);
     DeviceConfig posix = defaults.kind(Io.POSIX);
     DeviceConfig byRing = defaults.kind(Io.URING).lonePread(false);
@@ -156,28 +156,32 @@ public final class DeviceReads {
         LibUring.IORING_SETUP_SINGLE_ISSUER()
             | LibUring.IORING_SETUP_DEFER_TASKRUN()
             | LibUring.IORING_SETUP_TASKRUN_FLAG();
-    List<Way> ways = new ArrayList<>();
+    List<Backend> ways = new ArrayList<>();
     for (int depth : new int[] {1, 16, 64}) {
-      ways.add(new Way("device, pread", depth, (d, c) -> byThreads(posix, d, false, c)));
-      ways.add(new Way("device, lone by ring", depth, (d, c) -> byThreads(byRing, d, false, c)));
-      ways.add(new Way("device, virtual", depth, (d, c) -> byThreads(byRing, d, true, c)));
-      ways.add(new Way("device, batch", depth, (d, c) -> byBatches(byRing, d, c)));
-      ways.add(new Way("ring", depth, (d, c) -> byRing(0, false, false, d, c)));
-      ways.add(new Way("ring, cooperative", depth, (d, c) -> byRing(plain, false, false, d, c)));
-      ways.add(new Way("ring, lent", depth, (d, c) -> byRing(plain, true, false, d, c)));
+      ways.add(new Backend("device, pread", depth, (d, c) -> byThreads(posix, d, false, c)));
+      ways.add(
+          new Backend("device, lone by ring", depth, (d, c) -> byThreads(byRing, d, false, c)));
+      ways.add(new Backend("device, virtual", depth, (d, c) -> byThreads(byRing, d, true, c)));
+      ways.add(new Backend("device, batch", depth, (d, c) -> byBatches(byRing, d, c)));
+      ways.add(new Backend("ring", depth, (d, c) -> byRing(0, false, false, d, c)));
+      ways.add(
+          new Backend("ring, cooperative", depth, (d, c) -> byRing(plain, false, false, d, c)));
+      ways.add(new Backend("ring, lent", depth, (d, c) -> byRing(plain, true, false, d, c)));
       if (mib > 0) {
         int turns = Math.max(1, (int) (((long) mib << 20) / BLOCK / depth));
         ways.add(
-            new Way(
+            new Backend(
                 "ring, lent, into " + mib + " MiB",
                 depth,
                 (d, c) -> byRing(plain, true, false, d, turns, c)));
       }
-      ways.add(new Way("ring, deferred", depth, (d, c) -> byRing(deferred, false, false, d, c)));
       ways.add(
-          new Way("ring, deferred, file", depth, (d, c) -> byRing(deferred, true, false, d, c)));
+          new Backend("ring, deferred", depth, (d, c) -> byRing(deferred, false, false, d, c)));
       ways.add(
-          new Way(
+          new Backend(
+              "ring, deferred, file", depth, (d, c) -> byRing(deferred, true, false, d, c)));
+      ways.add(
+          new Backend(
               "ring, deferred, file, buffers",
               depth,
               (d, c) -> byRing(deferred, true, true, d, c)));
@@ -185,7 +189,7 @@ public final class DeviceReads {
     return ways;
   }
 
-  private Result measure(Way way) throws Exception {
+  private Result measure(Backend way) throws Exception {
     Clock clock = new Clock();
     Thread timer =
         Thread.ofPlatform()

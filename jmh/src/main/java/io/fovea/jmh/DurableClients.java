@@ -107,7 +107,7 @@ public final class DurableClients {
       }
     }
     System.out.printf(
-        "Each waits for its own commits, %d slices of each of %.1f s (least-most; ratio: quartiles)%n%n",
+        "Each waits for its own commits; %d slices of each, %.1f s (min-max; ratio: quartiles)%n%n",
         rounds, sliceMillis / 1e3);
     Markdown.head("clients", "tx/s", "of one", "groups/s", "commits a group");
     for (int i = 0; i < clients.length; i++) {

@@ -31,7 +31,7 @@ interface LoadStore extends AutoCloseable {
   /** Adds {@code count} records in one transaction, beginning with number {@code from}. */
   void add(Loads.Records records, long from, int count) throws Exception;
 
-  /** Writes the data to the files, as far as the engine does on request. */
+  /** Writes the data to the files, as far as the engine does so on request. */
   void settle() throws Exception;
 
   @Override

@@ -22,7 +22,7 @@ import picocli.CommandLine.Option;
 
 /**
  * Records per second added in key order, by transactions of a thousand or by one load, compared
- * with LMDB and RocksDB; and the disk space used then, some time later, and after the close.
+ * with LMDB and RocksDB; and the disk space used then, after a pause, and after the close.
  *
  * <p>Each load uses a new store in an empty folder, in this JVM. The stores are loaded in turn,
  * round after round, with warm-up rounds first. The time ends with the last commit, or when the

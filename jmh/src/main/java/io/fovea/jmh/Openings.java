@@ -100,9 +100,9 @@ public final class Openings implements Callable<Integer> {
     Figures to = new Figures(figures, "open");
     to.add("the file", "GiB", "", gib);
     to.add("the first time in a JVM", "ms", AIM, opened[0]);
-    to.add("again in that JVM", "ms", AIM, median(opened));
+    to.add("again in the same JVM", "ms", AIM, median(opened));
     to.add("the first read after it", "ms", "", median(first));
-    to.add("memory that the process takes more by it, buffer 4 GiB", "MiB", "", touched[0]);
+    to.add("additional memory of the process, buffer 4 GiB", "MiB", "", touched[0]);
     return 0;
   }
 

@@ -28,7 +28,7 @@ import picocli.CommandLine.Option;
 
 /**
  * An export of a whole table concurrent with writers: number of attempts, duration, and the
- * writers' slowest transaction meanwhile. Each round reads in a snapshot.
+ * writers' slowest transaction during it. Each round reads in a snapshot.
  */
 @Command(
     name = "SnapshotExport",

@@ -18,7 +18,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The cost of asking for the number of records of a table. Budget: a microsecond.
+ * The cost of querying the number of records of a table. Budget: a microsecond.
  *
  * <p>Alone, and concurrent with a thread that changes the number with each commit: a sum that mixes
  * states is then discarded, and finally the writer is stopped.

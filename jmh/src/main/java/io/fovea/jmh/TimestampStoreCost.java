@@ -40,7 +40,7 @@ import org.openjdk.jmh.annotations.Warmup;
  *
  * <p>With 2,000 keys, all are in the exact table; with a million, nearly every access creates an
  * entry and evicts another, except with {@code MEMORY}. Pages are on a device in memory and in a
- * pool of a tenth of them, so {@code DISK} shows the processor time of an I/O.
+ * pool of a tenth of them, so {@code DISK} shows the processor time of an I/O operation.
  *
  * <p>{@code EPOCH}, {@code REFERENCE_COUNT} and {@code IMMEDIATE} compare ways to detect unused
  * entries; two or more threads show the cost of a reference count for the readers of a key.

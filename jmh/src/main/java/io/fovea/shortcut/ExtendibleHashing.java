@@ -206,7 +206,7 @@ class ExtendibleHashing implements LongTable {
     free[freeCount++] = bucket;
   }
 
-  // --------------------------------------------------------------------------------- what it is
+  // --------------------------------------------------------------------------------- structure
 
   final Granules granules() {
     return granules;

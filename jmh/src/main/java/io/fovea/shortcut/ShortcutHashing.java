@@ -33,10 +33,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>What the paper leaves out.</b> Requests are removed one by one, while the mapper also takes
  * them, so it may get an update whose create request was removed. Such an update refers to slots
- * that the area does not have. Each update states its number of slots, and the mapper skips those
- * for another number, since a create request follows them. An update whose predecessors were
- * removed is executed and harmless: the directory's version was raised before the removals, so the
- * mapper's version does not reach it.
+ * that the area lacks. Each update states its number of slots, and the mapper skips those for
+ * another number, since a create request follows them. An update whose predecessors were removed is
+ * executed and harmless: the directory's version was raised before the removals, so the mapper's
+ * version does not reach it.
  */
 final class ShortcutHashing extends ExtendibleHashing {
   static final int FAN_IN_MAX = 8;

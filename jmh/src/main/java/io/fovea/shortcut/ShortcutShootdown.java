@@ -16,7 +16,7 @@ import picocli.CommandLine.Option;
  * Figure 5: the cost of changing a slot while other cores read the area, and the cost for them.
  *
  * <p>A slot is remapped to its neighbor's leaf, and then back to its own, so an area of any size
- * needs only a few mappings. In the paper, remapped pages stay, and each needs two more mappings.
+ * needs only a few mappings. In the paper, pages stay remapped, and each needs two more mappings.
  */
 @Command(
     name = "ShortcutShootdown",
@@ -78,7 +78,7 @@ public final class ShortcutShootdown implements Callable<Integer> {
         "(a) a change, ns",
         "of that without readers",
         "paper",
-        "(b) a page read meanwhile, ns",
+        "(b) a page read during changes, ns",
         "(c) the same without changes, ns",
         "(b) / (c)",
         "paper");
@@ -96,7 +96,7 @@ public final class ShortcutShootdown implements Callable<Integer> {
     return 0;
   }
 
-  /** Measures a change, a page read meanwhile, and a page read without changes. */
+  /** Measures a change, a page read during changes, and a page read without changes. */
   private double[] measure(Rewiring area, int n, int r, int round) throws Exception {
     stop = false;
     List<Reader> all = new ArrayList<>();

@@ -26,7 +26,7 @@ public final class ShortcutTables implements Callable<Integer> {
   /** Statements of the paper's text; its figure has no numbers. */
   private static final String[] PAPER = {
     "a staircase; lookups fastest",
-    "stairs that are drawn out; lookups slowest or CH's",
+    "a drawn-out staircase; lookups slowest except perhaps CH's",
     "inserts fastest; lookups slow",
     "smooth; lookups slower than Shortcut-EH's",
     "inserts 1.08 of EH's; lookups close to HT's"

@@ -14,8 +14,8 @@ import picocli.CommandLine.Option;
 
 /**
  * Figure 8: EH and Shortcut-EH in four waves of accesses that begin with a hundredth of inserts:
- * for how long the shortcut is out of date, and the cost of lookups then and afterwards. One line
- * per 10,000 accesses.
+ * how long the shortcut is out of date, and the cost of lookups during and after that time. One
+ * line per 10,000 accesses.
  */
 @Command(
     name = "ShortcutWaves",
@@ -131,7 +131,7 @@ public final class ShortcutWaves implements Callable<Integer> {
           Slots.cell(behind[w]),
           Slots.cell(millis[w]),
           Slots.text("%.0f", InTurn.median(inserts[w])),
-          "behind for a moment, then below EH");
+          "behind briefly, then below EH");
     }
     if (!out.toString().isEmpty()) {
       Files.write(out, lines);

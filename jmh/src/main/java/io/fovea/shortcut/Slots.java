@@ -48,7 +48,10 @@ final class Slots implements AutoCloseable {
     return slots;
   }
 
-  /** Returns the number of leaves that fit in a third of the free memory, a power of two. */
+  /**
+   * Returns the number of leaves that fit into a third of the free memory, rounded down to a power
+   * of two.
+   */
   static int leavesMax() {
     long bytes = KernelFacts.memoryAvailable().orElse(1L << 30) / 3;
     return (int) Math.min(1 << 22, Long.highestOneBit(bytes >>> LEAF_SHIFT));

@@ -7,13 +7,13 @@ enum Begin {
   /** At cached key locations. */
   FLAT("place"),
   /** At cached key locations, behind a directory of virtual memory. */
-  SHORTCUT("place, by shortcut"),
+  SHORTCUT("location, by shortcut"),
   /** At cached key locations, with memory for few of them. */
-  FEW("place, few known"),
+  FEW("location, few cached"),
   /** At cached key locations that are all made wrong before each slice. */
-  WRONG("place, all wrong"),
+  WRONG("location, all wrong"),
   /** At the root, in a database that caches key locations of another table. */
-  UNUSED("root, places of others");
+  UNUSED("root, locations of others");
 
   final String title;
 

@@ -68,13 +68,13 @@ final class Drift {
         "kind",
         "lookups/s at the ends of intervals",
         "of " + engines.getFirst().title + " (quartiles)",
-        "lookups/s of all",
+        "lookups/s overall",
         "of " + engines.getFirst().title + " (quartiles)",
         "ms below half, pool not full: median",
         "most",
         "pool full: median",
         "most",
-        "reads of the device a replacement");
+        "device reads per replacement");
     int split = Math.min(full, intervals);
     for (int e = 0; e < engines.size(); e++) {
       double[] ends = ends(found[e], n);
@@ -137,7 +137,7 @@ final class Drift {
         last = b + 1;
       }
       if (b > last + 20) {
-        break; // a later slow bucket is noise, not caused by the replacement
+        break; // a later slow bucket is noise, and not caused by the replacement
       }
     }
     return last * (BUCKET_NANOS / 1e6);

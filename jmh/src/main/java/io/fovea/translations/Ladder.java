@@ -54,7 +54,7 @@ final class Ladder {
         Arrays.stream(fills).mapToObj(d -> String.format(Locale.ROOT, "fill %s", d)).toArray();
     for (int t = 0; t < threadCounts.length; t++) {
       System.out.printf(
-          "%nns a descent of a thread, %s, pool %d MiB (least-most of %d slices):%n%n",
+          "%nns per descent and thread, %s, pool %d MiB (least-most of %d slices):%n%n",
           threads(t), bufferMiB, figures.rounds());
       Markdown.head("kind", heads);
       for (int k = 0; k < KINDS.size(); k++) {

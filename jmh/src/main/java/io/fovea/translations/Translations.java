@@ -30,7 +30,7 @@ import picocli.CommandLine.Parameters;
  *   memory     random lookups, tree and API, all in memory                    figure 5
  *   metadata   share of a buffer for pages, by size of the file        figure 12
  *   larger     random lookups of data five times the buffer                   figures 6 and 7
- *   sizes      lookups by size of the working set, all in memory              figures 1 and 10 (2014)
+ * sizes      lookups by size of the working set, all in memory              figures 1 and 10 (2014)
  *   beyond     the same, of sizes just below and above the buffer             figure 11
  *   inserts    random inserts into a table that grows to six times            figure 12
  *   drift      a quarter of the working set is replaced at a time             figure 13
@@ -289,8 +289,8 @@ public final class Translations implements Callable<Integer> {
     long n = spec.records();
     engines.forEach(e -> e.ask("fill 0 " + n / 5));
     String[][] cases = {
-      {"one thread, a read at a time", get(1, 0, n, 1)},
-      {"two threads, a read at a time each", get(2, 0, n, 1)},
+      {"one thread, one read at a time", get(1, 0, n, 1)},
+      {"two threads, each one read at a time", get(2, 0, n, 1)},
       {"two threads, RowTable.getAll of 256 keys", "all 2 0 " + n + " 256"}
     };
     for (String[] c : cases) {
@@ -302,9 +302,9 @@ public final class Translations implements Callable<Integer> {
           "kind",
           "lookups/s (least-most)",
           "of predictive (quartiles)",
-          "reads of the device/s",
-          "reads a lookup",
-          "processor time, us a read",
+          "device reads/s",
+          "reads per lookup",
+          "processor time, us per read",
           "of predictive (quartiles)");
       ToDoubleFunction<double[]> cpu = a -> a[2] / 1e3 / Math.max(1, a[3]);
       for (int i = 0; i < engines.size(); i++) {
@@ -479,11 +479,11 @@ public final class Translations implements Callable<Integer> {
   /** Compares lookups by hint with and without promotion to preferred frames. */
   private void promotion() throws IOException {
     String[] titles = {
-      "hints, pages at home",
-      "hints, pages away",
-      "locations, pages in preferred frames",
-      "locations, pages in other frames",
-      "no hints, pages away before"
+      "hints, pages in preferred frames",
+      "hints, pages in other frames",
+      "locations, preferred frames",
+      "locations, other frames",
+      "no hints, other frames at first"
     };
     Path[] files = new Path[titles.length];
     Spec spec = file(files, spec(Translation.PREDICTIVE, records(2_000_000)));
@@ -513,11 +513,11 @@ public final class Translations implements Callable<Integer> {
           "kind",
           "lookups/s (least-most)",
           "of the first (quartiles)",
-          "of the one above",
+          "of the line above",
           "hits by hint",
           "by prediction",
           "by search",
-          "reads a lookup",
+          "reads per lookup",
           "pages in preferred frames");
       for (int i = 0; i < engines.size(); i++) {
         double[] placed = engines.get(i).ask("placement");

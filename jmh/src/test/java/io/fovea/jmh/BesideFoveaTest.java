@@ -15,9 +15,9 @@ class BesideFoveaTest {
 
   @TempDir Path folder;
 
-  /** As if its leaf had been evicted or changed: the visitor is notified. */
+  /** As if its leaf had been evicted or changed: the visitor is notified of the restart. */
   @Test
-  void aScanBeginsAgain() throws Exception {
+  void scanRestarts() throws Exception {
     List<Long> seen = new ArrayList<>();
     int[] again = {0};
     try (BesideStore store =

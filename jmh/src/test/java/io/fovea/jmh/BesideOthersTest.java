@@ -36,7 +36,7 @@ class BesideOthersTest {
                 "--plot=" + plot)
             .redirectErrorStream(true)
             .redirectOutput(out.toFile());
-    // Inherited by the child JVMs, which live for a second each.
+    // Inherited by the child JVMs, each of which runs for a second.
     builder.environment().put("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
     Process process = builder.start();
     try {
@@ -53,7 +53,7 @@ class BesideOthersTest {
   }
 
   @Test
-  void wrongValuesAreSeen() {
+  void wrongValuesAreDetected() {
     byte[] key = new byte[BesideRecords.KEY_BYTES];
     byte[] value = new byte[BesideRecords.VALUE_BYTES];
     BesideRecords.key(7, key);

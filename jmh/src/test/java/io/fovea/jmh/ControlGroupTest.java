@@ -15,20 +15,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Uses folders that imitate the kernel's: a test that limited its own process would limit others.
+ * Uses folders that imitate the kernel's: a test that limited its own process would also limit
+ * others.
  */
 class ControlGroupTest {
   @TempDir Path root;
 
   @Test
-  void theFirstVersionWhereThatHasTheMemory() {
+  void versionOneIfItHasTheMemoryController() {
     assertEquals(
         root.resolve("memory/user/me"),
         ControlGroup.parent(root, List.of("9:cpu,cpuacct:/x", "4:memory:/user/me", "0::/y")));
   }
 
   @Test
-  void elseTheSecond() {
+  void otherwiseVersionTwo() {
     assertEquals(
         root.resolve("user.slice/me"),
         ControlGroup.parent(root, List.of("3:cpuset:/", "0::/user.slice/me")));
@@ -38,7 +39,7 @@ class ControlGroupTest {
   }
 
   @Test
-  void aProcessAndItsLimit() throws Exception {
+  void limitsAProcess() throws Exception {
     ControlGroup group = ControlGroup.around(root, 4711);
     Path folder;
     try (Stream<Path> all = Files.list(root)) {
@@ -58,9 +59,9 @@ class ControlGroupTest {
     assertFalse(Files.exists(folder));
   }
 
-  /** As if more pages of files must be written than the system waits for. */
+  /** As if more pages of files had to be written than the kernel waits for. */
   @Test
-  void aLimitThatIsRefusedAtFirst() throws Exception {
+  void retriesARefusedLimit() throws Exception {
     ControlGroup group = ControlGroup.around(root, 4711);
     Path limit;
     try (Stream<Path> all = Files.list(root)) {

@@ -22,8 +22,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every method of a point read is small enough to be inlined, except for the few that are to be
- * calls.
+ * Every method of a point read is small enough to be inlined, except for the few that are meant to
+ * be calls.
  *
  * <p>HotSpot inlines no method of more than 325 bytecodes (FreqInlineSize), however hot. This test
  * reads class files, so it does not depend on the compiler; {@link InliningCheck} shows its
@@ -49,7 +49,10 @@ class HotMethodSizeTest {
     assertEquals(Map.of(), sizes, "HotSpot inlines up to " + FREQ_INLINE_SIZE + " bytecodes");
   }
 
-  /** A wall that shrinks would be inlined, and the methods behind it no longer. */
+  /**
+   * A wall that shrinks below the limit would be inlined, and the methods behind it no longer would
+   * be.
+   */
   @Test
   void wallsAreAboveTheLimit() throws IOException {
     Map<String, Integer> sizes = sizes(InliningCheck.WALLS);

@@ -18,9 +18,9 @@ import org.junit.jupiter.api.io.TempDir;
 class ReplacementTracesTest {
   @TempDir Path folder;
 
-  /** No sequence of evictions has more hits than MIN: tries all of them. */
+  /** No sequence of evictions has more hits than MIN; tries all of them. */
   @Test
-  void minIsTheOptimum() {
+  void minIsOptimal() {
     SplittableRandom random = new SplittableRandom(1);
     for (int i = 0; i < 200; i++) {
       int[] trace = random.ints(10, 1, 6).toArray();
@@ -55,7 +55,7 @@ class ReplacementTracesTest {
   }
 
   @Test
-  void lruIsLru() {
+  void lruEvictsTheLeastRecentlyUsed() {
     int[] trace = PageTraces.zipf(100, 5_000, 0.8, 3);
     LinkedHashSet<Integer> there = new LinkedHashSet<>();
     long hits = 0;
@@ -99,7 +99,7 @@ class ReplacementTracesTest {
   }
 
   @Test
-  void tracesAreWhatTheySay() throws IOException {
+  void tracesMatchTheirDescription() throws IOException {
     int[] scans = PageTraces.scans(100, 1_000, 0.8, 50, 1);
     for (int i = 0; i < 50; i++) {
       assertEquals(1 + i, scans[50 + i], "the first half");

@@ -85,7 +85,8 @@ class LongTablesTest {
   }
 
   @Property(tries = 60)
-  void isAMap(@ForAll Kind kind, @ForAll Keys keys, @ForAll long seed) throws RefusedException {
+  void agreesWithAMap(@ForAll Kind kind, @ForAll Keys keys, @ForAll long seed)
+      throws RefusedException {
     Random random = new Random(seed);
     try (LongTable table = kind.make(random)) {
       Map<Long, Long> model = new HashMap<>();
@@ -101,7 +102,7 @@ class LongTablesTest {
           assertEquals(model.getOrDefault(key, -7L), table.get(key, -7));
         }
         if (table instanceof ShortcutHashing shortcut && random.nextInt(50) == 0) {
-          // Usually not all pending requests, so lookups find an area that is behind or half
+          // Usually not all pending requests, so lookups find an area that is behind or partly
           // updated.
           shortcut.map(random.nextInt(random.nextInt(4) == 0 ? 1_000 : 4));
         }
@@ -153,7 +154,7 @@ class LongTablesTest {
 
   /** Doublings remove requests from the queue while the mapper takes them too. */
   @Test
-  void theMapperMeetsDoublings() throws RefusedException {
+  void mapperDuringDoublings() throws RefusedException {
     for (int round = 0; round < 150; round++) {
       try (ShortcutHashing table =
           new ShortcutHashing(DEPTH_MAX, new MappingBudget(20_000), 1 + round)) {
@@ -172,7 +173,7 @@ class LongTablesTest {
 
   /** Lookups use the directory if there are many slots per bucket. */
   @Test
-  void highFanInIsRoutedAway() throws RefusedException {
+  void highFanInUsesTheDirectory() throws RefusedException {
     try (ShortcutHashing table = new ShortcutHashing(DEPTH_MAX, new MappingBudget(20_000), 0)) {
       // The same first seven bits: the directory doubles for one bucket alone.
       for (long i = 0; i < 90; i++) {
@@ -188,7 +189,7 @@ class LongTablesTest {
     }
   }
 
-  /** Without mappings, it behaves like extendible hashing. */
+  /** Without mappings, the table behaves like extendible hashing. */
   @Test
   void outOfMappings() throws RefusedException {
     MappingBudget few = new MappingBudget(40);

@@ -124,7 +124,7 @@ final class Driver {
             .load();
     progress.loaded(result);
     if (settings.engine().logged()) {
-      // Write what the load changed now, not while something is measured.
+      // Write the loaded changes now, not during a measurement.
       long start = System.nanoTime();
       tables.database().checkpoint();
       progress.say("%6.1f s  checkpoint after the load", (System.nanoTime() - start) / 1e9);

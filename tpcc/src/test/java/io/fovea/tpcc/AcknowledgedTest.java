@@ -65,7 +65,7 @@ class AcknowledgedTest {
   }
 
   @Test
-  void allAreThere() throws IOException {
+  void findsAllTransactions() throws IOException {
     int listed = work(new NewOrderTxn(session), 1_300);
     listed += work(new PaymentTxn(session), 1_300);
     listed += work(new OrderStatusTxn(session), 1) - 1;
@@ -74,7 +74,7 @@ class AcknowledgedTest {
   }
 
   @Test
-  void aLostOrderIsFound() {
+  void detectsALostOrder() {
     NewOrderTxn txn = new NewOrderTxn(session);
     int listed = work(txn, 1);
     int o = txn.orderId;
@@ -90,7 +90,7 @@ class AcknowledgedTest {
   }
 
   @Test
-  void anOrderOfAnotherCustomerIsFound() {
+  void detectsAnOrderOfAnotherCustomer() {
     NewOrderTxn txn = new NewOrderTxn(session);
     work(txn, 1);
     db.database.run(
@@ -107,7 +107,7 @@ class AcknowledgedTest {
   }
 
   @Test
-  void aLostPaymentIsFound() {
+  void detectsALostPayment() {
     int listed = work(new PaymentTxn(session), 3);
     db.database.run(
         tx ->
@@ -121,7 +121,7 @@ class AcknowledgedTest {
   }
 
   @Test
-  void aRecordThatWasCutOffIsPassedOverAndWrittenOver() throws IOException {
+  void partialRecordIsSkippedAndOverwritten() throws IOException {
     int listed = work(new PaymentTxn(session), 2);
     Files.write(file, new byte[5], StandardOpenOption.APPEND);
     assertEquals(listed, check().records());
@@ -130,7 +130,7 @@ class AcknowledgedTest {
   }
 
   @Test
-  void anotherFileIsRefused() throws IOException {
+  void otherFilesAreRefused() throws IOException {
     Files.writeString(file, "this is a diary and not a list of transactions at all");
     assertEquals(Exit.UNUSABLE, assertThrows(DriverException.class, this::check).exitCode);
   }

@@ -71,7 +71,7 @@ class ArgumentsTest {
   }
 
   @Test
-  void everyOptionArrives() {
+  void everyOptionIsApplied() {
     Settings s =
         settle(
             "--path=src/y.db",
@@ -152,20 +152,20 @@ class ArgumentsTest {
   }
 
   @Test
-  void defaultPathTellsWhatIsInIt() {
+  void defaultPathNamesTheContents() {
     assertEquals(Path.of("tpcc-2w.fovea"), settle("--warehouses=2").path());
     assertEquals(Path.of("tpcc-1w-16k-pages.fovea"), settle("--page-size=16384").path());
     assertTrue(settle("--io=memory").inMemory());
   }
 
   @Test
-  void waitingMeansTenTerminalsAWarehouse() {
+  void waitMeansTenTerminalsPerWarehouse() {
     assertEquals(20, settle("--wait", "--warehouses=2").threads());
     assertEquals(4, settle("--wait", "--warehouses=2", "--threads=4").threads());
   }
 
   @Test
-  void clientsAreThreadsWhereNothingElseIsSaid() {
+  void clientsEqualThreadsByDefault() {
     assertEquals(3, settle("--threads=3").clients());
     assertFalse(settle("--threads=3", "--clients=3").shared());
     Settings s = settle("--warehouses=100", "--clients=100");
@@ -177,7 +177,7 @@ class ArgumentsTest {
   }
 
   @Test
-  void aRunHasALogAndMemoryHasNone() {
+  void onlyFilesHaveALog() {
     assertEquals("async", settle().level());
     assertEquals("sync", settle("--durability=sync").level());
     assertEquals("none", settle("--io=memory").level());
@@ -210,12 +210,12 @@ class ArgumentsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"", "k", "-1", "1x", "1.5g", "99999999999g", "9223372036854775808"})
-  void noSizes(String text) {
+  void invalidSizes(String text) {
     assertThrows(IllegalArgumentException.class, () -> Sizes.parse(text));
   }
 
   @Test
-  void sizesAreShown() {
+  void sizesAreFormatted() {
     assertEquals("0", Sizes.format(0));
     assertEquals("4k", Sizes.format(4_096));
     assertEquals("1000", Sizes.format(1_000));
@@ -263,7 +263,7 @@ class ArgumentsTest {
   }
 
   @Test
-  void withoutLocksThereIsOneThread() {
+  void withoutLocksOneThreadIsRequired() {
     assertEquals(
         "--locks off needs a single client: use --threads 1 without --clients",
         mistake("--locks=off", "--threads=2"));
@@ -326,7 +326,7 @@ class ArgumentsTest {
     "run --waerhouses=1, Possible solutions: --warehouses",
     "run --waerhouses=1, 'java -jar tpcc.jar run --help' shows all options."
   })
-  void whatWasMistypedIsSuggested(String args, String hint) {
+  void suggestsCorrections(String args, String hint) {
     StringWriter err = new StringWriter();
     PrintWriter out = new PrintWriter(new StringWriter());
     assertEquals(Exit.USAGE, Main.execute(Scale.FULL, out, new PrintWriter(err), args.split(" ")));
@@ -336,7 +336,7 @@ class ArgumentsTest {
   @ParameterizedTest
   @ValueSource(
       strings = {"--help", "run --help", "load --help", "check -h", "report --help", "--version"})
-  void helpIsNoError(String args) {
+  void helpSucceeds(String args) {
     StringWriter out = new StringWriter();
     int code =
         Main.execute(

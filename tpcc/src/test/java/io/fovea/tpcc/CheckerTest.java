@@ -49,7 +49,7 @@ class CheckerTest {
   }
 
   @Test
-  void aSignalEndsIt() {
+  void signalEndsTheCheck() {
     StringWriter said = new StringWriter();
     Progress progress = new Progress(new PrintWriter(said));
     try (Shutdown shutdown = new Shutdown()) {
@@ -264,13 +264,13 @@ class CheckerTest {
   }
 
   @Test
-  void historyOfNobody() {
+  void historyOfUnknownCustomer() {
     add(tables.history(), history(1), History.CUSTOMER, 1_000);
     expect(8, 9, 10);
   }
 
   @Test
-  void manyViolationsGiveFewExamples() {
+  void manyViolationsYieldFewExamples() {
     for (int c = 1; c <= 9; c++) {
       add(tables.customer(), customer(c), Customer.YTD_PAYMENT, 1);
     }

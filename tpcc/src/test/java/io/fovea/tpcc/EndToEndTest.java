@@ -73,7 +73,7 @@ class EndToEndTest {
   }
 
   @Test
-  void trainingRunsTwiceAndLeavesNothing() throws IOException {
+  void trainingRunsTwiceAndLeavesNoFiles() throws IOException {
     Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
     List<Path> before = trainings(temporary);
     expect(0, tpcc("train", "--seconds", "1"));
@@ -237,7 +237,7 @@ class EndToEndTest {
   }
 
   @Test
-  void aRunThatIsNotChecked() throws IOException {
+  void runWithoutCheck() throws IOException {
     Path json = folder.resolve("unchecked.json");
     expect(
         Exit.OK,
@@ -254,7 +254,7 @@ class EndToEndTest {
   }
 
   @Test
-  void aRateIsKept() throws IOException {
+  void rateIsLimited() throws IOException {
     Path json = folder.resolve("rate.json");
     expect(
         Exit.OK,
@@ -271,7 +271,7 @@ class EndToEndTest {
   }
 
   @Test
-  void hlogHoldsEveryType() throws IOException {
+  void hlogContainsEveryType() throws IOException {
     Path hlog = folder.resolve("latency.hlog");
     expect(
         Exit.OK,
@@ -308,7 +308,7 @@ class EndToEndTest {
     assertEquals(Series.STANDARD, series.names());
     assertEquals(1, series.intervalSeconds());
     double warmup = series.warmupSeconds();
-    assertTrue(warmup >= 1.1, "as long as asked for: " + warmup);
+    assertTrue(warmup >= 1.1, "as long as requested: " + warmup);
     assertEquals(List.of(new Series.Mark(warmup, "warm-up ends")), series.marks());
     double[] ends = series.column(Series.SECOND);
     double measured = report.get("measuredSeconds").getAsDouble();
@@ -324,7 +324,7 @@ class EndToEndTest {
         assertTrue(series.column(Series.MAX_MICROS)[i] >= series.column(Series.P50_MICROS)[i]);
       }
     }
-    assertTrue(intervals[0] >= 1 && intervals[1] >= 1, "the warm-up is there, too");
+    assertTrue(intervals[0] >= 1 && intervals[1] >= 1, "the warm-up is included");
     // Rates and times have three decimals.
     double commits = report.get("commits").getAsDouble();
     assertEquals(commits, counted[1], 2 + 0.01 * commits);
@@ -343,7 +343,7 @@ class EndToEndTest {
   }
 
   @Test
-  void runLoadsWhereNothingIs() {
+  void runLoadsAnEmptyDatabase() {
     expect(Exit.OK, onFile("run", "--warehouses=1"));
     assertTrue(out.toString().contains("loading 1 warehouse"), out.toString());
     expect(Exit.OK, onFile("run"));
@@ -353,7 +353,7 @@ class EndToEndTest {
   @Test
   void unusableDatabasesExitWithFour() {
     expect(Exit.UNUSABLE, onFile("check"));
-    assertFalse(Files.exists(file()), "check makes no file");
+    assertFalse(Files.exists(file()), "check creates no file");
     expect(Exit.OK, onFile("load"));
     expect(Exit.UNUSABLE, onFile("load"));
     assertTrue(err.toString().contains("already"), err.toString());
@@ -362,7 +362,7 @@ class EndToEndTest {
   }
 
   @Test
-  void aFileInUseIsRefused() {
+  void fileInUseIsRefused() {
     try (Database db = Database.open(file(), Options.defaults().bufferBytes(64 << 20))) {
       expect(Exit.UNUSABLE, onFile("run"));
       assertTrue(db.isOpen());
@@ -384,13 +384,13 @@ class EndToEndTest {
   }
 
   @Test
-  void aPoolThatIsTooSmallIsRefused() {
+  void tooSmallPoolIsRefused() {
     expect(Exit.UNUSABLE, tpcc("run", "--path=" + file(), "--buffer=1k"));
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"run", "load"})
-  void anUnfinishedLoadIsDoneAgain(String command) {
+  void incompleteLoadIsRepeated(String command) {
     try (Database db = Database.open(file(), Options.defaults().bufferBytes(64 << 20))) {
       Tables tables = Tables.open(db);
       new Meta(false, 1, SmallDatabase.SCALE, 0, 0).write(tables);
@@ -408,7 +408,7 @@ class EndToEndTest {
   }
 
   @Test
-  void aFileThatWasLeftOpenIsRefused() throws IOException {
+  void uncleanFileIsRefused() throws IOException {
     Path original = folder.resolve("original.fovea");
     Options options =
         Options.defaults().bufferBytes(64 << 20).durability(io.fovea.config.Durability.NONE);
@@ -422,7 +422,7 @@ class EndToEndTest {
   }
 
   @Test
-  void whatWasAcknowledgedIsThere() throws IOException {
+  void acknowledgedTransactionsArePresent() throws IOException {
     Path list = folder.resolve("acknowledged");
     for (String clients : List.of("--clients=6", "--threads=2")) {
       long before = Files.exists(list) ? Files.size(list) : 0;

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 
 class IntSetTest {
   @Test
-  void isASet() {
+  void agreesWithASet() {
     IntSet set = new IntSet(300);
     Rng rng = new Rng(1);
     for (int round = 0; round < 100; round++) {
@@ -25,7 +25,7 @@ class IntSetTest {
   }
 
   @Test
-  void holdsAsManyAsItIsMadeFor() {
+  void holdsItsCapacity() {
     IntSet set = new IntSet(1);
     assertTrue(set.add(5));
     IntSet full = new IntSet(512);

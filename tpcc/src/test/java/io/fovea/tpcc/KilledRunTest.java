@@ -34,8 +34,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Runs the driver in a child JVM, kills it with signal 9 at random times while it opens, loads,
- * runs, checks and closes, and runs it again: it ends with exit code 0, the twelve conditions hold,
- * and no acknowledged transaction is missing.
+ * runs, checks and closes, and runs it again: the driver ends with exit code 0, the twelve
+ * conditions hold, and no acknowledged transaction is missing.
  *
  * <p>{@code -Dtpcc.kills=50} sets the number of kills. {@code -Dtpcc.seed=N} repeats the times of
  * the run that printed the seed, as far as the clock allows.
@@ -96,8 +96,8 @@ class KilledRunTest {
   }
 
   /**
-   * Waits until it is time to kill a process, which may end before: some time after the start of a
-   * stage, or after a number of acknowledged transactions, so that a slow machine gets as far.
+   * Waits until it is time to kill a process, which may end earlier: some time after the start of a
+   * stage, or after a number of acknowledged transactions, so that a slow machine gets just as far.
    */
   private String await(Process process, Stage stage, Path list) throws Exception {
     if (stage == Stage.RUNNING && list != null) {
@@ -110,7 +110,7 @@ class KilledRunTest {
     }
     int millis = random.nextInt(stage.millisMax + 1);
     boolean over = process.waitFor(millis, TimeUnit.MILLISECONDS);
-    return "after " + millis + " ms" + (over ? ", when it was over" : "");
+    return "after " + millis + " ms" + (over ? ", after its end" : "");
   }
 
   /**
@@ -195,7 +195,7 @@ class KilledRunTest {
   }
 
   @Test
-  void nothingIsLostAndNothingHalfDone() throws Exception {
+  void nothingIsLostOrPartial() throws Exception {
     List<String> history = new ArrayList<>();
     Path file = folder.resolve("killed.fovea");
     Path list = folder.resolve("acknowledged");
@@ -203,8 +203,8 @@ class KilledRunTest {
     int done = 0;
     boolean loaded = false;
     boolean sync = true;
-    // The file does not depend on the translation, so each open uses another one. As many kills of
-    // each.
+    // The file does not depend on the translation, so each open uses another one, each equally
+    // often.
     List<Translation> kinds = new ArrayList<>(List.of(Translation.values()));
     Collections.shuffle(kinds, random);
     while (done < KILLS) {
@@ -270,7 +270,7 @@ class KilledRunTest {
   private void again(Path file, Path list, boolean sync, List<String> history) throws Exception {
     Translation any = Translation.values()[random.nextInt(Translation.values().length)];
     End end = child(null, null, run(file, list, "100ms", sync, any));
-    history.add("-- left alone, ended with " + end.code + "\n" + end.said);
+    history.add("-- not killed, ended with " + end.code + "\n" + end.said);
     assertEquals(Exit.OK, end.code, () -> about("not clean", history));
     List<String> args = new ArrayList<>(List.of("check", "--path=" + file, "--buffer=64m"));
     args.add("--log=" + LOG);
@@ -281,7 +281,7 @@ class KilledRunTest {
     PrintWriter to = new PrintWriter(out);
     int code = Main.execute(SCALE, to, to, args.toArray(String[]::new));
     history.add("-- checked: " + code + "\n" + out);
-    assertEquals(Exit.OK, code, () -> about("not all there", history));
+    assertEquals(Exit.OK, code, () -> about("transactions are missing", history));
   }
 
   private static long records(Path list) throws IOException {
@@ -297,7 +297,7 @@ class KilledRunTest {
   }
 
   @Test
-  void aFileWithoutALogIsMadeAnew() throws Exception {
+  void fileWithoutALogIsRecreated() throws Exception {
     List<String> args = new ArrayList<>();
     args.addAll(List.of("run", "--durability=none", "--buffer=64m", "--warmup=0"));
     End end = child(Stage.RUNNING, null, with(args, "--duration=20s"));
@@ -315,7 +315,7 @@ class KilledRunTest {
   }
 
   @Test
-  void aLogIsFilledAndReplayed() throws Exception {
+  void logIsFilledAndReplayed() throws Exception {
     Path json = folder.resolve("recovery.json");
     List<String> args = new ArrayList<>();
     args.addAll(List.of("recover-bench", "--path=" + folder.resolve("filled.fovea")));

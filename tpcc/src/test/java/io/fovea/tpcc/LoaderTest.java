@@ -261,7 +261,7 @@ class LoaderTest {
   }
 
   @Test
-  void theSeedDecidesAndNotTheThreads() {
+  void contentsDependOnTheSeedOnly() {
     try (SmallDatabase sameSeed = new SmallDatabase(WAREHOUSES, 1, 1);
         SmallDatabase otherSeed = new SmallDatabase(WAREHOUSES, 2, 1)) {
       List<String> expected = contents(db);

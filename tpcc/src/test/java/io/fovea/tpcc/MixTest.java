@@ -41,7 +41,7 @@ class MixTest {
   }
 
   @Test
-  void halfIsNewOrderAndPaymentOnly() {
+  void halfHasOnlyNewOrderAndPayment() {
     assertArrayEquals(new int[] {500, 500, 0, 0, 0}, deal(Mix.HALF.dealer(new Rng(3)), 1_000));
     assertTrue(Mix.HALF.has(TxnType.PAYMENT) && !Mix.HALF.has(TxnType.DELIVERY));
   }
@@ -68,13 +68,13 @@ class MixTest {
   @ParameterizedTest
   @ValueSource(
       strings = {"", "most", "1,2,3,4", "1,2,3,4,5,6", "0,0,0,0,0", "1,-1,1,1,1", "1,x,1,1,1"})
-  void noMixes(String text) {
+  void invalidMixes(String text) {
     Exception e = assertThrows(IllegalArgumentException.class, () -> Mix.parse(text));
     assertTrue(e.getMessage().contains("45,43,4,4,4"), e.getMessage());
   }
 
   @Test
-  void thinkTimesHaveTheirMeanAndTheirCap() {
+  void thinkTimesHaveMeanAndCap() {
     Rng rng = new Rng(6);
     for (TxnType type : TxnType.values()) {
       double sum = 0;

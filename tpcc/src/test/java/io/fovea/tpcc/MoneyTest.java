@@ -14,7 +14,7 @@ class MoneyTest {
   }
 
   @Test
-  void totalsAreThoseOfDecimalArithmetic() {
+  void totalsMatchDecimalArithmetic() {
     Rng rng = new Rng(1);
     for (int i = 0; i < 100_000; i++) {
       long sum = rng.between(5, 15 * 10 * 100_00);

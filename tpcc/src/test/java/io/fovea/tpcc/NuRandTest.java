@@ -25,7 +25,7 @@ class NuRandTest {
   }
 
   @Test
-  void allLastNamesAndNearlyAllCustomersAreDrawnNowAndThen() {
+  void allLastNamesAndNearlyAllCustomersAreDrawn() {
     Rng rng = new Rng(2);
     NuRand n = new NuRand(17, 4, 0);
     BitSet names = new BitSet();
@@ -35,11 +35,11 @@ class NuRandTest {
       customers.set(n.customer(rng, Scale.FULL));
     }
     assertEquals(1_000, names.cardinality());
-    assertTrue(customers.cardinality() > 2_900, "rare are those with few bits in their numbers");
+    assertTrue(customers.cardinality() > 2_900, "numbers with few bits are rare");
   }
 
   @Test
-  void drawIsTheFormulaOfTheSpecification() {
+  void drawMatchesTheSpecification() {
     int a = NuRand.A_CUSTOMER;
     int c = 77;
     Rng rng = new Rng(3);
@@ -66,7 +66,7 @@ class NuRandTest {
     for (int i = 900; i < 1_000; i++) {
       top += counts[i];
     }
-    assertTrue(top > 60_000, "the 100 most frequent names make more than 30 %, found " + top);
+    assertTrue(top > 60_000, "the 100 most frequent names are more than 30 %, found " + top);
   }
 
   @Test
@@ -93,7 +93,7 @@ class NuRandTest {
   }
 
   @Test
-  void constantsLieInTheirOwnRanges() {
+  void constantsAreInTheirRanges() {
     // A driver that swaps the ranges draws constants above 255 for C_LAST.
     Rng rng = new Rng(6);
     int maxCustomer = 0;

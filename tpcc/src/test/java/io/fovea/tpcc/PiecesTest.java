@@ -17,7 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Reading a range in pieces visits each row once, whichever attempt of a piece was aborted. */
+/** Reading a range in pieces visits each row once, whichever attempt at a piece is aborted. */
 class PiecesTest {
   private static final int ROWS = 3_500;
   private static final Field VALUE;
@@ -30,7 +30,7 @@ class PiecesTest {
   }
 
   @Test
-  void aPieceThatIsReadTwiceCountsOnce() throws InterruptedException {
+  void pieceReadTwiceCountsOnce() throws InterruptedException {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
       RowTable table = db.table(SPEC);
       db.run(
@@ -41,7 +41,7 @@ class PiecesTest {
               table.insert(tx, table.key().set((long) i), row);
             }
           });
-      // Scans go by leaves some time after the first read-only transaction.
+      // Scans switch to leaves some time after the first read-only transaction.
       db.read(tx -> table.get(tx, table.key().set(0L), table.row()));
       Thread.sleep(50);
       int twice = 0;
@@ -70,7 +70,7 @@ class PiecesTest {
         }
         twice += taken[0] > ROWS ? 1 : 0;
       }
-      assertTrue(twice > 0, "nothing was read twice");
+      assertTrue(twice > 0, "no piece was read twice");
     }
   }
 

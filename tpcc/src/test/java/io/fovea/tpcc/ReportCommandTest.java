@@ -128,7 +128,7 @@ class ReportCommandTest {
   }
 
   @Test
-  void histogramsBesideAReportAreDrawnAsWell() throws IOException {
+  void histogramsOfAReportAreDrawn() throws IOException {
     PlotFonts.assume();
     hlog("small.hlog");
     expect(Exit.OK, report(json("small.json"), "--out", folder));
@@ -157,7 +157,7 @@ class ReportCommandTest {
     expect(Exit.OK, report(hlog("small.hlog"), "--out", folder));
     List<String> texts = drawn("small.svg").texts();
     assertTrue(texts.containsAll(List.of("Throughput", "Latency", "new order")), "" + texts);
-    assertFalse(texts.contains("Data file"), "of which they know nothing");
+    assertFalse(texts.contains("Data file"), "which histograms do not contain");
     RunFile run = RunFile.read(folder.resolve("small.hlog"));
     assertEquals(5, run.series().size());
     assertEquals(2_000, run.series().column(Series.OPERATIONS)[4], 1);
@@ -167,7 +167,7 @@ class ReportCommandTest {
   }
 
   @Test
-  void columnsOfOtherSubcommandsAreDrawnBeside() throws IOException {
+  void extraColumnsAreDrawn() throws IOException {
     PlotFonts.assume();
     expect(Exit.OK, report(json("extra.json", "workingSetPages", "framesFree"), "--out", folder));
     List<String> texts = drawn("extra.svg").texts();
@@ -213,7 +213,7 @@ class ReportCommandTest {
         "#[Histogram log format version 1.3] | neither a report",
         "#[x]%0.000,1.000,1.0,nonsense | histograms are broken"
       })
-  void whatIsNoReportIsRefusedInOneLine(String content, String why) throws IOException {
+  void invalidReportsAreRefusedInOneLine(String content, String why) throws IOException {
     Path file = folder.resolve("file.json");
     Files.writeString(file, content.replace('%', '\n'));
     expect(Exit.USAGE, report(file, "--out", folder));
@@ -223,7 +223,7 @@ class ReportCommandTest {
   }
 
   @Test
-  void aFileThatIsNotThereIsRefused() {
+  void missingFileIsRefused() {
     expect(Exit.USAGE, report(folder.resolve("nothing.json")));
     assertTrue(err.toString().contains("does not exist"), err.toString());
   }

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 
 class RunnerTest {
   @Test
-  void affinityDealsOutEveryWarehouseOnce() {
+  void affinityAssignsEveryWarehouseOnce() {
     for (int warehouses = 1; warehouses <= 12; warehouses++) {
       for (int workers = 1; workers <= warehouses; workers++) {
         List<Integer> dealt = new ArrayList<>();
@@ -25,7 +25,7 @@ class RunnerTest {
   }
 
   @Test
-  void workersShareWarehousesWhereThereAreMore() {
+  void surplusWorkersShareWarehouses() {
     assertArrayEquals(new int[] {1}, Runner.homes(0, 5, 2, true));
     assertArrayEquals(new int[] {2}, Runner.homes(1, 5, 2, true));
     assertArrayEquals(new int[] {1}, Runner.homes(4, 5, 2, true));

@@ -24,7 +24,7 @@ class SeriesTest {
   }
 
   @Test
-  void jsonKeepsAllOfIt() {
+  void jsonRoundTrips() {
     Series series = new Series(1);
     series.warmupSeconds(2.5);
     for (int i = 1; i <= 3; i++) {
@@ -60,13 +60,13 @@ class SeriesTest {
         "{'series':{'intervalSeconds':1,'warmupSeconds':0,'second':[1],'operations':[1]},"
             + "'marks':[{}]}"
       })
-  void whatIsNoneIsRefused(String json) {
+  void invalidSeriesAreRefused(String json) {
     JsonObject report = JsonParser.parseString(json.replace('\'', '"')).getAsJsonObject();
     assertThrows(IllegalArgumentException.class, () -> Series.of(report));
   }
 
   @Test
-  void aSamplerCountsEachIntervalOnItsOwn() {
+  void samplerCountsIntervalsSeparately() {
     try (SmallDatabase small = new SmallDatabase(1, 1, 1)) {
       double[] pages = {7};
       Sampler sampler =

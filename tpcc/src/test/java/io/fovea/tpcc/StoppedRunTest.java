@@ -43,7 +43,7 @@ class StoppedRunTest {
   }
 
   /**
-   * Runs a command in a child JVM, and stops it at the first line with the sign.
+   * Runs a command in a child JVM, and stops it at the first line that contains the sign.
    *
    * @return the output after the signal
    */
@@ -74,12 +74,12 @@ class StoppedRunTest {
     }
     Options options = Options.defaults().bufferBytes(32 << 20);
     try (Database db = Database.open(file(), options)) {
-      assertEquals(0, db.stats().recovery().logBytes(), "it was closed");
+      assertEquals(0, db.stats().recovery().logBytes(), "the database was closed");
     }
     return said.substring(said.indexOf("tpcc: stopping"));
   }
 
-  /** The figures are words of the table that occur in no other line. */
+  /** The figures are words in the table that occur in no other line. */
   @ParameterizedTest
   @CsvSource({
     "run --buffer=32m --warehouses=1 --threads=2 --warmup=0, New-Order/s, tpmC-like",
@@ -89,7 +89,7 @@ class StoppedRunTest {
     LOOKUPS + " --sizes=0.5, lookups/s, of processor time per lookup",
     LOOKUPS + " --sizes=0.5;1.5, lookups/s, of pool"
   })
-  void aStoppedRunShowsItsTable(String args, String running, String figures) throws Exception {
+  void stoppedRunShowsItsTable(String args, String running, String figures) throws Exception {
     String said = stopped(args.replace(';', ',') + " --duration=1h", " " + running);
     assertTrue(said.contains(figures), said);
     assertTrue(said.contains("stopped by a signal after "), said);
@@ -98,7 +98,7 @@ class StoppedRunTest {
 
   /** Long enough for a line at each size, even on a busy machine. */
   @Test
-  void sizesThatWereMeasuredAreShown() throws Exception {
+  void measuredSizesAreShown() throws Exception {
     String sizes = " --sizes=0.5,1.5,1.6,1.7,1.8 --duration=4s";
     String said = stopped(LOOKUPS + sizes, "working set 1.");
     assertTrue(said.lines().anyMatch(line -> line.startsWith("   0.500 ")), said);
@@ -112,7 +112,7 @@ class StoppedRunTest {
     "lookups --buffer=4m --records=60000, looking up, of processor time per lookup",
     "lookups --buffer=4m --records=60000 --sizes=0.5;1.5, looking up, of pool"
   })
-  void nothingIsMeasuredWhileItWarmsUp(String args, String sign, String figures) throws Exception {
+  void warmUpMeasuresNothing(String args, String sign, String figures) throws Exception {
     String said = stopped(args.replace(';', ',') + " --warmup=1h --duration=1h", sign);
     assertTrue(said.contains("stopped by a signal: nothing was measured"), said);
     assertFalse(said.contains(figures), said);
@@ -120,7 +120,7 @@ class StoppedRunTest {
 
   /** The mix runs in steps until the log is long enough; a stop ends all of them. */
   @Test
-  void aStoppedFillingEnds() throws Exception {
+  void stoppedFillingEnds() throws Exception {
     String args = "recover-bench --fill --buffer=32m --replay=4g";
     String said = stopped(args, " filling ");
     assertTrue(said.contains("stopped by a signal: the log is shorter"), said);
@@ -133,7 +133,7 @@ class StoppedRunTest {
     "ycsb load --buffer=4m --records=1000000000, ''",
     "lookups --buffer=4m --records=1000000000, ''"
   })
-  void aStoppedLoadIsSaidToBeIncomplete(String args, String check) throws Exception {
+  void stoppedLoadIsReportedAsIncomplete(String args, String check) throws Exception {
     String said = stopped(args, "loading ");
     assertTrue(said.contains("stopped by a signal: the load is not complete"), said);
     assertFalse(said.contains("loaded "), said);

@@ -52,7 +52,7 @@ class TextTest {
   }
 
   @Test
-  void originalStandsAnywhereInData() {
+  void originalOccursAnywhereInData() {
     boolean first = false;
     boolean last = false;
     BitSet lengths = new BitSet();
@@ -74,7 +74,7 @@ class TextTest {
   }
 
   @Test
-  void isOriginalLooksNoFurtherThanTheLength() {
+  void isOriginalRespectsTheLength() {
     byte[] b = "xORIGINAL".getBytes(StandardCharsets.US_ASCII);
     assertTrue(Text.isOriginal(b, 9));
     assertFalse(Text.isOriginal(b, 8));

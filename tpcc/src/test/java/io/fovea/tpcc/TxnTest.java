@@ -76,7 +76,7 @@ class TxnTest {
       execute(txn);
       if (txn.rolledBack()) {
         rollbacks++;
-        assertEquals(before, nextOrders(), "a rollback leaves D_NEXT_O_ID as it was");
+        assertEquals(before, nextOrders(), "a rollback leaves D_NEXT_O_ID unchanged");
       } else {
         commits++;
         assertTrue(txn.total > 0);
@@ -124,7 +124,7 @@ class TxnTest {
             int n = row.getInt(OrderLine.QUANTITY);
             int supply = row.getInt(OrderLine.SUPPLY_WAREHOUSE);
             assertTrue(n >= 1 && n <= 10);
-            assertEquals(n * prices.get(item), row.getLong(OrderLine.AMOUNT), "no tax in it");
+            assertEquals(n * prices.get(item), row.getLong(OrderLine.AMOUNT), "excluding tax");
             assertEquals(Schema.NONE, row.getLong(OrderLine.DELIVERY_DATE));
             assertEquals(
                 info.get(supply + "/" + item + "/" + key.getInt(1)),
@@ -217,11 +217,11 @@ class TxnTest {
           }
         });
     assertEquals(n, payments[0]);
-    assertTrue(longData[0] > 0, "C_DATA is cut at 500");
+    assertTrue(longData[0] > 0, "C_DATA is truncated at 500");
   }
 
   @Test
-  void paymentByNameTakesTheMiddleOfThoseOfThatName() {
+  void paymentByNameSelectsTheMiddleCustomer() {
     load(1);
     for (int namesakes = 1; namesakes <= 6; namesakes++) {
       int n = namesakes;
@@ -279,14 +279,14 @@ class TxnTest {
       assertEquals(0, txn.skipped());
       List<Integer> left = new ArrayList<>();
       db.each(db.tables.newOrder(), (key, row) -> left.add(key.getInt(2)));
-      assertTrue(left.stream().allMatch(o -> o > oldest), "the oldest went, " + oldest);
+      assertTrue(left.stream().allMatch(o -> o > oldest), "the oldest was delivered, " + oldest);
       assertEquals((SCALE.undelivered() - round - 1) * Scale.DISTRICTS, left.size());
     }
     int[] deliveries = {0};
     db.each(db.tables.customer(), (key, row) -> deliveries[0] += row.getInt(Customer.DELIVERIES));
     assertEquals(SCALE.undelivered() * Scale.DISTRICTS, deliveries[0]);
     execute(txn);
-    assertEquals(Scale.DISTRICTS, txn.skipped(), "nothing left anywhere");
+    assertEquals(Scale.DISTRICTS, txn.skipped(), "no order is left in any district");
   }
 
   @Test

@@ -132,7 +132,7 @@ final class Consumer {
     Process process = builder.start();
     try {
       if (!process.waitFor(5, TimeUnit.MINUTES)) {
-        throw new AssertionError("it does not end: " + Files.readString(err));
+        throw new AssertionError("the process does not end: " + Files.readString(err));
       }
     } finally {
       process.destroyForcibly();

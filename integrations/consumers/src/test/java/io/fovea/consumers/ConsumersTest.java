@@ -19,7 +19,7 @@ class ConsumersTest {
   @TempDir Path work;
 
   @Test
-  void theEngineBringsNothingButItsBindingsAndAnnotations() throws Exception {
+  void engineBringsOnlyItsBindingsAndAnnotations() throws Exception {
     assertEquals(
         List.of("fovea-bindings", "fovea-engine", "jspecify"),
         Consumer.onClassPath("engine-path", work, "shared").jars());

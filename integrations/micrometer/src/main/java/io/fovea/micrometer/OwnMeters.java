@@ -11,7 +11,7 @@ import java.util.WeakHashMap;
 
 /**
  * The meters that one binding has registered. A registry answers a second registration of the same
- * name and tags with the existing meter, so two bindings would share it, and the first to close
+ * name and tags with the existing meter, so two bindings would share it, and the first one closed
  * would remove it. Here the second binding is refused.
  *
  * <p>Ids are compared as the registry has them, after its filters. No lock is held while the

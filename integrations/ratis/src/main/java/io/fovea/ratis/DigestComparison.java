@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Which digest is right</b> if they differ: the one that a majority of the members has.
  * Without such a majority, if all members were compared, as in a group of two: the leader's,
- * because its results were sent to the submitters. If a member is missing: undecided until it is
- * back.
+ * because its results were sent to the submitters. If a member is missing: undecided until it
+ * returns.
  *
  * @param index the compared index; -1 if none
  * @param start the start of the compared digests

@@ -50,7 +50,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   1  notifyInstallSnapshotFromLeader     Ratis' thread; returns at once
- *   2  Replica.takeIn                      a separate thread; the old database serves reads meanwhile
+ * 2  Replica.takeIn                      a separate thread; the old database serves reads meanwhile
  *   1  notifyInstallSnapshotFromLeader     again: the copy is here
  *   3  pause        Replica.use            the pointer is durable before the log is dropped: a
  *                                          crash between the two finds a log that ends before the
@@ -231,7 +231,7 @@ final class FoveaStateMachine extends BaseStateMachine {
             try {
               division().close();
             } catch (IOException | RuntimeException e) {
-              // it is ending already
+              // the server is already shutting down
             }
           });
     }

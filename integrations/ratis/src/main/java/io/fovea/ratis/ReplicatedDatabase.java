@@ -567,7 +567,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     try {
       client.close();
     } catch (IOException e) {
-      // it has nothing that is worth a report
+      // no failure worth reporting
     }
     try {
       close(server);

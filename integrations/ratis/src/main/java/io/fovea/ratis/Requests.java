@@ -28,7 +28,7 @@ import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends requests to the peers, and repeats them until one answers or the time is over.
+ * Sends requests to the peers, and repeats them until one answers or the time limit is reached.
  *
  * <p>A request to this peer's own server bypasses the network. Each attempt has its own time limit,
  * so a stopped peer or a lossy link costs one such limit. Each attempt is a separate call for
@@ -235,8 +235,9 @@ final class Requests {
     }
 
     /**
-     * Ranks failures by what they tell: that this peer does not lead tells least; a timeout of
-     * another peer more, although all time out in the end; any other failure most.
+     * Ranks failures by how informative they are: "this peer does not lead" is the least
+     * informative; a timeout of another peer is more so, although all requests time out in the end;
+     * any other failure is the most informative.
      */
     private int says(@Nullable RaftPeerId target, @Nullable Throwable e) {
       boolean own = e instanceof NotLeaderException && server.getId().equals(target);

@@ -140,7 +140,7 @@ final class Tls {
   }
 
   /**
-   * Explains what a failure says about TLS.
+   * Explains what a failure means in terms of TLS.
    *
    * @return the explanation, without a period; null if the failure does not concern TLS
    */

@@ -86,7 +86,7 @@ class DeposedLeaderTest {
     throw new AssertionError("No peer leads.");
   }
 
-  /** Waits until an election is over; repeats a request that timed out. */
+  /** Waits until an election has ended; repeats a request that timed out. */
   private static void ok(PeerProcess peer, String request) {
     String answer = answer(peer, request);
     assertTrue(answer.startsWith("ok"), request + ": " + answer);

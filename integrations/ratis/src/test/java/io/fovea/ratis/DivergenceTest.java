@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A peer whose database differs is found and gets a copy; the others are left alone. */
+/** A peer whose database differs is detected and gets a copy; the others are unaffected. */
 @Tag("slow")
 class DivergenceTest {
   private static final Logger LOGGER = Logger.getLogger("io.fovea.ratis");
@@ -151,7 +151,7 @@ class DivergenceTest {
                   + " group [0-9a-f]{16}\\. It fetches a copy of the leader's\\."),
           said);
 
-      // It continues, votes and leads, across a restart.
+      // It continues, votes and leads, even across a restart.
       g.leader().membership().transferLeadership(id, Duration.ofSeconds(20));
       assertEquals(id, g.leader().id());
       g.leader().submit(new Add("n", 1)).get();
@@ -175,7 +175,7 @@ class DivergenceTest {
       leader.submit(new Add("n", 1)).get();
       appliedByAll(g);
       leader.compare();
-      // It refuses commands, the others accept them.
+      // It refuses commands; the others accept them.
       g.follower().submit(new Add("n", 1)).get();
       recovers(g, leader.id());
       assertNotEquals(leader.id(), g.leader().id());

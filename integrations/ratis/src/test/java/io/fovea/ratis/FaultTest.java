@@ -16,11 +16,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Three processes, a network that loses, delays and cuts, kills, stops, full disks. Clients must
- * see linearizable registers and strictly serializable accounts, each payment made once, and a
- * constant sum over the accounts.
+ * Three processes; a network that loses and delays messages and cuts links; kills, stops, full
+ * disks. Clients must see linearizable registers and strictly serializable accounts, each payment
+ * made once, and a constant sum over the accounts.
  *
- * <p>Deliberate errors must be found too. {@code ReplicaKillTest} finds a position that commits
+ * <p>Deliberate errors must also be detected. {@code ReplicaKillTest} finds a position that commits
  * separately: here a kill would have to fall between two transactions of a peer that is mostly
  * idle.
  *
@@ -38,7 +38,7 @@ class FaultTest {
           .map(Fault::valueOf)
           .toList();
 
-  /** Fewer answers prove nothing. */
+  /** With fewer answers a run proves nothing. */
   private static final long LEAST = 100;
 
   /** The longest extension to reach {@link #LEAST}. */
@@ -50,14 +50,14 @@ class FaultTest {
   @TempDir Path directory;
 
   @Test
-  void whatClientsSeeIsLinearizable() throws Exception {
+  void clientHistoriesAreLinearizable() throws Exception {
     try (Storm storm = new Storm(directory, SEED, "-")) {
       storm.clients(6);
       long until = System.nanoTime() + SECONDS * 1_000_000_000L;
       long latest = until + MORE_SECONDS * 1_000_000_000L;
       List<Fault> kinds = new ArrayList<>(FAULTS.isEmpty() ? List.of(Fault.values()) : FAULTS);
       Collections.shuffle(kinds, storm.random);
-      // If other tests use the processors, it takes longer until enough was done.
+      // If other tests use the processors, it takes longer until enough requests were answered.
       while (System.nanoTime() < until
           || (storm.acknowledged.get() < LEAST || storm.faults.get() < kinds.size())
               && System.nanoTime() < latest) {
@@ -77,7 +77,7 @@ class FaultTest {
               + storm.unanswered
               + " were not, "
               + storm.faults
-              + " faults; to do it again: -Dratis.seed="
+              + " faults; to repeat: -Dratis.seed="
               + SEED;
       System.out.println(what);
       assertEquals(List.of(), wrong, what);
@@ -88,21 +88,21 @@ class FaultTest {
 
   @Test
   void detectsLocalReads() throws Exception {
-    found("stale", "", Fault.CUT, Fault.STOP, Fault.CUT_ONE_WAY);
+    isDetected("stale", "", Fault.CUT, Fault.STOP, Fault.CUT_ONE_WAY);
   }
 
   @Test
   void detectsMissingSessions() throws Exception {
-    found("impatient,forgetful", "", Fault.DELAY, Fault.STOP);
+    isDetected("impatient,forgetful", "", Fault.DELAY, Fault.STOP);
   }
 
   /** Each half of such a read is linearizable: only the checker of many accounts can find it. */
   @Test
   void detectsTornReads() throws Exception {
-    found("torn", "Not strictly serializable", Fault.DELAY, Fault.RESET);
+    isDetected("torn", "Not strictly serializable", Fault.DELAY, Fault.RESET);
   }
 
-  private void found(String flags, String how, Fault... faults) throws Exception {
+  private void isDetected(String flags, String how, Fault... faults) throws Exception {
     try (Storm storm = new Storm(directory, SEED, flags)) {
       storm.clients(6);
       long until = System.nanoTime() + FOUND_SECONDS * 1_000_000_000L;
@@ -118,9 +118,9 @@ class FaultTest {
       List<String> wrong = storm.verdict();
       assertFalse(
           wrong.isEmpty(),
-          () -> flags + " was not found; " + storm.acknowledged + " requests, seed " + SEED);
+          () -> flags + " was not detected; " + storm.acknowledged + " requests, seed " + SEED);
       assertTrue(wrong.stream().anyMatch(w -> w.startsWith(how)), () -> flags + ": " + wrong);
-      System.out.println(flags + " was found: " + wrong.get(0).lines().findFirst().orElse(""));
+      System.out.println(flags + " was detected: " + wrong.get(0).lines().findFirst().orElse(""));
     }
   }
 }

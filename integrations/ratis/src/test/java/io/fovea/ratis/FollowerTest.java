@@ -149,7 +149,7 @@ class FollowerTest {
   }
 
   private static String missing(AppendEntriesReplyProto reply) {
-    return "acknowledged, and not there: " + reply.getMatchIndex();
+    return "acknowledged, but not present: " + reply.getMatchIndex();
   }
 
   /** The same request again, while the first one waits for the disk. */
@@ -165,7 +165,7 @@ class FollowerTest {
                   reply ->
                       reply.getResult() != AppendResult.SUCCESS
                           || log.getFlushIndex() >= reply.getMatchIndex());
-      assertTrue(again.get(), "acknowledged, and not synced: " + next);
+      assertTrue(again.get(), "acknowledged, but not synced: " + next);
       first.get();
     }
   }
@@ -207,7 +207,7 @@ class FollowerTest {
       Thread second = Thread.ofPlatform().start(() -> tryFor(30, next + 1));
       tryFor(30, next);
       second.join();
-      assertEquals(next + 2, log.getNextIndex(), "it takes no entry any more, round " + i);
+      assertEquals(next + 2, log.getNextIndex(), "it no longer accepts entries, round " + i);
     }
   }
 

@@ -27,10 +27,10 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A peer whose disk is full stops and says so, the others continue, and it catches up after space
- * was freed and it was restarted. One run fills the disk of the log, one that of the database; one
- * hits a follower, the other the leader. {@code -Dratis.seed} selects which, and {@code
- * -Dratis.all=true} runs both.
+ * A peer whose disk is full stops and reports this; the others continue, and the peer catches up
+ * once space was freed and it was restarted. One run fills the disk of the log, one that of the
+ * database; one hits a follower, the other the leader. {@code -Dratis.seed} selects which, and
+ * {@code -Dratis.all=true} runs both.
  *
  * <p>The disk is simulated by a limit on the size of the process's files ({@link FileLimit}). A log
  * segment has 8 MiB, the database's own log 4. So while the database is small, a limit of 6 MiB
@@ -94,7 +94,7 @@ class FullDiskTest {
     assertTrue(health.contains(log ? "log can't be written" : "its database"), round + health);
     assertTrue(health.contains("restart this peer"), round + health);
 
-    // It fails at once, its local reads continue, and so do the others.
+    // It fails immediately; its local reads continue, and so do the others.
     assertEquals("failed STOPPED", victim.ask("write x 1", 10_000), round);
     assertEquals("failed STOPPED", victim.ask("read x", 10_000), round);
     assertTrue(victim.ask("local x", 10_000).startsWith("ok"), round);
@@ -167,7 +167,7 @@ class FullDiskTest {
 
   /** Ratis leaves an empty vote file on a full disk: {@link VoteFile}. */
   @Test
-  void peerWithCutVoteFileRecovers() throws Exception {
+  void peerWithTruncatedVoteFileRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       assertEquals(0, Operations.number(g.leader().submit(new Add("n", 1)).get().result()));
       String id = g.follower().id();
@@ -193,7 +193,7 @@ class FullDiskTest {
   }
 
   @Test
-  void repairsOnlyCutFiles() throws IOException {
+  void repairsOnlyTruncatedFiles() throws IOException {
     UUID group = new UUID(1, 2);
     Position applied = new Position(Long.MAX_VALUE / 2, 9);
     assertFalse(VoteFile.mend(directory, group, "a", applied), "a new peer");

@@ -47,7 +47,7 @@ final class Group implements AutoCloseable {
             Options.defaults()
                 .bufferBytes(16 << 20)
                 .log(l -> l.segmentBytes(4 << 20).maxBytes(16 << 20)))
-        // Other tests may use the processors.
+        // Other tests may be using the processors.
         .electionTimeout(Duration.ofSeconds(1))
         .attemptTimeout(Duration.ofSeconds(2))
         .requestTimeout(Duration.ofSeconds(60));

@@ -10,10 +10,10 @@ import java.util.Set;
 /**
  * Checks whether the history of a register is linearizable.
  *
- * <p>Wing and Gong's search for an order in which each operation takes effect between its begin and
+ * <p>Wing and Gong's search for an order in which each operation takes effect between its start and
  * its end, with the answers of a register. An operation may come next if no remaining one ended
  * before it began. A set of operations is tried only once with each value (Lowe). An operation with
- * an unknown end may take effect at any time after its begin, or never.
+ * an unknown end may take effect at any time after its start, or never.
  *
  * <p>Sources: J. Wing, C. Gong, Testing and Verifying Concurrent Objects, JPDC 17, 1993; G. Lowe,
  * Testing for linearizability, CCPE 29, 2017.

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The checker finds all violations, and nothing else. */
+/** The checker finds all violations, and reports nothing else. */
 class LinearizabilityTest {
   private static final long NEVER = Long.MAX_VALUE;
 
@@ -29,14 +29,14 @@ class LinearizabilityTest {
   }
 
   @Test
-  void oneAfterAnother() {
+  void sequentialOperations() {
     assertTrue(Linearizability.check(List.of(read(1, 2, 0), write(3, 4, 7), read(5, 6, 7))));
     assertFalse(Linearizability.check(List.of(write(3, 4, 7), read(5, 6, 0))), "a stale read");
     assertFalse(Linearizability.check(List.of(read(1, 2, 7), write(3, 4, 7))), "from the future");
   }
 
   @Test
-  void atOnce() {
+  void concurrentOperations() {
     assertTrue(Linearizability.check(List.of(write(1, 10, 7), read(2, 3, 0), read(4, 5, 7))));
     assertFalse(Linearizability.check(List.of(write(1, 10, 7), read(2, 3, 7), read(4, 5, 0))));
     assertTrue(Linearizability.check(List.of(write(1, 10, 7), write(1, 10, 8), read(11, 12, 7))));

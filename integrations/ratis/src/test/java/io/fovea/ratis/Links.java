@@ -128,7 +128,7 @@ final class Links implements AutoCloseable {
     try {
       s.close();
     } catch (IOException e) {
-      // it is closed
+      // the link is closed
     }
   }
 
@@ -146,7 +146,7 @@ final class Links implements AutoCloseable {
           }
         }
       } catch (IOException e) {
-        // the other table may have it
+        // the other table may contain it
       }
     }
     if (inode != null) {
@@ -176,7 +176,7 @@ final class Links implements AutoCloseable {
       try {
         d.close();
       } catch (IOException e) {
-        // it is closed
+        // the link is closed
       }
     }
     open.forEach(this::close);

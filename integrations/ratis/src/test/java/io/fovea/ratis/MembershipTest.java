@@ -162,7 +162,9 @@ class MembershipTest {
     }
   }
 
-  /** Ratis records that it would have ended the JVM; its own tests, which check that, run alone. */
+  /**
+   * Ratis records that it would have ended the JVM; Ratis' own tests, which check this, run alone.
+   */
   @Test
   void reportsAddressInUse() {
     try (Group g = new Group(directory, UnaryOperator.identity(), "a", "b", "c")) {
@@ -181,10 +183,10 @@ class MembershipTest {
   void stalledPeerIsDown() throws Exception {
     StallWatch watch = new StallWatch(Duration.ofNanos(1));
     assertEquals(false, watch.stalled(5, 5));
-    assertEquals(false, watch.stalled(5, 6), "only since now");
+    assertEquals(false, watch.stalled(5, 6), "the stall has only just begun");
     while (!watch.stalled(5, 6)) {
       Thread.onSpinWait();
     }
-    assertEquals(false, watch.stalled(6, 7), "it went on");
+    assertEquals(false, watch.stalled(6, 7), "it applies again");
   }
 }

@@ -172,12 +172,12 @@ final class Operations {
   }
 
   /**
-   * Moves money between two tables, and counts it in a third one with the index of the first time.
-   * Refused if the first account would have less than {@link #LEAST}. The result is "index balance
-   * balance".
+   * Moves money between two tables, and counts the payment in a third one, with the index of its
+   * first application. Refused if the first account would have less than {@link #LEAST}. The result
+   * is "index balance balance".
    */
   record Pay(String name, String from, String to, long amount) implements Command {
-    /** so low that most are done, and some refused */
+    /** low enough that most payments are made, and some refused */
     static final long LEAST = -300;
 
     @Override

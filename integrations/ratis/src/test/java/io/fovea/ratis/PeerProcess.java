@@ -18,8 +18,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A {@link PeerMain}, as seen by the test. Any thread sends requests; one thread starts and stops
- * it.
+ * A {@link PeerMain}, from the test's side. Any thread may send requests; one thread starts and
+ * stops it.
  */
 final class PeerProcess {
   /** Lines of output that a failure includes. */

@@ -35,7 +35,7 @@ final class Storm implements AutoCloseable {
   private static final int KEYS = 3;
   private static final long PATIENCE_MILLIS = 10_000;
 
-  /** A peer that does not return its ledger within this time is not working. */
+  /** A peer that does not return its ledger within this time is considered broken. */
   private static final long LEDGER_SECONDS = 40;
 
   /** File size limits that simulate a full disk: some, or all, existing files are larger. */
@@ -331,7 +331,7 @@ final class Storm implements AutoCloseable {
         full.limit(FULL_AT[random.nextInt(FULL_AT.length)]);
         pause(500 + random.nextInt(2500));
         full.limit(FileLimit.NONE);
-        // The peer has stopped at the limit or will soon: restart it, as an operator would.
+        // The peer has stopped at the limit or soon will: restart it, as an operator would.
         full.kill();
         start(id);
         peers.get(id).awaitUp();
@@ -411,7 +411,7 @@ final class Storm implements AutoCloseable {
           Payment p = known.containsKey(name) ? known.get(name) : payments.get(name);
           boolean ok = known.containsKey(name) && p.told.equals("ok");
           if (ok && p.saw[0] != entry.index) {
-            wrong.add(name + " answered index " + p.saw[0] + ", and is at " + entry.index + ".");
+            wrong.add(name + " answered index " + p.saw[0] + "but is at " + entry.index + ".");
           }
           commands.add(
               new Transfer(
@@ -431,7 +431,7 @@ final class Storm implements AutoCloseable {
   }
 
   /**
-   * Checks that each payment is in the peer's ledger as often as its client was answered.
+   * Checks that each payment is in the peer's ledger as often as its client was told.
    *
    * @return empty if the peer did not answer, which is an error too
    */
@@ -441,7 +441,7 @@ final class Storm implements AutoCloseable {
     long until = System.nanoTime() + LEDGER_SECONDS * 1_000_000_000L;
     while (!answer.startsWith("ok ")) {
       if (System.nanoTime() - until > 0) {
-        wrong.add("Peer " + id + " did not tell its ledger: " + answer + ". " + states());
+        wrong.add("Peer " + id + " did not return its ledger: " + answer + ". " + states());
         return Optional.empty();
       }
       answer = peers.get(id).ask("ledger", PATIENCE_MILLIS);
@@ -466,10 +466,10 @@ final class Storm implements AutoCloseable {
     told.forEach(
         (name, p) -> {
           if (p.told.equals("ok") && !entries.containsKey(name)) {
-            wrong.add("Payment " + name + " was acknowledged, and is not at peer " + id + ".");
+            wrong.add("Payment " + name + " was acknowledged, but is not at peer " + id + ".");
           }
           if ((p.told.equals("failed") || p.told.equals("refused")) && entries.containsKey(name)) {
-            wrong.add("Payment " + name + " has " + p.told + ", and is at peer " + id + ".");
+            wrong.add("Payment " + name + " has " + p.told + "but is at peer " + id + ".");
           }
         });
     return Optional.of(entries);

@@ -11,8 +11,8 @@ import java.util.PriorityQueue;
 /**
  * Checks whether a history over many accounts is strictly serializable.
  *
- * <p>The order of the commands is known from their log indexes. So no order is searched for, and
- * the check is exact for that order:
+ * <p>The order of the commands is known from their log indexes. So no search for an order is
+ * needed, and the check is exact for that order:
  *
  * <ol>
  *   <li>the order keeps real time: a command that ended before another began has the lower index;
@@ -135,7 +135,7 @@ final class StrictSerializability {
       long from = move(t.from, -t.amount, i + 1);
       long to = move(t.to, t.amount, i + 1);
       if (t.known() && (t.sawFrom != from || t.sawTo != to)) {
-        wrong.add("Not serial: one after another gives " + from + " and " + to + ", not " + t);
+        wrong.add("Not serial: serial execution yields " + from + " and " + to + ", not " + t);
       }
     }
   }
@@ -201,7 +201,7 @@ final class StrictSerializability {
   private String elsewhere(Observation o, int n) {
     for (int at = 0; at <= n; at++) {
       if (fits(o, at)) {
-        return ", but that after " + at;
+        return ", but the state after " + at;
       }
     }
     return ", and no other state";

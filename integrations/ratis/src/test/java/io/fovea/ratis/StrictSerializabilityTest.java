@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The checker finds all violations, and nothing else. */
+/** The checker finds all violations, and reports nothing else. */
 class StrictSerializabilityTest {
   private static final long NEVER = Long.MAX_VALUE;
 
@@ -33,18 +33,18 @@ class StrictSerializabilityTest {
   }
 
   @Test
-  void oneAfterAnother() {
+  void sequentialOperations() {
     List<Transfer> two = List.of(move(2, 20, 25), move(1, 10, 15));
     assertTrue(good(List.of(), read(1, 2, 0, 0)));
     assertTrue(good(two, read(1, 2, 0, 0), read(16, 17, -1, 1), read(26, 27, -2, 2)));
     assertFalse(good(two, read(16, 17, 0, 0)), "a stale read");
     assertFalse(good(two, read(16, 17, -2, 2)), "from the future");
     assertFalse(good(two, read(11, 12, -1, 0)), "half of a transfer");
-    assertFalse(good(two, read(11, 22, -2, 1)), "one account later than the other");
+    assertFalse(good(two, read(11, 22, -2, 1)), "one account is later than the other");
   }
 
   @Test
-  void atOnce() {
+  void concurrentOperations() {
     List<Transfer> two = List.of(move(1, 10, 50), move(2, 10, 50));
     assertTrue(good(two, read(11, 12, 0, 0), read(13, 14, -1, 1), read(15, 16, -2, 2)));
     assertFalse(good(two, read(11, 12, -1, 1), read(13, 14, 0, 0)), "back in time");

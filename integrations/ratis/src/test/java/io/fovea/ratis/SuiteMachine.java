@@ -86,7 +86,7 @@ public final class SuiteMachine implements StateMachine {
             Map.of(),
             Replica.Experiments.NONE);
     PeerState state = new PeerState(server.getId().toString());
-    state.closing(); // the tests end servers at any time, which is no failure
+    state.closing(); // the tests end servers at any time, which is not a failure
     FoveaStateMachine machine = new FoveaStateMachine(opened, state, 100_000, Duration.ZERO);
     replica = opened;
     inner = machine;
@@ -133,7 +133,8 @@ public final class SuiteMachine implements StateMachine {
     return CompletableFuture.completedFuture(Message.valueOf(Long.toString(count())));
   }
 
-  // ----------------------------------------------------------------------- all else is as it is
+  // ----------------------------------------------------------------------- everything else is
+  // delegated
 
   @Override
   public TransactionContext preAppendTransaction(TransactionContext trx) {

@@ -44,7 +44,7 @@ class TlsTest {
 
   private record Ran(int code, String out, String err) {}
 
-  /** Runs a command; on a busy machine again with more time. */
+  /** Runs a command; on a busy machine, repeats it with more time. */
   private static Ran run(Group g, String command, String... more) {
     Ran ran = run(g, 5, command, more);
     return ran.out.contains("DEADLINE_EXCEEDED") ? run(g, 120, command, more) : ran;
@@ -129,7 +129,7 @@ class TlsTest {
     return args.toArray(String[]::new);
   }
 
-  /** A peer with a certificate of another authority can't join, and says why. */
+  /** A peer with a certificate of another authority cannot join, and says why. */
   private void strangerInPlaceOf(String id, Group g) throws Exception {
     long before = g.leader().health().committedIndex();
     ReplicationOptions options =

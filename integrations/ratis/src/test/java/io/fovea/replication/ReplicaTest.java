@@ -121,7 +121,7 @@ class ReplicaTest {
     try (Replica r = open("r")) {
       // The position of the other entry was only in memory: the log delivers it again.
       assertEquals(new Position(2, 1), r.applied());
-      assertArrayEquals(outcome.payload(), apply(r, 0, first).payload(), "passed over");
+      assertArrayEquals(outcome.payload(), apply(r, 0, first).payload(), "skipped by passed()");
       r.passed(new Position(3, 2));
       assertEquals(new Position(3, 2), r.checkpoint());
       assertEquals("ab", word(r));
@@ -199,7 +199,7 @@ class ReplicaTest {
         long id = copies.begin();
         Position at = to.takeIn(Copies.read(n -> copies.chunk(id, n), n -> {}));
         assertEquals(new Position(2, 49), at);
-        assertEquals("x", word(to), "not used yet");
+        assertEquals("x", word(to), "not installed yet");
         CompletableFuture<String> reading = new CompletableFuture<>();
         String during =
             to.read(
@@ -214,8 +214,8 @@ class ReplicaTest {
         assertTrue(to.use());
         assertEquals(at, to.applied());
         assertEquals(word(from), word(to));
-        assertEquals(3, apply(to, 50, entry(3, 2, "x")).index(), "sessions came with it");
-        assertFalse(to.use(), "there is none any more");
+        assertEquals(3, apply(to, 50, entry(3, 2, "x")).index(), "the copy includes the sessions");
+        assertFalse(to.use(), "there is no copy any more");
       }
       assertEquals("two", Files.readString(directory.resolve("to/current")).trim());
       try (Replica to = open("to")) {
@@ -298,10 +298,10 @@ class ReplicaTest {
         apply(b, 10, entry(10, 9, "x"));
         apply(a, 10, entry(10, 9, "x"));
         assertNotEquals(sum(a), sum(b));
-        assertFalse(b.adopt(8, -1, 17), "it does not know that index");
+        assertFalse(b.adopt(8, -1, 17), "it does not know this index");
         assertFalse(b.adopt(9, Replica.NO_DIGEST, 17));
         assertTrue(b.adopt(9, -1, a.digest(9).sum()));
-        assertFalse(b.adopt(9, -1, 17), "it has one");
+        assertFalse(b.adopt(9, -1, 17), "it already has a digest");
         assertEquals(sum(a), sum(b));
         apply(b, 11, entry(11, 10, "x"));
         apply(a, 11, entry(11, 10, "x"));
@@ -344,7 +344,7 @@ class ReplicaTest {
       a.copyTo(copy);
       b.takeIn(new ByteArrayInputStream(copy.toByteArray()));
       assertTrue(b.resume(9));
-      assertEquals(10, ten.get(10, TimeUnit.SECONDS).index(), "passed over");
+      assertEquals(10, ten.get(10, TimeUnit.SECONDS).index(), "skipped by passed()");
       assertEquals(11, b.applied().index());
       assertEquals(word(a), word(b));
       assertEquals(sum(a), sum(b));
@@ -398,7 +398,7 @@ class ReplicaTest {
       InputStream in =
           Copies.read(
               n -> {
-                // Every second answer is lost.
+                // Every other answer is lost.
                 if (asked[0]++ % 2 == 0) {
                   copies.chunk(id, n);
                 }
@@ -542,7 +542,7 @@ class ReplicaTest {
   /** A failure of the replica stops it, and no outcome is recorded. */
   @ParameterizedTest
   @ValueSource(strings = {"io", "closed", "error"})
-  void failureOfReplicaIsNoOutcome(String what) throws Exception {
+  void failureOfReplicaIsNotAnOutcome(String what) throws Exception {
     try (Replica a = throwing("a")) {
       assertThrows(Throwable.class, () -> apply(a, 0, throwing(1, what)));
       assertEquals(Position.NONE, a.applied());
@@ -584,7 +584,9 @@ class ReplicaTest {
     }
   }
 
-  /** A request is remembered for a number of entries and for a time, whichever ends later. */
+  /**
+   * A request is remembered for a number of entries and for a period of time, whichever is longer.
+   */
   @Test
   void windowHasMinimumTime() throws Exception {
     long window = 10;

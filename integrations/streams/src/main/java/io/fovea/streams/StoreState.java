@@ -70,7 +70,7 @@ final class StoreState implements RowSource {
 
   private boolean cutChanged;
 
-  /** Growth of the pending bytes that the instance has yet to count. */
+  /** Growth of the pending bytes that the instance has not counted yet. */
   private long grown;
 
   /** Open views; changed under the monitor or by the thread that closes a view. */

@@ -167,7 +167,7 @@ class CommitTest {
         store.commit(Map.of(CHANGELOG, (long) i));
       }
     }
-    assertTrue(((AbstractStore) store).open().pagesAreMissing(), "all was in memory");
+    assertTrue(((AbstractStore) store).open().pagesAreMissing(), "all pages were in memory");
     store.commit(Map.of(CHANGELOG, 30_000L));
     store.close();
 
@@ -249,7 +249,7 @@ class CommitTest {
     assertEquals(3L, store.committedOffset(CHANGELOG));
     assertNull(store.committedOffset(other));
     fill(store, 0, 1000);
-    assertEquals(3L, store.committedOffset(CHANGELOG), "a global store has what is committed only");
+    assertEquals(3L, store.committedOffset(CHANGELOG), "a global store has only committed rows");
     store.commit(Map.of());
     store.close();
     store = context.open(store("a"));
@@ -272,7 +272,7 @@ class CommitTest {
     assertEquals(before + 1, state(a).database().stats().commits());
 
     a.commit(Map.of(CHANGELOG, 3L));
-    a.put(key("k"), bytes("later")); // what is staged is committed without it
+    a.put(key("k"), bytes("later")); // the staged stores are committed without it
     assertEquals(before + 2, state(a).database().stats().commits());
     assertEquals(1, state(a).pending().size());
     b.commit(Map.of(CHANGELOG, 3L));
@@ -311,7 +311,7 @@ class CommitTest {
     store.close();
     kept.close();
 
-    Utils.delete(context.taskDirectory().toFile()); // the same with all closed
+    Utils.delete(context.taskDirectory().toFile()); // the same with all stores closed
     kept = other.open(store("a"));
     assertEquals("kept", text(kept.get(key("k"))));
     assertEquals(4L, kept.committedOffset(CHANGELOG));
@@ -411,7 +411,7 @@ class CommitTest {
     assertEquals(3L, windows.committedOffset(CHANGELOG));
     windows.close();
 
-    // Another retention has other segments, and Kafka's cache follows it.
+    // A different retention has different segments, and Kafka's cache follows it.
     windows = context.open(windows(9));
     assertNull(windows.committedOffset(CHANGELOG));
     windows.close();
@@ -439,7 +439,7 @@ class CommitTest {
   }
 
   @Test
-  void keysOfAllKinds() {
+  void allKindsOfKeys() {
     TestContext context = new TestContext(directory);
     var store = context.open(store("a"));
     byte[][] keys = {

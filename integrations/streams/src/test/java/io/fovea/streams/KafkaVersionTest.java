@@ -120,7 +120,7 @@ class KafkaVersionTest {
     try (LogCaptureAppender log = LogCaptureAppender.createAndRegister(KafkaInternals.class)) {
       KafkaInternals.of(true);
       KafkaInternals.of(false, none);
-      assertEquals(List.of(), log.getMessages(), "all are there, or none is wanted");
+      assertEquals(List.of(), log.getMessages(), "all internals are found, or none is wanted");
       KafkaInternals internals = KafkaInternals.of(true, none);
       assertFalse(internals.givesRecords());
       assertEquals(5, log.getMessages().size(), log.getMessages()::toString);
@@ -128,7 +128,7 @@ class KafkaVersionTest {
         assertTrue(log.getMessages().stream().anyMatch(m -> m.contains(what)), what);
       }
       KafkaInternals.of(true, none);
-      assertEquals(5, log.getMessages().size(), "once in a process");
+      assertEquals(5, log.getMessages().size(), "once per process");
     }
   }
 }

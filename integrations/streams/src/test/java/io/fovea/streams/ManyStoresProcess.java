@@ -2,7 +2,7 @@ package io.fovea.streams;
 
 import static io.fovea.streams.TestContext.CHANGELOG;
 
-import io.fovea.streams.broker.Mouth;
+import io.fovea.streams.broker.ParentPipe;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -93,7 +93,7 @@ final class ManyStoresProcess {
   }
 
   public static void main(String[] args) throws IOException {
-    Mouth mouth = new Mouth();
+    ParentPipe mouth = new ParentPipe();
     Path folder = Path.of(args[0]);
     ManyStoresProcess first = new ManyStoresProcess(folder.resolve("first"), 2, 10, 32L << 20);
     first.work(300, 0);

@@ -30,7 +30,7 @@ class RowTableTest {
   @TempDir Path directory;
 
   @Test
-  void isASortedMap() {
+  void agreesWithASortedMap() {
     long seed = Long.getLong("rowtable.seed", new Random().nextLong());
     String replay = "-Dtest=RowTableTest -Drowtable.seed=" + seed;
     Random random = new Random(seed);
@@ -64,7 +64,7 @@ class RowTableTest {
       RowTable again = RowTable.open(database, "kv.1", MAX);
       compare(database, again, model, new Random(seed), replay);
 
-      // Deleting the rows deletes links and layers too.
+      // Deleting the rows also deletes links and layers.
       database.run(tx -> List.copyOf(model.keySet()).forEach(key -> again.delete(tx, key)));
       assertEquals(1, again.count(), replay); // the number of the last layer
       database.run(tx -> RowTable.drop(tx, "kv.1"));

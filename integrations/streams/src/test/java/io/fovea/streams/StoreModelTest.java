@@ -138,7 +138,7 @@ class StoreModelTest {
       }
     }
 
-    /** An iterator held long must end in order, or report that its store was closed. */
+    /** An iterator that is held for long must end in order, or report that its store was closed. */
     private void use(KeyValueIterator<?, ?> it) {
       try (it) {
         for (int n = 0; it.hasNext(); n++) {
@@ -148,7 +148,7 @@ class StoreModelTest {
           }
         }
       } catch (org.apache.kafka.streams.errors.InvalidStateStoreException e) {
-        // closed meanwhile
+        // the store was closed in the meantime
       }
     }
 
@@ -208,7 +208,7 @@ class StoreModelTest {
       return bytes == null ? null : java.util.HexFormat.of().formatHex(bytes);
     }
 
-    /** Time advances; many records are late, some just in time. */
+    /** Time advances; many records are late, some only just in time. */
     long timestamp() {
       time += 1000 * random.nextInt(4);
       int late = random.nextInt(5);

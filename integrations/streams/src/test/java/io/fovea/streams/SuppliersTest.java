@@ -92,7 +92,7 @@ class SuppliersTest {
               && e.getMessage().contains(one.stateDir().toString())
               && e.getMessage().contains("a new store each time"),
           e.getMessage());
-      assertTrue(store.isOpen(), "the task that has it goes on");
+      assertTrue(store.isOpen(), "the task that owns the store continues");
       store.close();
     }
     KeyValueStore<Bytes, byte[]> store = zero.open(FoveaStores.keyValueStore("a").get());

@@ -207,7 +207,7 @@ enum Topologies {
         .to(OUT, Produced.with(Serdes.String(), Serdes.String()));
   }
 
-  /** Buffers records, and forwards them in order from time to time. */
+  /** Buffers records, and forwards them in order at intervals. */
   private static final class Buffering implements Processor<String, String, String, String> {
     private ProcessorContext<String, String> context;
     private KeyValueStore<String, String> buffer;

@@ -132,7 +132,7 @@ class TopologiesTest {
     for (String topic : expected.topics().keySet()) {
       List<String> there = actual.topics().get(topic);
       if (topology
-          == Topologies.EMIT_ON_CLOSE) { // windows that close together may come in any order
+          == Topologies.EMIT_ON_CLOSE) { // windows that close together may arrive in any order
         assertEquals(
             new TreeSet<>(expected.topics().get(topic)),
             new TreeSet<>(there),
@@ -161,7 +161,7 @@ class TopologiesTest {
   private static List<String> withoutExpired(List<String> rocks, List<String> fovea) {
     long first = fovea.stream().mapToLong(TopologiesTest::start).min().orElse(Long.MAX_VALUE);
     long last = rocks.stream().mapToLong(TopologiesTest::start).max().orElse(0);
-    assertTrue(fovea.isEmpty() || first > last - 20_000, "what has expired is shown");
+    assertTrue(fovea.isEmpty() || first > last - 20_000, "an expired row is returned");
     return rocks.stream().filter(line -> start(line) >= first || start(line) < 0).toList();
   }
 
@@ -173,7 +173,7 @@ class TopologiesTest {
 
   /**
    * The rows of a store as lines. A stream join uses stores without timestamps; the in-memory ones
-   * have them nevertheless.
+   * have them anyway.
    */
   private static List<String> content(Outcome of, String store, Topologies topology) {
     List<String> lines = of.stores().get(store);

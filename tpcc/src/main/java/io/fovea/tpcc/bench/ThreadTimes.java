@@ -13,8 +13,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Measures for how long each thread of this process had a processor, and for how long it was ready
- * without one, as counted by Linux ({@code /proc/self/task/N/schedstat}). The rest of the time it
+ * Measures how long each thread of this process ran on a processor, and how long it was ready but
+ * had none, as counted by Linux ({@code /proc/self/task/N/schedstat}). The rest of the time it
  * slept, waiting for the device, another thread, or work.
  *
  * <p>Empty on other systems, and if the kernel does not count. One thread.
@@ -22,7 +22,7 @@ import java.util.TreeMap;
 public final class ThreadTimes {
   private static final Path TASKS = Path.of("/proc/self/task");
 
-  /** By thread id: name, and nanoseconds with a processor and ready. */
+  /** By thread id: the name, and the nanoseconds running and ready. */
   private final Map<String, Sample> begin = samples();
 
   private record Sample(String name, long processorNanos, long readyNanos) {}
@@ -32,7 +32,7 @@ public final class ThreadTimes {
    *
    * @param name without the number; truncated by Linux to fifteen characters
    * @param threads the number of threads
-   * @param processorSeconds total time with a processor
+   * @param processorSeconds total time on a processor
    * @param readySeconds total time ready without a processor
    */
   public record Group(String name, int threads, double processorSeconds, double readySeconds) {}

@@ -11,8 +11,8 @@ import java.util.List;
  * </pre>
  *
  * <p>The two times come from the measured points with the fewest and the most misses, so the model
- * matches both. The points between are compared with it. A point below the model pays for more than
- * misses, such as waits for a frame or a latch.
+ * matches both. The points between are compared with it. A point below the model has costs other
+ * than misses, such as waits for a frame or a latch.
  */
 record CostModel(double hitNanos, double missNanos) {
   /** If all points have fewer misses per lookup, they do not determine the cost of a miss. */

@@ -19,7 +19,7 @@ import org.jfree.chart.ui.TextAnchor;
 final class DecadeAxis extends NumberAxis {
   private static final long serialVersionUID = 1L;
 
-  /** With fewer decades than this, 2 and 5 are labelled too. */
+  /** With fewer decades than this, 2 and 5 are also labelled. */
   private static final double FEW = 2.2;
 
   /** Tolerance for a logarithm, so that rounding does not drop a label at an end. */

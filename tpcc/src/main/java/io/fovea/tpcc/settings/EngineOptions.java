@@ -15,7 +15,7 @@ import picocli.CommandLine.Option;
 
 /** The options of a database and of the report; null if not given. */
 public class EngineOptions {
-  /** Lets a killed run continue, and makes the figures those of an engine at work. */
+  /** Lets a killed run continue, and measures the engine with its log. */
   private static final Durability DEFAULT_DURABILITY = Durability.ASYNC;
 
   @Option(

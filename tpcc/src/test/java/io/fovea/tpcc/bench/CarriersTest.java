@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 
 class CarriersTest {
   @Test
-  void noMoreThanSoManyRunAtATime() {
-    assumeTrue(Runtime.version().feature() >= 24, "an older JDK settles for one number");
+  void limitsConcurrency() {
+    assumeTrue(Runtime.version().feature() >= 24, "an older JDK fixes one number");
     for (int carriers : new int[] {3, 1, 2}) {
       assertTrue(Carriers.limit(carriers));
       AtomicInteger running = new AtomicInteger();
@@ -40,7 +40,7 @@ class CarriersTest {
   }
 
   @Test
-  void moreThanTheJdkTakesIsSaid() {
+  void excessiveLimitIsReported() {
     assertFalse(Carriers.limit(1_000_000));
   }
 }

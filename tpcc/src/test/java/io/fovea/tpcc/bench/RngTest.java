@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 class RngTest {
   @Test
-  void betweenReachesBothEndsAndNothingElse() {
+  void betweenIsInclusive() {
     Rng rng = new Rng(1);
     BitSet seen = new BitSet();
     for (int i = 0; i < 2_000; i++) {
@@ -25,7 +25,7 @@ class RngTest {
   }
 
   @Test
-  void belowIsEvenForABoundThatDividesNothing() {
+  void belowIsUniformForAnyBound() {
     // Chi-square with 2 degrees of freedom is below 13.8 in 999 of 1,000 cases; the seed is fixed.
     int bound = 3;
     int draws = 300_000;
@@ -40,7 +40,7 @@ class RngTest {
   }
 
   @Test
-  void largeBoundsAreDrawnAgainWhereTheyWouldBeUneven() {
+  void largeBoundsAreRedrawnToStayUniform() {
     int bound = (1 << 30) + (1 << 29);
     Rng rng = new Rng(3);
     int upper = 0;
@@ -75,7 +75,7 @@ class RngTest {
   }
 
   @Test
-  void shuffleKeepsTheMembers() {
+  void shufflePermutes() {
     int[] values = IntStream.range(0, 100).toArray();
     new Rng(5).shuffle(values);
     int[] sorted = values.clone();

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 
 class CostModelTest {
   @Test
-  void meetsTheEnds() {
+  void matchesTheExtremes() {
     Point memory = new Point(0, 1_000);
     Point device = new Point(0.5, 21_000);
     CostModel model = CostModel.of(List.of(device, new Point(0.1, 5_000), memory));
@@ -22,14 +22,14 @@ class CostModelTest {
   }
 
   @Test
-  void theLeastNeedNotBeNone() {
+  void fewestMissesNeedNotBeZero() {
     CostModel model = CostModel.of(List.of(new Point(0.1, 2_000), new Point(0.6, 7_000)));
     assertEquals(1_000, model.hitNanos(), 1e-6);
     assertEquals(11_000, model.missNanos(), 1e-6);
   }
 
   @Test
-  void pointsThatAreAlikeSayNothing() {
+  void similarPointsDetermineNoModel() {
     assertNull(CostModel.of(List.of()));
     assertNull(CostModel.of(List.of(new Point(0, 1_000))));
     assertNull(CostModel.of(List.of(new Point(0, 1_000), new Point(0.001, 1_200))));

@@ -56,7 +56,7 @@ class LookupArgumentsTest {
   }
 
   @Test
-  void everyOptionArrives() {
+  void everyOptionIsApplied() {
     LookupSettings s =
         settle(
             "--records=5000",
@@ -112,7 +112,7 @@ class LookupArgumentsTest {
   }
 
   @Test
-  void aWorkingSetOfMoreThanThereIsIsRefused() {
+  void tooLargeWorkingSetIsRefused() {
     for (String option : List.of("--working-set=3", "--grow=1..3", "--sizes=1,3")) {
       LookupSettings s = settle(option, "--records=2999");
       DriverException e =
@@ -179,7 +179,7 @@ class LookupArgumentsTest {
         "--sizes=1,,2",
         "--io=tape"
       })
-  void whatIsNotUnderstood(String arg) {
+  void invalidValues(String arg) {
     assertThrows(CommandLine.ParameterException.class, () -> parse(arg));
   }
 

@@ -154,7 +154,7 @@ class LookupsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"--depth=1", "--depth=32 --durability=none", "--depth=3 --theta=0.99"})
-  void updatesAreSeen(String options) throws IOException {
+  void updatesAreCounted(String options) throws IOException {
     List<String> args = new ArrayList<>(List.of("--writes=30", "--threads=2", "--warmup=0"));
     args.addAll(List.of(options.split(" ")));
     tpcc.expect(Exit.OK, lookups(args.toArray(String[]::new)));
@@ -198,7 +198,7 @@ class LookupsTest {
    * For translations that bound the file: includes the pages reserved for commits of all threads.
    */
   @Test
-  void theDefaultBufferHasRoomForALoadByManyThreads() {
+  void defaultBufferFitsALoadByManyThreads() {
     String[] args = {"--io=memory", "--records=400000", "--translation=direct", "--threads=4"};
     List<String> all = new ArrayList<>(List.of("lookups", "--duration=100ms", "--warmup=0s"));
     all.addAll(List.of(args));
@@ -206,7 +206,7 @@ class LookupsTest {
   }
 
   @Test
-  void aSetThatGrowsShowsInTheSeries() throws IOException {
+  void growingSetAppearsInTheSeries() throws IOException {
     tpcc.expect(Exit.OK, lookups("--grow=0.5..2", "--shrink", "--duration=2500ms"));
     double[] ratio = Series.of(report()).column("workingSetRatio");
     assertTrue(ratio.length >= 3);
@@ -224,7 +224,7 @@ class LookupsTest {
   }
 
   @Test
-  void aSetThatDriftsIsMarked() throws IOException {
+  void driftIsMarked() throws IOException {
     tpcc.expect(
         Exit.OK,
         lookups("--working-set=0.5", "--drift=25%", "--interval=300ms", "--duration=1000ms"));
@@ -243,7 +243,7 @@ class LookupsTest {
   }
 
   @Test
-  void sizesAreHeldAgainstTheModel() throws IOException {
+  void sizesAreComparedWithTheModel() throws IOException {
     // Long enough for lookups in each of them, even on a busy machine.
     tpcc.expect(Exit.OK, lookups("--sizes=0.5,1.5,2.5", "--duration=1000ms"));
     JsonArray sizes = report().getAsJsonArray("sizes");
@@ -259,7 +259,7 @@ class LookupsTest {
       assertTrue(size.get("measuredByModel").getAsDouble() > 0);
     }
     double last = sizes.get(2).getAsJsonObject().get("measuredByModel").getAsDouble();
-    assertEquals(1, last, 0.001, "the model comes from it");
+    assertEquals(1, last, 0.001, "the model is fitted to this point");
     JsonObject model = report().getAsJsonObject("model");
     double hit = model.get("hitMicros").getAsDouble();
     assertTrue(hit > 0 && hit < model.get("missMicros").getAsDouble());
@@ -286,9 +286,12 @@ class LookupsTest {
     tpcc.expect(Exit.OK, lookups("--value-bytes=60", "--fresh"));
   }
 
-  /** A file left open by others may be too large for translations that need all of it in memory. */
+  /**
+   * A file that another run left unclean may be too large for translations that need all of it in
+   * memory.
+   */
   @Test
-  void aFileThatATranslationHasNoRoomForIsRefused() {
+  void fileTooLargeForATranslationIsRefused() {
     tpcc.expect(Exit.OK, lookups("--translation=swizzled"));
     tpcc.expect(Exit.USAGE, lookups("--translation=direct"));
     assertTrue(tpcc.err().startsWith("tpcc: The file has "), tpcc.err());
@@ -314,7 +317,7 @@ class LookupsTest {
   }
 
   @Test
-  void anUnfinishedLoadIsDoneAgain() {
+  void incompleteLoadIsRepeated() {
     try (Database db = Database.open(file(), SMALL)) {
       new LookupTable.Shape(false, 5, 40).write(db);
     }
@@ -323,7 +326,7 @@ class LookupsTest {
     assertEquals(0, updates());
   }
 
-  /** The log next to a file that was left open may belong to another database. */
+  /** The log next to an unclean file may belong to another database. */
   @Test
   void theLogOfAnotherDatabaseIsNotDeleted() throws IOException {
     Path original = folder.resolve("original.fovea");
@@ -347,7 +350,7 @@ class LookupsTest {
   }
 
   @Test
-  void aFileThatWasLeftOpenIsRefusedUnlessFresh() throws IOException {
+  void uncleanFileIsRefusedUnlessFresh() throws IOException {
     Path original = folder.resolve("original.fovea");
     try (Database db = Database.open(original, SMALL.durability(Durability.NONE))) {
       new LookupTable.Shape(false, 5, 40).write(db);
@@ -361,7 +364,7 @@ class LookupsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"--records=20000000", "--duration=1h --warmup=0"})
-  void anInterruptEndsClean(String options) throws Exception {
+  void interruptClosesCleanly(String options) throws Exception {
     AtomicInteger code = new AtomicInteger(-1);
     Thread thread = new Thread(() -> code.set(lookups(options.split(" "))));
     thread.start();

@@ -24,7 +24,7 @@ class WorkingSetTest {
   }
 
   @Test
-  void whatIsFixedStays() {
+  void fixedSetIsConstant() {
     WorkingSet set = new Fixed(70);
     assertEquals(new Range(0, 70), set.at(0));
     assertEquals(new Range(0, 70), set.at(100 * SECOND));
@@ -33,7 +33,7 @@ class WorkingSetTest {
   }
 
   @Test
-  void growsInAStraightLine() {
+  void growsLinearly() {
     WorkingSet set = new Growing(500, 1500, false, 10 * SECOND, 1000);
     assertEquals(new Range(0, 500), set.at(-3 * SECOND), "the warm-up");
     assertEquals(new Range(0, 500), set.at(0));
@@ -46,7 +46,7 @@ class WorkingSetTest {
   }
 
   @Test
-  void everyStepIsASmallOne() {
+  void stepsAreSmall() {
     WorkingSet set = new Growing(500, 1500, true, 10 * SECOND, 1000);
     long steps = 0;
     long size = set.at(0).size();
@@ -60,7 +60,7 @@ class WorkingSetTest {
   }
 
   @Test
-  void shrinksBackToWhereItBegan() {
+  void shrinksBackToItsFirstSize() {
     WorkingSet set = new Growing(500, 1500, true, 10 * SECOND, 1000);
     assertEquals(500, set.at(0).size());
     assertEquals(1000, set.at(2 * SECOND).size());
@@ -84,7 +84,7 @@ class WorkingSetTest {
   }
 
   @Test
-  void growthMayGoDown() {
+  void growthMayBeNegative() {
     WorkingSet set = new Growing(1500, 1200, false, 10 * SECOND, 1000);
     assertEquals(1500, set.at(0).size());
     assertEquals(1200, set.at(10 * SECOND).size());
@@ -107,11 +107,11 @@ class WorkingSetTest {
       after.removeAll(before);
       assertEquals(50, after.size(), "new ones, at interval " + i);
     }
-    assertEquals(records, all.size(), "it comes around");
+    assertEquals(records, all.size(), "it wraps around");
   }
 
   @Test
-  void driftIsMarkedWhereItIs() {
+  void driftIsMarkedWhenItHappens() {
     WorkingSet set = new Drifting(1000, 200, 50, 10 * SECOND);
     assertEquals(10 * SECOND, set.nextChange(-5));
     assertEquals(10 * SECOND, set.nextChange(0));

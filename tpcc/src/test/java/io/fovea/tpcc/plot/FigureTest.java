@@ -64,7 +64,7 @@ class FigureTest {
   }
 
   @Test
-  void svgHasAllThatIsDrawn() {
+  void svgContainsEverythingDrawn() {
     Svg svg = new Svg(figure().svg());
     List<String> texts = svg.texts();
     for (String expected :
@@ -104,7 +104,7 @@ class FigureTest {
   }
 
   @Test
-  void aPngIsTwiceAsLargeAndNotBlank() throws IOException {
+  void pngIsTwiceAsLargeAndNotBlank() throws IOException {
     Path file = folder.resolve("figure.png");
     figure().writePng(file);
     BufferedImage image = ImageIO.read(file.toFile());
@@ -124,7 +124,7 @@ class FigureTest {
   }
 
   @Test
-  void aValueThatIsNoneIsAGap() {
+  void missingValueIsAGap() {
     double[] gapped = ys(1);
     gapped[20] = Double.NaN;
     Panel panel =
@@ -136,7 +136,7 @@ class FigureTest {
   }
 
   @Test
-  void nothingAtAllIsDrawnAsNothing() {
+  void emptyPanelsAreDrawn() {
     Panel empty =
         new Panel("Nothing", Axis.linear("x"), Axis.log("y"))
             .line("none", new double[0], new double[0], Look.solid(Hue.BLUE));
@@ -152,7 +152,7 @@ class FigureTest {
   }
 
   @Test
-  void textsOfMarksDoNotRunIntoEachOther() {
+  void labelsOfMarksDoNotOverlap() {
     Panel panel = panel();
     for (int i = 0; i < 20; i++) {
       panel.mark(40 + 0.1 * i, "close to each other");
@@ -163,12 +163,12 @@ class FigureTest {
             .filter(e -> e.getTextContent().equals("close to each other"))
             .map(e -> e.getAttribute("y"))
             .toList();
-    assertTrue(rows.size() > 1 && rows.size() < 20, "as many as there is room for: " + rows);
+    assertTrue(rows.size() > 1 && rows.size() < 20, "as many as there is space for: " + rows);
     assertEquals(rows.size(), rows.stream().distinct().count(), "each in a separate row");
   }
 
   @Test
-  void pointsAndValuesGoInPairs() {
+  void pointsAndValuesMustMatch() {
     Panel panel = new Panel("", Axis.linear(""), Axis.linear(""));
     assertThrows(
         IllegalArgumentException.class,
@@ -176,7 +176,7 @@ class FigureTest {
   }
 
   @Test
-  void filesAreMadeAnew() throws IOException {
+  void filesAreReplaced() throws IOException {
     Path file = folder.resolve("figure.svg");
     Files.writeString(file, "x".repeat(1 << 20));
     figure().writeSvg(file);

@@ -83,7 +83,7 @@ class SvgGraphicsTest {
   }
 
   @Test
-  void whatIsOutsideOfTheClipIsCutOffOrLeftOut() {
+  void drawingIsClipped() {
     g.clip(new Rectangle2D.Double(10, 10, 50, 50));
     g.draw(new Line2D.Double(20, 20, 30, 20)); // inside
     g.draw(new Line2D.Double(20, 20, 90, 20)); // across
@@ -103,7 +103,7 @@ class SvgGraphicsTest {
   }
 
   @Test
-  void aCopyHasAStateOfItsOwn() {
+  void copyHasItsOwnState() {
     g.setPaint(Color.RED);
     g.translate(5, 5);
     SvgGraphics copy = (SvgGraphics) g.create();
@@ -131,7 +131,7 @@ class SvgGraphicsTest {
   }
 
   @Test
-  void whatSvgWouldNotShowIsRefused() {
+  void unsupportedOperationsAreRefused() {
     assertThrows(
         UnsupportedOperationException.class, () -> g.clip(new Ellipse2D.Double(0, 0, 5, 5)));
     assertThrows(UnsupportedOperationException.class, () -> g.setXORMode(Color.RED));

@@ -138,7 +138,7 @@ class SweepTest {
   }
 
   @Test
-  void whatHasNoValueOnTheAxisIsAReference() {
+  void pointWithoutAxisValueIsAReference() {
     List<Results.Point> points =
         List.of(
             new Results.Point(Map.of("size", "32k", "at", "disk"), List.of(1e3), List.of(.1)),
@@ -152,7 +152,7 @@ class SweepTest {
 
   /** The ratio is the median of the rounds' ratios, not the ratio of the medians. */
   @Test
-  void cellsHaveTheSpreadOfTheirRoundsAndTheirRatioToOneOfThem() {
+  void cellsShowSpreadAndRatio() {
     List<Results.Point> points =
         List.of(
             new Results.Point(
@@ -171,7 +171,7 @@ class SweepTest {
   }
 
   @Test
-  void aRunThatFailsIsNamed() throws IOException {
+  void failedRunIsNamed() throws IOException {
     Sweep sweep = sweep(1, "threads=2,16");
     int worst =
         sweep.run(
@@ -197,12 +197,12 @@ class SweepTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"threads", "threads=", "=2", "threads=2,,3", "Threads=2"})
-  void whatVariesNothingIsRefused(String option) {
+  void optionsThatVaryNothingAreRefused(String option) {
     assertThrows(IllegalArgumentException.class, () -> Matrix.parse(List.of(option)));
   }
 
   @Test
-  void theAxisIsAnOptionOfNumbers() {
+  void axisIsANumericOption() {
     assertEquals("threads", Matrix.parse(List.of("threads=2,16", "workload=a,b")).axis());
     assertEquals("theta", Matrix.parse(List.of("threads=2,16", "theta=0.5,0.6")).axis());
     assertNull(Matrix.parse(List.of("threads=2", "workload=a,b")).axis());
@@ -233,7 +233,7 @@ class SweepTest {
   /** With child JVMs, from the command line. */
   @Tag("slow")
   @Test
-  void theRealThing() throws IOException {
+  void endToEnd() throws IOException {
     DriverCommand tpcc = new DriverCommand();
     List<String> args = new ArrayList<>(List.of("sweep", "--rounds=1", "--out=" + folder));
     args.addAll(List.of("--vary", "threads=1,2", "--title", "Two", "ycsb", "run", "--io=memory"));

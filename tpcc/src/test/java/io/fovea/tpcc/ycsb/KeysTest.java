@@ -75,7 +75,7 @@ class KeysTest {
   /** If the number of records grows, the distribution must be that of the new number. */
   @ParameterizedTest
   @ValueSource(strings = {"ZIPFIAN", "LATEST"})
-  void aTableThatGrowsIsNormalisedAnew(Keys.Shape shape) {
+  void growingTableIsRenormalized(Keys.Shape shape) {
     Keys keys = Keys.of(shape, .99, .2, .8);
     Rng rng = new Rng(3);
     for (int n = 1; n <= 400; n++) {
@@ -118,7 +118,7 @@ class KeysTest {
   /** The dissertation: with .99, 10 % of the pairs get 80 % of the operations; with .6, 40 %. */
   @ParameterizedTest
   @CsvSource({".99,.80,.12", ".6,.40,.05"})
-  void aTenthGetsWhatTheDissertationSays(double theta, double share, double tolerance) {
+  void aTenthGetsTheShareInTheDissertation(double theta, double share, double tolerance) {
     int n = 1_000_000;
     Keys keys = Keys.of(Keys.Shape.ZIPFIAN, theta, .2, .8);
     Rng rng = new Rng(7);
@@ -143,7 +143,7 @@ class KeysTest {
   }
 
   @Test
-  void hashesLeadBack() {
+  void hashesAreInvertible() {
     Rng rng = new Rng(8);
     for (int i = 0; i < 100_000; i++) {
       long number = i % 2 == 0 ? i : rng.nextLong();

@@ -37,7 +37,7 @@ class WorkloadTest {
     "MIXED_MEDIUM,.6,2,2,80",
     "LONG,.9,8,8,95"
   })
-  void theSeven(Workload workload, double theta, int reads, int writes, int percent) {
+  void dissertationWorkloads(Workload workload, double theta, int reads, int writes, int percent) {
     assertEquals(theta, workload.theta);
     Kind kind = workload.kinds(1, false).getFirst();
     assertEquals(percent, kind.percent);
@@ -68,7 +68,7 @@ class WorkloadTest {
     "E,SCAN,95,INSERT,5",
     "F,READ,50,MODIFY,50"
   })
-  void theSix(Workload workload, Op first, int percent, Op second, int other) {
+  void ycsbWorkloads(Workload workload, Op first, int percent, Op second, int other) {
     Kind kind = workload.kinds(20, false).getFirst();
     Op[] ops = new Op[kind.size()];
     int[] counts = new int[Op.COUNT];
@@ -101,7 +101,7 @@ class WorkloadTest {
   }
 
   @Test
-  void distinctMeansDistinct() {
+  void distinctNumbers() {
     Distinct drawn = new Distinct(1_000);
     Set<Long> model = new HashSet<>();
     Rng rng = new Rng(4);
@@ -116,7 +116,7 @@ class WorkloadTest {
   }
 
   @Test
-  void stampsTellWhoCommitted() {
+  void stampsIdentifyCommittedAttempts() {
     Stamps[] clients = {new Stamps(7, 0), new Stamps(7, 1)};
     long aborted = clients[1].next();
     long committed = 0;
@@ -135,7 +135,7 @@ class WorkloadTest {
   }
 
   @Test
-  void theLimitPassesWhatIsCommitted() {
+  void limitAdvancesPastCommittedNumbers() {
     KeyCount count = new KeyCount(10);
     assertEquals(10, count.take());
     assertEquals(11, count.take());
@@ -158,7 +158,7 @@ class WorkloadTest {
   }
 
   @Test
-  void manyThreadsMoveTheLimit() throws InterruptedException {
+  void manyThreadsAdvanceTheLimit() throws InterruptedException {
     KeyCount count = new KeyCount(5);
     Thread[] threads = new Thread[4];
     for (int i = 0; i < threads.length; i++) {

@@ -212,7 +212,7 @@ class YcsbTest {
   /** After unchecked runs, the counts come from the records; after checked ones, from the runs. */
   @ParameterizedTest
   @ValueSource(strings = {"write-intensive-high", "a"})
-  void aRunIsHeldAgainstThoseThatWereNotChecked(String workload) throws IOException {
+  void runsAfterUncheckedRuns(String workload) throws IOException {
     for (int run = 0; run < 2; run++) {
       tpcc.expect(Exit.OK, onFile("run", "--workload=" + workload, "--no-check"));
       assertFalse(report().has("consistent"));
@@ -250,7 +250,7 @@ class YcsbTest {
   private static final long RARE = RECORDS - 1;
 
   @Test
-  void aLostUpdateIsFound() throws IOException {
+  void detectsALostUpdate() throws IOException {
     int code =
         runAfter(
             Workload.A,
@@ -274,7 +274,7 @@ class YcsbTest {
   }
 
   @Test
-  void aRecordTooManyIsFound() {
+  void detectsAnExtraRecord() {
     int code =
         runAfter(
             Workload.LONG,
@@ -289,7 +289,7 @@ class YcsbTest {
   }
 
   @Test
-  void whatNobodyCommittedIsFound() {
+  void detectsUncommittedWrites() {
     int code =
         runAfter(
             Workload.READ_INTENSIVE_HIGH,
@@ -317,7 +317,7 @@ class YcsbTest {
     assertEquals(RECORDS + 4, report().getAsJsonObject("check").get("records").getAsLong());
   }
 
-  // ------------------------------------------------------------------------------- what is there
+  // ------------------------------------------------------------------------------- existing files
 
   @Test
   void otherRecordsAndOtherDatabasesAreRefused() {
@@ -329,7 +329,7 @@ class YcsbTest {
   }
 
   @Test
-  void aStrangersTablesAreLeftAlone() {
+  void foreignTablesAreKept() {
     try (Database db = Database.open(file(), SMALL)) {
       Layout.Definition b = Layout.define();
       b.int32("x");
@@ -343,7 +343,7 @@ class YcsbTest {
   }
 
   @Test
-  void anUnfinishedLoadIsDoneAgain() {
+  void incompleteLoadIsRepeated() {
     try (Database db = Database.open(file(), SMALL)) {
       Meta.loading(10, 5).write(db);
     }

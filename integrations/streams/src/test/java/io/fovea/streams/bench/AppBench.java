@@ -1,6 +1,6 @@
 package io.fovea.streams.bench;
 
-import io.fovea.streams.broker.Mouth;
+import io.fovea.streams.broker.ParentPipe;
 import java.time.Duration;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
@@ -35,13 +35,13 @@ import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 final class AppBench {
   private static final String STORE = "last";
 
-  private final Mouth mouth;
+  private final ParentPipe mouth;
   private final int partitions;
   private final long awaited;
   private final AtomicLong processed = new AtomicLong();
   private volatile long begun;
 
-  private AppBench(Mouth mouth, int partitions, long awaited) {
+  private AppBench(ParentPipe mouth, int partitions, long awaited) {
     this.mouth = mouth;
     this.partitions = partitions;
     this.awaited = awaited;
@@ -137,7 +137,7 @@ final class AppBench {
   }
 
   public static void main(String[] args) throws InterruptedException {
-    Mouth mouth = new Mouth();
+    ParentPipe mouth = new ParentPipe();
     AppBench bench = new AppBench(mouth, Integer.parseInt(args[4]), Long.parseLong(args[5]));
     KafkaStreams streams = bench.streams(StoreType.valueOf(args[0]), args[1], args[2], args[3]);
     streams.start();

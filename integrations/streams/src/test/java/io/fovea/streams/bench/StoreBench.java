@@ -1,7 +1,7 @@
 package io.fovea.streams.bench;
 
 import com.sun.management.OperatingSystemMXBean;
-import io.fovea.streams.broker.Mouth;
+import io.fovea.streams.broker.ParentPipe;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
@@ -167,7 +167,7 @@ final class StoreBench {
     long last = start;
     while (n < nanos.length && last - start < time.toNanos()) {
       if (store.get(key(random.nextInt(records))) == null) {
-        throw new AssertionError("a record is not there");
+        throw new AssertionError("a record is missing");
       }
       long now = System.nanoTime();
       nanos[n++] = now - last;
@@ -201,7 +201,7 @@ final class StoreBench {
   }
 
   public static void main(String[] args) throws IOException {
-    Mouth mouth = new Mouth();
+    ParentPipe mouth = new ParentPipe();
     StoreType type = StoreType.valueOf(args[0]);
     Path folder = Path.of(args[1]);
     int records = Integer.parseInt(args[2]);

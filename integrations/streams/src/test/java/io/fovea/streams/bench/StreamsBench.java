@@ -28,7 +28,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *
  * <p>The three alternate, each measurement in its own process. Arguments: folder, rounds (as many
  * as fit into the minutes), minutes, records in a store, records through the broker, and seconds
- * for measuring gets. A run that fails prints the figures it has.
+ * for measuring gets. A failed run prints the figures obtained so far.
  */
 public final class StreamsBench {
   private static final String TOPIC = "records";

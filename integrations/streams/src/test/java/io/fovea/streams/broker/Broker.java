@@ -166,7 +166,7 @@ public final class Broker implements AutoCloseable {
 
   /** The broker's JVM. Argument: the properties file. */
   public static void main(String[] args) throws IOException {
-    Mouth mouth = new Mouth();
+    ParentPipe mouth = new ParentPipe();
     String[] format = {"format", "-t", Uuid.randomUuid().toString(), "-c", args[0]};
     int status = StorageTool.execute(format, System.err);
     if (status != 0) {

@@ -18,8 +18,9 @@ import java.util.function.Predicate;
 /**
  * A JVM that a test starts, exchanges lines with, and kills.
  *
- * <p>Lines that the child sends through {@link Mouth} arrive in order; its other output goes to its
- * log. The child ends with its standard input, so no process remains when the test's JVM dies.
+ * <p>Lines that the child sends through {@link ParentPipe} arrive in order; its other output goes
+ * to its log. The child ends with its standard input, so no process remains when the test's JVM
+ * dies.
  *
  * <p>One thread talks to a child; any thread may kill it.
  */

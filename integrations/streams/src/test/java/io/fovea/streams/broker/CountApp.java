@@ -104,7 +104,7 @@ public final class CountApp {
 
   /** Arguments: properties file, what is counted, input and output topic. */
   public static void main(String[] args) throws IOException, InterruptedException {
-    Mouth mouth = new Mouth();
+    ParentPipe mouth = new ParentPipe();
     Properties p = new Properties();
     try (Reader file = Files.newBufferedReader(Path.of(args[0]))) {
       p.load(file);
@@ -139,7 +139,7 @@ public final class CountApp {
         StoreQueryParameters.fromNameAndType(STORE, QueryableStoreTypes.keyValueStore()));
   }
 
-  private static void dump(KafkaStreams streams, Mouth mouth) {
+  private static void dump(KafkaStreams streams, ParentPipe mouth) {
     try (KeyValueIterator<String, Long> all = store(streams).all()) {
       while (all.hasNext()) {
         KeyValue<String, Long> next = all.next();
@@ -159,7 +159,7 @@ public final class CountApp {
     }
   }
 
-  private record Restored(Mouth mouth) implements StateRestoreListener {
+  private record Restored(ParentPipe mouth) implements StateRestoreListener {
     @Override
     public void onRestoreStart(TopicPartition changelog, String store, long from, long to) {
       mouth.say(

@@ -162,7 +162,7 @@ class KilledAppTest {
         });
   }
 
-  /** What was left at a kill, and the committed end of its changelog at that time. */
+  /** What an application left at a kill, and the committed end of its changelog at that time. */
   private record Seen(int kill, Left left, long committed) {}
 
   /** Offsets by partition, without partitions that have none. */
@@ -198,7 +198,7 @@ class KilledAppTest {
         Topic out = new Topic(broker, application + "-out", PARTITIONS)) {
       long end = System.nanoTime() + TIME.toNanos();
       for (int kill = 0; kill < KILLS; kill++) {
-        // A run in which nothing could have gone wrong proves nothing, so it continues.
+        // A run in which nothing could have gone wrong proves nothing, so the test continues.
         boolean shown = once ? with > 0 && spilled > 0 : tails > 0;
         if (kill >= KILLS_LEAST && (shown || !OURS) && System.nanoTime() > end) {
           break;
@@ -250,7 +250,7 @@ class KilledAppTest {
         child.say("stop");
         child.await("stopped", PATIENCE, heard::line);
         assertEquals(0, child.ended(PATIENCE));
-        assertEquals(last, stored, about + ": the store is what came out last");
+        assertEquals(last, stored, about + ": the store equals the last output");
         if (once) {
           assertEquals(oracle, stored, about);
         } else {
@@ -265,7 +265,7 @@ class KilledAppTest {
       assertTrue(tails > 0, about + ": no partition began at an offset");
     }
     if (OURS && once) {
-      assertTrue(with > 0, about + ": no store that was left said an offset");
+      assertTrue(with > 0, about + ": no store that was left had an offset");
       assertTrue(spilled > 0, about + ": no store that was left had spilled");
     }
     Report.line(
@@ -381,7 +381,7 @@ class KilledAppTest {
             () -> about + ": " + p + " and its changelog");
       }
       for (Seen s : seen) {
-        // Output is repeated identically, so what was uncommitted then looks committed now.
+        // Output is repeated identically, so what was uncommitted then appears committed now.
         List<ConsumerRecord<byte[], byte[]>> then =
             once ? records.stream().filter(r -> r.offset() < s.committed).toList() : records;
         s.left.check(then, about + ", kill " + s.kill, !once);

@@ -112,7 +112,7 @@ class StandbyTest {
 
     @Override
     public String toString() {
-      return answered + " answers, " + behind + " behind the bound, " + absent + " not there";
+      return answered + " answers, " + behind + " behind the bound, " + absent + " not found";
     }
   }
 

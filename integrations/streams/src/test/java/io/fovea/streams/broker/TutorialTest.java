@@ -106,7 +106,7 @@ class TutorialTest {
       }
       List<String> without =
           Child.classPath().stream().filter(entry -> !entry.contains("rocksdbjni")).toList();
-      assertTrue(without.size() < Child.classPath().size(), "RocksDB was not there at all");
+      assertTrue(without.size() < Child.classPath().size(), "RocksDB was not on the class path");
       run(broker, "without-rocksdb", without, 2);
     }
   }

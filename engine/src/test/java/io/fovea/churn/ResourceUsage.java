@@ -23,16 +23,16 @@ import javax.management.ObjectName;
 /**
  * The resources that an idle process and its database hold: names and numbers; sizes are in KiB.
  */
-final class Vitals {
+final class ResourceUsage {
   private static final Path PROC = Path.of("/proc/self");
 
-  /** Two measurements that differ by no more than this show that collection is complete. */
+  /** Two measurements that differ by at most this much show that collection is complete. */
   private static final long SETTLED_KIB = 64;
 
   private final Map<String, Long> values = new LinkedHashMap<>();
   private final Map<String, Long> classes;
 
-  private Vitals(Map<String, Long> classes) {
+  private ResourceUsage(Map<String, Long> classes) {
     this.classes = classes;
   }
 
@@ -47,9 +47,9 @@ final class Vitals {
    * @param db the database that stays open
    * @param dir the directory of all database files
    */
-  static Vitals take(Database db, Path dir) throws IOException {
+  static ResourceUsage take(Database db, Path dir) throws IOException {
     collect();
-    Vitals v = new Vitals(histogram());
+    ResourceUsage v = new ResourceUsage(histogram());
     v.put("heap", heap());
     v.put("direct", direct());
     Malloc.trim();
@@ -113,8 +113,8 @@ final class Vitals {
     return all;
   }
 
-  /** Returns the classes that have grown most since then, by bytes. */
-  List<String> grownSince(Vitals then) {
+  /** Returns the classes that have grown most since {@code then}, by bytes. */
+  List<String> grownSince(ResourceUsage then) {
     record Grown(String name, long bytes) {}
     List<Grown> all = new ArrayList<>();
     classes.forEach(
@@ -143,7 +143,7 @@ final class Vitals {
 
   // -------------------------------------------------------------------------------------- memory
 
-  /** Collects garbage until nothing more is freed, by cleaners either. */
+  /** Collects garbage until neither the collector nor cleaners free anything more. */
   private static void collect() {
     long before = Long.MAX_VALUE;
     for (int i = 0; i < 20; i++) {
@@ -213,6 +213,6 @@ final class Vitals {
 
   @Override
   public String toString() {
-    return String.format(Locale.ROOT, "Vitals[%s]", line());
+    return String.format(Locale.ROOT, "ResourceUsage[%s]", line());
   }
 }

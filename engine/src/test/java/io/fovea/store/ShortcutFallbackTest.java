@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** If the kernel refuses a shortcut directory, the cache is flat and a warning is logged. */
-@Isolated("it listens to the log")
-class PlacesFallbackTest {
+@Isolated("the test captures the log")
+class ShortcutFallbackTest {
   private static final String LINE =
       "the key location cache has the layout FLAT, since SHORTCUT is not possible. ";
 

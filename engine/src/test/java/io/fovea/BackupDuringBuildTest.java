@@ -25,11 +25,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * A backup that starts at any step of a load or index build, and ends when the build is published
- * or must wait for that. The copy holds all of the build or nothing, and its increment holds all.
+ * or must wait for that. The copy contains all of the build or none of it, and its increment
+ * contains all.
  *
  * <p>An earlier load holds back the redo point for as long as the test needs.
  */
-class BackupBesideBuildTest {
+class BackupDuringBuildTest {
   private static final int RECORDS = 20_000;
   private static final TableSpec OTHER = TableSpec.bytes("other", 8);
   private static final TableSpec PLAIN = TableSpec.bytes("t", 8);
@@ -66,7 +67,7 @@ class BackupBesideBuildTest {
     BACKUPS
   }
 
-  /** Holds all threads that arrive until it is opened. */
+  /** Holds all arriving threads until it is opened. */
   private static final class Gate {
     private final CountDownLatch reached = new CountDownLatch(1);
     private final CountDownLatch open = new CountDownLatch(1);
@@ -205,17 +206,17 @@ class BackupBesideBuildTest {
 
   @ParameterizedTest
   @EnumSource(Step.class)
-  void besideALoad(Step step) throws Exception {
-    beside(step, false);
+  void duringALoad(Step step) throws Exception {
+    duringABuild(step, false);
   }
 
   @ParameterizedTest
   @EnumSource(Step.class)
-  void besideAnIndexBuild(Step step) throws Exception {
-    beside(step, true);
+  void duringAnIndexBuild(Step step) throws Exception {
+    duringABuild(step, true);
   }
 
-  private void beside(Step step, boolean index) throws Exception {
+  private void duringABuild(Step step, boolean index) throws Exception {
     Options options =
         Options.defaults()
             .bufferBytes(8 << 20)
@@ -223,7 +224,7 @@ class BackupBesideBuildTest {
     Gate source = new Gate();
     try (Database db = Database.open(dir.resolve("db"), options)) {
       try {
-        beside(db, step, index, source);
+        duringABuild(db, step, index, source);
       } finally {
         half.open();
         source.open();
@@ -231,7 +232,7 @@ class BackupBesideBuildTest {
     }
   }
 
-  private void beside(Database db, Step step, boolean index, Gate source) throws Exception {
+  private void duringABuild(Database db, Step step, boolean index, Gate source) throws Exception {
     db.table(PLAIN);
     if (index) {
       db.run(
@@ -270,7 +271,7 @@ class BackupBesideBuildTest {
       assertTrue(build.thread.isAlive());
       backup = new HeldBackup(db);
       before.end();
-      build.join(); // it does not wait for a backup that began behind the redo point
+      build.join(); // it does not wait for a backup that began after the redo point
     }
     HeldBackup held = Objects.requireNonNull(backup);
     held.end();

@@ -11,7 +11,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
 
-class WordTest {
+class TidWordTest {
   @Test
   void zeroIsTheInitialWord() {
     assertEquals(0, TidWord.pack(0, 0));

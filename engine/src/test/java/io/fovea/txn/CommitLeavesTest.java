@@ -17,9 +17,9 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The leaf that a commit's operation names: where the key was last seen or missed. */
+/** The leaf that a commit's operation names is where the key was last found or missed. */
 @Timeout(60)
-class OpLeavesTest {
+class CommitLeavesTest {
   private static final int KEYS = 2000;
 
   private static String key(int i) {
@@ -133,7 +133,7 @@ class OpLeavesTest {
     }
   }
 
-  /** Each part is readable alone, and starts without a known leaf. */
+  /** Each part is readable on its own, and starts without a known leaf. */
   @Test
   void partsStartWithoutALeaf() {
     try (LoggedFixture f = fixture(1024)) {

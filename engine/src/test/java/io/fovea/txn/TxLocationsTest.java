@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The locations that a transaction remembers, and the descents that they save. */
-class PlacesTest {
+/** The key locations that a transaction caches, and the descents that they save. */
+class TxLocationsTest {
   private static final int KEYS = 3000;
 
   private static TxFixture fixture(boolean placed) {
@@ -62,7 +62,7 @@ class PlacesTest {
   /** A descent in a tree of two levels is one step. */
   private static void expect(long descents, long places, TxFixture f, Consumer<Client> body) {
     TxStats s = count(f, body);
-    assertEquals(descents, s.childSteps(), "ways down");
+    assertEquals(descents, s.childSteps(), "descents");
     assertEquals(places, s.positionHints(), "places");
     assertEquals(0, s.positionHintsStale(), "stale");
     assertEquals(2 * descents + places, s.pageAccesses(), "pages");
@@ -73,7 +73,7 @@ class PlacesTest {
     try (TxFixture f = fixture(true)) {
       BTree t = f.tree();
       expect(1, 1, f, c -> assertEquals(c.get(t, key(7)), c.get(t, key(7))));
-      // The read; the check whether it exists, and the install.
+      // The read, the check whether it exists, and the install.
       expect(
           1,
           2,
@@ -83,7 +83,7 @@ class PlacesTest {
             c.put(t, key(8), "another");
           });
       expect(1, 1, f, c -> c.patch(t, key(9), 0, "V"));
-      // The check that it is absent; its successor; the install.
+      // The check that it is absent, its successor, and the install.
       expect(1, 2, f, c -> c.insert(t, key(10) + "x", "new"));
       expect(1, 2, f, c -> c.delete(t, key(11)));
       // The check whether it exists, and the install.
@@ -92,15 +92,15 @@ class PlacesTest {
     }
   }
 
-  /** Keys of one gap, with a change of another leaf between them. */
+  /** Keys of one gap, with a change in another leaf between them. */
   @Test
   void followersAreInstalledAfterThePreviousKey() {
     try (TxFixture f = fixture(true)) {
       BTree t = f.tree();
-      f.run(c -> c.delete(t, key(30)) && c.delete(t, key(31)) && c.delete(t, key(32))); // room
-      // Down: for the first key and for each record that is changed. Places: to see that the other
-      // keys are not there; the successor of the first one; to change two, and to put all three
-      // where the first one belongs.
+      f.run(c -> c.delete(t, key(30)) && c.delete(t, key(31)) && c.delete(t, key(32))); // space
+      // Descents: for the first key and for each record that is changed. Locations: to see that the
+      // other keys are absent, for the successor of the first one, to change two records, and to
+      // put all three where the first one belongs.
       expect(
           3,
           6,
@@ -147,7 +147,7 @@ class PlacesTest {
         assertEquals("value " + i, c.get(t, key(i)));
         c.patch(t, key(i), 0, "VALUE");
       }
-      // Not in the gaps below the keys that were read, which are read, too.
+      // Not in the gaps below the keys that were read, since these are read, too.
       f.run(
           o -> {
             for (int i = 0; i < KEYS; i++) {
@@ -181,7 +181,7 @@ class PlacesTest {
       c.commit();
       TxStats after = f.engine.stats();
       assertEquals(
-          placed, after.positionHintsStale() > before.positionHintsStale(), "stale places");
+          placed, after.positionHintsStale() > before.positionHintsStale(), "stale locations");
       List<String> all = f.run(o -> o.all(t));
       assertEquals(2 * KEYS / 100, all.size());
       for (int i = 0; i < KEYS; i += 100) {

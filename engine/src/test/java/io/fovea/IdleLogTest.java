@@ -29,14 +29,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The log of an idle database releases its space, under any failure. */
+/** The log of an idle database releases its space, whatever fails. */
 @Timeout(120)
-class RestingLogTest {
+class IdleLogTest {
   private static final long SEED = Long.getLong("crash.seed", 5L);
   private static final long SEGMENT = 128 << 10;
   private static final long WAIT_NANOS = 100_000_000_000L;
 
-  /** The segments are smaller than what must be preallocated, so two aren't enough. */
+  /** The segments are smaller than what must be preallocated, so two are not enough. */
   private static final long LEAST = 4 * SEGMENT;
 
   private static final TableSpec SPEC = TableSpec.bytes("t", 16);
@@ -116,7 +116,7 @@ class RestingLogTest {
     assertEquals(SEGMENT, logBytes());
   }
 
-  /** Checkpoints don't cause further ones by their own log records. */
+  /** A checkpoint's own log records do not cause further checkpoints. */
   @Test
   void anIdleLogIsTrimmedOnce() {
     try (Database db = open(Duration.ofMillis(20))) {
@@ -191,14 +191,14 @@ class RestingLogTest {
       for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL)) {
         SimDisk crashed = left.get(i).crash(how);
         if (distinct.add(crashed.fingerprint())) {
-          lives(crashed, "operation " + i + " of " + left.size() + ", " + how);
+          survives(crashed, "operation " + i + " of " + left.size() + ", " + how);
         }
       }
     }
     assertTrue(distinct.size() > 20, "crash states: " + distinct.size());
   }
 
-  private static void lives(SimDisk crashed, String what) {
+  private static void survives(SimDisk crashed, String what) {
     try (Database db = Database.open(new SimStorage(crashed), options(Duration.ofMillis(1)))) {
       check(db, 600);
       write(db, 590, 600);
@@ -207,11 +207,11 @@ class RestingLogTest {
     }
   }
 
-  /** A load bypasses the log: the preallocated space of the data file is released anyway. */
+  /** A load bypasses the log: the preallocated space of the data file is still released. */
   @Test
   void spaceOfALoadIsReleased() {
     long segment = 1 << 20;
-    int records = 13_000; // the file has grown by an eighth just before their end
+    int records = 13_000; // the file grew by an eighth just before they ended
     Options options =
         options(Duration.ofMillis(30)).log(log -> log.segmentBytes(segment).maxBytes(8 * segment));
     try (Database db = Database.open(new SimStorage(disk), options)) {

@@ -30,11 +30,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Compares point operations of the three forms of a table (rows, bytes, objects) with a sorted map,
- * including uncommitted own changes.
+ * Compares point operations on the three forms of a table (rows, bytes, objects) with a sorted map,
+ * including the transaction's own uncommitted changes.
  */
 @Tag("slow")
-class FormsTest {
+class TableFormsTest {
   public record Note(@Id long number, String text) {}
 
   private static final Layout.Definition B = Layout.define();
@@ -49,7 +49,7 @@ class FormsTest {
     ROWS {
       @Override
       Table<Long, Note> table(Database db) {
-        return db.table(FormsTest.ROWS)
+        return db.table(TableFormsTest.ROWS)
             .as(
                 new KeyCodec<>() {
                   @Override
@@ -65,7 +65,7 @@ class FormsTest {
                 new Codec<>() {
                   @Override
                   public void encode(Note note, Row row) {
-                    // A row has no access to its number, so the text contains it.
+                    // A row does not contain its number, so the text does.
                     row.setText(TEXT, note.number + ":" + note.text);
                   }
 
@@ -79,7 +79,7 @@ class FormsTest {
     BYTES {
       @Override
       Table<Long, Note> table(Database db) {
-        return db.table(FormsTest.BYTES)
+        return db.table(TableFormsTest.BYTES)
             .as(
                 new ByteCodec<>() {
                   @Override
@@ -184,7 +184,7 @@ class FormsTest {
 
   @ParameterizedTest
   @EnumSource
-  void aNullAmongTheKeys(Form form) {
+  void nullAmongTheKeys(Form form) {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20))) {
       Table<Long, Note> table = form.table(db);
       db.run(

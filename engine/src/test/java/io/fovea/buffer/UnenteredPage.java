@@ -5,10 +5,10 @@ import io.fovea.wal.LogSession;
 
 /**
  * A page below the high-water mark that is in no frame yet, as left by an allocation whose thread
- * was descheduled in between.
+ * was descheduled midway.
  */
-public final class HalfGivenOut {
-  /** The page's first word once it is entered. */
+public final class UnenteredPage {
+  /** The page's first word once the page is entered. */
   public static final long WORD = 0x1234_5678_9ABC_DEF0L;
 
   private final BufferPool pool;
@@ -16,8 +16,8 @@ public final class HalfGivenOut {
   /** The page. */
   public final long pid;
 
-  /** Raises the mark, and does nothing more. */
-  public HalfGivenOut(BufferPool pool) {
+  /** Raises the high-water mark and does nothing else. */
+  public UnenteredPage(BufferPool pool) {
     this.pool = pool;
     this.pid = pool.allocator.highWater();
     pool.allocator.entering.incrementAndGet();
@@ -32,7 +32,7 @@ public final class HalfGivenOut {
     pool.releaseExclusive(frame);
   }
 
-  /** Fails the allocation with an error: the pool stops. */
+  /** Fails the allocation with an error, which stops the pool. */
   public void stop(Error cause) {
     pool.frames.stop(cause);
   }

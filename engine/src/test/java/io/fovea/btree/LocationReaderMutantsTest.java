@@ -2,7 +2,7 @@ package io.fovea.btree;
 
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.fovea.btree.TestTree.PlaceReader;
+import io.fovea.btree.TestTree.LocationReader;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.config.Translation;
@@ -14,16 +14,18 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Readers that break a rule of {@link KeyLocationCache} must fail where the engine passes. */
-class BrokenPlacesTest {
-  /** The keys; three leaves can hold all of them, or thirty. */
+/**
+ * Readers that break a rule of {@link KeyLocationCache} must fail where the engine's reader passes.
+ */
+class LocationReaderMutantsTest {
+  /** The keys: at their densest three leaves hold all of them, at their sparsest thirty. */
   private static final int KEYS = 1200;
 
   private static final int STEPS = 4000;
 
-  /** Readers that trust a location too much. */
-  enum Mutant implements PlaceReader {
-    /** Takes the tag for the key. */
+  /** Readers that trust a location without one of the checks. */
+  enum Mutant implements LocationReader {
+    /** Assumes that a matching tag means the same key. */
     TAG_FOR_KEY {
       @Override
       boolean read(BTree tree, MemorySegment key, int len, Position p, long base) {
@@ -31,14 +33,14 @@ class BrokenPlacesTest {
         return p.found;
       }
     },
-    /** Takes a set without the tag for the absence of the key. */
+    /** Treats a set without the tag as proof that the key is absent. */
     ABSENT_FROM_AN_EMPTY_WAY {
       @Override
       boolean nothing() {
         return true;
       }
     },
-    /** Takes another key in the slot for the absence of the key. */
+    /** Treats another key in the slot as proof that the key is absent. */
     ABSENT_FROM_ANOTHER_KEY {
       @Override
       boolean read(BTree tree, MemorySegment key, int len, Position p, long base) {
@@ -133,14 +135,14 @@ class BrokenPlacesTest {
   }
 
   /** Inserts and deletes keys; leaves split and merge, and pages move to another tree. */
-  private static void play(PlaceReader reader, Translation translation, boolean few) {
+  private static void play(LocationReader reader, Translation translation, boolean few) {
     int frames = translation == Translation.DIRECT ? 600 : 64;
     try (TestTree t = new TestTree(4096, frames, translation)) {
       Random random = new Random(1);
       for (int i = 0; i < KEYS; i += 2) {
-        t.put(key(i), value(key(i), i)); // and no thread has seen it
+        t.put(key(i), value(key(i), i)); // and no other thread has seen it
       }
-      t.remembered(reader, few);
+      t.cachingLocations(reader, few);
       for (int n = 0; n < STEPS; n++) {
         int i = random.nextInt(KEYS);
         byte[] key = key(i);
@@ -187,7 +189,7 @@ class BrokenPlacesTest {
 
   @ParameterizedTest
   @EnumSource
-  void isNoticed(Mutant mutant) {
+  void isDetected(Mutant mutant) {
     assertThrows(
         AssertionError.class,
         () -> {
@@ -198,7 +200,7 @@ class BrokenPlacesTest {
 
   @ParameterizedTest
   @EnumSource
-  void theEngineIsRight(Translation translation) {
+  void theEngineReaderIsCorrect(Translation translation) {
     play(KeyLocationCache::find, translation, true);
     play(KeyLocationCache::find, translation, false);
   }

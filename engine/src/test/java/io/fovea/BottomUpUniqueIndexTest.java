@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Unique indexes built bottom-up while values move, and while records have equal values. */
 @Tag("slow")
 @Timeout(300)
-class UniqueFromBelowTest extends IndexBuilds {
+class BottomUpUniqueIndexTest extends IndexBuilds {
   private static final int MANY = 4000;
 
   private static void set(Database db, RowTable t, long key, long u) {
@@ -110,7 +110,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   }
 
   /**
-   * While the table is read, values move to records before and behind the build's position: to
+   * While the table is read, values move to records before and after the build's position: to
    * records that were read with another value, and from such records.
    */
   @ParameterizedTest
@@ -200,8 +200,8 @@ class UniqueFromBelowTest extends IndexBuilds {
   }
 
   /**
-   * When the tree exists and the journal isn't applied yet, a write that takes a value known to the
-   * tree is refused if its record still has it.
+   * Once the tree exists and the journal is not yet applied, a write that takes a value known to
+   * the tree is refused if that value's record still has it.
    */
   @ParameterizedTest
   @EnumSource(Protocol.class)
@@ -227,7 +227,7 @@ class UniqueFromBelowTest extends IndexBuilds {
           DuplicateKeyException.class,
           () ->
               db.run(tx -> t.insert(tx, t.key().set(9002L), t.row().setLong(V, 1).setLong(U, 7))));
-      set(db, t, 5, 5_000); // gives up a value that the tree doesn't have
+      set(db, t, 5, 5_000); // gives up a value that the tree does not have
       set(db, t, 9000, 90_000);
       db.run(
           tx -> {
@@ -302,7 +302,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  /** More duplicates than the build keeps: the rest of the tree is made by transactions. */
+  /** More duplicates than the build keeps: the rest of the tree is built by transactions. */
   @Test
   void moreDuplicatesThanAreKept() throws Exception {
     int half = 70_000;
@@ -346,7 +346,7 @@ class UniqueFromBelowTest extends IndexBuilds {
 
   /** Only duplicates: the build doesn't visit them all. */
   @Test
-  void nothingButDuplicates() throws Exception {
+  void onlyDuplicates() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
       RowTable t = db.table(PLAIN);
       t.load(
@@ -435,7 +435,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   /** Objects: threads move values while the index is built repeatedly. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void objectsAmongWriters(Protocol protocol) throws Exception {
+  void objectsDuringWrites(Protocol protocol) throws Exception {
     ObjectSpec<Long, UniqueBuildModelTest.Item> items =
         ObjectSpec.of("t", Long.class, UniqueBuildModelTest.Item.class);
     int n = 800;
@@ -489,7 +489,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  /** An expired row isn't a duplicate: it is removed when another row takes its value. */
+  /** An expired row is not a duplicate: it is removed when another row takes its value. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void expiredRowsAreNoDuplicates(boolean first) {

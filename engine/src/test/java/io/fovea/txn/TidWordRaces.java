@@ -12,8 +12,8 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
 /** jcstress: concurrent lock, extend and publish of one word. Run by {@code RacesTest}. */
-final class WordRaces {
-  private WordRaces() {}
+final class TidWordRaces {
+  private TidWordRaces() {}
 
   /** A pool of pinned slots, because a store per state would need too much memory. */
   private static final class Slots {
@@ -35,7 +35,7 @@ final class WordRaces {
     }
   }
 
-  /** A state: a slot that no other live state has, and its initial timestamps. */
+  /** Has a slot that no other live state uses, and its initial timestamps. */
   private static class OneItem {
     final Timestamps timestamps = Slots.TIMESTAMPS;
     final int slot = Slots.take();
@@ -55,9 +55,9 @@ final class WordRaces {
 
   @JCStressTest
   @State
-  @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "the first has it")
-  @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "the second has it")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "a lock is one's")
+  @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "the first holds the lock")
+  @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "the second holds the lock")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "a lock has at most one holder")
   public static class LockAgainstLock extends OneItem {
     @Actor
     public void first(ZZ_Result r) {
@@ -78,9 +78,9 @@ final class WordRaces {
   /** A read valid at base + 5 and a write at base + 5 or before exclude each other. */
   @JCStressTest
   @State
-  @Outcome(id = "6, 5", expect = Expect.ACCEPTABLE, desc = "extended, then written behind it")
+  @Outcome(id = "6, 5", expect = Expect.ACCEPTABLE, desc = "extended, then written after it")
   @Outcome(id = "1, -1", expect = Expect.ACCEPTABLE, desc = "locked or written: no extension")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "a write slipped under a validated read")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "a write got a timestamp within a validated read")
   public static class WriteAgainstExtend extends OneItem {
     @Actor
     public void writer(JJ_Result r) {
@@ -98,7 +98,7 @@ final class WordRaces {
   @State
   @Outcome(id = "40001, 40000", expect = Expect.ACCEPTABLE, desc = "extended, then written")
   @Outcome(id = "1, -1", expect = Expect.ACCEPTABLE, desc = "locked or written: no extension")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "a write slipped under a validated read")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "a write got a timestamp within a validated read")
   public static class WriteAgainstOverflow extends OneItem {
     @Actor
     public void writer(JJ_Result r) {
@@ -111,7 +111,7 @@ final class WordRaces {
     }
   }
 
-  /** Two extensions: the later timestamp remains, in any order. */
+  /** Two extensions, in any order: the later timestamp remains. */
   @JCStressTest
   @State
   @Outcome(id = "9, 3", expect = Expect.ACCEPTABLE, desc = "both valid, the larger rts stays")
@@ -144,7 +144,7 @@ final class WordRaces {
   @State
   @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "the old version")
   @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "the new version")
-  @Outcome(id = "-1, -1", expect = Expect.ACCEPTABLE, desc = "locked or changed: again")
+  @Outcome(id = "-1, -1", expect = Expect.ACCEPTABLE, desc = "locked or changed: retry")
   @Outcome(expect = Expect.FORBIDDEN, desc = "value and timestamp of different versions")
   public static class PublishAgainstRead extends OneItem {
     private long value;
@@ -176,7 +176,7 @@ final class WordRaces {
   @State
   @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "the first commits")
   @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "the second commits")
-  @Outcome(id = "false, false", expect = Expect.ACCEPTABLE, desc = "both met a lock")
+  @Outcome(id = "false, false", expect = Expect.ACCEPTABLE, desc = "both encountered a lock")
   @Outcome(expect = Expect.FORBIDDEN, desc = "write skew")
   public static class Skew {
     final Timestamps timestamps = Slots.TIMESTAMPS;
@@ -189,7 +189,7 @@ final class WordRaces {
       if (!timestamps.tryLock(mine)) {
         return false;
       }
-      // Both read both, so neither can precede the other.
+      // Each has read both, so neither can precede the other.
       long commitTs = Math.max(TidWord.wts(seenOther), TidWord.rts(timestamps.word(mine)) + 1);
       commitTs = Math.max(commitTs, TidWord.rts(seenOther) + 1);
       if (timestamps.extend(other, seenOther, commitTs, false)

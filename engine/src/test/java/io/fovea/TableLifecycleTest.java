@@ -26,10 +26,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Tables that are created, used in every way and dropped leave no objects and no pages. */
+/** Tables that are created, used in every way and dropped leave behind no objects and no pages. */
 @Tag("slow")
 @Timeout(120)
-class TablesComeAndGoTest {
+class TableLifecycleTest {
   private static final int TABLES = 60;
   private static final Layout LAYOUT;
   private static final Field V;
@@ -148,9 +148,9 @@ class TablesComeAndGoTest {
     }
   }
 
-  /** Single-record reads while the pages of the table become another's. */
+  /** Single-record reads while the pages of the table become those of another table. */
   @Test
-  void readsOfOneRecordBesideDrops() throws InterruptedException {
+  void readsOfOneRecordDuringDrops() throws InterruptedException {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
       long empty = pages(db);
       AtomicReference<Named> current = new AtomicReference<>(filled(db, 0));
@@ -171,7 +171,7 @@ class TablesComeAndGoTest {
       over.set(true);
       reader.join();
       Assertions.assertNull(failed.get(), () -> failed.get() + " after " + seen + " reads");
-      assertTrue(pages(db) < 150 * ofOne, () -> pages(db) + " pages, a table has " + ofOne);
+      assertTrue(pages(db) < 150 * ofOne, () -> pages(db) + " pages, but one table has " + ofOne);
     }
   }
 
@@ -219,7 +219,7 @@ class TablesComeAndGoTest {
     }
   }
 
-  /** Long names grow the catalog to many leaves; after the drops it shrinks. */
+  /** Long names make the catalog grow to many leaves; after the drops it shrinks. */
   @Test
   void theCatalogShrinks() {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {

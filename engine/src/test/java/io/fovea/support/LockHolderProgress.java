@@ -9,20 +9,20 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Tests that a sleeping lock holder resumes among virtual threads that wait for the lock, some of
- * them interrupted. There are more waiters than carriers, so the scheduler could always resume
+ * Tests that a parked lock holder resumes among virtual threads that wait for the lock, some of
+ * which are interrupted. There are more waiters than carriers, so the scheduler could always resume
  * another waiter first. A wait that starves the holder fails by the test's timeout.
  */
-public final class Comeback {
+public final class LockHolderProgress {
   private static final int SLEEPS = 20;
   private static final long SLEEP_NANOS = 1_000_000;
 
-  private Comeback() {}
+  private LockHolderProgress() {}
 
   /**
    * Lets all threads acquire the lock once.
    *
-   * @param lock waits for what one thread holds at a time
+   * @param lock acquires the lock, waiting if necessary
    * @param unlock releases it, on the same thread
    */
   public static void check(Runnable lock, Runnable unlock) throws InterruptedException {
@@ -68,6 +68,6 @@ public final class Comeback {
       thread.join();
     }
     assertEquals(1 + waiters, held.get());
-    assertEquals(waiters / 2, interrupted.get(), "the flag is kept");
+    assertEquals(waiters / 2, interrupted.get(), "the interrupt flag is preserved");
   }
 }

@@ -17,14 +17,14 @@ import java.util.TreeSet;
  * Finds dependency cycles between classes: their strongly connected components (Tarjan 1972). A
  * nested class counts as its outermost one.
  */
-final class Circles {
+final class DependencyCycles {
   private final Map<String, Set<String>> uses = new TreeMap<>();
   private final Map<String, Integer> index = new HashMap<>();
   private final Map<String, Integer> low = new HashMap<>();
   private final Deque<String> open = new ArrayDeque<>();
   private final List<Set<String>> found = new ArrayList<>();
 
-  private Circles(Collection<JavaClass> classes) {
+  private DependencyCycles(Collection<JavaClass> classes) {
     for (JavaClass c : classes) {
       uses.computeIfAbsent(outermost(c), k -> new TreeSet<>());
     }
@@ -39,7 +39,7 @@ final class Circles {
   }
 
   static List<Set<String>> of(Collection<JavaClass> classes) {
-    Circles circles = new Circles(classes);
+    DependencyCycles circles = new DependencyCycles(classes);
     for (String c : circles.uses.keySet()) {
       if (!circles.index.containsKey(c)) {
         circles.visit(c);

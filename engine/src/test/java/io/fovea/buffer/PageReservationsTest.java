@@ -18,9 +18,9 @@ import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Reserved pages can be allocated, however full the file is and whatever other threads want. */
+/** Reserved pages can be allocated, however full the file is and whatever other threads request. */
 @Timeout(120)
-class PagePromiseTest {
+class PageReservationsTest {
   private static final int PAGES = 300;
   private static final int PROMISERS = 3;
   private static final int ROBBERS = 2;
@@ -51,7 +51,7 @@ class PagePromiseTest {
   }
 
   @Test
-  void aPromiseIsKept() throws Exception {
+  void reservationIsHonored() throws Exception {
     BufferPool pool = pool(PAGES);
     LongAdder refused = new LongAdder();
     LongAdder kept = new LongAdder();
@@ -88,7 +88,7 @@ class PagePromiseTest {
                   }));
     }
     run(threads, new ConcurrentLinkedQueue<>());
-    assertTrue(refused.sum() > 0, "it was never full");
+    assertTrue(refused.sum() > 0, "the file was never full");
     assertTrue(kept.sum() > 0, "nothing was taken");
     // All reservations have ended: everything can be allocated without one.
     Set<Long> all = new HashSet<>();
@@ -103,7 +103,7 @@ class PagePromiseTest {
     pool.abandon();
   }
 
-  /** Takes reserved pages, or available ones; sometimes returns one at once. */
+  /** Takes reserved pages, or unreserved ones; sometimes returns one immediately. */
   private static void use(
       BufferPool pool,
       LogSession log,
@@ -129,14 +129,14 @@ class PagePromiseTest {
       }
     } catch (StorageFullException e) {
       if (promised) {
-        throw new AssertionError("a reservation of " + n + " pages was not kept", e);
+        throw new AssertionError("a reservation of " + n + " pages was not honored", e);
       }
     }
   }
 
   /** No page is reserved twice, whether it is free or was never used. */
   @Test
-  void promisesAddUp() {
+  void reservationsAddUp() {
     BufferPool pool = pool(100);
     int room = 100 - (int) AllocatorState.FIRST_PID;
     List<Long> used = new ArrayList<>();
@@ -150,7 +150,7 @@ class PagePromiseTest {
     LogSession a = LogSession.unlogged();
     LogSession b = LogSession.unlogged();
     pool.pageReservations().reserve(a, 20);
-    pool.pageReservations().reserve(a, 10); // its pages count
+    pool.pageReservations().reserve(a, 10); // its pages count as reserved
     assertThrows(StorageFullException.class, () -> pool.pageReservations().reserve(b, 11));
     pool.pageReservations().reserve(b, 10);
     assertThrows(StorageFullException.class, () -> allocate(pool, none));

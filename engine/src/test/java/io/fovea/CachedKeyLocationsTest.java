@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Tables and indexes with cached key locations. */
 @Timeout(value = 2, unit = java.util.concurrent.TimeUnit.MINUTES)
 @Tag("slow")
-class RememberedTest {
+class CachedKeyLocationsTest {
   private static final int N = 20_000;
 
   private static final Layout.Definition B = Layout.define();
@@ -108,9 +108,9 @@ class RememberedTest {
     }
   }
 
-  /** The shortcut directory of locations; its mappings end with the database. */
+  /** The shortcut directory of locations; its mappings are released with the database. */
   @Test
-  void behindAShortcut() {
+  void withAShortcutDirectory() {
     Options options =
         options().experiments(exp -> exp.locationCacheLayout(LocationCacheLayout.SHORTCUT));
     try (Database db = Database.inMemory(options)) {
@@ -207,7 +207,7 @@ class RememberedTest {
   }
 
   @Test
-  void onlyWhatIsDeclared() {
+  void onlyDeclaredTablesAreCached() {
     try (Database db = Database.inMemory(options())) {
       RowTable t = db.table(PLAIN);
       fill(db, t, 100);
@@ -313,7 +313,7 @@ class RememberedTest {
   /** Money is transferred while another thread poisons all key locations. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void wrongLocationsAreOnlySlow(Protocol protocol) throws Exception {
+  void wrongLocationsAreHarmless(Protocol protocol) throws Exception {
     int accounts = 3000;
     Options options =
         options()
@@ -368,7 +368,7 @@ class RememberedTest {
           assertTrue(t.get(tx, t.key().set(to), row));
           t.update(tx, row.setLong(BALANCE, row.getLong(BALANCE) + 1));
           if (from % 50 == 0 && from != to) {
-            // Deletes and reinserts, so that locations also become wrong naturally.
+            // Deletes and reinserts records, so that locations also become wrong naturally.
             assertTrue(t.get(tx, t.key().set(from), row));
             long there = row.getLong(BALANCE);
             assertTrue(t.delete(tx, t.key().set(from)));

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 
 /** Memory lent by a cursor returns to its transaction, whose next cursor reuses it. */
 @Isolated("one test has a logger that fails")
-class LentMemoryTest {
+class CursorMemoryTest {
   private static final Layout LAYOUT;
   private static final Field V;
   private static final Field T;
@@ -163,7 +163,7 @@ class LentMemoryTest {
 
   /** The end of a transaction completes even if reporting it fails. */
   @Test
-  void aFailingLoggerLeaksNothing() {
+  void failingLoggerLeaksNothing() {
     Logger logger = Logger.getLogger("io.fovea");
     Handler fails = new FailingHandler();
     Level level = logger.getLevel();
@@ -194,7 +194,7 @@ class LentMemoryTest {
   private static final class FailingHandler extends Handler {
     @Override
     public void publish(LogRecord record) {
-      throw new OutOfMemoryError("of the test");
+      throw new OutOfMemoryError("thrown by the test");
     }
 
     @Override

@@ -11,12 +11,12 @@ import java.util.concurrent.LinkedBlockingQueue;
 /**
  * The child's side of {@link Child}: lines in, lines out; ends the process at the end of the input.
  */
-public final class Mouth {
+public final class ParentPipe {
   private final PrintStream out;
   private final BlockingQueue<String> in = new LinkedBlockingQueue<>();
 
   /** Takes over standard output; other output goes to standard error. */
-  public Mouth() {
+  public ParentPipe() {
     out = System.out;
     System.setOut(System.err);
     Thread reader =

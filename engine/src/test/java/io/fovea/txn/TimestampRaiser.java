@@ -3,9 +3,9 @@ package io.fovea.txn;
 import java.util.SplittableRandom;
 import java.util.function.LongUnaryOperator;
 
-/** For tests of other packages: raises timestamps that no transaction has raised. */
-public final class Forgetful {
-  private Forgetful() {}
+/** For tests of other packages: raises timestamps as an eviction would. */
+public final class TimestampRaiser {
+  private TimestampRaiser() {}
 
   /** Raises the rts of a commit's locked items; the result restores them before it publishes. */
   public static Runnable raiseReads(TxEngine engine, SlotSet locked, int by) {
