@@ -123,8 +123,8 @@ public final class RangeCount {
   }
 
   /**
-   * Counts the records, or returns false once there are more than {@code most}. Calls {@code
-   * more}, which may throw, now and then with nothing latched.
+   * Counts the records, or returns false once there are more than {@code most}. Calls {@code more},
+   * which may throw, now and then with nothing latched.
    *
    * @throws CorruptionException if a page is damaged
    */

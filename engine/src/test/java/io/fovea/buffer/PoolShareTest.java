@@ -109,7 +109,9 @@ class PoolShareTest {
     b.take();
     b.demand(100, now + 20_000_000);
     assertEquals(
-        0, a.takeRequestedIdle(now + 30_000_000), "the last rebalancing was less than a second ago");
+        0,
+        a.takeRequestedIdle(now + 30_000_000),
+        "the last rebalancing was less than a second ago");
   }
 
   /** Steps of several pools by one thread, compared with a model. */

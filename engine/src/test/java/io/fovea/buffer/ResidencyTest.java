@@ -251,8 +251,8 @@ class ResidencyTest {
   }
 
   /**
-   * One miss in {@link Residency#evictionBatchSize} evicts on behalf of the others too: one system call for
-   * all pages, or one for each if the kernel has no such call or it is not wanted.
+   * One miss in {@link Residency#evictionBatchSize} evicts on behalf of the others too: one system
+   * call for all pages, or one for each if the kernel has no such call or it is not wanted.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})

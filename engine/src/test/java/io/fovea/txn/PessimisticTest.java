@@ -310,7 +310,8 @@ class PessimisticTest {
         while (System.nanoTime() - began <= 2 * limit) {
           Thread.onSpinWait();
         }
-        assertTrue(next.awaitTicket(1_000_000_000), "it ends a transaction that has lasted too long");
+        assertTrue(
+            next.awaitTicket(1_000_000_000), "it ends a transaction that has lasted too long");
         p.rollback();
         next.close();
         attempts.backOff();
