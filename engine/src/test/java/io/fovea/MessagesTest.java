@@ -46,7 +46,7 @@ class MessagesTest {
 
   /** A message may end with another message, which has its own full stop, or with a throwable. */
   private static final Pattern OTHER_MESSAGE =
-      Pattern.compile("\\b(outlook\\(\\)|what|getMessage\\(\\)|broken|failure|lacking|p)$");
+      Pattern.compile("\\b(uncleanAdvice\\(\\)|what|getMessage\\(\\)|broken|failure|lacking|p)$");
 
   private static final Pattern NEW =
       Pattern.compile("new\\s+([A-Z]\\w*(?:Exception|Error))\\s*\\(");
