@@ -26,7 +26,7 @@ final class CodedRows<K, V> extends Table<K, V> {
     this.made = () -> new Buffers(table);
   }
 
-  /** A key and a row, reused by later operations in the slot. */
+  /** A key and a row, reused by later operations in the statement context. */
   private static final class Buffers extends Scratch {
     static final int BATCH = 64;
 

@@ -41,7 +41,7 @@ final class ObjectTable<K, V> extends Table<K, V> {
     return Objects.requireNonNull(bytes.table().core().objects());
   }
 
-  /** Memory for keys and objects, reused by the next transaction of the slot. */
+  /** Memory for keys and objects, reused by the next transaction of the statement context. */
   private static final class Buffers extends Scratch {
     final ObjectWriter key = new ObjectWriter();
     final ObjectWriter object = new ObjectWriter();

@@ -497,7 +497,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       }
       long lsn = t.commit(epoch);
       state = State.COMMITTED;
-      // Context and slot are released: the wait for durability blocks no other transaction.
+      // Both contexts are released: the wait for durability blocks no other transaction.
       return lsn;
     } catch (DurabilityLostException e) {
       state = e.mayHaveCommitted() ? State.UNKNOWN : State.ABORTED;

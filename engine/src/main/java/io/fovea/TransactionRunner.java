@@ -528,7 +528,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       long epoch = context.epoch();
       return () -> {
         // The transaction is unreachable, so no other thread uses the context. The epoch has
-        // changed if an error interrupted its end; context and slot may then belong to another
+        // changed if an error interrupted its end; both contexts may then belong to another
         // transaction. The collector found the transaction unreachable after its last store to the
         // epoch.
         try {

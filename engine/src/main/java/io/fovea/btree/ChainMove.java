@@ -13,10 +13,10 @@ import java.lang.foreign.MemorySegment;
  * other operations. {@link OverflowChain} has the layout.
  *
  * <pre>
- *   {@link #moveTail}    leaf: P0    P0 ─► P1 ─► P2        -&gt;  P0 ─► N1 ─► P2      P1 is freed
- *           a structure change: one record, images of N1 and P0, P1 released
- *   {@link #first}   leaf: P0    P0 ─► N1 ─► P2        -&gt;  N0 ─► N1 ─► P2      N0 has no owner yet
- *           a CHAIN record; the caller commits: leaf: N0, with N0 adopted and P0 released
+ *   {@link #moveTail}   leaf: P0    P0 ─► P1 ─► P2   -&gt;  P0 ─► N1 ─► P2      P1 is freed
+ *              a structure change: one record, images of N1 and P0, P1 released
+ *   {@link #first}      leaf: P0    P0 ─► N1 ─► P2   -&gt;  N0 ─► N1 ─► P2      N0 has no owner yet
+ *              a CHAIN record; the caller commits: leaf: N0, with N0 adopted and P0 released
  * </pre>
  *
  * <p><b>Only the first page needs a commit.</b> The leaf and commits in the log name it, and replay

@@ -15,7 +15,7 @@ import java.util.Set;
  * be reused by now.
  *
  * <pre>
- *   want(pid) ...      the pages that the commit adopts
+ *   collect(pid) ...   the pages that the commit adopts
  *   add(record) ...    CHAIN records before the commit, in order: the last image of a page counts
  *   value(first, n)    the value that begins in a page
  * </pre>
@@ -44,7 +44,7 @@ public final class LoggedChains {
     return !requested.isEmpty();
   }
 
-  /** Collects wanted images from the body of a CHAIN record. */
+  /** Collects the requested images from the body of a CHAIN record. */
   public void add(MemorySegment s, long at, int length, long lsn) {
     StructureRecord.visit(
         RecordType.CHAIN,

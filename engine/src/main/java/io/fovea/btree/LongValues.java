@@ -28,12 +28,12 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  *       lists it, and recovery reclaims it. The caller that got the pages from {@link BTree#chain}
  *       and released them in its record frees them from last to first, so a partly freed chain is
  *       intact up to the first page that is no longer part of it.
- *   <li><i>Strays</i> are released pages that could not be freed (the page is unreadable, or there
- *       is no frame for it). Without a log they are retried when the next chain is freed and at the
- *       close. With a log, checkpoints and the close retry them before the redo point passes the
- *       record that released them; until then recovery frees them. After that they are lost space
- *       if the machine crashes before a retry succeeds. Holding back the redo point for them could
- *       make the log grow forever.
+ *   <li><i>Unfreed pages</i> are released pages that could not be freed (the page is unreadable, or
+ *       there is no frame for it). Without a log they are retried when the next chain is freed and
+ *       at the close. With a log, checkpoints and the close retry them before the redo point passes
+ *       the record that released them; until then recovery frees them. After that they are lost
+ *       space if the machine crashes before a retry succeeds. Holding back the redo point for them
+ *       could make the log grow forever.
  * </ol>
  */
 final class LongValues {

@@ -15,7 +15,7 @@ import java.util.Arrays;
  *   descend(tree)                    level 0: search all, touch all children, and slots of leaves
  *                                    level 1: search all, touch all children, and slots of leaves
  *                                    leaves:  search all, touch all values
- *   tree.locate(key, place(i))       checks the hint: the ordinary protocol, on cached lines
+ *   tree.locate(key, hint(i))        checks the hint: the ordinary protocol, on cached lines
  * </pre>
  *
  * <p>One descent is a chain of dependent cache misses. Descents of different keys are independent,
@@ -30,9 +30,9 @@ import java.util.Arrays;
  *
  * <pre>
  *   putAside(i)                      defers a key whose page is not resident or being loaded
- *   again(tree, more)                reads pages of deferred keys, and continues with
+ *   resumeDeferred(tree, more)       reads pages of deferred keys, and continues with
  *                                    up to WIDTH of those whose pages have arrived
- *   number(i), place(i)              the number of the key at i, and its hint
+ *   number(i), hint(i)               the number of the key at i, and its hint
  *   finish()                         at the end, or after an exception
  *
  *   deferred ──room for a read──► reading: 64 at most ──page arrived──► found, or deferred again

@@ -122,7 +122,7 @@ public final class TreeDrop {
   /**
    * Frees all pages of a tree, the root last, and logs that. The tree must not be used any more,
    * and the session must have begun before it was declared dropped. After a failure or crash {@link
-   * #freeRest} continues. Strays are not included: see {@link BTree#freeUnfreedPages}.
+   * #freeRest} continues. Unfreed pages are not included: see {@link BTree#freeUnfreedPages}.
    */
   public static void free(BTree tree, LogSession log) {
     of(tree, log).run();

@@ -63,8 +63,8 @@ final class TreeScratch {
   }
 
   /**
-   * The scratches of one tree: keeps a few and allocates others for the duration of their use. Take
-   * and give are one atomic exchange each.
+   * The scratches of one tree: keeps a few and allocates others for the duration of their use.
+   * Taking or releasing one is a single atomic exchange.
    */
   static final class Stock {
     private static final int KEPT = 4;

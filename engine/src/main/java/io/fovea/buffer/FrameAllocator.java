@@ -96,7 +96,7 @@ final class FrameAllocator implements Residency.Reclaimer {
     closed = true;
   }
 
-  /** Takes a frame if it is free, or its page is expendable and no inner node. */
+  /** Takes a frame if it is free, or its page may be displaced and is not an inner node. */
   @Override
   public boolean claimPreferred(int preferred) {
     if (frames.pid(preferred) == 0) {

@@ -312,7 +312,7 @@ final class FreeListWalk {
   }
 
   private void leave(LongList walked) {
-    long height = top - list.size(); // of the page behind
+    long height = top - list.size(); // of the page after the list
     int n = walked.size();
     LongList last = new LongList();
     if (n > 0) {

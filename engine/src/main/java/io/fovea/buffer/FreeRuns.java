@@ -26,7 +26,7 @@ import java.util.function.LongConsumer;
  * does, the origin of the reference decides: the free list accepts the page; a tree reports a free
  * page instead of a node.
  *
- * <p><b>Bare pages.</b> Only a page that already means the same as zeros becomes a hole: it is
+ * <p><b>Link-only pages.</b> Only a page that already means the same as zeros becomes a hole: it is
  * free, links to the next id, and contains only zeros after the link. Header and link are in its
  * first 512 bytes. So with any part of a punch done, after a crash or during a concurrent read, the
  * page is the same free page. A punch needs neither a sync nor a record.

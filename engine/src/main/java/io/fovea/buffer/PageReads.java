@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * A window of reads of one thread, kept full: when a read ends, the next can begin.
  *
  * <pre>
- *   slot      free ──start──► added ──drive──► in flight ──────► landed ──take──► free
+ *   slot      free ──start──► added ──drive──► in flight ──────► completed ──take──► free
  *                     │                         a ring of this thread (ReadRing), or
  *                     │                         the device's threads (IoBatch)
  *                     └─ in a frame already, or being read ──► followed ── when it is there ──► take
@@ -35,8 +35,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Memory order.</b> The thread that ends a read writes {@code frames[slot]}, then sets the
  * slot's bit by a sequentially consistent read-modify-write; the owner clears the bit by another,
- * and then reads. The setter reads {@code waiter} after that; the owner reads {@code landed} after
- * it has set {@code waiter}.
+ * and then reads. The setter reads {@code waiter} after that; the owner reads {@code completed}
+ * after it has set {@code waiter}.
  *
  * <p>Owned by one thread between its first {@link #start} and {@link #finish}; allocates nothing
  * after the first use.

@@ -10,7 +10,7 @@ import io.fovea.wal.LogSession;
  * <pre>
  *   free pages + file space above the high-water mark  >=  reserved         always;
  *                 without those that may be holes: {@link FreeHoles}
- *   promise     reserved += n, if the invariant holds then; otherwise the file grows, or refuses
+ *   reserve     reserved += n, if the invariant holds then; otherwise the file grows, or refuses
  *   allocate    with a reservation: reserved -= 1; without: only unreserved pages
  *   return      reserved += 1: a page that was taken and not needed
  *   release     reserved -= the rest

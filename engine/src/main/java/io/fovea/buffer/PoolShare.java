@@ -39,8 +39,8 @@ import java.util.concurrent.atomic.LongAdder;
  *   <li>Any other member gets frames that others have not used for a second or more.
  * </ol>
  *
- * <p>A member that owes frames takes no free ones, and while a member below its fair share waits,
- * no member above takes any. The share has no thread: the pools' writers do this.
+ * <p>A member that has been asked to return frames takes no free ones, and while a member below its
+ * fair share waits, no member above takes any. The share has no thread: the pools' writers do this.
  *
  * <p>Thread-safe.
  */
@@ -183,7 +183,7 @@ public final class PoolShare {
     }
   }
 
-  /** Makes members above the given size owe frames, the largest first; returns the bytes. */
+  /** Requests frames from members above the given size, the largest first; returns the bytes. */
   private long reclaim(Member who, long bytes, long above) {
     long asked = 0;
     for (Member m : largestMembers(who)) {
@@ -333,9 +333,7 @@ public final class PoolShare {
 
     // ------------------------------------------------------------------------------------- debts
 
-    /**
-     * Makes this member owe frames, but no more than it holds above the least; returns the bytes.
-     */
+    /** Requests frames from this member, at most those above the least; returns the bytes. */
     private long requestReturn(long bytes) {
       int frames = frames(bytes);
       int before = requested.getAndUpdate(n -> Math.max(n, frames));

@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  *   +--------------------------------+  ◄─────────  +---------------------------------+
  *             swizzled; c + 1 = 0: not                PARENT = 0: no reference names c
  *
- *   field    written by                                          read by
+ *   field    written by                               read by
  *   word     {@link #swizzle}, {@link #leave}, structure changes        descents, trusted
- *   PARENT   the same, and {@link #setParent}, {@link #clearParents}              {@link #leave}
+ *   PARENT   the same, and {@link #setParent}, {@link #clearParents}    {@link #leave}
  * </pre>
  *
  * <p>Source: Graefe, Volos, Kimura, Kuno, Tucek, Lillibridge, Veitch, "In-Memory Performance for
@@ -67,24 +67,24 @@ import org.jspecify.annotations.Nullable;
  * <h2>Ways in which a page leaves its frame, or becomes another</h2>
  *
  * <pre>
- *   victim of a miss, of the writer, of a share       Residency.leave                     leave
- *   read that failed                                  Loader, GroupLoader                 (1)
- *   promoted, demoted, swapped                        PagePromoter                        (2)
- *   freed: merge, drop, cut, move, root that moved    PageAllocator.link                  disown
- *   allocated, taken over                             PageAllocator.init                  disown
- *   cut off the end of the file                       FreeListWalk                        (3)
- *   image of the log over it                          PageImages.apply                    disown
+ *   victim of a miss, of the writer, of a share       Residency.leave                  leave
+ *   read that failed                                  Loader, GroupLoader              (1)
+ *   promoted, demoted, swapped                        PagePromoter                     (2)
+ *   freed: merge, drop, cut, move, root that moved    PageAllocator.link               clearParents
+ *   allocated, taken over                             PageAllocator.init               clearParents
+ *   cut off the end of the file                       FreeListWalk                     (3)
+ *   image of the log over it                          PageImages.apply                 clearParents
  *
- *   split                                             Splitter      reference, adopt of the right
- *   split of the root                                 Splitter      reference, adopt of both
- *   merge                                             Merger        reference, adopt of the left
- *   only child into the root                          Merger        adopt of the root
- *   node moved                                        TreeCompaction   reference, adopt of the new
- *   root lowered                                      RootMove      reference, adopt of the new
- *   children cut out of a parent                      RangeCut      disown of these, reference
- *   nodes of a tree that is dropped                   TreeDrop      forsake, before the first child
- *   bulk load                                         BulkLoader                          (4)
- *   part of a long value moved                        ChainMove                           (5)
+ *   split                             Splitter         reference, setParent of the right node
+ *   split of the root                 Splitter         reference, setParent of both nodes
+ *   merge                             Merger           reference, setParent of the left node
+ *   only child into the root          Merger           setParent of the root
+ *   node moved                        TreeCompaction   reference, setParent of the new node
+ *   root lowered                      RootMove         reference, setParent of the new node
+ *   children cut out of a parent      RangeCut         clearParents of these, reference
+ *   nodes of a tree that is dropped   TreeDrop         clearReferences, before the first child
+ *   bulk load                         BulkLoader       (4)
+ *   part of a long value moved        ChainMove        (5)
  *
  *   (1) no thread has seen it: it was latched exclusively since it was entered
  *   (2) the table has no preferred frames, so no page moves

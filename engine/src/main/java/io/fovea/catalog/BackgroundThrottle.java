@@ -4,15 +4,15 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * Limits background work so that concurrent transactions keep their commit rate. Work and rest
+ * Limits background work so that concurrent transactions keep their commit rate. Work and pauses
  * alternate, and concurrent commits are counted in both phases.
  *
  * <pre>
- *   work 5 ms │ rest │ work 5 ms │ rest │ ...
- *      w commits/s   r commits/s            loss = 1 - w / r      share of work = LOSS_MAX / loss
+ *   work 5 ms │ pause │ work 5 ms │ pause │ ...
+ *      w commits/s   p commits/s              loss = 1 - w / p      share of work = LOSS_MAX / loss
  * </pre>
  *
- * <p>Without concurrent commits there is no rest. Confined to one thread.
+ * <p>Without concurrent commits there is no pause. Confined to one thread.
  *
  * <p>Rejected: a fixed share, which is too large on two processors and too small on many; and a
  * lower thread priority, which the JVM ignores by default.
@@ -79,7 +79,7 @@ final class BackgroundThrottle {
     return commits.getAsLong() - own;
   }
 
-  /** Rests if the current period of work is over. An interrupt ends the rest and stays pending. */
+  /** Pauses if the period of work is over. An interrupt ends the pause and stays pending. */
   void pause() {
     long worked = System.nanoTime() - began;
     if (worked < WORK_NANOS) {
@@ -103,8 +103,8 @@ final class BackgroundThrottle {
   }
 
   /**
-   * Returns the share of time for the work, given the concurrent commit rates at rest and during
-   * work.
+   * Returns the share of time for the work, given the concurrent commit rates during pauses and
+   * during work.
    */
   static double share(double alone, double duringWork) {
     double loss = alone > 0 ? 1 - duringWork / alone : 0;

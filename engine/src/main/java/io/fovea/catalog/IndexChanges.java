@@ -19,12 +19,12 @@ import org.jspecify.annotations.Nullable;
  * Builds and drops indexes of tables in use, in stages ({@link IndexStage}).
  *
  * <pre>
- *   build   deferred tree for notes ─► NOTING, the index's tree is built
+ *   build   deferred tree for the journal ─► JOURNALING, the index's tree is built
  *           ({@link IndexFill}) ─► BUILDING, settled ─► in the catalog, READABLE
  *   build, if {@link Loads} has no file left
  *           deferred tree ─► DELETE_ONLY ─► BUILDING, filled
  *           ({@link IndexBuild}) ─► in the catalog, READABLE
- *   drop    LEAVING ─► out of the catalog, its tree deferred ─► DELETE_ONLY
+ *   drop    DROPPING ─► out of the catalog, its tree deferred ─► DELETE_ONLY
  * </pre>
  *
  * <p>{@link TableCore#changing} excludes concurrent changes of one table and is taken before the

@@ -24,17 +24,17 @@ import org.jspecify.annotations.Nullable;
  * sort, transactions add the entries instead ({@link IndexBuild#fill}).
  *
  * <pre>
- *   stage NOTING     table, leaf by leaf ─► entries, sorted ─► new tree ─► written, in the catalog
- *                    transactions ─► notes: entries added or removed
+ *   stage JOURNALING  table, leaf by leaf ─► entries, sorted ─► new tree ─► written, in the catalog
+ *                     transactions ─► journal: entries added or removed
  *   ─ grace ─
- *   stage BUILDING   each note and each leftover entry ─► transactions: made to match the record
- *                    transactions ─► new tree
+ *   stage BUILDING    each journaled or leftover entry ─► transactions: made to match the record
+ *                     transactions ─► new tree
  * </pre>
  *
  * <ol>
  *   <li><b>The table is read without a transaction</b>, each leaf at a different time. If a
- *       transaction has changed an entry since its leaf was copied, it has noted the entry or
- *       changed the new tree. So checking the noted entries is enough; docs/internals/schema.md
+ *       transaction has changed an entry since its leaf was copied, it has journaled the entry or
+ *       changed the new tree. So checking the journaled entries is enough; docs/internals/schema.md
  *       explains why.
  *   <li><b>No transaction uses the new tree</b> before its pages are written and the redo point is
  *       past them ({@link FreshTrees}).
@@ -42,9 +42,10 @@ import org.jspecify.annotations.Nullable;
  *       the bulk build ends early, and transactions add the remaining entries.
  *   <li><b>Ties.</b> Several of the records read may have the same entry in a unique index: they
  *       are duplicates, or a value moved from one record to another. The first entry goes into the
- *       new tree; the others are settled like notes, which shows whether they are duplicates. No
- *       transaction can settle them earlier, because it might wait for log space behind the redo
- *       point. With too many ties, which are most likely duplicates, the bulk build ends early.
+ *       new tree; the others are settled like journaled entries, which shows whether they are
+ *       duplicates. No transaction can settle them earlier, because it might wait for log space
+ *       behind the redo point. With too many ties, which are most likely duplicates, the bulk build
+ *       ends early.
  * </ol>
  *
  * <p>Confined to the building thread, except {@link #cancel}, which a close calls. Access to
@@ -323,10 +324,10 @@ final class IndexFill implements Loads.Work {
   // ----------------------------------------------------------------------------------- settlement
 
   /**
-   * Makes the index match the records for each tie, leftover entry and noted entry. Ties come
+   * Makes the index match the records for each tie, leftover entry and journaled entry. Ties come
    * first, so that duplicates are found early.
    *
-   * @param notes no longer changed by transactions
+   * @param notes the journal, no longer changed by transactions
    */
   void settle(IndexCore index, BTree notes) {
     try (EntryBatch batch =

@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Iterates over the records of a table, or the notes in a tree, in key order. If other threads
+ * Iterates over the records of a table, or the notes of a journal, in key order. If other threads
  * change the table, each record is returned as it was at some time since the start, and every key
  * present throughout is returned. Confined to one thread.
  */
@@ -49,7 +49,7 @@ final class OldRecords implements AutoCloseable {
     return new OldRecords(table.tree, table, true);
   }
 
-  /** Iterates over notes that no longer change. */
+  /** Iterates over the notes of a journal that no longer changes. */
   static OldRecords ofNotes(BTree tree) {
     return new OldRecords(tree, null, false);
   }

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * The shared state of an open sequence.
  *
  * <pre>
- *   numbers  0 ........ given ....... readyLimit ...... usable ........ reserved ........ count
+ *   numbers  0 ........ taken ....... readyLimit ...... usable ........ reserved ........ count
  *            taken, each by one thread │              │               │
  *            ──────────────────────────┤ no further check             │
  *                                      ├── the next block is requested│

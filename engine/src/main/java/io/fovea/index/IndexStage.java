@@ -10,15 +10,15 @@ package io.fovea.index;
  *                      entry of a new value   of an old value    unique     lookups
  *   (no index)         -                      -                  -          -
  *   DELETE_ONLY        -                      removed            -          -      no sort file
- *   NOTING             journaled              journaled          -          -      otherwise
+ *   JOURNALING         journaled              journaled          -          -      otherwise
  *   BUILDING           added                  removed            checked    -
  *   READABLE           added                  removed            checked    yes
- *   LEAVING            added                  removed            checked    -
+ *   DROPPING           added                  removed            checked    -
  *   DELETE_ONLY        -                      removed            -          -
  *   (no index)
  * </pre>
  *
- * <p>A build begins with DELETE_ONLY if all sort files are in use, otherwise with NOTING. So an
+ * <p>A build begins with DELETE_ONLY if all sort files are in use, otherwise with JOURNALING. So an
  * entry exists only if a record has its value, either throughout the build or once the journal has
  * been applied: see docs/internals/schema.md. The steps are those of Rae et al., Online,
  * Asynchronous Schema Change in F1, VLDB 2013.

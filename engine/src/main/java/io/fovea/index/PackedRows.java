@@ -11,10 +11,10 @@ import org.jspecify.annotations.Nullable;
  * bytes than it needs.
  *
  * <pre>
- *   in memory    | count | there | length | note, 200 bytes reserved ... | flag |
- *   in the tree  | count | there | length | note | flag | zeros | layout |
+ *   in memory    | count | present | length | note, 200 bytes reserved ... | flag |
+ *   in the tree  | count | present | length | note | flag | zeros | layout |
  *                  ^ the same offsets up to the first field of variable length: the prefix
- *   there    of a nullable field; 0 for null, and then nothing follows
+ *   present  of a nullable field; 0 for null, and then nothing follows
  *   zeros    as many as needed for a length that no older fixed-length layout has
  *   layout   the number of the row's layout in the table's history, from 0: its last byte
  * </pre>

@@ -8,8 +8,8 @@ import java.security.NoSuchAlgorithmException;
 
 /**
  * The journal of the entries that transactions add or remove while the tree of a unique index is
- * built. Two records may have the same entry meanwhile, so a journal key contains the entry and the
- * record's key.
+ * built. Two records may have the same entry meanwhile, so a <i>note</i>, an item of the journal,
+ * contains the entry and the record's key.
  *
  * <pre>
  *   note                                   entry ‖ key of the record ‖ length of the entry, 2 bytes

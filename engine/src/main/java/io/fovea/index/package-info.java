@@ -8,13 +8,13 @@
  * operations from the close of the engine.
  *
  * <pre>
- *   IndexMaintenance   statements that change tables with indexes
- *   EntryPlan      an entry from a record               EntryMaker    an entry from user code
- *   ObjectPlan     an entry from an object              RecordExpiry  visibility of expired records
- *   IndexStage     stages of a build or a drop          IndexHints    hints: set, used, repaired
- *   Filling        entries during a build               UniqueBuildJournal  changes during a build
- *   HintCodec      the bytes of a hint                  RepairPolicy  whether repairs pay off
- *   RecordBuffer   a row in memory                      StatementContext    scratch memory
+ *   IndexMaintenance statements that change tables with indexes
+ *   EntryPlan        an entry from a record       EntryMaker          an entry from user code
+ *   ObjectPlan       an entry from an object      RecordExpiry        visibility of expired records
+ *   IndexStage       stages of a build or a drop  IndexHints          hints: set, used, repaired
+ *   Filling          entries during a build       UniqueBuildJournal  changes during a build
+ *   HintCodec        the bytes of a hint          RepairPolicy        whether repairs pay off
+ *   RecordBuffer     a row in memory              StatementContext    scratch memory
  * </pre>
  *
  * <p>Contract: a statement takes effect entirely or not at all; otherwise the transaction can only

@@ -87,7 +87,7 @@ public final class ReadRing {
   private final UringDevice device;
   private final DeviceFile file;
 
-  @SuppressWarnings("unused") // through LENT
+  @SuppressWarnings("unused") // through BORROWED
   private volatile boolean borrowed;
 
   @SuppressWarnings("unused") // through LOCKED

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * The working memory of one database: blocks that are taken, explicitly returned, and reused.
  *
  * <pre>
- *              take                                      give
+ *              take                                     release
  *   region ──cut──► block in use ──────────────────────────────────► kept with pages, up to KEPT
  *                      ▲                                   │            │
  *                      │                                   └──────────► kept without pages

@@ -31,13 +31,13 @@ import org.jspecify.annotations.Nullable;
  * Copies a database, which may be in use: all of it, or the changes since an earlier backup.
  *
  * <pre>
- *   hot    pin the log ─► checkpoint ─► superblock S: redo point R, "in use with a log"
- *          ─► pages, as the device has them, while writers run
- *          ─► log durable up to E: the tail at the beginning, and the LSN of every page copied
- *          ─► the log from R to E
- *          ─► manifest: checksums of all that, and R, the position for the next backup
+ *   online   pin the log ─► checkpoint ─► superblock S: redo point R, "in use with a log"
+ *            ─► pages, as the device has them, while writers run
+ *            ─► log durable up to E: the tail at the beginning, and the LSN of every page copied
+ *            ─► the log from R to E
+ *            ─► manifest: checksums of all that, and R, the position for the next backup
  *
- *   copy   S | pages of different ages, each whole | log R .. E       a possible state after a crash at E
+ *   copy     S | pages of different ages, each whole | log R .. E:  possible after a crash at E
  * </pre>
  *
  * <p><b>Correctness.</b> Recovery has three requirements. Every page contains all changes from

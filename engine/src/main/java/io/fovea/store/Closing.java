@@ -16,8 +16,8 @@ import java.util.function.IntConsumer;
  * Closes a store.
  *
  * <pre>
- *   {@link #quiesce}    admission stops ─► grace ─► operations refused ─► running ones awaited
- *   {@link #finish}     pages written and synced ─► superblock marked clean
+ *   {@link #quiesce}      admission stops ─► grace ─► operations refused ─► running ones awaited
+ *   {@link #finish}       pages written and synced ─► superblock marked clean
  *   {@link #releaseAll}   threads end ─► pool ─► transactions ─► files ─► lock
  * </pre>
  *

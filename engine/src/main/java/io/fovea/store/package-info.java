@@ -4,7 +4,7 @@
  *
  * <pre>
  *   Opening        opens all parts in order of dependence    DatabaseCreation  cleanup after failures
- *   Store          an open database, as StoreComponents      Slots   statement contexts of threads
+ *   Store          an open database, as StoreComponents      StatementContexts  of its threads
  *   Closing        transactions end, pages are written, resources are released
  *   Journal        the log with recovery and checkpoints, from opening to closing
  *   TimestampFile  timestamps in pages                       Leaks, CloseListeners

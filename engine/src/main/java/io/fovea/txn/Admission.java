@@ -62,8 +62,8 @@ final class Admission {
       this.limited = timeoutNanos > 0;
     }
 
-    /** Initially null; the thread that hands over a context sets it, or the waiter sets GONE. */
-    @SuppressWarnings("unused") // set through GIVEN
+    /** Initially null; the thread that hands over a context sets it, or the waiter sets LEFT. */
+    @SuppressWarnings("unused") // set through HANDED_OVER
     volatile @Nullable Object handedOver;
 
     boolean handOver(Object what) {

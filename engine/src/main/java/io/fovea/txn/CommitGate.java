@@ -261,7 +261,7 @@ final class CommitGate {
     }
     long now = pointCounter + 1;
     if (exchanges) {
-      lastExchange = now; // before moments: a thread that sees moments sees this
+      lastExchange = now; // before pointCounter: a thread that sees it sees this
     }
     pointCounter = now;
     try {

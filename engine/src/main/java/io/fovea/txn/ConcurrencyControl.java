@@ -11,21 +11,21 @@ import org.jspecify.annotations.Nullable;
  * the log, the install, durability, retries.
  *
  * <pre>
- *           TICTOC, SILO      STO               MVTO              2PL              OCC
- *   begin   pins              pins, number      pins, number      -                start of history
- *   touch   pin               pin               pin               shared lock      -
- *   look    word              check, raise rts  the same, or old  -                -
- *   intend  -                 lock, check       -                 exclusive lock   -
- *   lock    items in order    already locked    in order, check   already locked   critical section
- *   gap     lock, recheck     lock, recheck     lock, recheck     lock, recheck    add the item
- *   decide  commitTs, reads   2t + 1            2t + 1            -                reads
- *   install -                 -                 save versions     -                list write set
- *   publish words             words             words             unlock all       end of section
- *   release unlock            unlock            unlock            unlock all       end of section
- *   end     pins              pins              pins              -                -
+ *            TICTOC, SILO      STO               MVTO              2PL             OCC
+ *   begin    pins              pins, number      pins, number      -               start of history
+ *   touch    pin               pin               pin               shared lock     -
+ *   readWord word              check, raise rts  the same, or old  -               -
+ *   intend   -                 lock, check       -                 exclusive lock  -
+ *   lock     items in order    already locked    in order, check   already locked  critical section
+ *   gap      lock, recheck     lock, recheck     lock, recheck     lock, recheck   add the item
+ *   decide   commitTs, reads   2t + 1            2t + 1            -               reads
+ *   install  -                 -                 save versions     -               list write set
+ *   publish  words             words             words             unlock all      end of section
+ *   release  unlock            unlock            unlock            unlock all      end of section
+ *   end      pins              pins              pins              -               -
  * </pre>
  *
- * <i>touch</i> is the first use of an item, <i>look</i> reads its word with its content,
+ * <i>touch</i> is the first use of an item, <i>readWord</i> reads its word with its content,
  * <i>intend</i> announces a write; <i>lock</i> to <i>publish</i> are the commit; <i>release</i>
  * undoes it. The <i>pessimistic</i> transaction ({@link Reservations}) reserves each item that it
  * touches, and otherwise follows {@link PessimisticLocking}.

@@ -9,17 +9,17 @@ import org.jspecify.annotations.Nullable;
  * they work.
  *
  * <pre>
- *           TICTOC, SILO      STO, MVTO             2PL                  OCC
- *   begin   references, not an epoch                -                    -
- *   touch   reserve, pin      the same              reserve, share,      reserve, await a
- *                                                   wait for writers     running section
- *   look    word              word, of any wts      -                    -
- *   intend  -                 -                     reserve, exclude,    -
- *                                                   wait for readers
- *   lock    wait              wait                  already locked       the section
- *   gap     reserve, wait     reserve, wait         reserve, wait        reserve, add the item
- *   decide  timestamp from    draw the number now,  -                    -
- *           current words     above all; raise reads
+ *            TICTOC, SILO      STO, MVTO             2PL                  OCC
+ *   begin    references, not an epoch                -                    -
+ *   touch    reserve, pin      the same              reserve, share,      reserve, await a
+ *                                                    wait for writers     running section
+ *   readWord word              word, of any wts      -                    -
+ *   intend   -                 -                     reserve, exclude,    -
+ *                                                    wait for readers
+ *   lock     wait              wait                  already locked       the section
+ *   gap      reserve, wait     reserve, wait         reserve, wait        reserve, add the item
+ *   decide   timestamp from    draw the number now,  -                    -
+ *            current words     above all; raise reads
  * </pre>
  *
  * <b>The timestamp comes last.</b> All reads are reserved and so unchanged, whatever timestamps
@@ -94,7 +94,7 @@ final class PessimisticLocking {
     }
     boolean added = r.add(item, false);
     if (concurrencyControl.stamped) {
-      return timestamps.pin(life.id, item); // look() finds another's lock
+      return timestamps.pin(life.id, item); // readWord() finds another's lock
     }
     if (added) {
       occ.awaitSection();

@@ -114,7 +114,7 @@ public final class Tx {
     work.dependsOnLsn(lsn);
   }
 
-  /** Dooms the transaction; the caller throws the result. */
+  /** Marks the transaction rollback-only; the caller throws the result. */
   public TransactionAbortedException abort(AbortCause cause, String message) {
     return life.abort(cause, message);
   }

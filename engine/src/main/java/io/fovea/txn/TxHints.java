@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  *   lookahead        descends for many keys at once; get uses its hints one by one
  *   getHinted        a hint from outside of the tree: an entry of an index
  *   peek             a search that is not a read
- *   locationOf          where a key was when this transaction last read it
+ *   locationOf       where a key was when this transaction last read it
  * </pre>
  */
 final class TxHints {

@@ -13,7 +13,7 @@ import io.fovea.error.AbortCause;
  * @param pageAccesses page accesses by trees for transactions, retries included
  * @param childSteps steps from an inner node to a child in descents, without scans and batched
  *     lookups
- * @param positionHints accesses that started at a remembered location
+ * @param positionHints accesses that started at a location in the read or write set
  * @param positionHintsStale of these, the accesses that had to descend from the root
  * @param cachedLocations lookups in the key location cache
  * @param cachedLocationsRight of these, the lookups whose result was right in all parts

@@ -20,7 +20,7 @@
  *   ScanBatches      installed keys of a scan            ScanRange        the interval of a scan
  *   OwnWrites        own writes ahead of a scan
  *   Commit           the steps of a commit               CommitAppender   its log records
- *   ConcurrencyControl  the protocol                        Workspace        read set, write set
+ *   ConcurrencyControl  the protocol                     Workspace        read set, write set
  *   TxLife           checks and waits                    Items            hashes of keys and gaps
  *   --- the protocols
  *   TicToc, Silo, Sto, Mvto, TwoPhaseLocking, Occ, PessimisticLocking

@@ -112,7 +112,9 @@ public final class LogSession {
     this.incarnation = incarnation;
   }
 
-  /** Creates a session without a log for one appender: {@link #NONE} cannot hold page promises. */
+  /**
+   * Creates a session without a log for one appender: {@link #NONE} cannot hold page reservations.
+   */
   public static LogSession unlogged() {
     return new LogSession();
   }

@@ -62,8 +62,8 @@ public class ApiPointLookup {
     public String translation;
 
     /**
-     * Where lookups begin: {@code ROOT}; {@code PLACES}, at cached key locations; {@code FEW}, the
-     * same with memory for few of them; {@code SHORTCUT}, key locations behind a directory of
+     * Where lookups begin: {@code ROOT}; {@code LOCATIONS}, at cached key locations; {@code FEW},
+     * the same with memory for few of them; {@code SHORTCUT}, key locations behind a directory of
      * virtual memory.
      */
     @Param("ROOT")
