@@ -23,6 +23,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
@@ -360,6 +361,51 @@ class RecoveryTest {
       assertContents(model, again);
       verify(again);
     }
+  }
+
+  /**
+   * The pages that the first records of the log name are newer than all that has been read of it.
+   */
+  @Test
+  void theBufferThatSufficedBeforeACrashSufficesAfterIt() {
+    Options small =
+        Options.defaults()
+            .durability(Durability.ASYNC)
+            .bufferBytes(700_000)
+            .memory(mem -> mem.timestampBytes(1 << 20))
+            .device(dev -> dev.pageSize(4096))
+            .log(
+                log ->
+                    log.maxBytes(128 << 20)
+                        .segmentBytes(32 << 20)
+                        .checkpointInterval(Duration.ofHours(1)));
+    int records = 10_000;
+    Database db = Database.open(dir.resolve("small"), small);
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 20)).bytes();
+    for (int step = 0; step < 4; step++) {
+      int kind = step % 2; // old records, or new ones between them, which split their leaves
+      for (int i = 0; i < records; i += 50) {
+        int from = i;
+        db.run(
+            tx -> {
+              for (int k = from; k < from + 50; k++) {
+                t.put(tx, text("k%06d/%d".formatted(k, kind)), new byte[200]);
+              }
+            });
+      }
+      if (step == 0) {
+        db.checkpoint();
+      }
+    }
+    db.abandon();
+    try (Database again = Database.open(dir.resolve("small"), small)) {
+      assertEquals(2 * records, again.table(TableSpec.bytes("t", 20)).bytes().count());
+      assertEquals(List.of(), again.verify().problems());
+    }
+  }
+
+  private static byte[] text(String s) {
+    return s.getBytes(StandardCharsets.US_ASCII);
   }
 
   @Test

@@ -299,6 +299,7 @@ final class Loader {
     long lsn = PageHeader.pageLsn(frames.pages, base);
     if (limit == Long.MAX_VALUE && lsn > newest.get().lsn) {
       newest.accumulateAndGet(new Newest(pid, lsn), (a, b) -> a.lsn >= b.lsn ? a : b);
+      log.wasDurable(lsn);
     }
     return lsn <= limit;
   }

@@ -31,6 +31,12 @@ public interface PoolLog {
   }
 
   /**
+   * Reports the LSN of a page that was read from the file while {@link #lsnLimit} was unknown. A
+   * page is written only once the log is durable up to its LSN, so the log was durable up to there.
+   */
+  default void wasDurable(long lsn) {}
+
+  /**
    * Makes the log durable up to a position, if possible, because pages that wait for it are to be
    * evicted.
    *

@@ -12,6 +12,10 @@ import org.jspecify.annotations.Nullable;
  *   open                       the log decides
  * </pre>
  *
+ * <p>Proof comes from the log's watermarks and groups, and from the pages that are read: each was
+ * written when the log was durable up to its LSN. Without the latter, pages that are newer than the
+ * part of the log read so far could not be evicted, and a small pool would fill with them.
+ *
  * <p>The last groups may be unsynced: a killed process, or a failed sync, may have left them in a
  * cache. Pages with changes from them are written only after {@link Log#open} has made them
  * durable. Otherwise a power loss could leave pages with changes of a transaction that the log does
@@ -24,13 +28,18 @@ public final class LogGate implements PoolLog {
   private volatile long proven;
 
   /**
-   * Sets the durable position during the first pass of recovery. One thread.
+   * Raises the durable position during the first pass of recovery.
    *
    * @param lsn the log is durable at least up to here
    */
-  void proven(long lsn) {
-    if (lsn != proven) {
-      proven = lsn;
+  synchronized void proven(long lsn) {
+    proven = Math.max(proven, lsn);
+  }
+
+  @Override
+  public void wasDurable(long lsn) {
+    if (lsn > proven) {
+      proven(lsn);
     }
   }
 
