@@ -518,7 +518,7 @@ class InFlightGroupsTest {
     session = log.session();
     startNext();
     Throwable found = assertThrows(Throwable.class, () -> explore(1));
-    boolean lost = found instanceof AssertionError && found.getMessage().startsWith("lost");
+    boolean lost = found instanceof AssertionError && found.getMessage().startsWith("records lost");
     assertTrue(lost || found instanceof CorruptionException, found::toString);
   }
 
