@@ -286,4 +286,14 @@ class ImportTest {
     assertEquals(
         List.of("1 record"), lines("import", "--write", file, "t", json, "--format", "JSON"));
   }
+
+  /** Types are inferred from the whole input, while the first reader has only begun. */
+  @Test
+  void allRecordsOfALongPipeAreImported() {
+    Path file = dir.resolve("new");
+    byte[] in = csv(0, 5000).getBytes(StandardCharsets.UTF_8);
+    assertTrue(in.length > 1 << 16, "longer than all buffers");
+    assertEquals(0, ran(in, "import", file, "t", "--format", "CSV", "--key", "id").code());
+    assertEquals(List.of("5000"), lines("count", file, "t"));
+  }
 }
