@@ -205,7 +205,8 @@ class ImportTest {
             "in.CSV",
             bom
                 + "id,day,n,price,open,zip,note\r\n"
-                + "-1,2026-11-28T00:00:00Z,-9223372036854775808,-0.5,true,00501,\"a \"\"b\"\",\"\r\n"
+                + "-1,2026-11-28T00:00:00Z,-9223372036854775808,-0.5,true,00501,\"a"
+                + " \"\"b\"\",\"\r\n"
                 + "2,2026-11-29T00:00:00Z,5,12,false,10001,\r\n");
     assertEquals(List.of("2 records"), lines("import", file, "t", in, "--key", "id"));
     assertEquals(
