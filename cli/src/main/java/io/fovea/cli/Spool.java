@@ -33,6 +33,9 @@ final class Spool extends InputStream {
     this.in = in;
     this.file = isReadTwice ? Files.createTempFile("fovea-import", "") : null;
     this.copy = file == null ? null : Files.newOutputStream(file);
+    if (file != null) {
+      file.toFile().deleteOnExit(); // after Ctrl-C
+    }
   }
 
   @Override
