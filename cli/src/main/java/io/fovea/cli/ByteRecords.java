@@ -248,6 +248,11 @@ final class ByteRecords extends Records {
     }
   }
 
+  @Override
+  String word(String exported) {
+    return HEX + exported;
+  }
+
   private byte[] wholeKey(List<String> key) {
     requireWholeKey(key);
     return bytes(key.getFirst());

@@ -132,9 +132,9 @@ final class ConsoleApi {
           m.put("options", db.options().toString());
           m.put(
               "sequences", db.sequences().stream().map(db::sequence).map(TableFile::map).toList());
+          m.put("header", Opening.header(database.file()));
           return m;
         });
-    m.put("header", Opening.header(database.file()));
     return m;
   }
 

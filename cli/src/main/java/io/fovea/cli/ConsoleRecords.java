@@ -116,7 +116,7 @@ final class ConsoleRecords {
     List<String> by = positionColumns(records, index, down);
     Bounds bounds = bounds(records, starts, parts, at, index == null, down);
 
-    List<Map<String, @Nullable Object>> found = new ArrayList<>();
+    List<Found> found = new ArrayList<>();
     int[] skipped = {0};
     db.read(
         tx -> {
@@ -137,16 +137,16 @@ final class ConsoleRecords {
                   skipped[0]++;
                   return true;
                 }
-                found.add(new LinkedHashMap<>(record));
+                found.add(found(records, record, by));
                 return found.size() <= limit;
               });
           return null;
         });
     boolean more = found.size() > limit;
-    List<Map<String, @Nullable Object>> shown = more ? found.subList(0, limit) : found;
+    List<Found> shown = more ? found.subList(0, limit) : found;
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     Set<String> columns = new LinkedHashSet<>();
-    shown.forEach(record -> columns.addAll(record.keySet()));
+    shown.forEach(each -> columns.addAll(each.cells.keySet()));
     columns.addAll(records.columns());
     m.put("columns", columns);
     m.put(
@@ -155,14 +155,30 @@ final class ConsoleRecords {
             .map(
                 record -> {
                   Map<String, @Nullable Object> each = new LinkedHashMap<>();
-                  each.put("key", texts(records, record, keyColumns(records)));
-                  each.put(
-                      "cells", columns.stream().map(c -> cell(record.get(c), LIST_CHARS)).toList());
+                  each.put("key", record.key);
+                  each.put("cells", columns.stream().map(record.cells::get).toList());
                   return each;
                 })
             .toList());
-    m.put("next", more ? next(records, index, by, shown, at).toString() : null);
+    m.put("next", more ? next(index, by, shown, at).toString() : null);
     return m;
+  }
+
+  /**
+   * A record of a page. Its values are abbreviated, because all long ones of a page may not fit
+   * into memory.
+   */
+  private record Found(
+      List<@Nullable String> key,
+      List<@Nullable String> position,
+      Map<String, @Nullable Map<String, Object>> cells) {}
+
+  private static Found found(
+      Records records, Map<String, @Nullable Object> record, List<String> by) {
+    Map<String, @Nullable Map<String, Object>> cells = new LinkedHashMap<>();
+    record.forEach((column, value) -> cells.put(column, cell(value, LIST_CHARS)));
+    return new Found(
+        texts(records, record, keyColumns(records)), texts(records, record, by), cells);
   }
 
   private static int limit(Request r) {
@@ -251,21 +267,16 @@ final class ConsoleRecords {
   }
 
   private static Position next(
-      Records records,
-      @Nullable String index,
-      List<String> by,
-      List<Map<String, @Nullable Object>> shown,
-      Position at) {
+      @Nullable String index, List<String> by, List<Found> shown, Position at) {
     if (by.isEmpty()) {
       return new Position(at.skip + shown.size(), List.of());
     }
-    List<@Nullable String> last = texts(records, shown.getLast(), by);
+    List<@Nullable String> last = shown.getLast().position;
     if (index == null) {
       return new Position(0, last);
     }
     int same = 0;
-    while (same < shown.size()
-        && texts(records, shown.get(shown.size() - 1 - same), by).equals(last)) {
+    while (same < shown.size() && shown.get(shown.size() - 1 - same).position.equals(last)) {
       same++;
     }
     boolean all = same == shown.size() && last.equals(at.parts);

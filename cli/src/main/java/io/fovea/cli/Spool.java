@@ -18,6 +18,12 @@ final class Spool extends InputStream {
   private final @Nullable Path file;
   private final @Nullable OutputStream copy;
 
+  /** The number of bytes read from the input. */
+  private long count;
+
+  /** The copy after those bytes, once the rest of the input was read for another reader. */
+  private @Nullable InputStream rest;
+
   /**
    * Creates a spool.
    *
@@ -27,6 +33,9 @@ final class Spool extends InputStream {
     this.in = in;
     this.file = isReadTwice ? Files.createTempFile("fovea-import", "") : null;
     this.copy = file == null ? null : Files.newOutputStream(file);
+    if (file != null) {
+      file.toFile().deleteOnExit(); // after Ctrl-C
+    }
   }
 
   @Override
@@ -37,22 +46,38 @@ final class Spool extends InputStream {
 
   @Override
   public int read(byte[] to, int from, int length) throws IOException {
+    InputStream copied = rest;
+    if (copied != null) {
+      return copied.read(to, from, length);
+    }
     int n = in.read(to, from, length);
-    if (n > 0 && copy != null) {
-      copy.write(to, from, n);
+    if (n > 0) {
+      count += n;
+      if (copy != null) {
+        copy.write(to, from, n);
+      }
     }
     return n;
   }
 
-  /** Reads the rest, and returns the input from its beginning. */
+  /**
+   * Copies the rest, and returns the input from its beginning. A reader of this continues where it
+   * is.
+   */
   InputStream again() throws IOException {
     Path there = file;
     if (there == null) {
       throw new IllegalStateException("Not copied.");
     }
-    byte[] buffer = new byte[BUFFER];
-    while (read(buffer, 0, buffer.length) >= 0) {
-      // Reading copies it.
+    if (rest == null) {
+      long at = count;
+      byte[] buffer = new byte[BUFFER];
+      while (read(buffer, 0, buffer.length) >= 0) {
+        // Reading copies it.
+      }
+      InputStream copied = Files.newInputStream(there);
+      rest = copied;
+      copied.skipNBytes(at);
     }
     return Files.newInputStream(there);
   }
@@ -63,6 +88,10 @@ final class Spool extends InputStream {
 
   /** Deletes the copy. */
   void delete() throws IOException {
+    InputStream copied = rest;
+    if (copied != null) {
+      copied.close();
+    }
     if (copy != null) {
       copy.close();
     }

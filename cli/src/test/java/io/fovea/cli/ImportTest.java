@@ -205,7 +205,8 @@ class ImportTest {
             "in.CSV",
             bom
                 + "id,day,n,price,open,zip,note\r\n"
-                + "-1,2026-11-28T00:00:00Z,-9223372036854775808,-0.5,true,00501,\"a \"\"b\"\",\"\r\n"
+                + "-1,2026-11-28T00:00:00Z,-9223372036854775808,-0.5,true,00501,\"a"
+                + " \"\"b\"\",\"\r\n"
                 + "2,2026-11-29T00:00:00Z,5,12,false,10001,\r\n");
     assertEquals(List.of("2 records"), lines("import", file, "t", in, "--key", "id"));
     assertEquals(
@@ -285,5 +286,15 @@ class ImportTest {
     Path json = input("in.csv", "{\"id\":1}\n");
     assertEquals(
         List.of("1 record"), lines("import", "--write", file, "t", json, "--format", "JSON"));
+  }
+
+  /** Types are inferred from the whole input, while the first reader has only begun. */
+  @Test
+  void allRecordsOfALongPipeAreImported() {
+    Path file = dir.resolve("new");
+    byte[] in = csv(0, 5000).getBytes(StandardCharsets.UTF_8);
+    assertTrue(in.length > 1 << 16, "longer than all buffers");
+    assertEquals(0, ran(in, "import", file, "t", "--format", "CSV", "--key", "id").code());
+    assertEquals(List.of("5000"), lines("count", file, "t"));
   }
 }

@@ -57,8 +57,13 @@ final class Access {
     this.url = base.replaceFirst("/$", "") + "/?token=" + token;
   }
 
+  /** Browsers leave out the port that is the default of the scheme. */
   private void allow(String scheme, String authority) {
     String host = authority.toLowerCase(Locale.ROOT);
+    String port = scheme.equals("https") ? ":443" : ":80";
+    if (host.endsWith(port)) {
+      allow(scheme, host.substring(0, host.length() - port.length()));
+    }
     hosts.add(host);
     origins.add(scheme + "://" + host);
   }

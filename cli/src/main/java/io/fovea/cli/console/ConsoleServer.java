@@ -23,6 +23,18 @@ import org.jspecify.annotations.Nullable;
 public final class ConsoleServer implements AutoCloseable {
   private static final int THREADS = 16;
 
+  /** The JDK's limit for the arrival of a request, in seconds; by default there is none. */
+  private static final String REQUEST_TIME = "sun.net.httpserver.maxReqTime";
+
+  private static final String REQUEST_SECONDS = "30";
+
+  static {
+    // Each request that arrives slowly occupies a thread, even before it has a token.
+    if (System.getProperty(REQUEST_TIME) == null) {
+      System.setProperty(REQUEST_TIME, REQUEST_SECONDS);
+    }
+  }
+
   /** The page needs no other origin, and runs no script that is not one of its files. */
   private static final String POLICY =
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"

@@ -106,11 +106,12 @@ function edit(root, of, record, isNew) {
     const cell = record.cells[c];
     const nullable = of.nullable.includes(c);
     const box = h('textarea', { 'aria-label': c, name: c, rows: cell?.length > 100 ? '6' : '1', spellcheck: 'false', disabled: cut.includes(c) });
-    box.value = editable(of, cell);
+    const text = editable(of, cell);
+    box.value = text;
     const none = h('input', { type: 'checkbox', disabled: cut.includes(c), onchange: () => { box.disabled = none.checked; } });
     none.checked = nullable && (cell === null || cell === undefined);
     box.disabled ||= none.checked;
-    return { column: c, box, none, nullable, original: cell };
+    return { column: c, box, none, nullable, text, shown: box.value };
   });
   const problem = h('div');
   const form = h('form', {
@@ -119,7 +120,8 @@ function edit(root, of, record, isNew) {
       const values = {};
       for (const r of rows) {
         if (!cut.includes(r.column)) {
-          values[r.column] = r.none.checked ? null : r.box.value;
+          // A text area has no carriage returns: a value that was not edited keeps its own.
+          values[r.column] = r.none.checked ? null : r.box.value === r.shown ? r.text : r.box.value;
         }
       }
       const key = isNew ? keys.map(k => k.value) : record.key;
