@@ -23,7 +23,8 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   BOOLEAN                  true, false
  *   INT64                    7, -7; not 007
- *   FLOAT64                  1.50, 2e9; up to 15 digits, which a double holds
+ *   FLOAT64                  1.50, 2e9; up to 15 digits, which a double holds. Not in a key, where
+ *                            1.5 and 1.50 would be one
  *   UUID, INSTANT            as their toString
  *   VARTEXT(n), TEXT(n)      everything else; n is twice the longest, and at least 255 bytes
  *                            (64 in a key)
@@ -82,7 +83,7 @@ final class Inferred {
         Guess before = guess;
         do {
           guess = Guess.values()[guess.ordinal() + 1];
-        } while (!guess.holds.test(value));
+        } while (!guess.holds.test(value) || ofKey && guess == Guess.NUMBER);
         // Mixed with other values, a BOOLEAN or UUID column becomes text; integers may become
         // numbers.
         boolean fits =

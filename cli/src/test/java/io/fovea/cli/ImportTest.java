@@ -219,6 +219,16 @@ class ImportTest {
     assertEquals("note   a \"b\",", lines("get", file, "t", "--", "-1").get(6));
   }
 
+  /** As numbers 1.1 and 1.10 would be one key, and the second record would replace the first. */
+  @Test
+  void keysThatAreEqualNumbersStayApart() throws IOException {
+    Path in = input("versions.csv", "version,note\n1,a\n1.1,b\n1.10,c\n");
+    Path file = dir.resolve("new");
+    run(0, "import", file, "t", in, "--key", "version");
+    assertEquals(List.of("3"), lines("count", file, "t"));
+    assertTrue(lines("get", file, "t", "1.10").get(1).endsWith(" c"));
+  }
+
   @Test
   void typesOfColumns() throws IOException {
     Path in = input("in.csv", "id,price,note\n1,1.50,a\n2,2,b\n");
