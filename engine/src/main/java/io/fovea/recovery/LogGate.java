@@ -2,6 +2,7 @@ package io.fovea.recovery;
 
 import io.fovea.buffer.PoolLog;
 import io.fovea.wal.Log;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,22 +26,23 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LogGate implements PoolLog {
   private volatile @Nullable Log log;
-  private volatile long proven;
+  private final AtomicLong proven = new AtomicLong();
 
   /**
    * Raises the durable position during the first pass of recovery.
    *
    * @param lsn the log is durable at least up to here
    */
-  synchronized void proven(long lsn) {
-    proven = Math.max(proven, lsn);
+  void proven(long lsn) {
+    long before = proven.get();
+    while (lsn > before && !proven.compareAndSet(before, lsn)) {
+      before = proven.get();
+    }
   }
 
   @Override
   public void wasDurable(long lsn) {
-    if (lsn > proven) {
-      proven(lsn);
-    }
+    proven(lsn);
   }
 
   /**
@@ -55,7 +57,7 @@ public final class LogGate implements PoolLog {
   @Override
   public long durableLsn() {
     Log l = log;
-    return l == null ? proven : l.durableLsn();
+    return l == null ? proven.get() : l.durableLsn();
   }
 
   @Override
