@@ -139,7 +139,7 @@ class LookupArgumentsTest {
         "--depth=0",
         "--locks=off --threads=2",
         "--locks=off --clients=2 --virtual",
-        "--place-directory=shortcut",
+        "--location-cache-layout=shortcut",
         "--writes=101",
         "--writes=-1",
         "--theta=-1",
