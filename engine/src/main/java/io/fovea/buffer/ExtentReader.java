@@ -61,6 +61,9 @@ final class ExtentReader {
 
   private static final long[] EMPTY = {};
 
+  private static final int RETRY_EXTENTS_MIN = 16;
+  private static final int RETRY_EXTENTS_MAX = 1 << 12;
+
   private final Frames frames;
   private final Loader loader;
   private final BlockDevice device;
@@ -77,10 +80,10 @@ final class ExtentReader {
   private boolean lsns;
   private @Nullable MemorySegment buffer;
 
-  /** The number of extents to do without a buffer, because memory was refused. */
-  private int without;
+  /** After memory was refused: the number of extents left until the next attempt. */
+  private int extentsUntilRetry;
 
-  private int withoutNext = 16;
+  private int retryInterval = RETRY_EXTENTS_MIN;
 
   ExtentReader(Frames frames, Loader loader, PageAllocator allocator) {
     this.frames = frames;
@@ -189,19 +192,19 @@ final class ExtentReader {
     if (own != null) {
       return own;
     }
-    if (without > 0) {
-      without--;
+    if (extentsUntilRetry > 0) {
+      extentsUntilRetry--;
       return null;
     }
     try {
       own = Arena.ofAuto().allocate((long) perExtent << frames.pageShift, 4096);
     } catch (OutOfMemoryError none) {
-      without = withoutNext;
-      withoutNext = Math.min(2 * withoutNext, 1 << 12);
+      extentsUntilRetry = retryInterval;
+      retryInterval = Math.min(2 * retryInterval, RETRY_EXTENTS_MAX);
       return null;
     }
     buffer = own;
-    withoutNext = 16;
+    retryInterval = RETRY_EXTENTS_MIN;
     return own;
   }
 

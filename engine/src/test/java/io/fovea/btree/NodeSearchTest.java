@@ -221,7 +221,7 @@ class NodeSearchTest {
     }
   }
 
-  /** Many bytes 0x00 and 0xFF, some of which are the padding of heads and some are not. */
+  /** Many bytes 0x00 and 0xFF, only some of which are the padding of heads. */
   @Provide
   Arbitrary<byte[]> keys() {
     Arbitrary<Byte> bytes =

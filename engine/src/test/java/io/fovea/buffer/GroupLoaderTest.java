@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Many misses of one thread at once: which pages arrive, which do not, and who waits. */
+/** Many misses of one thread at once: which pages arrive, which do not, and which threads wait. */
 @Timeout(60)
 class GroupLoaderTest {
   private static final int PAGES = 600;

@@ -296,7 +296,7 @@ class WriteBackLogTest {
     early.abandon();
   }
 
-  /** The log is told of a page that could not be synced, and commits fail. */
+  /** A page that could not be synced is reported to the log, and commits fail. */
   @Test
   void aFailedSyncOfThePagesEndsTheLog() {
     SimDisk disk = new SimDisk(2);

@@ -42,10 +42,11 @@ final class Leases {
 
   private Leases() {}
 
-  /** One of the two tables. */
+  /** One of the two tables; {@code named}: with a unique name. */
   private record Form<K, V>(
       Table<K, V> table,
       String prefix,
+      boolean named,
       Function<Integer, K> key,
       Maker<V> value,
       ToLongFunction<V> end) {}
@@ -59,6 +60,7 @@ final class Leases {
     return new Form<>(
         db.table(OBJECTS),
         "le/",
+        true,
         id -> id,
         (id, name, end, n) -> new Lease(id, name(name), Instant.ofEpochMilli(end), new byte[n]),
         lease -> lease.end().toEpochMilli());
@@ -68,6 +70,7 @@ final class Leases {
     return new Form<>(
         db.table(BYTES).bytes(),
         "to/",
+        false,
         id -> Life.key("k", id),
         (id, name, end, n) ->
             ByteBuffer.allocate(OFFSET + Long.BYTES + n).putLong(OFFSET, end).array(),
@@ -136,7 +139,7 @@ final class Leases {
               Violation.unless(t.delete(tx, key) == (found != null), "delete of lease " + id);
             } else {
               // An even name is looked up before, an odd one may be refused.
-              if (name % 2 == 0 && form.prefix.equals("le/")) {
+              if (form.named && name % 2 == 0) {
                 Index<String, K, V> names = t.index("by_name", String.class);
                 Map.Entry<K, V> owner = names.get(tx, name(name));
                 if (owner != null && !owner.getKey().equals(key)) {

@@ -431,7 +431,8 @@ final class Storm implements AutoCloseable {
   }
 
   /**
-   * Checks that each payment is in the peer's ledger as often as its client was told.
+   * Checks that each payment is in the peer's ledger as often as its client was notified of
+   * success.
    *
    * @return empty if the peer did not answer, which is an error too
    */
