@@ -12,9 +12,9 @@ import java.util.Objects;
 final class Neighbours {
   private Neighbours() {}
 
-  static void step(Life life, Hand hand) {
+  static void step(Life life, Worker worker) {
     BufferShare share = Objects.requireNonNull(life.share);
-    int n = 1 + hand.random.nextInt(300);
+    int n = 1 + worker.random.nextInt(300);
     try (Database db =
         Database.inMemory(
             Options.defaults().bufferBytes(share.bytes() / 2).bufferShare(share, 700_000))) {

@@ -5,7 +5,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /** A thread that does steps: its number, its random stream, and its current step. */
-final class Hand {
+final class Worker {
   final int id;
   final Random random;
 
@@ -20,7 +20,7 @@ final class Hand {
 
   volatile @Nullable Thread thread;
 
-  Hand(int id, long seed) {
+  Worker(int id, long seed) {
     this.id = id;
     this.random = new Random(seed * 0x9E37_79B9L + id);
   }

@@ -4,13 +4,13 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /** Silences the engine's log, since tests open hundreds of databases. */
-final class Quiet {
+final class EngineLog {
   /** Held strongly, since a collected logger loses its level. */
   private static final Logger LOG = Logger.getLogger("io.fovea");
 
-  private Quiet() {}
+  private EngineLog() {}
 
-  static void please() {
+  static void silence() {
     LOG.setLevel(Level.SEVERE);
   }
 }

@@ -10,10 +10,10 @@ import java.util.Random;
  *
  * @since 0.1.0
  */
-public final class PlacePoison {
+public final class KeyLocationPoison {
   private static final long TAG = 0xFFE0_0000_0000_0000L;
 
-  private PlacePoison() {}
+  private KeyLocationPoison() {}
 
   /** Replaces every location by that of another record, another page, no page, or garbage. */
   public static void poison(KeyLocationCache places, Random random) {

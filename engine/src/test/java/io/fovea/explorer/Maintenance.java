@@ -4,22 +4,22 @@ import io.fovea.CompactOptions;
 import io.fovea.VerifyReport;
 
 /** Maintenance of the database. */
-final class Upkeep {
-  private Upkeep() {}
+final class Maintenance {
+  private Maintenance() {}
 
-  static void compact(Life life, Hand hand) {
+  static void compact(Life life, Worker worker) {
     life.db.compact(
         CompactOptions.defaults()
-            .movePages(!hand.oneIn(8))
-            .punchHoles(life.setup.holes() && hand.random.nextBoolean())
-            .bytesPerSecond(hand.oneIn(4) ? 4 << 20 : 0));
+            .movePages(!worker.oneIn(8))
+            .punchHoles(life.setup.holes() && worker.random.nextBoolean())
+            .bytesPerSecond(worker.oneIn(4) ? 4 << 20 : 0));
   }
 
-  static void checkpoint(Life life, Hand hand) {
+  static void checkpoint(Life life, Worker worker) {
     life.db.checkpoint();
   }
 
-  static void verify(Life life, Hand hand) {
+  static void verify(Life life, Worker worker) {
     require(life, life.db.verify(), "verify");
   }
 
@@ -33,7 +33,7 @@ final class Upkeep {
     Violation.unless(report.ok() || excused, what + ": " + report.problems());
   }
 
-  static void stats(Life life, Hand hand) {
+  static void stats(Life life, Worker worker) {
     Violation.unless(life.db.stats().toString().length() > 0, "stats");
     Violation.unless(life.db.tableSizes().containsKey("bank"), "sizes of tables");
     Violation.unless(life.db.tables().contains("bank"), "names of tables");
@@ -41,10 +41,10 @@ final class Upkeep {
     Violation.unless(life.db.placement().toString().length() > 0, "placement");
   }
 
-  static void interrupt(Life life, Hand hand) {
-    Hand other = life.hands.get(hand.random.nextInt(life.hands.size()));
+  static void interrupt(Life life, Worker worker) {
+    Worker other = life.workers.get(worker.random.nextInt(life.workers.size()));
     Thread t = other.thread;
-    if (t != null && other != hand) {
+    if (t != null && other != worker) {
       t.interrupt();
     }
     Thread.onSpinWait();

@@ -11,29 +11,29 @@ import java.nio.file.Path;
  * and made durable, and which sequence values were returned. In memory, or in a file that survives
  * a kill. Each slot has one writer at a time.
  */
-final class Truth {
-  static final int HANDS_MAX = 64;
+final class ExpectedState {
+  static final int WORKERS_MAX = 64;
   private static final int ATTEMPTED = 0;
-  private static final int COMMITTED = HANDS_MAX;
-  private static final int DURABLE = 2 * HANDS_MAX;
-  private static final int SEQUENCE = 3 * HANDS_MAX;
+  private static final int COMMITTED = WORKERS_MAX;
+  private static final int DURABLE = 2 * WORKERS_MAX;
+  private static final int SEQUENCE = 3 * WORKERS_MAX;
   private static final int CLOCK = SEQUENCE + 1;
   private static final int CLEAN = SEQUENCE + 2;
   private static final int SLOTS = SEQUENCE + 8;
 
   private final ByteBuffer slots;
 
-  private Truth(ByteBuffer slots) {
+  private ExpectedState(ByteBuffer slots) {
     this.slots = slots;
   }
 
-  static Truth inMemory() {
-    return new Truth(ByteBuffer.allocateDirect(SLOTS * 8));
+  static ExpectedState inMemory() {
+    return new ExpectedState(ByteBuffer.allocateDirect(SLOTS * 8));
   }
 
-  static Truth in(Path file) throws IOException {
+  static ExpectedState in(Path file) throws IOException {
     try (RandomAccessFile f = new RandomAccessFile(file.toFile(), "rw")) {
-      return new Truth(f.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, SLOTS * 8));
+      return new ExpectedState(f.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, SLOTS * 8));
     }
   }
 
@@ -45,28 +45,28 @@ final class Truth {
     slots.putLong(slot * 8, value);
   }
 
-  /** Registers a new write of a hand. */
-  synchronized long attempt(int hand) {
-    long n = get(ATTEMPTED + hand) + 1;
-    set(ATTEMPTED + hand, n);
+  /** Registers a new write of a worker. */
+  synchronized long attempt(int worker) {
+    long n = get(ATTEMPTED + worker) + 1;
+    set(ATTEMPTED + worker, n);
     return n;
   }
 
-  synchronized void committed(int hand, long n, boolean durable) {
-    set(COMMITTED + hand, Math.max(n, get(COMMITTED + hand)));
+  synchronized void committed(int worker, long n, boolean durable) {
+    set(COMMITTED + worker, Math.max(n, get(COMMITTED + worker)));
     if (durable) {
-      set(DURABLE + hand, Math.max(n, get(DURABLE + hand)));
+      set(DURABLE + worker, Math.max(n, get(DURABLE + worker)));
     }
   }
 
-  synchronized long attempted(int hand) {
-    return get(ATTEMPTED + hand);
+  synchronized long attempted(int worker) {
+    return get(ATTEMPTED + worker);
   }
 
-  /** Returns the least number of each hand's write after a kill, or after a close. */
+  /** Returns the least number of each worker's write after a kill, or after a close. */
   synchronized long[] least(boolean closed) {
-    long[] all = new long[HANDS_MAX];
-    for (int i = 0; i < HANDS_MAX; i++) {
+    long[] all = new long[WORKERS_MAX];
+    for (int i = 0; i < WORKERS_MAX; i++) {
       all[i] = get((closed ? COMMITTED : DURABLE) + i);
     }
     return all;
@@ -74,16 +74,16 @@ final class Truth {
 
   /** Sets what is durable at a power failure; later syncs of the old disk do not count. */
   synchronized void promised(long[] durable, long sequenceTop) {
-    for (int i = 0; i < HANDS_MAX; i++) {
+    for (int i = 0; i < WORKERS_MAX; i++) {
       set(DURABLE + i, durable[i]);
     }
     set(SEQUENCE, sequenceTop);
   }
 
   /** Sets the state that a recovery found as the new state. */
-  synchronized void found(int hand, long n) {
-    set(COMMITTED + hand, n);
-    set(DURABLE + hand, n);
+  synchronized void found(int worker, long n) {
+    set(COMMITTED + worker, n);
+    set(DURABLE + worker, n);
   }
 
   synchronized long sequenceTop() {

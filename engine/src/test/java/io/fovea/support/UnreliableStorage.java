@@ -4,22 +4,22 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 
 /**
- * The files of a database on {@link RoughDevice}s. Operations of the data file may fail; those of
- * the log and the double-write area are only slow and reordered.
+ * The files of a database on {@link UnreliableDevice}s. Operations of the data file may fail; those
+ * of the log and the double-write area are only slow and reordered.
  */
-public final class RoughStorage implements Storage {
+public final class UnreliableStorage implements Storage {
   private final Storage below;
-  private final Roughness roughness;
+  private final UnreliableDeviceState deviceState;
 
   /** Wraps another storage. */
-  public RoughStorage(Storage below, Roughness roughness) {
+  public UnreliableStorage(Storage below, UnreliableDeviceState deviceState) {
     this.below = below;
-    this.roughness = roughness;
+    this.deviceState = deviceState;
   }
 
   @Override
   public BlockDevice open(String suffix) {
-    return roughness.on(below.open(suffix), below.name() + suffix, suffix.equals(DATA));
+    return deviceState.on(below.open(suffix), below.name() + suffix, suffix.equals(DATA));
   }
 
   @Override

@@ -21,25 +21,26 @@ import java.util.function.IntSupplier;
  *
  * <pre>
  *   read, write, submit ──► random delay       ──► the device below ──► done
- *                           (Roughness: threads)└─► sometimes instead: EIO, ENOSPC
+ *                           (UnreliableDeviceState: threads)└─► sometimes instead: EIO, ENOSPC
  * </pre>
  *
  * <p>A failed read leaves garbage in the memory, and a failed write in half of its sectors. The
  * next attempt at the same offset succeeds. Syncs and resizes don't fail. Waiting for an operation
  * parks the thread, and does not pin a virtual one.
  */
-public final class RoughDevice extends AbstractBlockDevice {
+public final class UnreliableDevice extends AbstractBlockDevice {
   private static final byte RUBBISH = (byte) 0xDB;
   private static final int SECTOR = 512;
 
   private final BlockDevice below;
-  private final Roughness roughness;
+  private final UnreliableDeviceState deviceState;
   private final boolean mayFail;
 
-  RoughDevice(BlockDevice below, String name, Roughness roughness, boolean mayFail) {
+  UnreliableDevice(
+      BlockDevice below, String name, UnreliableDeviceState deviceState, boolean mayFail) {
     super(name, below.blockSize());
     this.below = below;
-    this.roughness = roughness;
+    this.deviceState = deviceState;
     this.mayFail = mayFail;
   }
 
@@ -50,7 +51,7 @@ public final class RoughDevice extends AbstractBlockDevice {
 
   @Override
   public String kind() {
-    return "rough, " + below.kind();
+    return "unreliable, " + below.kind();
   }
 
   @Override
@@ -117,7 +118,7 @@ public final class RoughDevice extends AbstractBlockDevice {
 
   @Override
   public void submit(IoBatch batch) {
-    if (!roughness.delays()) {
+    if (!deviceState.delays()) {
       super.submit(batch);
       return;
     }
@@ -128,10 +129,10 @@ public final class RoughDevice extends AbstractBlockDevice {
     int entries = sync && size > 1 ? size - 1 : size;
     for (int i = 0; i < entries; i++) {
       int entry = i;
-      roughness.later(
+      deviceState.later(
           () -> {
             if (finish(batch, entry, perform(batch, entry)) == 1 && sync) {
-              roughness.later(() -> finish(batch, size - 1, perform(batch, size - 1)));
+              deviceState.later(() -> finish(batch, size - 1, perform(batch, size - 1)));
             }
           });
     }
@@ -148,16 +149,16 @@ public final class RoughDevice extends AbstractBlockDevice {
   }
 
   private long fails(IoOp op, long offset) {
-    return mayFail ? roughness.fails(this, op, offset) : 0;
+    return mayFail ? deviceState.fails(this, op, offset) : 0;
   }
 
   /** Runs an operation on a worker thread after a delay, and waits; workers run it directly. */
   private int await(IntSupplier operation) {
-    if (!roughness.delays() || Thread.currentThread() instanceof Roughness.Worker) {
+    if (!deviceState.delays() || Thread.currentThread() instanceof UnreliableDeviceState.Worker) {
       return errno(operation);
     }
     CompletableFuture<Integer> done = new CompletableFuture<>();
-    roughness.later(() -> done.complete(errno(operation)));
+    deviceState.later(() -> done.complete(errno(operation)));
     return done.join(); // an interrupt does not end the wait; its flag is preserved
   }
 

@@ -12,7 +12,7 @@ import java.util.List;
  * refused; malloc and mmap are not limited. The next {@link #take} takes memory that was freed in
  * the meantime. Not thread-safe.
  */
-final class Hoard implements AutoCloseable {
+final class MemoryExhauster implements AutoCloseable {
   private static final long MAX =
       Long.parseLong(
           ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class)

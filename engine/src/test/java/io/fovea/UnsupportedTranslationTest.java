@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Where the kernel does not support VIRTUAL, an opening names the reason. */
-class RefusedTest {
+class UnsupportedTranslationTest {
   private static final long MIB = 1 << 20;
 
   @TempDir Path dir;
@@ -31,7 +31,8 @@ class RefusedTest {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
     command.addAll(flags);
-    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Refused.class.getName()));
+    command.addAll(
+        List.of("-cp", System.getProperty("java.class.path"), TranslationProbe.class.getName()));
     command.addAll(List.of(dir.resolve("x.fovea").toString(), "VIRTUAL", Long.toString(buffer)));
     command.addAll(List.of(more));
     Path errors = dir.resolve("stderr");

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Lists the tables in the files of an open database, and decodes changes with them. */
-class TablesBesideTest {
+class FileChangesTablesTest {
   private static final Layout.Definition A = Layout.define();
   private static final Field NAME = A.text("name", 20);
   private static final TableSpec FIRST =

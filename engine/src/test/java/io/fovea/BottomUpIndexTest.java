@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Indexes built bottom-up: their pages are either written once or logged. */
 @Tag("slow")
-class IndexFromBelowTest extends IndexBuilds {
+class BottomUpIndexTest extends IndexBuilds {
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void concurrentChangesAreApplied(Protocol protocol) throws Exception {

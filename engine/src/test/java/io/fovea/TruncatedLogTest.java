@@ -57,7 +57,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
-class CutLogTest {
+class TruncatedLogTest {
   /** Strongly referenced, so that it keeps its level. */
   private static final Logger QUIET = Logger.getLogger("io.fovea");
 
@@ -164,7 +164,7 @@ class CutLogTest {
   private static final class Steps {
     final SimDisk disk = new SimDisk(1);
     final Map<Long, TreeMap<String, String>> states = new TreeMap<>();
-    Database db = CutLogTest.open(disk);
+    Database db = TruncatedLogTest.open(disk);
 
     void did() {
       states.put(Objects.requireNonNull(db.store().journal()).log().tail(), state(db));

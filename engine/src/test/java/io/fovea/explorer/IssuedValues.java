@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** The values that a sequence has returned in this life: disjoint intervals. */
-final class Given {
+final class IssuedValues {
   private final TreeMap<Long, Long> ends = new TreeMap<>();
 
   synchronized void take(long first, int n) {

@@ -1,7 +1,7 @@
 package io.fovea.churn;
 
 /** The kinds of work, which cover what an application does repeatedly. */
-enum Deed {
+enum Activity {
   /** Fifty transfers between accounts, some of which are closed and opened. */
   TRANSFERS(20),
   /** The sum of all accounts, by table and by index, in both directions. */
@@ -42,7 +42,7 @@ enum Deed {
   /** The relative frequency. */
   final int weight;
 
-  Deed(int weight) {
+  Activity(int weight) {
     this.weight = weight;
   }
 }

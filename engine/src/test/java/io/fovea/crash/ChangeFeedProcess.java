@@ -26,12 +26,12 @@ import org.jspecify.annotations.Nullable;
  * killed. The copy stores each batch and its position in one transaction, so it holds exactly what
  * was followed. {@link ChangesKillTest} and {@link FileChangesKillTest} start and kill it.
  *
- * <p>Usage: {@code Followed FILE COPY SEED}, optionally with {@code write BYTES} or {@code follow
- * BYTES} to do only one of both and retain this many bytes of the log. {@code follow} alone reads
- * the files of another process. Prints {@code n} for each batch, and ends with {@link #LOST} if it
- * fell behind.
+ * <p>Usage: {@code ChangeFeedProcess FILE COPY SEED}, optionally with {@code write BYTES} or {@code
+ * follow BYTES} to do only one of both and retain this many bytes of the log. {@code follow} alone
+ * reads the files of another process. Prints {@code n} for each batch, and ends with {@link #LOST}
+ * if it fell behind.
  */
-final class Followed {
+final class ChangeFeedProcess {
   /** The exit code of a follower that fell behind. */
   static final int LOST = 5;
 
@@ -42,7 +42,7 @@ final class Followed {
   private final Table<byte[], byte[]> records;
   private final Database copy;
 
-  private Followed(Database copy) {
+  private ChangeFeedProcess(Database copy) {
     this.copy = copy;
     this.position = copy.table(TableSpec.bytes("position", 20)).bytes();
     this.records = copy.table(TableSpec.bytes("records", 40)).bytes();
@@ -236,7 +236,7 @@ final class Followed {
   static long compare(Path file, Path copyFile) {
     try (Database db = Database.open(file, options());
         Database copy = Database.open(copyFile, Victim.options())) {
-      Followed f = new Followed(copy);
+      ChangeFeedProcess f = new ChangeFeedProcess(copy);
       f.follow(db, Duration.ZERO, false);
       return f.compare(db);
     }
@@ -251,7 +251,7 @@ final class Followed {
   static void startOver(Path file, Path copyFile, long changeRetentionBytes) {
     try (Database db = Database.open(file, options(changeRetentionBytes));
         Database copy = Database.open(copyFile, Victim.options())) {
-      new Followed(copy).startOver(db);
+      new ChangeFeedProcess(copy).startOver(db);
     }
   }
 
@@ -261,7 +261,7 @@ final class Followed {
    */
   static long compareFromFiles(Path file, Path copyFile, long changeRetentionBytes) {
     try (Database copy = Database.open(copyFile, Victim.options())) {
-      Followed f = new Followed(copy);
+      ChangeFeedProcess f = new ChangeFeedProcess(copy);
       boolean lost = false;
       ChangePosition end = f.known();
       try (FileChanges changes = FileChanges.from(file, end)) {
@@ -307,7 +307,7 @@ final class Followed {
     try {
       if (args.length == 3) {
         Database db = Database.open(file, options());
-        Followed f = new Followed(Database.open(copyFile, Victim.options()));
+        ChangeFeedProcess f = new ChangeFeedProcess(Database.open(copyFile, Victim.options()));
         for (int w = 0; w < 2; w++) {
           long mine = seed * 2 + w;
           Thread.ofPlatform().daemon().start(() -> write(db, mine, false));
@@ -318,7 +318,7 @@ final class Followed {
         Thread.ofPlatform().daemon().start(() -> write(db, seed * 2, true));
         write(db, seed * 2 + 1, true);
       } else {
-        new Followed(Database.open(copyFile, Victim.options())).followFiles(file);
+        new ChangeFeedProcess(Database.open(copyFile, Victim.options())).followFiles(file);
       }
     } catch (ChangesLostException e) {
       Runtime.getRuntime().halt(LOST);

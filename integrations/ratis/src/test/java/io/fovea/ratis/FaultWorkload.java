@@ -31,7 +31,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *      └─► history                └──── faults ─────┘
  * </pre>
  */
-final class Storm implements AutoCloseable {
+final class FaultWorkload implements AutoCloseable {
   private static final int KEYS = 3;
   private static final long PATIENCE_MILLIS = 10_000;
 
@@ -92,7 +92,7 @@ final class Storm implements AutoCloseable {
   private final AtomicLong values = new AtomicLong();
   private final List<Thread> clients = new ArrayList<>();
 
-  Storm(Path directory, long seed, String flags) throws Exception {
+  FaultWorkload(Path directory, long seed, String flags) throws Exception {
     this.directory = directory;
     this.random = new Random(seed);
     this.flags = flags;

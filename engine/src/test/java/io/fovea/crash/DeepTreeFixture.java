@@ -11,13 +11,13 @@ import java.util.Random;
  * A small database with all structures of a file: trees of three levels (long keys that differ
  * late, so that separators are long), long values, free pages, indexes with hints.
  */
-final class DeepBase {
+final class DeepTreeFixture {
   private static final int KEYS = 220;
 
   /** A group that the generator does not use, and so does not delete. */
   private static final int GROUP = 9;
 
-  private DeepBase() {}
+  private DeepTreeFixture() {}
 
   record Base(SimDisk disk, State state) {}
 

@@ -18,16 +18,16 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The effects of rough devices; {@code DeviceContractTest} tests their contract. */
-class RoughDeviceTest {
+/** The effects of unreliable devices; {@code DeviceContractTest} tests their contract. */
+class UnreliableDeviceTest {
   private static final int BLOCK = SimDisk.BLOCK;
 
   private final MemorySegment seg = Arena.ofAuto().allocate(16L * BLOCK, BLOCK);
 
   /** Returns which operations failed, as one letter each. */
-  private String fates(long seed, Manner manner, boolean write) {
+  private String fates(long seed, DeviceBehavior manner, boolean write) {
     StringBuilder fates = new StringBuilder();
-    try (BlockDevice device = new Roughness(manner, seed).on(new SimDevice(seed))) {
+    try (BlockDevice device = new UnreliableDeviceState(manner, seed).on(new SimDevice(seed))) {
       for (int i = 0; i < 200; i++) {
         try {
           if (write) {
@@ -48,14 +48,14 @@ class RoughDeviceTest {
 
   @Test
   void failuresFollowFromTheSeed() {
-    Manner manner = Manner.SMOOTH.failingReads(0.1).failingWrites(0.2);
+    DeviceBehavior manner = DeviceBehavior.SMOOTH.failingReads(0.1).failingWrites(0.2);
     String reads = fates(1, manner, false);
     assertEquals(reads, fates(1, manner, false));
     assertNotEquals(reads, fates(2, manner, false));
     assertTrue(reads.contains("E") && !reads.contains("F"), reads);
     String writes = fates(1, manner, true);
     assertTrue(writes.contains("E") && writes.contains("F"), writes);
-    assertEquals(".".repeat(200), fates(1, Manner.SHUFFLED, true));
+    assertEquals(".".repeat(200), fates(1, DeviceBehavior.SHUFFLED, true));
   }
 
   @Test
@@ -63,8 +63,9 @@ class RoughDeviceTest {
     SimDevice below = new SimDevice(1);
     seg.asSlice(0, BLOCK).fill((byte) 1);
     below.write(0, seg, 0, BLOCK);
-    Roughness roughness = new Roughness(Manner.SMOOTH.failingReads(1).failingWrites(1), 1);
-    try (BlockDevice device = roughness.on(below)) {
+    UnreliableDeviceState deviceState =
+        new UnreliableDeviceState(DeviceBehavior.SMOOTH.failingReads(1).failingWrites(1), 1);
+    try (BlockDevice device = deviceState.on(below)) {
       for (int i = 0; i < 3; i++) {
         seg.fill((byte) 0);
         assertThrows(StorageException.class, () -> device.read(0, seg, 0, BLOCK));
@@ -75,9 +76,9 @@ class RoughDeviceTest {
         device.write(0, seg, 0, BLOCK);
         assertEquals(1, below.disk().peek("device", 0, 1)[0]);
       }
-      assertEquals(3, roughness.readsFailed());
-      assertEquals(3, roughness.writesFailed());
-      roughness.faults(false);
+      assertEquals(3, deviceState.readsFailed());
+      assertEquals(3, deviceState.writesFailed());
+      deviceState.faults(false);
       device.write(0, seg, 0, BLOCK);
       device.read(0, seg, 0, BLOCK);
     }
@@ -91,7 +92,7 @@ class RoughDeviceTest {
     seg.asSlice(0, BLOCK).fill((byte) 1);
     seg.asSlice(BLOCK, BLOCK).fill((byte) 2);
     List<Byte> last = new ArrayList<>();
-    try (BlockDevice device = new Roughness(Manner.SHUFFLED, 1).on(below)) {
+    try (BlockDevice device = new UnreliableDeviceState(DeviceBehavior.SHUFFLED, 1).on(below)) {
       while (!last.contains((byte) 1) || !last.contains((byte) 2)) {
         batch.clear();
         batch.write(0, seg, 0, BLOCK);
@@ -108,8 +109,9 @@ class RoughDeviceTest {
 
   @Test
   void failsTheDataFileOnly() {
-    Roughness roughness = new Roughness(Manner.SMOOTH.failingWrites(1), 1);
-    Storage storage = new RoughStorage(new SimStorage(new SimDisk(1)), roughness);
+    UnreliableDeviceState deviceState =
+        new UnreliableDeviceState(DeviceBehavior.SMOOTH.failingWrites(1), 1);
+    Storage storage = new UnreliableStorage(new SimStorage(new SimDisk(1)), deviceState);
     try (BlockDevice log = storage.open(Storage.LOG);
         BlockDevice data = storage.open(Storage.DATA)) {
       log.write(0, seg, 0, BLOCK);

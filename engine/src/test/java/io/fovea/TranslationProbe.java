@@ -10,15 +10,15 @@ import java.nio.file.Path;
 
 /**
  * Opens a database under a translation that the system may not support, and prints the outcome.
- * {@link RefusedTest} starts it.
+ * {@link UnsupportedTranslationTest} starts it.
  *
- * <p>Usage: {@code Refused FILE TRANSLATION BUFFER_BYTES [lock]}.
+ * <p>Usage: {@code TranslationProbe FILE TRANSLATION BUFFER_BYTES [lock]}.
  */
-final class Refused {
+final class TranslationProbe {
   /** MCL_FUTURE and MCL_ONFAULT: later mappings are locked page by page as they are touched. */
   private static final int FUTURE_ON_FAULT = 2 | 4;
 
-  private Refused() {}
+  private TranslationProbe() {}
 
   public static void main(String[] args) throws Throwable {
     if (args.length > 3 && !lock()) {

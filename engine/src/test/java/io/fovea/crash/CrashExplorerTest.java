@@ -17,7 +17,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
-class BrokenTest {
+class CrashExplorerTest {
   /** A search ends at the first violation; when that occurs depends on thread scheduling. */
   private static final long STATES = Math.max(20_000, CrashTest.STATES);
 
@@ -34,7 +34,7 @@ class BrokenTest {
             },
             () -> what + " was not detected: " + explorer);
     SoakReport.line(
-        "BrokenTest." + what,
+        "CrashExplorerTest." + what,
         "detected after " + (explorer.distinct() + 1) + " states: " + firstLine(v));
   }
 

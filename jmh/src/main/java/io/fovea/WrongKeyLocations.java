@@ -1,11 +1,11 @@
 package io.fovea;
 
-import io.fovea.btree.PlacePoison;
+import io.fovea.btree.KeyLocationPoison;
 import java.util.Random;
 
 /** Makes cached key locations wrong. */
-public final class WrongPlaces {
-  private WrongPlaces() {}
+public final class WrongKeyLocations {
+  private WrongKeyLocations() {}
 
   /**
    * Makes all cached key locations of a database wrong.
@@ -14,6 +14,6 @@ public final class WrongPlaces {
    * @param random the source of wrong locations
    */
   public static void make(Database db, Random random) {
-    PlacePoison.poison(db.store().keyLocations(), random);
+    KeyLocationPoison.poison(db.store().keyLocations(), random);
   }
 }

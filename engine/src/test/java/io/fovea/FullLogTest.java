@@ -37,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
  * space, and no other thread waits for them.
  */
 @Timeout(600)
-class LogRoomTest {
+class FullLogTest {
   private static final TableSpec WRITTEN = TableSpec.bytes("written", 20);
   private static final TableSpec LOADED = TableSpec.bytes("loaded", 20);
   private static final int ROUNDS = Integer.getInteger("logroom.rounds", 15);

@@ -12,30 +12,30 @@ import java.util.function.Supplier;
  * <p>{@code -Dmodels.times=N} runs everything N times, with successive seeds; {@code
  * -Dmodels.seed=N} sets the first seed.
  */
-public enum Surroundings {
+public enum TestEnvironment {
   /** A large pool and fast devices. */
-  PLAIN(false, 4096, Manner.SMOOTH),
+  PLAIN(false, 4096, DeviceBehavior.SMOOTH),
   /** No hints. */
-  WITHOUT_HINTS(true, 4096, Manner.SMOOTH, false, false),
+  WITHOUT_HINTS(true, 4096, DeviceBehavior.SMOOTH, false, false),
   /** All frame hints are wrong. */
-  POISONED_HINTS(true, 4096, Manner.SMOOTH, true, true),
+  POISONED_HINTS(true, 4096, DeviceBehavior.SMOOTH, true, true),
   /** All frame hints are wrong, and the pool never evicts. */
-  POISONED_IN_MEMORY(false, 4096, Manner.SMOOTH, true, true),
+  POISONED_IN_MEMORY(false, 4096, DeviceBehavior.SMOOTH, true, true),
   /** The smallest accepted pool. */
-  SMALLEST_POOL(true, 4096, Manner.SMOOTH),
+  SMALLEST_POOL(true, 4096, DeviceBehavior.SMOOTH),
   /** The smallest pool with large pages. */
-  LARGE_PAGES(true, 16384, Manner.SMOOTH),
+  LARGE_PAGES(true, 16384, DeviceBehavior.SMOOTH),
   /** Slow devices. */
-  SLOW(true, 4096, Manner.SLOW),
+  SLOW(true, 4096, DeviceBehavior.SLOW),
   /** Devices that complete operations in any order. */
-  SHUFFLED(false, 4096, Manner.SHUFFLED),
-  SMALLEST_AND_SHUFFLED(true, 4096, Manner.SHUFFLED),
+  SHUFFLED(false, 4096, DeviceBehavior.SHUFFLED),
+  SMALLEST_AND_SHUFFLED(true, 4096, DeviceBehavior.SHUFFLED),
   /** Some reads fail. */
-  FAILING_READS(true, 4096, Manner.SMOOTH.failingReads(0.01)),
+  FAILING_READS(true, 4096, DeviceBehavior.SMOOTH.failingReads(0.01)),
   /** Some writes of the data file fail. */
-  FAILING_WRITES(true, 4096, Manner.SMOOTH.failingWrites(0.05)),
+  FAILING_WRITES(true, 4096, DeviceBehavior.SMOOTH.failingWrites(0.05)),
   /** Everything combined. */
-  EVERYTHING(true, 4096, Manner.SHUFFLED.failingReads(0.01).failingWrites(0.05));
+  EVERYTHING(true, 4096, DeviceBehavior.SHUFFLED.failingReads(0.01).failingWrites(0.05));
 
   private static final int TIMES = Integer.getInteger("models.times", 1);
   private static final StackWalker CALLER =
@@ -45,15 +45,16 @@ public enum Surroundings {
 
   private final boolean smallest;
   private final int pageSize;
-  private final Manner manner;
+  private final DeviceBehavior manner;
   private final boolean hints;
   private final boolean wrongHints;
 
-  Surroundings(boolean smallest, int pageSize, Manner manner) {
+  TestEnvironment(boolean smallest, int pageSize, DeviceBehavior manner) {
     this(smallest, pageSize, manner, true, false);
   }
 
-  Surroundings(boolean smallest, int pageSize, Manner manner, boolean hints, boolean wrongHints) {
+  TestEnvironment(
+      boolean smallest, int pageSize, DeviceBehavior manner, boolean hints, boolean wrongHints) {
     this.smallest = smallest;
     this.pageSize = pageSize;
     this.manner = manner;
@@ -68,7 +69,7 @@ public enum Surroundings {
      *
      * @param seed the seed of everything except the devices
      */
-    void run(Roughness roughness, long seed) throws Exception;
+    void run(UnreliableDeviceState deviceState, long seed) throws Exception;
   }
 
   /**
@@ -80,14 +81,14 @@ public enum Surroundings {
     String test = CALLER.getCallerClass().getSimpleName();
     long end = SEED + (long) TIMES * (delays() ? 1 : seeds);
     for (long seed = SEED; seed < end; seed++) {
-      Roughness roughness = roughness(seed);
+      UnreliableDeviceState deviceState = deviceState(seed);
       try {
-        body.run(roughness, seed);
+        body.run(deviceState, seed);
       } catch (Throwable e) {
         throw new AssertionError(
             this
                 + ", "
-                + roughness
+                + deviceState
                 + ". Replay: mvn -pl engine -am test -Dtest="
                 + test
                 + " -Dmodels.seed="
@@ -97,8 +98,8 @@ public enum Surroundings {
     }
   }
 
-  public Roughness roughness(long seed) {
-    return new Roughness(manner, seed);
+  public UnreliableDeviceState deviceState(long seed) {
+    return new UnreliableDeviceState(manner, seed);
   }
 
   /**

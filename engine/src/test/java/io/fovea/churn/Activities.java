@@ -51,7 +51,7 @@ import org.jspecify.annotations.Nullable;
  * The operations of one worker, with its own keys where workers would conflict. Each operation
  * checks what it reads and removes what it created, so the contents of the database stay the same.
  */
-final class Deeds {
+final class Activities {
   static final int ACCOUNTS = 2_000;
   static final long START = 1_000;
   static final int INDEXED = 300;
@@ -84,7 +84,7 @@ final class Deeds {
   private final RowTable accounts;
   private final Table<byte[], byte[]> bytes;
 
-  Deeds(Database db, Path dir, int worker, long seed) {
+  Activities(Database db, Path dir, int worker, long seed) {
     this.db = db;
     this.dir = dir;
     this.worker = worker;
@@ -120,8 +120,8 @@ final class Deeds {
     }
   }
 
-  void run(Deed deed) throws Exception {
-    switch (deed) {
+  void run(Activity activity) throws Exception {
+    switch (activity) {
       case TRANSFERS -> transfers(r, 50);
       case SUMS -> sums();
       case BATCHES -> batches();
@@ -401,7 +401,7 @@ final class Deeds {
     CyclicBarrier all = new CyclicBarrier(n);
     List<FutureTask<@Nullable Void>> tasks = new ArrayList<>();
     for (int i = 0; i < n; i++) {
-      Deeds one = new Deeds(db, Path.of(""), 1_000 + i, i);
+      Activities one = new Activities(db, Path.of(""), 1_000 + i, i);
       FutureTask<@Nullable Void> task =
           new FutureTask<>(
               () -> {

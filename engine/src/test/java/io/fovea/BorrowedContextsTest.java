@@ -35,13 +35,14 @@ import org.junit.jupiter.params.provider.ValueSource;
  * passes directly to a waiting thread. If maintenance touches one after returning it, it interferes
  * with another transaction, which the sum of all accounts, a unique index or a long value reveals.
  *
- * <p>{@code -Dlent.seconds=N}: how long the writers run; {@code -Dlent.seed=N}: the first seed.
+ * <p>{@code -Dcontexts.seconds=N}: how long the writers run; {@code -Dcontexts.seed=N}: the first
+ * seed.
  */
 @Tag("slow")
 @Timeout(600)
-class LentContextsTest {
-  private static final long SECONDS = Long.getLong("lent.seconds", 0);
-  private static final long SEED = Long.getLong("lent.seed", 1);
+class BorrowedContextsTest {
+  private static final long SECONDS = Long.getLong("contexts.seconds", 0);
+  private static final long SEED = Long.getLong("contexts.seed", 1);
   private static final int WRITERS = 16;
   private static final int TRANSFERS = 300;
   private static final int ACCOUNTS = 50;
@@ -184,7 +185,7 @@ class LentContextsTest {
       }
       Throwable f = failure.get();
       if (f != null) {
-        throw new AssertionError("-Dlent.seed=" + SEED + ": " + f, f);
+        throw new AssertionError("-Dcontexts.seed=" + SEED + ": " + f, f);
       }
       db.read(
           tx -> {
@@ -197,7 +198,7 @@ class LentContextsTest {
       VerifyReport report = db.verify();
       assertTrue(report.ok(), report::toString);
       SoakReport.line(
-          "LentContextsTest." + name + (inMemory ? " in memory" : ""),
+          "BorrowedContextsTest." + name + (inMemory ? " in memory" : ""),
           transfers + " transfers, maintenance " + done + ", no violation");
     }
   }

@@ -9,19 +9,19 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The common state of a test's {@link RoughDevice}s: behavior, randomness, and worker threads.
+ * The common state of a test's {@link UnreliableDevice}s: behavior, randomness, and worker threads.
  *
  * <p>The delay and the failure of the n-th operation follow from the seed, whichever thread
  * requests it. So a run of one thread with sequential operations repeats exactly. {@link #toString}
  * has the seed. Thread-safe; the workers are daemon threads that end when idle.
  */
-public final class Roughness {
+public final class UnreliableDeviceState {
   private static final int THREADS = 3;
   private static final long IDLE_SECONDS = 1;
   private static final long GOLDEN = 0x9E37_79B9_7F4A_7C15L;
 
   private final long seed;
-  private final Manner manner;
+  private final DeviceBehavior manner;
   private final ScheduledThreadPoolExecutor threads;
   private final AtomicLong delays = new AtomicLong();
   private final AtomicLong reads = new AtomicLong();
@@ -39,12 +39,12 @@ public final class Roughness {
   /** A worker thread, whose operations are not delayed again. */
   static final class Worker extends Thread {
     Worker(Runnable work) {
-      super(work, "rough-device");
+      super(work, "unreliable-device");
       setDaemon(true);
     }
   }
 
-  public Roughness(Manner manner, long seed) {
+  public UnreliableDeviceState(DeviceBehavior manner, long seed) {
     this.manner = manner;
     this.seed = seed;
     threads = new ScheduledThreadPoolExecutor(THREADS, Worker::new);
@@ -63,7 +63,7 @@ public final class Roughness {
   }
 
   BlockDevice on(BlockDevice device, String name, boolean mayFail) {
-    return new RoughDevice(device, name, this, mayFail);
+    return new UnreliableDevice(device, name, this, mayFail);
   }
 
   /** Sets whether reads and writes may fail from now on; initially they may. */
@@ -83,7 +83,7 @@ public final class Roughness {
 
   @Override
   public String toString() {
-    return "Roughness(" + manner + ", seed " + seed + "L)";
+    return "UnreliableDeviceState(" + manner + ", seed " + seed + "L)";
   }
 
   // --------------------------------------------------------------------------------- for devices
