@@ -15,10 +15,10 @@ import java.util.stream.Stream;
  * wall-clock time, including that of the others' slices: with N runs, rates are multiplied by N. Figures are medians of the
  * rounds. A ratio is the median of the rounds' ratios to the first line, with their minimum and maximum.
  *
- * <p>Usage: {@code java Beside.java FOLDER [WHAT]}; WHAT is the heading of the titles.
+ * <p>Usage: {@code java Comparison.java FOLDER [WHAT]}; WHAT is the heading of the titles.
  */
-final class Beside {
-  private Beside() {}
+final class Comparison {
+  private Comparison() {}
 
   /** A line of the table. */
   private record Line(String title, List<String> reports) {
@@ -65,13 +65,13 @@ final class Beside {
       cell(s, "%,.0f", Reports.median(all));
       cell(s, "%,.0f", Arrays.stream(all).min().orElseThrow());
       cell(s, "%,.0f", Arrays.stream(all).max().orElseThrow());
-      s.append(" | ").append(ratio(line.values(Beside::perSecond), lines.getFirst().values(Beside::perSecond)));
+      s.append(" | ").append(ratio(line.values(Comparison::perSecond), lines.getFirst().values(Comparison::perSecond)));
       for (String field : new String[] {"reads", "writes"}) {
         cell(s, "%.3f", Reports.median(line.there(r -> rate(r, field) / perSecond(r))));
       }
       if (!lookups) {
-        cell(s, "%.2f", Reports.median(line.there(Beside::aborts)));
-        cell(s, "%.1f", Reports.median(line.there(Beside::clientMicros)));
+        cell(s, "%.2f", Reports.median(line.there(Comparison::aborts)));
+        cell(s, "%.1f", Reports.median(line.there(Comparison::clientMicros)));
         boolean checked = line.reports.stream().anyMatch(r -> r != null && r.contains("\"consistent\""));
         boolean broken = line.reports.stream().anyMatch(r -> r != null && r.contains("\"consistent\": false"));
         s.append(checked ? broken ? " | NO" : " | yes" : " | -");

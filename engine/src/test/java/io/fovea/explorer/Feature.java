@@ -48,7 +48,7 @@ enum Feature {
   MAP(3, 64, Maps::step),
   EXPIRY(1, 2, Sessions::drop),
   LISTEN(1, 1, Listeners::step),
-  NEIGHBOUR(1, 1, Neighbours::step),
+  NEIGHBOUR(1, 1, SharedBuffers::step),
   BYTE_INDEX(4, 64, ByteIndexes::step),
   MISUSE(1, 2, Misuses::step),
   // Events of the whole database.

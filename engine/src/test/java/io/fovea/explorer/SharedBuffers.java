@@ -9,8 +9,8 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /** Another database that shares the buffer, and sometimes uses it. */
-final class Neighbours {
-  private Neighbours() {}
+final class SharedBuffers {
+  private SharedBuffers() {}
 
   static void step(Life life, Worker worker) {
     BufferShare share = Objects.requireNonNull(life.share);

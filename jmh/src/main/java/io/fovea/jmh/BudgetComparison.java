@@ -32,11 +32,11 @@ import picocli.CommandLine.Parameters;
  * JVMs that agree mean more than an exact figure of one.
  */
 @Command(
-    name = "BudgetBeside",
+    name = "BudgetComparison",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
     description = "Compares the operations of the budget between two builds.")
-public final class BudgetBeside implements Callable<Integer> {
+public final class BudgetComparison implements Callable<Integer> {
   static final int SLICE_MILLIS = 10;
 
   @Parameters(index = "0", description = "Benchmarks jar of the build before the change.")
@@ -57,7 +57,7 @@ public final class BudgetBeside implements Callable<Integer> {
   @Option(names = "--jvms", description = "JVMs per operation and order of the builds.")
   private int jvms = 2;
 
-  private BudgetBeside() {}
+  private BudgetComparison() {}
 
   /** The result of one JVM. */
   record Pair(double before, double after, double ratio) {}
@@ -65,7 +65,7 @@ public final class BudgetBeside implements Callable<Integer> {
   /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(
-        new CommandLine(new BudgetBeside())
+        new CommandLine(new BudgetComparison())
             .setCaseInsensitiveEnumValuesAllowed(true)
             .execute(args));
   }

@@ -1,16 +1,16 @@
 package io.fovea.jmh;
 
-import io.fovea.jmh.BesideOthers.Figures;
-import io.fovea.jmh.BesideStore.Engine;
+import io.fovea.jmh.StoreAdapter.Engine;
+import io.fovea.jmh.StoreComparison.Figures;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.DoubleStream;
 
 /**
- * Draws the figures of {@link BesideOthers} as horizontal bars in SVG, 800 pixels wide. Workloads
- * differ by factors of a hundred, so each has its own linear scale, on which the longest bar spans
- * the width. Every bar is labelled with its figure.
+ * Draws the figures of {@link StoreComparison} as horizontal bars in SVG, 800 pixels wide.
+ * Workloads differ by factors of a hundred, so each has its own linear scale, on which the longest
+ * bar spans the width. Every bar is labelled with its figure.
  *
  * <p>The background is transparent. A page may be light or dark, whatever the reader's system
  * prefers, so instead of a media query, text and bars have colors that are readable on both, and a
@@ -23,7 +23,7 @@ import java.util.stream.DoubleStream;
  *   engine  |==========|                  480,000
  * </pre>
  */
-final class BesideChart {
+final class ComparisonChart {
   private static final int WIDTH = 800;
   private static final int MARGIN = 16;
   private static final int LEFT = 100;
@@ -38,7 +38,7 @@ final class BesideChart {
     "#2f81f7", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"
   };
 
-  private BesideChart() {}
+  private ComparisonChart() {}
 
   static String draw(List<Engine> engines, List<Figures> figures) {
     int group = HEAD + engines.size() * STEP + GAP;
@@ -108,7 +108,7 @@ final class BesideChart {
             to,
             middle);
       }
-      text(s, to + 8, y + 10, "figure", BesideOthers.number(median));
+      text(s, to + 8, y + 10, "figure", StoreComparison.number(median));
       y += STEP;
     }
   }

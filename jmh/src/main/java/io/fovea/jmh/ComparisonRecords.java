@@ -5,7 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * The records of {@link BesideOthers}, the same for all engines. Record n has the key {@code
+ * The records of {@link StoreComparison}, the same for all engines. Record n has the key {@code
  * hash(n)}, 8 bytes, big-endian: keys are unique and in random order. All numbers in a value are
  * big-endian:
  *
@@ -17,7 +17,7 @@ import java.nio.ByteOrder;
  * The version is the number of updates. {@link #check} reads eight bytes three times, and detects
  * values of another record, torn values, and short values.
  */
-final class BesideRecords {
+final class ComparisonRecords {
   static final int KEY_BYTES = 8;
   static final int VALUE_BYTES = 100;
 
@@ -27,7 +27,7 @@ final class BesideRecords {
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
-  private BesideRecords() {}
+  private ComparisonRecords() {}
 
   /** Thrown if a value does not belong to its key. The run fails. */
   static final class WrongValueException extends IllegalStateException {

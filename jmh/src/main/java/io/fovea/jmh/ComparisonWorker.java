@@ -1,6 +1,6 @@
 package io.fovea.jmh;
 
-import io.fovea.jmh.BesideRecords.WrongValueException;
+import io.fovea.jmh.ComparisonRecords.WrongValueException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -16,7 +16,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One engine of {@link BesideOthers}, in a separate JVM: loads the records if they are missing,
+ * One engine of {@link StoreComparison}, in a separate JVM: loads the records if they are missing,
  * then executes the commands of its input, and answers each with one line. Output lines that do not
  * begin with {@value #PREFIX} are those of libraries.
  *
@@ -32,7 +32,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * On failure, the JVM ends with a stack trace and no answer.
  */
-final class BesideWork {
+final class ComparisonWorker {
   static final String PREFIX = "beside> ";
   static final String READY = "ready ";
   static final String MISSING = "missing ";
@@ -61,14 +61,14 @@ final class BesideWork {
   /** Operations per clock reading. */
   private static final int READS_PER_LOOK = 16;
 
-  private final BesideStore store;
+  private final StoreAdapter store;
   private final int records;
   private final List<Worker> workers = new ArrayList<>();
   private final ExecutorService threads = Executors.newCachedThreadPool();
   private final AtomicLong updates = new AtomicLong();
   private long lastStart;
 
-  private BesideWork(BesideStore store, int records) {
+  private ComparisonWorker(StoreAdapter store, int records) {
     this.store = store;
     this.records = records;
   }
@@ -76,17 +76,17 @@ final class BesideWork {
   /** ENGINE FOLDER MEMORY RECORDS DURABLE LOADED: whether the records are loaded. */
   public static void main(String[] args) throws Exception {
     PrintStream out = System.out;
-    BesideStore.Engine engine = BesideStore.Engine.valueOf(args[0]);
+    StoreAdapter.Engine engine = StoreAdapter.Engine.valueOf(args[0]);
     int records = Integer.parseInt(args[3]);
-    BesideStore.Setup setup =
-        new BesideStore.Setup(
+    StoreAdapter.Setup setup =
+        new StoreAdapter.Setup(
             Path.of(args[1]), Long.parseLong(args[2]), records, Boolean.parseBoolean(args[4]));
-    BesideStore store;
+    StoreAdapter store;
     try {
       store = engine.open(setup);
     } catch (LinkageError e) {
       // A native library for this platform may be missing. Fovea must run.
-      if (engine == BesideStore.Engine.FOVEA) {
+      if (engine == StoreAdapter.Engine.FOVEA) {
         throw e;
       }
       Throwable cause = e.getCause() == null ? e : e.getCause();
@@ -94,7 +94,7 @@ final class BesideWork {
       return;
     }
     try (store) {
-      BesideWork work = new BesideWork(store, records);
+      ComparisonWorker work = new ComparisonWorker(store, records);
       double perSecond = Boolean.parseBoolean(args[5]) ? 0 : work.load();
       work.look();
       out.println(PREFIX + READY + perSecond + " " + store.isolation());
@@ -124,7 +124,7 @@ final class BesideWork {
     // The greatest key with enough records after it.
     long[] numbers = new long[records];
     for (int n = 0; n < records; n++) {
-      numbers[n] = BesideRecords.hash(n) ^ Long.MIN_VALUE;
+      numbers[n] = ComparisonRecords.hash(n) ^ Long.MIN_VALUE;
     }
     Arrays.parallelSort(numbers);
     lastStart = numbers[Math.max(0, records - SCANNED)] ^ Long.MIN_VALUE;
@@ -167,18 +167,18 @@ final class BesideWork {
    * Reads all records in key order, and returns the number of committed updates that are missing.
    */
   private long lost() throws Exception {
-    try (BesideStore.Session session = store.session()) {
-      byte[] from = new byte[BesideRecords.KEY_BYTES];
+    try (StoreAdapter.Session session = store.session()) {
+      byte[] from = new byte[ComparisonRecords.KEY_BYTES];
       long count = 0;
       long versions = 0;
       Checker checker;
       int found;
       do {
-        checker = new Checker(BesideRecords.number(from));
+        checker = new Checker(ComparisonRecords.number(from));
         found = session.scan(from, CHECK_BATCH, checker);
         count += checker.count;
         versions += checker.versions;
-        BesideRecords.setNumber(checker.last + 1, from);
+        ComparisonRecords.setNumber(checker.last + 1, from);
       } while (found == CHECK_BATCH && checker.last != -1);
       if (count != records) {
         throw new WrongValueException("found %d records, expected %d".formatted(count, records));
@@ -188,7 +188,7 @@ final class BesideWork {
   }
 
   /** Checks the records visited by a scan. */
-  private static final class Checker implements BesideStore.Visitor {
+  private static final class Checker implements StoreAdapter.Visitor {
     private final long from;
     private long last;
     private long count;
@@ -206,12 +206,12 @@ final class BesideWork {
 
     @Override
     public void record(byte[] key, byte[] value) {
-      long number = BesideRecords.number(key);
+      long number = ComparisonRecords.number(key);
       if (Long.compareUnsigned(number, from) < 0
           || count > 0 && Long.compareUnsigned(number, last) <= 0) {
         throw new WrongValueException("a scan returned to key " + Long.toHexString(number));
       }
-      versions += BesideRecords.check(key, value);
+      versions += ComparisonRecords.check(key, value);
       last = number;
       count++;
     }
@@ -219,13 +219,13 @@ final class BesideWork {
 
   /** The work of one thread, one slice after another. */
   private final class Worker {
-    private final BesideStore.Session session;
+    private final StoreAdapter.Session session;
     private final KeyChooser chooser;
-    private final byte[] key = new byte[BesideRecords.KEY_BYTES];
-    private final byte[][] few = new byte[READS + UPDATES][BesideRecords.KEY_BYTES];
-    private final byte[][] many = new byte[2 * (READS + UPDATES)][BesideRecords.KEY_BYTES];
+    private final byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+    private final byte[][] few = new byte[READS + UPDATES][ComparisonRecords.KEY_BYTES];
+    private final byte[][] many = new byte[2 * (READS + UPDATES)][ComparisonRecords.KEY_BYTES];
 
-    Worker(BesideStore.Session session, long seed) {
+    Worker(StoreAdapter.Session session, long seed) {
       this.session = session;
       this.chooser = new KeyChooser(records, "uniform", seed);
     }
@@ -262,16 +262,16 @@ final class BesideWork {
     }
 
     private void read() throws Exception {
-      BesideRecords.key(chooser.next(), key);
-      BesideRecords.check(key, session.read(key));
+      ComparisonRecords.key(chooser.next(), key);
+      ComparisonRecords.check(key, session.read(key));
     }
 
     private void scan() throws Exception {
       do {
-        BesideRecords.key(chooser.next(), key);
-      } while (Long.compareUnsigned(BesideRecords.number(key), lastStart) > 0);
+        ComparisonRecords.key(chooser.next(), key);
+      } while (Long.compareUnsigned(ComparisonRecords.number(key), lastStart) > 0);
       int expected = Math.min(records, SCANNED);
-      int n = session.scan(key, expected, new Checker(BesideRecords.number(key)));
+      int n = session.scan(key, expected, new Checker(ComparisonRecords.number(key)));
       if (n != expected) {
         throw new WrongValueException("a scan found " + n + " records, expected " + expected);
       }
@@ -279,14 +279,14 @@ final class BesideWork {
 
     private void update(byte[][] keys, int reads) throws Exception {
       for (byte[] k : keys) {
-        BesideRecords.key(chooser.next(), k);
+        ComparisonRecords.key(chooser.next(), k);
       }
       session.update(keys, reads);
       updates.addAndGet(keys.length - reads);
     }
   }
 
-  static IOException unexpected(BesideStore.Engine engine, String line) {
+  static IOException unexpected(StoreAdapter.Engine engine, String line) {
     return new IOException(
         engine.title + (line == null ? " ended before its answer" : " answered \"" + line + '"'));
   }

@@ -28,11 +28,11 @@ import picocli.CommandLine.Option;
  * <p>The writers use the table whose index is built, and another one while a table is dropped.
  */
 @Command(
-    name = "BesideWriters",
+    name = "ConcurrentWriters",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
     description = "Builds and drops an index, and drops a table, with concurrent writers.")
-public final class BesideWriters implements Callable<Integer> {
+public final class ConcurrentWriters implements Callable<Integer> {
   private static final int OTHERS = 100_000;
   private static final long WARM_UP_NANOS = 10_000_000_000L;
   private static final long REST_NANOS_MIN = 3_000_000_000L;
@@ -90,12 +90,12 @@ public final class BesideWriters implements Callable<Integer> {
   /** Whether writers use the table itself, otherwise another one. */
   private volatile boolean same;
 
-  private BesideWriters() {}
+  private ConcurrentWriters() {}
 
   /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(
-        new CommandLine(new BesideWriters())
+        new CommandLine(new ConcurrentWriters())
             .setCaseInsensitiveEnumValuesAllowed(true)
             .execute(args));
   }
@@ -171,11 +171,11 @@ public final class BesideWriters implements Callable<Integer> {
   private void index(Database db) throws IOException {
     Figures to = new Figures(figures, "index");
     for (int r = 0; r < rounds; r++) {
-      Beside b = beside("index of " + records + " records built", () -> db.table(of.indexed));
+      Measurement b = measure("index of " + records + " records built", () -> db.table(of.indexed));
       to.add("built during writes", "s", "", b.seconds);
       to.add("writers during it / without", "", ">= 0.8", b.ratio());
       to.add("slowest write during it", "ms", "", b.during.slowestMillis);
-      b = beside("that index dropped", () -> db.dropIndex("records", "by_group"));
+      b = measure("that index dropped", () -> db.dropIndex("records", "by_group"));
       to.add("dropIndex returns after", "ms", "", b.seconds * 1e3);
     }
   }
@@ -192,8 +192,8 @@ public final class BesideWriters implements Callable<Integer> {
       // Freeing its pages in the background is a part of the cost.
       long kept = used(db);
       double[] millis = new double[1];
-      Beside b =
-          beside(
+      Measurement b =
+          measure(
               "table of " + records + " records dropped, until its pages are free",
               () -> {
                 long began = System.nanoTime();
@@ -229,13 +229,13 @@ public final class BesideWriters implements Callable<Integer> {
   }
 
   /** An operation, with the writers before, during and after it. */
-  private record Beside(double seconds, Phase before, Phase during, Phase after) {
+  private record Measurement(double seconds, Phase before, Phase during, Phase after) {
     double ratio() {
       return 2 * during.perSecond / (before.perSecond + after.perSecond);
     }
   }
 
-  private Beside beside(String name, Runnable operation) {
+  private Measurement measure(String name, Runnable operation) {
     takeAll();
     long nanos = rest(lastNanos);
     idle(nanos);
@@ -246,7 +246,7 @@ public final class BesideWriters implements Callable<Integer> {
     Phase during = phase(lastNanos);
     nanos = rest(lastNanos);
     idle(nanos);
-    Beside b = new Beside(lastNanos / 1e9, before, during, phase(nanos));
+    Measurement b = new Measurement(lastNanos / 1e9, before, during, phase(nanos));
     Markdown.line(
         name,
         text("%.2f", b.seconds),

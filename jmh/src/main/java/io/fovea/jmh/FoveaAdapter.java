@@ -11,18 +11,18 @@ import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 
 /** Fovea, through its API for byte strings. */
-final class BesideFovea implements BesideStore {
+final class FoveaAdapter implements StoreAdapter {
   private final Database db;
   private final Table<byte[], byte[]> table;
 
-  BesideFovea(Setup setup) {
+  FoveaAdapter(Setup setup) {
     db =
         Database.open(
             setup.folder().resolve("beside.fovea"),
             Options.defaults()
                 .bufferBytes(setup.memory())
                 .durability(setup.durable() ? Durability.SYNC : Durability.NONE));
-    table = db.table(TableSpec.bytes("records", BesideRecords.KEY_BYTES)).bytes();
+    table = db.table(TableSpec.bytes("records", ComparisonRecords.KEY_BYTES)).bytes();
   }
 
   @Override
@@ -34,11 +34,11 @@ final class BesideFovea implements BesideStore {
   public void load(long from, long to) {
     db.run(
         tx -> {
-          byte[] key = new byte[BesideRecords.KEY_BYTES];
-          byte[] value = new byte[BesideRecords.VALUE_BYTES];
+          byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+          byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
           for (long n = from; n < to; n++) {
-            BesideRecords.key(n, key);
-            BesideRecords.value(n, value);
+            ComparisonRecords.key(n, key);
+            ComparisonRecords.value(n, value);
             table.insert(tx, key, value);
           }
         });
@@ -95,9 +95,9 @@ final class BesideFovea implements BesideStore {
       for (int i = 0; i < keys.length; i++) {
         byte[] value = table.get(tx, keys[i]);
         if (i < reads) {
-          BesideRecords.check(keys[i], value);
+          ComparisonRecords.check(keys[i], value);
         } else {
-          BesideRecords.update(keys[i], value);
+          ComparisonRecords.update(keys[i], value);
           table.put(tx, keys[i], value);
         }
       }

@@ -14,18 +14,19 @@ import org.lmdbjava.Txn;
 /**
  * LMDB through lmdbjava, with its fastest buffers (direct ones, by Unsafe) and without argument
  * checks. Read transactions and cursors are reused, as LMDB recommends. Pages are in the page cache
- * of the operating system, which {@link BesideStore.Setup#memory} does not bound.
+ * of the operating system, which {@link StoreAdapter.Setup#memory} does not bound.
  */
-final class BesideLmdb implements BesideStore {
+final class LmdbAdapter implements StoreAdapter {
   private static final int READERS = 64;
   private static final long BYTES_EACH = 1024;
 
-  private static final long RECORD_BYTES = BesideRecords.KEY_BYTES + BesideRecords.VALUE_BYTES;
+  private static final long RECORD_BYTES =
+      ComparisonRecords.KEY_BYTES + ComparisonRecords.VALUE_BYTES;
 
   private final Env<ByteBuffer> env;
   private final Dbi<ByteBuffer> table;
 
-  BesideLmdb(Setup setup) {
+  LmdbAdapter(Setup setup) {
     EnumSet<EnvFlags> flags = EnumSet.of(EnvFlags.MDB_NOTLS);
     if (!setup.durable()) {
       flags.addAll(EnumSet.of(EnvFlags.MDB_NOSYNC, EnvFlags.MDB_WRITEMAP));
@@ -51,14 +52,14 @@ final class BesideLmdb implements BesideStore {
 
   @Override
   public void load(long from, long to) {
-    byte[] key = new byte[BesideRecords.KEY_BYTES];
-    byte[] value = new byte[BesideRecords.VALUE_BYTES];
+    byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+    byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
     ByteBuffer k = ByteBuffer.allocateDirect(key.length);
     ByteBuffer v = ByteBuffer.allocateDirect(value.length);
     try (Txn<ByteBuffer> tx = env.txnWrite()) {
       for (long n = from; n < to; n++) {
-        BesideRecords.key(n, key);
-        BesideRecords.value(n, value);
+        ComparisonRecords.key(n, key);
+        ComparisonRecords.value(n, value);
         table.put(tx, k.put(0, key), v.put(0, value));
       }
       tx.commit();
@@ -81,10 +82,10 @@ final class BesideLmdb implements BesideStore {
   }
 
   private final class LmdbSession implements Session {
-    private final ByteBuffer k = ByteBuffer.allocateDirect(BesideRecords.KEY_BYTES);
-    private final ByteBuffer v = ByteBuffer.allocateDirect(BesideRecords.VALUE_BYTES);
-    private final byte[] key = new byte[BesideRecords.KEY_BYTES];
-    private final byte[] value = new byte[BesideRecords.VALUE_BYTES];
+    private final ByteBuffer k = ByteBuffer.allocateDirect(ComparisonRecords.KEY_BYTES);
+    private final ByteBuffer v = ByteBuffer.allocateDirect(ComparisonRecords.VALUE_BYTES);
+    private final byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+    private final byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
     private final Txn<ByteBuffer> reading = env.txnRead();
     private final Cursor<ByteBuffer> cursor = table.openCursor(reading);
 
@@ -137,9 +138,9 @@ final class BesideLmdb implements BesideStore {
         for (int i = 0; i < keys.length; i++) {
           byte[] found = copy(table.get(tx, k.put(0, keys[i])));
           if (i < reads) {
-            BesideRecords.check(keys[i], found);
+            ComparisonRecords.check(keys[i], found);
           } else {
-            BesideRecords.update(keys[i], found);
+            ComparisonRecords.update(keys[i], found);
             table.put(tx, k, v.put(0, found));
           }
         }

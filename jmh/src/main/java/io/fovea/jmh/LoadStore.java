@@ -115,7 +115,7 @@ interface LoadStore extends AutoCloseable {
     }
   }
 
-  /** LMDB, as {@link BesideLmdb} opens it, with a map as large as the file may become. */
+  /** LMDB, as {@link LmdbAdapter} opens it, with a map as large as the file may become. */
   final class Lmdb implements LoadStore {
     private static final long BYTES_EACH = 512;
 

@@ -21,7 +21,7 @@ import org.h2.mvstore.type.ByteArrayDataType;
  * <p>Without durability, MVStore writes in the background, as by default. With it, each commit
  * writes a chunk and syncs the file, and nothing is written in the background.
  */
-final class BesideMvStore implements BesideStore {
+final class MvStoreAdapter implements StoreAdapter {
   private static final String NAME = "records";
   private static final int KIB = 1 << 10;
   private static final int MIB = 1 << 20;
@@ -41,7 +41,7 @@ final class BesideMvStore implements BesideStore {
   private final TransactionMap<byte[], byte[]> table;
   private final Object writer = new Object();
 
-  BesideMvStore(Setup setup) {
+  MvStoreAdapter(Setup setup) {
     durable = setup.durable();
     MVStore.Builder builder =
         new MVStore.Builder()
@@ -67,10 +67,10 @@ final class BesideMvStore implements BesideStore {
     Transaction tx = transactions.begin();
     TransactionMap<byte[], byte[]> map = table.getInstance(tx);
     for (long n = from; n < to; n++) {
-      byte[] key = new byte[BesideRecords.KEY_BYTES];
-      byte[] value = new byte[BesideRecords.VALUE_BYTES];
-      BesideRecords.key(n, key);
-      BesideRecords.value(n, value);
+      byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+      byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
+      ComparisonRecords.key(n, key);
+      ComparisonRecords.value(n, value);
       map.put(key, value);
     }
     tx.commit();
@@ -131,11 +131,11 @@ final class BesideMvStore implements BesideStore {
         for (int i = 0; i < keys.length; i++) {
           byte[] value = map.get(keys[i]);
           if (i < reads) {
-            BesideRecords.check(keys[i], value);
+            ComparisonRecords.check(keys[i], value);
           } else {
             // The map owns its arrays.
             byte[] changed = value == null ? null : value.clone();
-            BesideRecords.update(keys[i], changed);
+            ComparisonRecords.update(keys[i], changed);
             map.put(keys[i].clone(), changed);
           }
         }

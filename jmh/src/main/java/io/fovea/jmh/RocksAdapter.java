@@ -25,7 +25,7 @@ import org.rocksdb.WriteOptions;
  * filters of 10 bits per key and hash indexes in their blocks. Loaded data is compacted to the
  * bottom level before measurements.
  */
-final class BesideRocks implements BesideStore {
+final class RocksAdapter implements StoreAdapter {
   private static final long MEMTABLE_MAX = 64L << 20;
   private static final int MEMTABLES = 2;
   private static final int BLOOM_BITS = 10;
@@ -41,7 +41,7 @@ final class BesideRocks implements BesideStore {
   private final WriteOptions writing;
   private final ReadOptions reading = new ReadOptions();
 
-  BesideRocks(Setup setup) throws RocksDBException {
+  RocksAdapter(Setup setup) throws RocksDBException {
     // The budget includes the memtables, which take at most half of it.
     long memtable = Math.min(MEMTABLE_MAX, setup.memory() / MEMTABLES / 2);
     cache = new LRUCache(setup.memory() - memtable * MEMTABLES);
@@ -73,12 +73,12 @@ final class BesideRocks implements BesideStore {
 
   @Override
   public void load(long from, long to) throws RocksDBException {
-    byte[] key = new byte[BesideRecords.KEY_BYTES];
-    byte[] value = new byte[BesideRecords.VALUE_BYTES];
+    byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+    byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
     try (Transaction tx = db.beginTransaction(writing)) {
       for (long n = from; n < to; n++) {
-        BesideRecords.key(n, key);
-        BesideRecords.value(n, value);
+        ComparisonRecords.key(n, key);
+        ComparisonRecords.value(n, value);
         tx.put(key, value);
       }
       tx.commit();
@@ -109,7 +109,7 @@ final class BesideRocks implements BesideStore {
   }
 
   private final class RocksSession implements Session {
-    private final byte[] value = new byte[BesideRecords.VALUE_BYTES];
+    private final byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
     private Transaction again;
 
     @Override
@@ -158,9 +158,9 @@ final class BesideRocks implements BesideStore {
                 ? null
                 : found.requiredSize == value.length ? value : new byte[found.requiredSize];
         if (i < reads) {
-          BesideRecords.check(keys[i], v);
+          ComparisonRecords.check(keys[i], v);
         } else {
-          BesideRecords.update(keys[i], v);
+          ComparisonRecords.update(keys[i], v);
           tx.put(keys[i], v);
         }
       }

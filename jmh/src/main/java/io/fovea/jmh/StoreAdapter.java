@@ -5,19 +5,19 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * The adapter of an engine for {@link BesideOthers}, with the operations common to all. Keys and
+ * The adapter of an engine for {@link StoreComparison}, with the operations common to all. Keys and
  * values are {@code byte[]} for every engine.
  */
-interface BesideStore extends AutoCloseable {
+interface StoreAdapter extends AutoCloseable {
   /** The engines, in the order of the table. */
   enum Engine {
-    FOVEA("Fovea", BesideFovea::new),
-    LMDB("LMDB", BesideLmdb::new),
-    ROCKSDB("RocksDB", BesideRocks::new),
-    MVSTORE("MVStore", BesideMvStore::new),
+    FOVEA("Fovea", FoveaAdapter::new),
+    LMDB("LMDB", LmdbAdapter::new),
+    ROCKSDB("RocksDB", RocksAdapter::new),
+    MVSTORE("MVStore", MvStoreAdapter::new),
     /** In the module jmh/rivals, built only by {@code mvn -Privals}, like the next one. */
-    JE("Berkeley DB JE", setup -> elsewhere("BesideJe", setup)),
-    XODUS("Xodus", setup -> elsewhere("BesideXodus", setup));
+    JE("Berkeley DB JE", setup -> elsewhere("JeAdapter", setup)),
+    XODUS("Xodus", setup -> elsewhere("XodusAdapter", setup));
 
     static final List<Engine> USUAL = List.of(FOVEA, LMDB, ROCKSDB, MVSTORE);
 
@@ -29,7 +29,7 @@ interface BesideStore extends AutoCloseable {
       this.opening = opening;
     }
 
-    BesideStore open(Setup setup) throws Exception {
+    StoreAdapter open(Setup setup) throws Exception {
       return opening.open(setup);
     }
 
@@ -37,10 +37,10 @@ interface BesideStore extends AutoCloseable {
      * Opens an engine of this package that may not be built, which is treated like a missing native
      * library.
      */
-    private static BesideStore elsewhere(String name, Setup setup) throws Exception {
+    private static StoreAdapter elsewhere(String name, Setup setup) throws Exception {
       try {
-        return (BesideStore)
-            Class.forName(BesideStore.class.getPackageName() + "." + name)
+        return (StoreAdapter)
+            Class.forName(StoreAdapter.class.getPackageName() + "." + name)
                 .getDeclaredConstructor(Setup.class)
                 .newInstance(setup);
       } catch (ClassNotFoundException e) {
@@ -54,7 +54,7 @@ interface BesideStore extends AutoCloseable {
   /** Opens an engine. */
   @FunctionalInterface
   interface Opening {
-    BesideStore open(Setup setup) throws Exception;
+    StoreAdapter open(Setup setup) throws Exception;
   }
 
   /**
@@ -100,7 +100,7 @@ interface BesideStore extends AutoCloseable {
 
     /**
      * Runs one transaction, with retries after conflicts: checks the records of the first keys, and
-     * updates those of the others ({@link BesideRecords#update}).
+     * updates those of the others ({@link ComparisonRecords#update}).
      */
     void update(byte[][] keys, int reads) throws Exception;
 

@@ -2,8 +2,8 @@ package io.fovea.jmh;
 
 import io.fovea.InTurn;
 import io.fovea.Markdown;
-import io.fovea.jmh.BesideStore.Engine;
-import io.fovea.jmh.BesideWork.Workload;
+import io.fovea.jmh.ComparisonWorker.Workload;
+import io.fovea.jmh.StoreAdapter.Engine;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -33,22 +33,22 @@ import picocli.CommandLine.Option;
  * equal and what is not.
  *
  * <pre>
- *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.BesideOthers --plot beside.svg
+ *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.StoreComparison --plot beside.svg
  *   docs/benchmarks/run.sh rivals      with what mvn -Privals builds on the class path
  * </pre>
  *
- * <p>Each engine has a separate JVM ({@link BesideWork}) with the same options and heap, so no
- * engine pays for another one's garbage. All engines are open at the same time. A round is a slice
- * of each in turn, so changes in the speed of the machine affect all of them. Figures are medians
- * over the rounds. A run fails if a read is wrong or an update is lost; lost updates are counted in
- * the table.
+ * <p>Each engine has a separate JVM ({@link ComparisonWorker}) with the same options and heap, so
+ * no engine pays for another one's garbage. All engines are open at the same time. A round is a
+ * slice of each in turn, so changes in the speed of the machine affect all of them. Figures are
+ * medians over the rounds. A run fails if a read is wrong or an update is lost; lost updates are
+ * counted in the table.
  */
 @Command(
-    name = "BesideOthers",
+    name = "StoreComparison",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
     description = "Compares Fovea with LMDB, RocksDB and MVStore.")
-public final class BesideOthers implements Callable<Integer> {
+public final class StoreComparison implements Callable<Integer> {
   /** How long to wait for a process to close its store. */
   private static final int EXIT_SECONDS = 60;
 
@@ -117,7 +117,7 @@ public final class BesideOthers implements Callable<Integer> {
   @Option(names = "--plot", description = "File for the chart, as SVG.")
   private Path plot;
 
-  private BesideOthers() {}
+  private StoreComparison() {}
 
   /** A line of the table. A line without a workload is a load, measured once. */
   record Line(String title, @Nullable Workload workload, int threads, boolean durable) {}
@@ -231,7 +231,7 @@ public final class BesideOthers implements Callable<Integer> {
   /** Runs the benchmark. */
   public static void main(String[] args) {
     System.exit(
-        new CommandLine(new BesideOthers())
+        new CommandLine(new StoreComparison())
             .setCaseInsensitiveEnumValuesAllowed(true)
             .execute(args));
   }
@@ -259,7 +259,7 @@ public final class BesideOthers implements Callable<Integer> {
     print(there, isolation, lost, figures);
     if (plot != null) {
       List<Figures> drawn = figures.stream().filter(f -> isDrawn(f.line)).toList();
-      Files.writeString(plot, BesideChart.draw(there, drawn), StandardCharsets.UTF_8);
+      Files.writeString(plot, ComparisonChart.draw(there, drawn), StandardCharsets.UTF_8);
     }
     return lost.values().stream().allMatch(n -> n == 0) ? 0 : 1;
   }
@@ -319,8 +319,8 @@ public final class BesideOthers implements Callable<Integer> {
         figures.add(inTurn(line, children));
       }
       for (Map.Entry<Engine, Child> child : children.entrySet()) {
-        lost.merge(child.getKey(), (long) child.getValue().ask(BesideWork.CHECK), Long::sum);
-        child.getValue().send(BesideWork.END);
+        lost.merge(child.getKey(), (long) child.getValue().ask(ComparisonWorker.CHECK), Long::sum);
+        child.getValue().send(ComparisonWorker.END);
       }
       for (Process p : processes) {
         awaitEnd(p);
@@ -351,7 +351,7 @@ public final class BesideOthers implements Callable<Integer> {
         if (child.ready() == null) {
           return false;
         }
-        child.send(BesideWork.END);
+        child.send(ComparisonWorker.END);
         awaitEnd(process);
       } finally {
         process.destroyForcibly().waitFor();
@@ -400,7 +400,7 @@ public final class BesideOthers implements Callable<Integer> {
     command.add("-Dlmdbjava.disable.checks=true");
     command.add("-cp");
     command.add(System.getProperty("java.class.path"));
-    command.add(BesideWork.class.getName());
+    command.add(ComparisonWorker.class.getName());
     command.add(engine.name());
     command.add(folder.toString());
     command.add(Long.toString((long) phase.memory << 20));
@@ -424,8 +424,8 @@ public final class BesideOthers implements Callable<Integer> {
 
     String line() throws IOException {
       for (String s = in.readLine(); s != null; s = in.readLine()) {
-        if (s.startsWith(BesideWork.PREFIX)) {
-          return s.substring(BesideWork.PREFIX.length());
+        if (s.startsWith(ComparisonWorker.PREFIX)) {
+          return s.substring(ComparisonWorker.PREFIX.length());
         }
         System.err.println(engine.title + ": " + s);
       }
@@ -435,15 +435,15 @@ public final class BesideOthers implements Callable<Integer> {
     /** Returns the text after the answer to the start; null if the engine is not available. */
     @Nullable String ready() throws IOException {
       String line = line();
-      if (line != null && line.startsWith(BesideWork.READY)) {
-        return line.substring(BesideWork.READY.length());
+      if (line != null && line.startsWith(ComparisonWorker.READY)) {
+        return line.substring(ComparisonWorker.READY.length());
       }
-      if (line == null || !line.startsWith(BesideWork.MISSING)) {
-        throw BesideWork.unexpected(engine, line);
+      if (line == null || !line.startsWith(ComparisonWorker.MISSING)) {
+        throw ComparisonWorker.unexpected(engine, line);
       }
       say(
           "%s does not run on this machine and is left out: %s"
-              .formatted(engine.title, line.substring(BesideWork.MISSING.length())));
+              .formatted(engine.title, line.substring(ComparisonWorker.MISSING.length())));
       return null;
     }
 
@@ -454,10 +454,10 @@ public final class BesideOthers implements Callable<Integer> {
     double ask(String question) throws IOException {
       send(question);
       String answer = line();
-      if (answer == null || !answer.startsWith(BesideWork.DONE)) {
-        throw BesideWork.unexpected(engine, answer);
+      if (answer == null || !answer.startsWith(ComparisonWorker.DONE)) {
+        throw ComparisonWorker.unexpected(engine, answer);
       }
-      return Double.parseDouble(answer.substring(BesideWork.DONE.length()));
+      return Double.parseDouble(answer.substring(ComparisonWorker.DONE.length()));
     }
   }
 

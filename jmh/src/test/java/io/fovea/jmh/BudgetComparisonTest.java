@@ -9,7 +9,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 @Tag("slow")
-class BudgetBesideTest {
+class BudgetComparisonTest {
   /** One loader for all operations, since loading an engine takes longer than measuring it. */
   private static ClassLoader before;
 
@@ -18,8 +18,8 @@ class BudgetBesideTest {
   @BeforeAll
   static void load() throws Exception {
     String path = System.getProperty("java.class.path");
-    before = BudgetBeside.loader(path);
-    after = BudgetBeside.loader(path);
+    before = BudgetComparison.loader(path);
+    after = BudgetComparison.loader(path);
   }
 
   /** Compares a build with itself: each operation runs, and yields figures of both. */
@@ -27,8 +27,8 @@ class BudgetBesideTest {
   @EnumSource(names = {"POINT_READ", "SCAN_STEP", "INSERT", "DELETE", "ONE_UPDATE"})
   void beside(BudgetPiece.Operation operation) throws Exception {
     boolean swapped = operation.ordinal() % 2 == 1;
-    BudgetBeside.Pair pair =
-        BudgetBeside.measure(before, after, operation.name(), 3_000, 1, swapped);
+    BudgetComparison.Pair pair =
+        BudgetComparison.measure(before, after, operation.name(), 3_000, 1, swapped);
     assertTrue(pair.before() > 0 && pair.after() > 0, pair::toString);
     assertEquals(pair.after() / pair.before(), pair.ratio(), 1e-9, "one round has one ratio");
   }

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class BesideFoveaTest {
+class FoveaAdapterTest {
   private static final int RECORDS = 100;
 
   @TempDir Path folder;
@@ -20,17 +20,17 @@ class BesideFoveaTest {
   void scanRestarts() throws Exception {
     List<Long> seen = new ArrayList<>();
     int[] again = {0};
-    try (BesideStore store =
-            new BesideFovea(new BesideStore.Setup(folder, 16 << 20, RECORDS, false));
-        BesideStore.Session scans = store.session();
-        BesideStore.Session writes = store.session()) {
+    try (StoreAdapter store =
+            new FoveaAdapter(new StoreAdapter.Setup(folder, 16 << 20, RECORDS, false));
+        StoreAdapter.Session scans = store.session();
+        StoreAdapter.Session writes = store.session()) {
       store.load(0, RECORDS);
-      BesideStore.Visitor visitor =
-          new BesideStore.Visitor() {
+      StoreAdapter.Visitor visitor =
+          new StoreAdapter.Visitor() {
             @Override
             public void record(byte[] key, byte[] value) {
-              seen.add(BesideRecords.number(key));
-              assertEquals(again[0], BesideRecords.check(key, value));
+              seen.add(ComparisonRecords.number(key));
+              assertEquals(again[0], ComparisonRecords.check(key, value));
               if (again[0] == 0 && seen.size() == RECORDS / 2) {
                 updateAll(writes);
               }
@@ -42,7 +42,7 @@ class BesideFoveaTest {
               seen.clear();
             }
           };
-      assertEquals(RECORDS, scans.scan(new byte[BesideRecords.KEY_BYTES], RECORDS, visitor));
+      assertEquals(RECORDS, scans.scan(new byte[ComparisonRecords.KEY_BYTES], RECORDS, visitor));
     }
     assertEquals(1, again[0]);
     assertEquals(RECORDS, seen.size());
@@ -51,10 +51,10 @@ class BesideFoveaTest {
     }
   }
 
-  private static void updateAll(BesideStore.Session session) {
-    byte[][] keys = new byte[RECORDS][BesideRecords.KEY_BYTES];
+  private static void updateAll(StoreAdapter.Session session) {
+    byte[][] keys = new byte[RECORDS][ComparisonRecords.KEY_BYTES];
     for (int n = 0; n < RECORDS; n++) {
-      BesideRecords.key(n, keys[n]);
+      ComparisonRecords.key(n, keys[n]);
     }
     // On another thread, since this one is inside a transaction.
     CompletableFuture.runAsync(

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 @Tag("slow")
-class BesideOthersTest {
+class StoreComparisonTest {
   @TempDir Path folder;
 
   /** All workloads on all engines, with few records and short slices. */
@@ -25,7 +25,7 @@ class BesideOthersTest {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-cp",
                 System.getProperty("java.class.path"),
-                BesideOthers.class.getName(),
+                StoreComparison.class.getName(),
                 "--records=5000",
                 "--slice=0.05",
                 "--rounds=1",
@@ -54,20 +54,24 @@ class BesideOthersTest {
 
   @Test
   void wrongValuesAreDetected() {
-    byte[] key = new byte[BesideRecords.KEY_BYTES];
-    byte[] value = new byte[BesideRecords.VALUE_BYTES];
-    BesideRecords.key(7, key);
-    BesideRecords.value(7, value);
-    assertEquals(0, BesideRecords.check(key, value));
-    BesideRecords.update(key, value);
-    assertEquals(1, BesideRecords.check(key, value));
-    for (byte[] wrong : new byte[][] {null, new byte[99], new byte[BesideRecords.VALUE_BYTES]}) {
-      assertThrows(BesideRecords.WrongValueException.class, () -> BesideRecords.check(key, wrong));
+    byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+    byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
+    ComparisonRecords.key(7, key);
+    ComparisonRecords.value(7, value);
+    assertEquals(0, ComparisonRecords.check(key, value));
+    ComparisonRecords.update(key, value);
+    assertEquals(1, ComparisonRecords.check(key, value));
+    for (byte[] wrong :
+        new byte[][] {null, new byte[99], new byte[ComparisonRecords.VALUE_BYTES]}) {
+      assertThrows(
+          ComparisonRecords.WrongValueException.class, () -> ComparisonRecords.check(key, wrong));
     }
-    BesideRecords.key(8, key);
-    assertThrows(BesideRecords.WrongValueException.class, () -> BesideRecords.check(key, value));
-    BesideRecords.key(7, key);
+    ComparisonRecords.key(8, key);
+    assertThrows(
+        ComparisonRecords.WrongValueException.class, () -> ComparisonRecords.check(key, value));
+    ComparisonRecords.key(7, key);
     value[15]++;
-    assertThrows(BesideRecords.WrongValueException.class, () -> BesideRecords.check(key, value));
+    assertThrows(
+        ComparisonRecords.WrongValueException.class, () -> ComparisonRecords.check(key, value));
   }
 }

@@ -20,13 +20,13 @@ import com.sleepycat.je.TransactionConfig;
  * automatically. The cache is on the heap. The log cannot be turned off: without durability,
  * commits leave their records in memory.
  */
-final class BesideJe implements BesideStore {
+final class JeAdapter implements StoreAdapter {
   private final Environment env;
   private final Database table;
   private final TransactionConfig serializable =
       new TransactionConfig().setSerializableIsolation(true);
 
-  BesideJe(Setup setup) {
+  JeAdapter(Setup setup) {
     // The setters return other types, so calls cannot be chained.
     EnvironmentConfig config = new EnvironmentConfig();
     config.setAllowCreate(true);
@@ -46,12 +46,12 @@ final class BesideJe implements BesideStore {
 
   @Override
   public void load(long from, long to) {
-    byte[] key = new byte[BesideRecords.KEY_BYTES];
-    byte[] value = new byte[BesideRecords.VALUE_BYTES];
+    byte[] key = new byte[ComparisonRecords.KEY_BYTES];
+    byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
     Transaction tx = env.beginTransaction(null, null);
     for (long n = from; n < to; n++) {
-      BesideRecords.key(n, key);
-      BesideRecords.value(n, value);
+      ComparisonRecords.key(n, key);
+      ComparisonRecords.value(n, value);
       table.put(tx, new DatabaseEntry(key), new DatabaseEntry(value));
     }
     tx.commit();
@@ -136,9 +136,9 @@ final class BesideJe implements BesideStore {
         key.setData(keys[i]);
         byte[] v = found(table.get(tx, key, value, i < reads ? LockMode.DEFAULT : LockMode.RMW));
         if (i < reads) {
-          BesideRecords.check(keys[i], v);
+          ComparisonRecords.check(keys[i], v);
         } else {
-          BesideRecords.update(keys[i], v);
+          ComparisonRecords.update(keys[i], v);
           table.put(tx, key, value);
         }
       }

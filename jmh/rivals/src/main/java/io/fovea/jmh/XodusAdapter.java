@@ -15,11 +15,11 @@ import jetbrains.exodus.env.Transaction;
  * so writing transactions are serializable. The loser is retried on a new snapshot. The only cache,
  * that of the log, is bounded by the memory of the setup.
  */
-final class BesideXodus implements BesideStore {
+final class XodusAdapter implements StoreAdapter {
   private final Environment env;
   private final Store table;
 
-  BesideXodus(Setup setup) {
+  XodusAdapter(Setup setup) {
     env =
         Environments.newInstance(
             setup.folder().toFile(),
@@ -40,11 +40,11 @@ final class BesideXodus implements BesideStore {
   public void load(long from, long to) {
     env.executeInTransaction(
         tx -> {
-          byte[] key = new byte[BesideRecords.KEY_BYTES];
+          byte[] key = new byte[ComparisonRecords.KEY_BYTES];
           for (long n = from; n < to; n++) {
-            BesideRecords.key(n, key);
-            byte[] value = new byte[BesideRecords.VALUE_BYTES];
-            BesideRecords.value(n, value);
+            ComparisonRecords.key(n, key);
+            byte[] value = new byte[ComparisonRecords.VALUE_BYTES];
+            ComparisonRecords.value(n, value);
             table.put(tx, new ArrayByteIterable(key.clone()), new ArrayByteIterable(value));
           }
         });
@@ -105,9 +105,9 @@ final class BesideXodus implements BesideStore {
             ArrayByteIterable key = new ArrayByteIterable(keys[i].clone());
             byte[] value = bytes(table.get(tx, key));
             if (i < reads) {
-              BesideRecords.check(keys[i], value);
+              ComparisonRecords.check(keys[i], value);
             } else {
-              BesideRecords.update(keys[i], value);
+              ComparisonRecords.update(keys[i], value);
               table.put(tx, key, new ArrayByteIterable(value));
             }
           }
