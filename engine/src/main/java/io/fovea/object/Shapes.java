@@ -7,6 +7,7 @@ import io.fovea.schema.Shape.Composite;
 import io.fovea.schema.Shape.Enumeration;
 import io.fovea.schema.Shape.Mapping;
 import io.fovea.schema.Shape.Maybe;
+import io.fovea.schema.Shape.OneOf;
 import io.fovea.schema.Shape.Scalar;
 import io.fovea.schema.Shape.Sequence;
 import java.util.ArrayList;
@@ -33,7 +34,7 @@ public final class Shapes {
    *
    * <pre>
    *   shape      SCALAR | enum(NAME, …) | optional(shape) | list(shape) | set(shape)
-   *              | map(shape, shape) | record(NAME shape, …)
+   *              | map(shape, shape) | record(NAME shape, …) | oneof(NAME shape, …)
    * </pre>
    *
    * @param text the result of {@link Object#toString}
@@ -66,17 +67,16 @@ public final class Shapes {
         expect(")");
         yield new Mapping(key, value);
       }
-      case "record" ->
-          new Composite(
-              list(
-                  () -> {
-                    String name = word();
-                    expect(" ");
-                    return new Component(name, shape(depth + 1));
-                  }),
-              Set.of());
+      case "record" -> new Composite(list(() -> component(depth)), Set.of());
+      case "oneof" -> new OneOf(list(() -> component(depth)));
       default -> Scalar.valueOf(word);
     };
+  }
+
+  private Component component(int depth) {
+    String name = word();
+    expect(" ");
+    return new Component(name, shape(depth + 1));
   }
 
   private Shape one(int depth) {
@@ -144,6 +144,9 @@ public final class Shapes {
       }
       return null;
     }
+    if (file instanceof OneOf f && here instanceof OneOf h) {
+      return ofPermitted(place, f, h);
+    }
     if (file instanceof Scalar f && here instanceof Scalar h && h.holds(f)) {
       return null;
     }
@@ -164,6 +167,34 @@ public final class Shapes {
       return difference(place, file, h.of());
     }
     return of(place) + " is " + file + " in the file, and " + here + " here";
+  }
+
+  private static @Nullable String ofPermitted(String place, OneOf file, OneOf here) {
+    boolean[] found = new boolean[file.records().size()];
+    for (Component c : here.records()) {
+      int i = OneOf.find(c, file);
+      if (i >= 0) {
+        if (found[i]) {
+          return of(place) + " permits two records that are " + file.records().get(i).name();
+        }
+        found[i] = true;
+        String inside =
+            difference(place + '.' + c.name(), file.records().get(i).shape(), c.shape());
+        if (inside != null) {
+          return inside;
+        }
+      }
+    }
+    for (int i = 0; i < found.length; i++) {
+      if (!found[i]) {
+        return of(place)
+            + " may be a "
+            + file.records().get(i).name()
+            + " in the file, which is not permitted here: name it in @Formerly of the record that"
+            + " replaces it";
+      }
+    }
+    return null;
   }
 
   private static @Nullable String ofRecords(String place, Composite file, Composite here) {

@@ -44,6 +44,7 @@ import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
+import io.fovea.TypeCodecs;
 import io.fovea.config.Duplicates;
 import io.fovea.config.Durability;
 import io.fovea.error.AbortCause;
@@ -72,7 +73,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.OffsetDateTime;
 import java.util.ArrayList;
+import java.util.Currency;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -211,6 +214,23 @@ class GuideTest {
 
   static final ObjectSpec<Long, Invoice> INVOICES =
       ObjectSpec.of("invoices", Long.class, Invoice.class);
+
+  // end
+
+  // begin docs/guide/objects.md
+  sealed interface Payment permits Card, Transfer {}
+
+  record Card(String number) implements Payment {}
+
+  record Transfer(String iban) implements Payment {}
+
+  record Sale(@Id OffsetDateTime at, Payment payment, Currency currency) {}
+
+  static final TypeCodecs CODECS =
+      TypeCodecs.of(Currency.class, String.class, Currency::getCurrencyCode, Currency::getInstance);
+
+  static final ObjectSpec<OffsetDateTime, Sale> SALES =
+      ObjectSpec.of("sales", OffsetDateTime.class, Sale.class, CODECS);
 
   // end
 
