@@ -237,7 +237,7 @@ final class Bindings {
       return new RecordBinding.Part(new Component(c.getName(), none), accessor, null, null);
     }
     Initial initial = c.getAnnotation(Initial.class);
-    Object value = null;
+    Object value = ScalarBinding.zero(of.type); // for objects of newer classes
     if (initial != null || of.hasInitial()) {
       try {
         value = of.initial(initial == null ? "" : initial.value());

@@ -190,9 +190,33 @@ public final class ObjectCodec {
     return Objects.requireNonNull(values.read(in));
   }
 
-  /** Returns a reader of records with another shape, which {@link Shapes} has accepted. */
+  /**
+   * Returns a reader of records with another shape, which {@link Shapes} has accepted; of a newer
+   * class, with the names that components have in this one.
+   */
   public Reading reading(Shape file) {
     return value.partsDecoder((Composite) file)::read;
+  }
+
+  /** Returns a copy of some of the components of objects with a shape. */
+  public static Copying copying(Composite shape, boolean[] which) {
+    Decoder[] skips =
+        shape.components().stream().map(c -> Skip.over(c.shape())).toArray(Decoder[]::new);
+    return (in, out) -> {
+      for (int i = 0; i < skips.length; i++) {
+        int from = in.take(0);
+        skips[i].read(in);
+        if (which[i]) {
+          out.put(in.array(), from, in.take(0) - from);
+        }
+      }
+    };
+  }
+
+  /** Copies components of an object that is read from its first component on. */
+  @FunctionalInterface
+  public interface Copying {
+    void copy(ObjectReader in, ObjectWriter out);
   }
 
   @FunctionalInterface

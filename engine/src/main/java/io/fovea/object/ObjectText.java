@@ -185,16 +185,16 @@ public final class ObjectText {
   }
 
   /**
-   * Writes an object of the newest version, without its class and constructor. The values have the
-   * form that {@link #object(List, byte[])} returns; a scalar may be given as text, and a missing
-   * value is null.
+   * Writes an object of a version, without its class and constructor. The values have the form that
+   * {@link #object(List, byte[])} returns; a scalar may be given as text, and a missing value is
+   * null.
    *
    * @throws IllegalArgumentException if a name is not a component, or a value does not fit
    */
-  public static byte[] object(List<Composite> versions, Map<String, ?> values) {
+  public static byte[] object(List<Composite> versions, int version, Map<String, ?> values) {
     ObjectWriter out = new ObjectWriter();
-    out.putByte((byte) versions.size());
-    putComponents(out, versions.getLast(), values, "");
+    out.putByte((byte) version);
+    putComponents(out, versions.get(version - 1), values, "");
     return out.toArray();
   }
 

@@ -97,6 +97,13 @@ final class OneOfBinding extends Binding {
   Decoder decoder(Shape file) {
     OneOf stored = (OneOf) inner(file);
     Decoder[] decoders = new Decoder[stored.records().size()];
+    for (int i = 0; i < decoders.length; i++) {
+      String name = stored.records().get(i).name().replaceFirst("^0", "");
+      decoders[i] =
+          in -> {
+            throw EnumBinding.newer(type, name);
+          };
+    }
     for (Permitted p : all) {
       int i = OneOf.find(p.component, stored);
       if (i >= 0) {

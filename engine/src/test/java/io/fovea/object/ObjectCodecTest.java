@@ -364,7 +364,7 @@ class ObjectCodecTest {
     System.arraycopy(stored, 0, versioned, 1, stored.length);
     List<Shape.Composite> versions = List.of((Shape.Composite) again);
     assertArrayEquals(
-        versioned, ObjectText.object(versions, ObjectText.object(versions, versioned)));
+        versioned, ObjectText.object(versions, 1, ObjectText.object(versions, versioned)));
   }
 
   @Test
