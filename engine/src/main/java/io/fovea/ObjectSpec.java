@@ -54,6 +54,16 @@ import org.jspecify.annotations.Nullable;
  * io.fovea.error.IncompatibleSchemaException}, which names the component. Keep the annotations as
  * long as older objects may exist.
  *
+ * <p><b>Rolling back.</b> A class that the table was opened with can open it again after a newer
+ * one, until {@link Database#finishEvolution}. It sees renamed components under their old names.
+ * Dropped ones have their {@link io.fovea.schema.Initial}, or null, zero or empty. {@code put} and
+ * {@code update} keep the components that the newer class has added to the record of the table;
+ * those in nested records and collections, and those of inserted and loaded objects, get their
+ * {@code Initial}. A {@code put} reads the object first. Indexes of the newer class are maintained,
+ * and need not be named. An object with an enum constant or permitted record of the newer class
+ * can't be read: {@link io.fovea.error.IncompatibleSchemaException}. If the newer class has widened
+ * a component, the older one is refused.
+ *
  * <p>{@link #index} and {@link #unique} add secondary indexes, which {@link Table#index} reads.
  *
  * <p>The classes are inspected once, here. In a module, open the record's package to {@code

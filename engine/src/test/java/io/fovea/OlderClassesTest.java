@@ -460,7 +460,7 @@ class OlderClassesTest {
     steps++;
   }
 
-  /** Returns the content after so many steps: each second one writes. */
+  /** Returns the content after a number of steps: each second one writes. */
   private static Map<Long, State> crashModel(int steps) {
     Map<Long, State> model = new TreeMap<>();
     int[] order = {0, 1, 0, 2, 0};

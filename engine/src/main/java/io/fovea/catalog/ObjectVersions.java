@@ -266,7 +266,7 @@ final class ObjectVersions {
           + " here. A table does not go back to a version before "
           + file.floor();
     }
-    if (file.version() == ObjectHistory.VERSION_MAX && version == 0) {
+    if (version == 0 ? file.version() == ObjectHistory.VERSION_MAX : !file.canMerge(version)) {
       return "its objects have had "
           + file.version()
           + " versions, and there can be no more."

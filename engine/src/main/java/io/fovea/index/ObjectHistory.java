@@ -228,6 +228,15 @@ public record ObjectHistory(Shape key, List<Composite> versions, List<Origin> or
     return new Composite(all, Set.of());
   }
 
+  /** Whether the versions that a class needs to write over those of others are not too many. */
+  public boolean canMerge(int own) {
+    int needed = 0;
+    for (int v = 1; v <= versions.size(); v++) {
+      needed += merged(own, v) == 0 ? 1 : 0; // at most: several may have the same shape
+    }
+    return needed == 0 || versions.size() + needed <= VERSION_MAX;
+  }
+
   /** Returns this history with all versions that a class needs to write over those of others. */
   public ObjectHistory withMerged(int own) {
     ObjectHistory all = this;

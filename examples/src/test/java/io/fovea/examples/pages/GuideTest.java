@@ -51,6 +51,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.Dropped;
@@ -336,6 +337,18 @@ class GuideTest {
       Optional<String> city) {}
 
   // end
+
+  @Test
+  void olderClassesOpenATableUntilEvolutionIsFinished() {
+    ObjectSpec<Long, PersonBefore> before = ObjectSpec.of("people", Long.class, PersonBefore.class);
+    db.table(before);
+    db.table(ObjectSpec.of("people", Long.class, Person.class));
+    db.table(before);
+    // begin docs/guide/schema-changes.md
+    db.finishEvolution("people");
+    // end
+    assertThrows(IncompatibleSchemaException.class, () -> db.table(before));
+  }
 
   @Test
   void classesEvolve() {
